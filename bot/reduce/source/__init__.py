@@ -1,0 +1,1 @@
+"""Programs as source text: slicing out what a repro needs, and reducing a whole script."""

@@ -1,0 +1,142 @@
+"""Edits of a syntax tree that can be combined: an Edit names nodes and what becomes of each.
+
+libcst prints what was not touched exactly as it stood, so a candidate is the user's own text less what was taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+import libcst as cst
+
+Result = Union[cst.CSTNode, cst.RemovalSentinel, "cst.FlattenSentinel[Any]"]
+Change = Callable[[cst.CSTNode], Result]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One step: each node with the function that makes its replacement from the node with its inner edits done."""
+
+    changes: tuple[tuple[cst.CSTNode, Change], ...]
+    weight: int = 1  # characters it takes away, roughly: the heaviest are asked first
+
+    @property
+    def nodes(self) -> tuple[cst.CSTNode, ...]:
+        """The nodes it changes."""
+        return tuple(node for node, _ in self.changes)
+
+
+def remove(*nodes: cst.CSTNode) -> Edit:
+    """Takes whole nodes out of the lists that hold them."""
+    return Edit(tuple((node, _gone) for node in nodes), sum(width(n) for n in nodes))
+
+
+def put(node: cst.CSTNode, instead: cst.CSTNode) -> Edit:
+    """Puts a node in the place of another; edits inside the old one are lost."""
+    return Edit(((node, lambda _: instead),), max(width(node) - width(instead), 0))
+
+
+def together(edits: Iterable[Edit]) -> Edit:
+    """One edit that does all of them or none."""
+    all_edits = list(edits)
+    return Edit(tuple(change for e in all_edits for change in e.changes), sum(e.weight for e in all_edits))
+
+
+def apply(module: cst.Module, edits: Sequence[Edit]) -> cst.Module:
+    """The tree after the edits; a body that loses all its statements is left with `pass`."""
+    changed = module.visit(_Apply(edits))
+    assert isinstance(changed, cst.Module)
+    return changed
+
+
+# `If` below another statement's clauses is an `elif`
+_CLAUSES = (cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase, cst.If)
+_PRINTER = cst.Module([])
+
+
+def show(node: cst.CSTNode) -> str:
+    """The node's text."""
+    return _PRINTER.code_for_node(node)
+
+
+def width(node: cst.CSTNode) -> int:
+    """Characters of the node's text."""
+    return len(show(node))
+
+
+def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The node and all below it, outermost first, in the order of the text."""
+    yield node
+    for child in node.children:
+        yield from walk(child)
+
+
+def blocks(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The statement lists directly below a statement (or the module itself): those of `else`, `except`, `case` as well."""
+    if isinstance(node, cst.Module):
+        yield node
+        return
+    for child in node.children:
+        if isinstance(child, cst.IndentedBlock):
+            yield child
+        elif isinstance(child, _CLAUSES):
+            yield from blocks(child)
+
+
+def body_of(block: cst.CSTNode) -> Sequence[cst.BaseStatement]:
+    """The statements of a module or block."""
+    assert isinstance(block, (cst.Module, cst.IndentedBlock))
+    return [s for s in block.body if isinstance(s, cst.BaseStatement)]
+
+
+def statements(node: cst.CSTNode) -> Iterator[cst.BaseStatement]:
+    """All statements below a module or statement, outermost first, in the order of the text."""
+    for block in blocks(node):
+        for statement in body_of(block):
+            yield statement
+            yield from statements(statement)
+
+
+def small(node: cst.CSTNode) -> cst.BaseSmallStatement | None:
+    """The one small statement of a line; None for compound statements."""
+    if isinstance(node, cst.SimpleStatementLine) and node.body:
+        return node.body[0]
+    return None
+
+
+def is_pass(node: cst.CSTNode) -> bool:
+    """Whether a statement is `pass`."""
+    return isinstance(small(node), cst.Pass)
+
+
+def _gone(_: cst.CSTNode) -> cst.RemovalSentinel:
+    return cst.RemoveFromParent()
+
+
+class _Apply(cst.CSTTransformer):
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        super().__init__()
+        self._changes: dict[cst.CSTNode, list[Change]] = {}
+        for edit in edits:
+            for node, change in edit.changes:
+                self._changes.setdefault(node, []).append(change)
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        return _gone not in self._changes.get(node, ())
+
+    def on_leave(self, original_node: Any, updated_node: Any) -> Any:
+        changes = self._changes.get(original_node)
+        if changes is None:
+            if isinstance(original_node, cst.IndentedBlock) and not updated_node.body:
+                return updated_node.with_changes(body=[cst.SimpleStatementLine([cst.Pass()])])
+            return updated_node
+        if _gone in changes:
+            return cst.RemoveFromParent()
+        result = updated_node
+        for change in changes:
+            result = change(result)
+            if not isinstance(result, cst.CSTNode):
+                break
+        return result
