@@ -1,0 +1,85 @@
+"""From what a run left behind to the Signature of its failure.
+
+The only input is text, as Python prints it: a traceback (with TORCHDYNAMO_VERBOSE=1, which leaves the compiler's frames
+in), or faulthandler's dump for a death or a time-out. One function therefore judges warm workers, fresh processes and
+what somebody pasted, and a verdict never depends on where the failure was seen. See docs/signature.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.models import Kind, Phase, Signature
+from bot.oracle.messages import essence, normalise, peel
+from bot.oracle.outcome import Outcome
+from bot.oracle.phases import innermost, is_backward, phase_of
+from bot.oracle.traceback_text import Frame, Raised, exceptions, fault_frames, plain
+
+_NO_FAILURE = frozenset({"ok", "stopped", "infra"})
+_CHECKERS = ("torch/testing/", "numpy/testing/")
+_MAX_CLASSES = 12
+_MAX_NAME = 100
+_MAX_FRAME = 200
+
+
+def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | None:
+    """The failure of a run of `script` (its file name: tells the program's own frames from others).
+
+    None if the run ended well, was stopped on purpose or failed through our fault (`ok`, `stopped`, `infra`). A run that
+    went over its memory limit is a crash with the signal `MEMORY`. Never raises, whatever the text.
+    """
+    if outcome.status in _NO_FAILURE:
+        return None
+    text = plain(outcome.text)
+    if outcome.status == "timeout":
+        return _died(Kind.HANG, None, text)
+    if outcome.status in ("signal", "memory"):
+        return _died(Kind.CRASH, outcome.signal or ("MEMORY" if outcome.status == "memory" else "SIGKILL"), text)
+    if outcome.status == "exit":
+        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("SystemExit",), message=str(outcome.exit or 0))
+    return _raised(exceptions(text), text, script)
+
+
+def _died(kind: Kind, signal: str | None, text: str) -> Signature:
+    frames = fault_frames(text)
+    return Signature(kind=kind, phase=phase_of(frames), backward=is_backward(frames), frame=_frame(frames), signal=signal)
+
+
+def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
+    if not chain:
+        last = next((line for line in reversed(text[-4000:].split("\n")) if line.strip()), "")
+        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, message=normalise(last)[:500])
+    names: list[str] = []
+    message = ""
+    for raised in chain:
+        found, message = peel(raised.name, raised.message)
+        # "Outer: Inner: text" raised from Inner names Inner twice.
+        names += found[1:] if names and found and names[-1] == found[0] else found
+    frames = [frame for raised in chain for frame in raised.frames]
+    if _is_comparison(names, chain[-1].frames, frames, script):
+        kind, phase, frame = Kind.ACCURACY, Phase.RUN, None
+    else:
+        kind, phase, frame = Kind.EXCEPTION, phase_of(frames, names), _frame(frames)
+    return Signature(
+        kind=kind,
+        phase=phase,
+        backward=kind is Kind.EXCEPTION and is_backward(frames),
+        exception=tuple(name[:_MAX_NAME] for name in names[:_MAX_CLASSES]),
+        message=essence(names[-1] if names else "", message),
+        frame=frame,
+    )
+
+
+def _is_comparison(names: Sequence[str], root: Sequence[Frame], frames: Sequence[Frame], script: str) -> bool:
+    """Whether the program itself says that a result is wrong: an AssertionError of a comparison, none of the compiler's."""
+    if list(names) != ["AssertionError"] or not root:
+        return False
+    if any(frame.in_torch and not frame.path.startswith(_CHECKERS) for frame in frames):
+        return False
+    last = root[-1].path
+    return last.startswith(_CHECKERS) or last.rpartition("/")[2] in (script.rpartition("/")[2], "case.py", "<string>")
+
+
+def _frame(frames: Sequence[Frame]) -> str | None:
+    found = innermost(frames)
+    return found[:_MAX_FRAME] if found else None
