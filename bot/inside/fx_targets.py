@@ -1,0 +1,150 @@
+"""From the objects that FX graphs hold (functions, dtypes, enums) to Python text that evaluates back to them."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import sys
+import types
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+
+class Unreadable(Exception):
+    """The graph holds something that no Python text stands for. The message says what."""
+
+
+# Where a person looks first. Dynamo records the private C function; people know it by one of these names.
+_PUBLIC = (
+    "torch",
+    "torch.nn.functional",
+    "torch.linalg",
+    "torch.special",
+    "torch.fft",
+    "torch.sparse",
+    "torch.nested",
+    "torch.amp",
+    "torch.autograd",
+    "torch.Tensor",
+)
+
+
+def path_of(target: Any) -> str:
+    """Full Python path of a function, operator or class, checked to evaluate to this very object.
+
+    A definition of the user's own script comes as `__main__.name`. Raises `Unreadable` where no path leads to it.
+    """
+    for path in _candidates(target):
+        if evaluates_to(path, target):
+            return path
+    raise Unreadable(f"no Python name leads to {target!r} ({type(target).__module__}.{type(target).__qualname__})")
+
+
+def evaluates_to(path: str, target: Any) -> bool:
+    """Whether the dotted path, from an imported module on, is this very object."""
+    parts = path.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        module = sys.modules.get(".".join(parts[:cut]))
+        if module is None:
+            continue
+        found: Any = module
+        try:
+            for part in parts[cut:]:
+                found = getattr(found, part)
+        except AttributeError:
+            continue
+        return found is target
+    return False
+
+
+def _candidates(target: Any) -> list[str]:
+    found: list[str] = []
+    if isinstance(target, torch._ops.OpOverload):
+        found.append(f"torch.ops.{target}")
+    elif isinstance(target, torch._ops.OpOverloadPacket):
+        found.append(f"torch.ops.{str(target).removeprefix('torch.ops.')}")
+    elif isinstance(target, torch._ops.HigherOrderOperator):
+        name = target.name() if callable(getattr(target, "name", None)) else str(target)
+        found.append(f"torch.ops.higher_order.{name}")
+    else:
+        module = getattr(target, "__module__", None)
+        qualname = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+        if module in ("_operator", "operator"):
+            found.append(f"operator.{target.__name__}")
+        public = _aliases().get(id(target))
+        if public:
+            found.append(public)
+        if isinstance(target, (types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType)):
+            found.append(f"torch.Tensor.{target.__name__}")
+        if module and qualname and "<" not in qualname:
+            found.append(f"{module}.{qualname}")
+            if qualname != target.__name__:
+                found.append(f"{module}.{target.__name__}")
+    return found
+
+
+@lru_cache(maxsize=1)
+def _aliases() -> dict[int, str]:
+    # The objects live as long as torch does, so their ids stay theirs.
+    found: dict[int, str] = {}
+    for place in _PUBLIC:
+        try:
+            owner: Any = importlib.import_module(place)
+        except ImportError:
+            owner = torch.Tensor
+        for name in sorted(dir(owner)):
+            if name.startswith("_") or name.endswith("_jit_fn"):
+                continue
+            value = getattr(owner, name, None)
+            if callable(value) and not isinstance(value, types.ModuleType):
+                found.setdefault(id(value), f"{place}.{name}")
+    return found
+
+
+def code_of(value: Any) -> str | None:
+    """Python text for a constant that is no literal; None if it is not one of those known here.
+
+    Raises `Unreadable` for a function that no path leads to.
+    """
+    if value is Ellipsis:
+        return "..."
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return str(value)
+    if isinstance(value, torch.device):
+        return f'torch.device("{device_text(value)}")'
+    if isinstance(value, complex):
+        return _complex(value)
+    if isinstance(value, float):  # only infinities and NaN come here
+        return "torch.nan" if value != value else ("torch.inf" if value > 0 else "-torch.inf")
+    if isinstance(value, enum.Enum):
+        return f"{path_of(type(value))}.{value.name}"
+    if isinstance(value, range):
+        return repr(value)
+    if type(value).__module__ == "torch" and type(value).__name__ in ("finfo", "iinfo"):
+        return f"torch.{type(value).__name__}(torch.{value.dtype})"
+    if isinstance(value, (set, frozenset)) and all(isinstance(item, (int, str)) for item in value):
+        return repr(value)
+    if isinstance(value, (type, torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)) or _function(value):
+        return path_of(value)
+    return None
+
+
+def _complex(value: complex) -> str:
+    plain = all(part == part and part not in (float("inf"), float("-inf")) for part in (value.real, value.imag))
+    if plain:
+        return repr(value)
+    return f"complex({', '.join(repr(p) if p - p == 0 else code_of(p) or '' for p in (value.real, value.imag))})"
+
+
+def _function(value: Any) -> bool:
+    kinds: tuple[type, ...] = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
+    return isinstance(value, kinds)
+
+
+def device_text(device: torch.device) -> str:
+    """`cuda` for the first one: what people write, and what still works on a machine with one."""
+    return device.type if device.index in (None, 0) else f"{device.type}:{device.index}"
+
+

@@ -1,0 +1,309 @@
+"""Graphs of the real compiler, read, printed as a script and run without the compiler, must compute what the program computed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from bot.inside.fx_reader import Unreadable, read_exported, read_graph
+from bot.inside.fx_targets import evaluates_to, path_of
+from bot.reduce.codec import graph_from_json, graph_to_json
+from bot.reduce.graph import Graph, Program, Recipe
+from bot.reduce.script import bind_symbols, canonical, embed_blobs, render
+
+F = torch.nn.functional
+
+
+@dataclass
+class Captured:
+    graphs: list[dict[str, Any]]
+    outputs: list[Any]
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Any:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def _copies(values: Sequence[Any]) -> list[Any]:
+    return [v.detach().clone().requires_grad_(v.requires_grad) if isinstance(v, torch.Tensor) else v for v in values]
+
+
+def capture_dynamo(fn: Callable[..., Any], args: Sequence[Any], tmp_path: Path, **options: Any) -> Captured:
+    found = Captured([], [])
+
+    def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        found.graphs.append(read_graph(gm, example_inputs, blob_dir=str(tmp_path)))
+
+        def call(*given: Any) -> Any:
+            torch.manual_seed(0)
+            out = gm.forward(*given)
+            found.outputs.append(out)
+            return out
+
+        return call
+
+    torch.compile(fn, backend=backend, **options)(*args)
+    return found
+
+
+def capture_aot(fn: Callable[..., Any], args: Sequence[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backward: bool = False) -> Captured:
+    from torch._inductor import compile_fx
+
+    found = Captured([], [])
+
+    def inner(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], **kwargs: Any) -> Callable[..., Any]:
+        first = read_graph(gm, example_inputs, blob_dir=str(tmp_path), below_autograd=True)
+        at = len(found.graphs)
+        found.graphs.append(first)
+        found.outputs.append(None)
+
+        def call(given: Any) -> Any:
+            # only now is there data
+            found.graphs[at] = read_graph(gm, given, blob_dir=str(tmp_path), below_autograd=True)
+            torch.manual_seed(0)
+            with torch.no_grad():
+                out = gm.forward(*given)
+            found.outputs[at] = out
+            given.clear()
+            return out
+
+        call._boxed_call = True
+        return call
+
+    def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Any:
+        return compile_fx.compile_fx(gm, list(example_inputs), inner_compile=inner)
+
+    out = torch.compile(fn, backend=backend)(*args)
+    if backward:
+        out.sum().backward()
+    return found
+
+
+def decoded(data: dict[str, Any]) -> Graph:
+    again = json.loads(json.dumps(data, allow_nan=False))
+    graph = graph_from_json(again)
+    assert graph_from_json(graph_to_json(graph)) == graph
+    return graph
+
+
+def run(script: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the script's compiled call returns when there is no compiler."""
+    results: list[Any] = []
+
+    def identity(model: Any = None, **_: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            torch.manual_seed(0)
+            results.append(model(*args, **kwargs))
+            return results[-1]
+
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "compile", identity)
+        exec(compile(script, "repro.py", "exec"), {"__name__": "__main__"})  # noqa: S102
+    # torch.cond and its like compile inside; the script's own call ends last
+    return results[-1]
+
+
+def flat(value: Any) -> list[Any]:
+    return [v for v in torch.utils._pytree.tree_leaves(value) if v is not None]
+
+
+def assert_same(actual: Any, expected: Any) -> None:
+    assert len(flat(actual)) == len(flat(expected))
+    for a, e in zip(flat(actual), flat(expected)):
+        if isinstance(e, torch.Tensor):
+            assert a.dtype == e.dtype
+            assert a.stride() == e.stride()
+            assert_close(a.detach(), e.detach(), equal_nan=True)
+        else:
+            assert a == e
+
+
+def scripts(data: dict[str, Any], recipe: Recipe | None = None) -> list[str]:
+    """The script with data in files, and the one that stands alone."""
+    graph = canonical(bind_symbols(decoded(data)))
+    assert canonical(graph) == graph
+    program = Program(graph, recipe or Recipe(dynamic=False))
+    return [render(program), render(embed_blobs(program))]
+
+
+def check(found: Captured, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    made = []
+    assert found.graphs
+    for data, expected in zip(found.graphs, found.outputs):
+        for script in scripts(data):
+            try:
+                assert_same(run(script, monkeypatch), expected)
+            except Exception as error:
+                raise AssertionError(script) from error
+            made.append(script)
+    return made
+
+
+# -- programs ---------------------------------------------------------------------------------------------------------
+
+
+def mm(x, y):
+    return x @ y + 1
+
+
+def conv_norm(x, w):
+    x = F.conv2d(x, w, stride=(1, 1), padding="same")
+    return F.relu(F.layer_norm(x, x.shape[-1:]), inplace=True)
+
+
+def attention(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(2, 4, -1)
+
+
+def dropout(x):
+    return F.dropout(x, 0.5, training=True) + torch.rand_like(x)
+
+
+def embedding(i, w):
+    return F.embedding(i, w, padding_idx=0), F.one_hot(i)
+
+
+def indexing(x, i):
+    a = x[1:, None, ..., ::2]
+    b = x[i, :2]
+    c = x[..., -1]
+    d = x[[0, 1], [1, 0]]
+    e = x[x > 0]
+    return a, b, c, d, e
+
+
+def in_place(x, y):
+    x = x.clone()
+    x[0, 1:] = 3.0
+    x += y
+    x.mul_(2).add_(1)
+    x[x > 2] = -1
+    z = x.t()
+    z *= 2
+    return x
+
+
+def tuples(x):
+    values, indices = x.max(dim=-1)
+    a, b = x.split([1, 2])
+    s = torch.sort(x)
+    return {"v": values, "i": [indices, a], "s": s.values, "t": b.T}
+
+
+def scalars(x):
+    return x * float("inf"), x ** -2, 2 - x, x.clamp(min=-1.5), torch.full((2,), float("nan")), x * (1 + 2j), -x, ~(x > 0)
+
+
+def dtypes(x):
+    y = x.to(torch.float16).to(dtype=torch.float64, device="cpu")
+    return y, torch.arange(4, dtype=torch.int32, device=x.device), torch.zeros(2, 2, device="cpu"), x.to(memory_format=torch.channels_last)
+
+
+def branches(x):
+    return torch.cond(x.sum() > 0, lambda a: a.sin() + 1, lambda a: a.cos(), (x,))
+
+
+def nested_branches(x, y):
+    def inner(a):
+        return torch.cond(a.sum() > 3, lambda b: b * y, lambda b: b - y, (a,))
+
+    return torch.cond(x.sum() > 0, inner, lambda a: a.clone(), (x,))
+
+
+def autocast(x, w):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = x @ w
+        with torch.autocast("cpu", enabled=False):
+            z = y.float() @ w
+    with torch.no_grad():
+        z = z * 2
+    return y, z
+
+
+def loop(x):
+    def cond(i, x):
+        return i < 3
+
+    def body(i, x):
+        return i + 1, x * 2
+
+    return torch._higher_order_ops.while_loop(cond, body, (torch.tensor(0), x))
+
+
+def checkpointed(x, w):
+    return torch.utils.checkpoint.checkpoint(lambda a: torch.sin(a @ w), x, use_reentrant=False)
+
+
+def kwargs_and_names(x):
+    return torch.sum(x, dim=(0, 1), keepdim=True), torch.std(x, correction=0), x.sum(), max(x.shape[0], 2), torch.linalg.norm(x), torch.fft.fft(x)
+
+
+def einsum(x, y):
+    return torch.einsum("ij,jk->ik", x, y), torch.cat([x, y.t()], dim=0), torch.stack((x, x))
+
+
+def statistics(x, mean, var):
+    return F.batch_norm(x, mean, var, training=True), mean
+
+
+def r(*shape: int, **kw: Any) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)), **kw)
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "mm": (mm, [r(3, 4), r(4, 5)]),
+    "mm_strided": (mm, [r(4, 3).t(), r(4, 10)[:, ::2]]),
+    "mm_grad": (mm, [r(3, 4, requires_grad=True), r(4, 5)]),
+    "conv_norm": (conv_norm, [r(1, 2, 8, 8), r(4, 2, 3, 3)]),
+    "conv_channels_last": (conv_norm, [r(2, 3, 8, 8).to(memory_format=torch.channels_last), r(4, 3, 3, 3)]),
+    "attention": (attention, [r(2, 2, 4, 8), r(2, 2, 4, 8), r(2, 2, 4, 8)]),
+    "dropout": (dropout, [r(4, 4)]),
+    "embedding": (embedding, [torch.tensor([[1, 2], [3, 0]]), r(5, 4)]),
+    "indexing": (indexing, [r(3, 4), torch.tensor([2, 0])]),
+    "in_place": (in_place, [r(3, 3), r(3)]),
+    "tuples": (tuples, [r(3, 4)]),
+    "scalars": (scalars, [r(3)]),
+    "dtypes": (dtypes, [r(2, 3, 4, 5)]),
+    "branches": (branches, [r(3, 3)]),
+    "nested_branches": (nested_branches, [r(3, 3).abs(), r(3, 3)]),
+    "autocast": (autocast, [r(4, 4), r(4, 4)]),
+    "loop": (loop, [r(3)]),
+    "checkpointed": (checkpointed, [r(4, 4, requires_grad=True), r(4, 4)]),
+    "kwargs_and_names": (kwargs_and_names, [r(3, 4)]),
+    "einsum": (einsum, [r(3, 4), r(4, 3)]),
+    "statistics": (statistics, [r(4, 3), torch.zeros(3), torch.ones(3)]),
+    "half": (mm, [r(3, 4).half(), r(4, 5).half()]),
+    "bfloat16": (mm, [r(3, 4).bfloat16(), r(4, 5).bfloat16()]),
+    "complex": (mm, [r(3, 4) + 1j, r(4, 5) * 1j]),
+    "bool": (lambda x: x & (x | ~x), [torch.tensor([True, False])]),
+    "expanded": (lambda x, y: x.expand(4, 3) + y, [r(1, 3), r(1, 3).expand(4, 3)]),
+    "special_values": (lambda x: x.nan_to_num(), [torch.tensor([float("nan"), float("inf"), -0.0, 1e-45, 3.4e38])]),
+    "empty": (lambda x: x.sum(0), [torch.zeros(0, 3)]),
+    "scalar_tensor": (lambda x: x * 2, [torch.tensor(1.5)]),
+    "large": (lambda x: x.exp(), [r(20, 20)]),
+    "large_strided": (lambda x: x.exp(), [r(20, 20).t()]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_dynamo_graph_computes_the_same_as_a_script(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fn, args = PROGRAMS[name]
+    check(capture_dynamo(fn, args, tmp_path), monkeypatch)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_aot_graph_computes_the_same_as_a_script(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fn, args = PROGRAMS[name]
+    check(capture_aot(fn, args, tmp_path, monkeypatch), monkeypatch)
