@@ -1,0 +1,422 @@
+"""The compiler taken out: the eager control.
+
+`torch.compile` becomes the identity, an exported program's `module()` the module that went in, an AOTInductor package a
+handle to it. A program that still fails then fails without the compiler, so its failure says nothing about the compiler.
+What the program asks of the compiler is counted: a control in which nobody called it controls nothing.
+Calls from inside torch (higher-order operations compile their own wrappers in eager mode) are left as they are: they belong
+to eager.
+"""
+
+from __future__ import annotations
+
+import atexit
+import copy
+import functools
+import importlib
+import os
+import sys
+import tempfile
+import types
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from .fp64 import Fp64Impossible, clones, evaluate, untouched
+
+__all__ = ["Fp64Impossible", "MARK", "run_control", "take_out"]
+
+# The last line on stderr of a control that ran as a process of its own.
+MARK = "[compiler-out] reached: "
+
+_TOKEN = b"compiler taken out: "
+_INSIDE = ("torch", "functorch", "torch_minify_inside")
+
+
+def _called_by_torch() -> bool:
+    """Whether the caller of the replaced function is torch itself."""
+    return str(sys._getframe(2).f_globals.get("__name__", "")).partition(".")[0] in _INSIDE
+
+
+class _Stand:
+    """What stands where the compiler stood, and what it was asked."""
+
+    def __init__(self, fp64: bool) -> None:
+        self.calls: Counter[str] = Counter()
+        self.fp64 = fp64
+        self.packages: dict[bytes, Any] = {}
+        self.depth = 0
+
+    def call(self, what: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """One call of something compiled. A compiled function that calls another is one evaluation, not two."""
+        self.calls[what] += 1
+        if not self.fp64 or self.depth:
+            return function(*args, **kwargs)
+        self.depth += 1
+        try:
+            return evaluate(function, args, kwargs)
+        finally:
+            self.depth -= 1
+
+    def compiled(self, model: Any) -> Any:
+        """The stand-in for `model` compiled."""
+        if isinstance(model, torch.nn.Module):
+            return _Module(self, model)
+        if isinstance(model, type) or not callable(model):
+            return model
+
+        @functools.wraps(model, updated=())
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return self.call("compiled call", model, args, kwargs)
+
+        run.__dict__["_torchdynamo_orig_callable"] = model
+        return run
+
+    def exported(self, module: Any, args: Any, kwargs: Any) -> _Exported:
+        """The stand-in for an exported program. The module is run once, as the exporter would trace it: a module that
+        eager cannot run either is no bug of the exporter."""
+        self.calls["export"] += 1
+        with untouched(module):
+            module(*clones(tuple(args or ())), **clones(dict(kwargs or {})))
+        return _Exported(self, module, args, kwargs)
+
+    def store(self, module: Any, file: Any, suffix: str) -> Any:
+        """Keep `module` under a file that `load` knows again. Returns the path, or the file object it was given."""
+        token = _TOKEN + str(len(self.packages)).encode()
+        self.packages[token] = module
+        if hasattr(file, "write"):
+            file.write(token)
+            return file
+        if file is None:
+            handle, file = tempfile.mkstemp(suffix=suffix)
+            os.close(handle)
+            atexit.register(lambda: os.path.exists(file) and os.unlink(file))
+        with open(file, "wb") as out:
+            out.write(token)
+        return str(file)
+
+    def load(self, file: Any) -> Any:
+        """What `store` kept under a path or a file object; None where the file is none of ours."""
+        if hasattr(file, "read"):
+            start = file.tell()
+            head = file.read(len(_TOKEN) + 20)
+            file.seek(start)
+            return self.packages.get(head)
+        try:
+            with open(file, "rb") as given:
+                return self.packages.get(given.read(len(_TOKEN) + 20))
+        except OSError:
+            return None  # the real loader says what is wrong with the path
+
+
+class _Module(torch.nn.Module):
+    """Looks like what `torch.compile(module)` gives: the original is `_orig_mod`, its attributes are seen through."""
+
+    def __init__(self, stand: _Stand, module: torch.nn.Module) -> None:
+        super().__init__()
+        self.__dict__["_stand"] = stand
+        self._modules["_orig_mod"] = module
+        del self.__dict__["training"]  # the original's is read and set
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._stand.call("compiled call", self._orig_mod, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        modules = self.__dict__.get("_modules", {})
+        if "_orig_mod" not in modules:
+            raise AttributeError(name)  # half built, as copy and pickle do it
+        return modules["_orig_mod"] if name == "_orig_mod" else getattr(modules["_orig_mod"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_orig_mod" not in self.__dict__.get("_modules", {}):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __deepcopy__(self, memo: Any) -> _Module:
+        return type(self)(self._stand, copy.deepcopy(self._orig_mod, memo))
+
+
+class _ExportedModule(_Module):
+    """What `ExportedProgram.module()` gives: names its parameters as the original does."""
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod.load_state_dict(*args, **kwargs)
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod.named_parameters(*args, **kwargs)
+
+    def named_buffers(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod.named_buffers(*args, **kwargs)
+
+
+class _Exported:
+    """Stands for a `torch.export.ExportedProgram`; it has no graph."""
+
+    range_constraints: dict[Any, Any] = {}
+    constants: dict[str, Any] = {}
+    dialect = "ATEN"
+    verifier = None
+
+    def __init__(self, stand: _Stand, module: Any, args: Any, kwargs: Any) -> None:
+        self._stand = stand
+        self._module = module
+        self.example_inputs = (tuple(args or ()), dict(kwargs or {}))
+
+    def module(self, *_: Any, **__: Any) -> Any:
+        """The module that was exported; a call of it counts as a call of something compiled."""
+        return _ExportedModule(self._stand, self._module)
+
+    def run_decompositions(self, *_: Any, **__: Any) -> _Exported:
+        self._stand.calls["export"] += 1
+        return self
+
+    @property
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self._module.state_dict())
+
+    def parameters(self) -> Any:
+        return self._module.parameters()
+
+    def named_parameters(self) -> Any:
+        return self._module.named_parameters()
+
+    def buffers(self) -> Any:
+        return self._module.buffers()
+
+    def named_buffers(self) -> Any:
+        return self._module.named_buffers()
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.")
+
+
+class _Loaded:
+    """Stands for a loaded AOTInductor package."""
+
+    def __init__(self, stand: _Stand, module: Any) -> None:
+        self._stand = stand
+        self._module = module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._stand.call("aoti call", self._module, args, kwargs)
+
+    def get_metadata(self) -> dict[str, str]:
+        return {}
+
+    def get_constant_fqns(self) -> list[str]:
+        return list(self._module.state_dict())
+
+    def load_constants(self, constants_map: dict[str, torch.Tensor], **_: Any) -> None:
+        self._module.load_state_dict(constants_map, strict=False)
+
+
+class _ExportResult(NamedTuple):
+    graph_module: Any
+    guards: Any
+
+
+def _module_of(stand: _Stand, program: Any) -> Any:
+    """The callable behind whatever a compiler of exported programs is given."""
+    if isinstance(program, _Exported):
+        return program._module
+    return program.module() if isinstance(program, torch.export.ExportedProgram) else program
+
+
+def _replace(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Put `make(original)` in the place of `owner.name`, for callers outside torch. Nothing where the name is unknown:
+    entry points come and go between versions."""
+    original = getattr(owner, name, None)
+    if original is None:
+        return
+    stand_in = make(original)
+
+    @functools.wraps(original)
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        return (original if _called_by_torch() else stand_in)(*args, **kwargs)
+
+    setattr(owner, name, entry)
+
+
+def _find(name: str) -> Any:
+    """A module of torch, or None where this version has none of that name."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def take_out(fp64: bool = False) -> Counter[str]:
+    """Replace the entry points of the compiler in this process, for good. Returns what counts the calls made of them.
+
+    With `fp64`, what would be compiled is evaluated in float64 instead (see `fp64.evaluate`, which may raise
+    `Fp64Impossible` inside the program).
+    """
+    stand = _Stand(fp64)
+    _take_out_compile(stand)
+    _take_out_export(stand)
+    _take_out_aoti(stand)
+    return stand.calls
+
+
+def _take_out_compile(stand: _Stand) -> None:
+    def compile(_original: Any) -> Callable[..., Any]:
+        def run(model: Any = None, **_: Any) -> Any:
+            if model is None:
+                return lambda given: run(given)
+            stand.calls["compile"] += 1
+            return stand.compiled(model)
+
+        return run
+
+    def optimize(_original: Any) -> Callable[..., Any]:
+        def run(*_: Any, **__: Any) -> Any:
+            stand.calls["compile"] += 1
+            return stand.compiled
+
+        return run
+
+    def dynamo_export(_original: Any) -> Callable[..., Any]:
+        def run(function: Any, *given: Any, **more: Any) -> Any:
+            def export(*args: Any, **kwargs: Any) -> Any:
+                return _ExportResult(stand.compiled(stand.exported(function, args, kwargs)._module), None)
+
+            options = {"aten_graph", "pre_dispatch", "decomposition_table", "tracing_mode", "dynamic_shapes", "assume_static_by_default"}
+            return export(*given, **{k: v for k, v in more.items() if k not in options}) if given else export
+
+        return run
+
+    def graph_compiler(_original: Any) -> Callable[..., Any]:
+        def run(graph: Any, *_: Any, **__: Any) -> Any:
+            stand.calls["compile"] += 1
+            return stand.compiled(_module_of(stand, graph))
+
+        return run
+
+    _replace(torch, "compile", compile)
+    dynamo = importlib.import_module("torch._dynamo")
+    for name in ("optimize", "optimize_assert"):
+        _replace(dynamo, name, optimize)
+    _replace(dynamo, "export", dynamo_export)
+    inductor = importlib.import_module("torch._inductor")
+    for name in ("compile", "standalone_compile"):
+        _replace(inductor, name, graph_compiler)
+    _replace(_find("torch._inductor.compile_fx"), "compile_fx", graph_compiler)
+    for owner in (_find("torch._functorch.aot_autograd"), _find("functorch.compile")):
+        for name in ("aot_function", "aot_module", "aot_module_simplified"):
+            _replace(owner, name, graph_compiler)
+    _replace_module_compile(stand)
+
+
+def _replace_module_compile(stand: _Stand) -> None:
+    def compile(self: torch.nn.Module, *_: Any, **__: Any) -> None:
+        stand.calls["compile"] += 1
+        # bound to the original call, as torch does it: the module stays itself
+        self._compiled_call_impl = stand.compiled(self._call_impl)
+
+    torch.nn.Module.compile = compile
+
+
+def _take_out_export(stand: _Stand) -> None:
+    def export(_original: Any) -> Callable[..., Any]:
+        def run(mod: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> _Exported:
+            if not isinstance(mod, torch.nn.Module):
+                raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
+            return stand.exported(mod, args, kwargs)
+
+        return run
+
+    def save(original: Any) -> Callable[..., Any]:
+        def run(program: Any, file: Any, *args: Any, **kwargs: Any) -> Any:
+            if not isinstance(program, _Exported):
+                return original(program, file, *args, **kwargs)
+            stand.store(program, file, ".pt2")
+            return None
+
+        return run
+
+    def load(original: Any) -> Callable[..., Any]:
+        def run(file: Any, *args: Any, **kwargs: Any) -> Any:
+            return stand.load(file) or original(file, *args, **kwargs)
+
+        return run
+
+    def unflatten(original: Any) -> Callable[..., Any]:
+        def run(program: Any, *args: Any, **kwargs: Any) -> Any:
+            return program.module() if isinstance(program, _Exported) else original(program, *args, **kwargs)
+
+        return run
+
+    public = importlib.import_module("torch.export")
+    for owner, names in (
+        (public, ("export", "export_for_training", "export_for_inference", "draft_export")),
+        (_find("torch.export._trace"), ("_export", "_export_for_training")),
+    ):
+        for name in names:
+            _replace(owner, name, export)
+    _replace(public, "save", save)
+    _replace(public, "load", load)
+    _replace(public, "unflatten", unflatten)
+
+
+def _take_out_aoti(stand: _Stand) -> None:
+    def package(_original: Any) -> Callable[..., Any]:
+        def run(program: Any, *_: Any, package_path: Any = None, **__: Any) -> Any:
+            stand.calls["aoti compile"] += 1
+            return stand.store(_module_of(stand, program), package_path, ".pt2")
+
+        return run
+
+    def compile(_original: Any) -> Callable[..., Any]:
+        def run(module: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Any:
+            stand.calls["aoti compile"] += 1
+            module = stand.exported(_module_of(stand, module), args, kwargs)._module
+            return stand.store(module, None, ".so")
+
+        return run
+
+    def load(original: Any) -> Callable[..., Any]:
+        def run(path: Any, *args: Any, **kwargs: Any) -> Any:
+            module = stand.load(path)
+            return original(path, *args, **kwargs) if module is None else _Loaded(stand, module)
+
+        return run
+
+    def repackage(original: Any) -> Callable[..., Any]:
+        def run(archive: Any, files: Any, *args: Any, **kwargs: Any) -> Any:
+            first = next(iter(files.values())) if isinstance(files, dict) else files
+            module = stand.load(first[0] if isinstance(first, list) else first)
+            return original(archive, files, *args, **kwargs) if module is None else stand.store(module, archive, ".pt2")
+
+        return run
+
+    inductor = importlib.import_module("torch._inductor")
+    _replace(inductor, "aoti_compile_and_package", package)
+    _replace(inductor, "aot_compile", compile)
+    _replace(inductor, "aoti_load_package", load)
+    for owner in (_find("torch._inductor.package"), _find("torch._inductor.package.package")):
+        _replace(owner, "load_package", load)
+        _replace(owner, "package_aoti", repackage)
+    old = _find("torch._export")
+    _replace(old, "aot_compile", compile)
+    _replace(old, "aot_load", load)
+
+
+def run_control(path: str, argv: list[str], fp64: bool) -> None:
+    """Run a script file as `__main__` with the compiler taken out. On the way out the count of calls is written to
+    stderr, after all that the script writes there. Exceptions of the script go through."""
+    calls = take_out(fp64)
+    atexit.register(lambda: print(f"\n{MARK}{sum(calls.values())}", file=sys.stderr, flush=True))
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    module = types.ModuleType("__main__")
+    module.__file__ = path
+    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    sys.modules["__main__"] = module
+    sys.argv = [path, *argv]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    exec(compile(text, path, "exec"), module.__dict__)

@@ -1,0 +1,213 @@
+"""A function evaluated in float64 in place of its compiled form: is eager right under the program's own tolerance?
+
+Parameters, inputs and whatever else the function touches are raised to double, the results are brought back to the types
+that eager gives. Where that is not the same program any more (random numbers, types told from bits, kernels without a
+double variant), `Fp64Impossible` is raised: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+
+_LOW = (torch.float32, torch.float16, torch.bfloat16)
+_RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
+# These say in their name that the result has fewer bits.
+_CASTS = frozenset({"float", "half", "bfloat16", "cfloat", "chalf"})
+# Reading a property, a size or an attribute needs no double.
+_PLAIN = frozenset({"__get__", "__set__", "requires_grad_", "size", "stride", "numel", "dim"})
+
+
+class Fp64Impossible(Exception):
+    """The program cannot be evaluated in float64, so float64 says nothing about it."""
+
+
+class _Raised:
+    """The tensors that were raised so far. A tensor is raised once, so that writes and views stay those of one tensor."""
+
+    def __init__(self) -> None:
+        self.pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def up(self, value: Any) -> Any:
+        """`value` in double, whatever it is."""
+        if isinstance(value, torch.dtype):
+            return _RAISED.get(value, value)
+        if not isinstance(value, torch.Tensor) or value.dtype not in _RAISED:
+            return value
+        if id(value) not in self.pairs:
+            self.pairs[id(value)] = (value, value.to(_RAISED[value.dtype]))
+        return self.pairs[id(value)][1]
+
+    def write_back(self, result: Any) -> Any:
+        """Carry what was written over to the tensors themselves, and give them out again in place of their doubles."""
+        written = [(low, high) for low, high in self.pairs.values() if high._version]
+        places = [low.untyped_storage().data_ptr() for low, _ in self.pairs.values()]
+        for low, high in written:
+            if high.requires_grad or low.requires_grad:
+                raise Fp64Impossible("a tensor that needs a gradient is written to")
+            if places.count(low.untyped_storage().data_ptr()) > 1:
+                raise Fp64Impossible("tensors that share memory are written to")
+            with torch.no_grad():
+                low.copy_(high)
+        originals = {id(high): low for low, high in written}
+        return pytree.tree_map(lambda value: originals.get(id(value), value), result) if originals else result
+
+
+class _Double(TorchFunctionMode):
+    """Every call gets its floating tensors in double, and makes doubles where it was told to make less."""
+
+    def __init__(self, raised: _Raised) -> None:
+        super().__init__()
+        self.raised = raised
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name in _CASTS and args and isinstance(args[0], torch.Tensor):
+            return self.raised.up(args[0]).to(torch.complex128 if name.startswith("c") else torch.float64)
+        if name == "view" and any(isinstance(value, torch.dtype) for value in (*args[1:], *kwargs.values())):
+            raise Fp64Impossible("the bits of a tensor are read as another type")
+        if name in _PLAIN:
+            return func(*args, **kwargs)
+        args, kwargs = pytree.tree_map(self.raised.up, (args, kwargs))
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def _default_double(raised: _Raised) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with _Double(raised):
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def reachable(call: Callable[..., Any]) -> list[torch.Tensor]:
+    """The tensors that belong to a callable: parameters and buffers of a module, and what a function closes over."""
+    found: list[torch.Tensor] = []
+    seen: set[int] = set()
+
+    def visit(value: Any, depth: int) -> None:
+        if id(value) in seen or depth > 3:
+            return
+        seen.add(id(value))
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, torch.nn.Module):
+            for tensor in (*value.parameters(), *value.buffers()):
+                visit(tensor, depth)
+            for attribute in value.__dict__.values():
+                visit(attribute, depth + 1)
+        elif isinstance(value, (list, tuple, set)):
+            for item in value:
+                visit(item, depth + 1)
+        elif isinstance(value, dict):
+            for item in value.values():
+                visit(item, depth + 1)
+        elif callable(value):
+            code = getattr(value, "__code__", None)
+            visit(getattr(value, "__self__", None), depth + 1)
+            visit(getattr(value, "__wrapped__", None), depth + 1)
+            for cell in getattr(value, "__closure__", None) or ():
+                try:
+                    visit(cell.cell_contents, depth + 1)
+                except ValueError:
+                    continue  # a cell that is not filled yet
+            names = getattr(value, "__globals__", {})
+            for name in code.co_names if code is not None else ():
+                visit(names.get(name), depth + 1)
+
+    visit(call, 0)
+    return found
+
+
+@contextmanager
+def untouched(call: Callable[..., Any]) -> Iterator[None]:
+    """A run of `call` inside leaves its tensors, the random state and the default type as they were."""
+    saved = [(tensor, tensor.detach().clone(), tensor._version) for tensor in reachable(call)]
+    random = _random_state()
+    try:
+        yield
+    finally:
+        for tensor, copy, version in saved:
+            if tensor._version != version:
+                tensor.data.copy_(copy)
+        torch.set_rng_state(random[0])
+        if random[1:]:
+            torch.cuda.set_rng_state_all(random[1:])
+
+
+def _random_state() -> list[torch.Tensor]:
+    return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [])]
+
+
+def clones(values: Any) -> Any:
+    """Copies of all tensors in a tree; a leaf that needs a gradient stays one."""
+
+    def clone(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        copy = value.detach().clone() if value.is_leaf else value.clone()
+        return copy.requires_grad_(value.requires_grad) if value.is_leaf else copy
+
+    return pytree.tree_map(clone, values)
+
+
+def evaluate(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """`call(*args, **kwargs)` with everything in float64, results in the types that eager gives.
+
+    Gradients flow to the inputs and parameters as usual. Raises `Fp64Impossible`; an error that eager itself raises goes
+    through unchanged.
+    """
+    with untouched(call):
+        before = _random_state()
+        eager = call(*clones(args), **clones(kwargs))
+        drew = any(not torch.equal(old, new) for old, new in zip(before, _random_state()))
+    if drew:
+        raise Fp64Impossible("random numbers are not the same in float64")
+    try:
+        double = _evaluate(call, args, kwargs)
+    except Fp64Impossible:
+        raise
+    except Exception as error:
+        raise Fp64Impossible(f"{type(error).__name__}: {str(error)[:300]}") from error
+    return _like(eager, double)
+
+
+def _evaluate(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    raised = _Raised()
+    high_args, high_kwargs = pytree.tree_map(raised.up, (args, kwargs))
+    with _default_double(raised):
+        result = call(*high_args, **high_kwargs)
+    return raised.write_back(result)
+
+
+def _like(eager: Any, double: Any) -> Any:
+    leaves, spec = pytree.tree_flatten(eager)
+    others, other_spec = pytree.tree_flatten(double)
+    if len(leaves) != len(others) or str(spec) != str(other_spec):
+        raise Fp64Impossible("the result has another structure in float64")
+    return pytree.tree_unflatten([_as(low, high) for low, high in zip(leaves, others, strict=True)], spec)
+
+
+def _as(low: Any, high: Any) -> Any:
+    if not isinstance(low, torch.Tensor):
+        if isinstance(low, (int, str, bool, type(None))) and low != high:
+            raise Fp64Impossible(f"a result is {high!r} in float64 and {low!r} in eager")
+        if type(low) is not type(high):
+            raise Fp64Impossible(f"a result is a {type(high).__name__} in float64")
+        return high
+    if not isinstance(high, torch.Tensor) or low.shape != high.shape:
+        raise Fp64Impossible("a result has another shape in float64")
+    if low.dtype == high.dtype:
+        return high
+    if _RAISED.get(low.dtype) is not high.dtype:
+        raise Fp64Impossible(f"a result is {high.dtype} in float64 and {low.dtype} in eager")
+    return high.to(low.dtype)
