@@ -1,0 +1,43 @@
+"""Changes unusual dtypes to float32 (integers: to int64), everywhere at once.
+
+Proposes, for each unusual dtype of an input: that dtype replaced in all inputs, and in all arguments that name it. Part of the
+batch; one or two queries for a dtype that must stay. Metadata of every node is propagated anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.reduce.graph import Arg, Code, Input, Program
+from bot.reduce.passes.edits import Edit
+from bot.reduce.passes.rewrite import map_inputs, map_node, map_nodes
+from bot.reduce.passes.size import dtype_rank
+
+_PLAIN = {
+    **dict.fromkeys(("float64", "float16", "bfloat16"), "float32"),
+    **dict.fromkeys(("int32", "int16", "int8", "uint8"), "int64"),
+    "complex128": "complex64",
+}
+
+
+def edits(program: Program) -> list[Edit]:
+    """One edit for each unusual dtype, the most unusual first."""
+    inputs = (*program.graph.inputs, *program.graph.constants)
+    present = {i.meta.dtype for i in inputs if i.meta.kind == "tensor" and i.meta.dtype in _PLAIN}
+    return [_replace(dtype) for dtype in sorted(present, key=lambda d: (-dtype_rank(d), d))]
+
+
+def _replace(dtype: str) -> Edit:
+    plain = _PLAIN[dtype]
+
+    def in_argument(arg: Arg) -> Arg:
+        return Code(f"torch.{plain}") if arg == Code(f"torch.{dtype}") else arg
+
+    def in_input(item: Input) -> Input:
+        return replace(item, meta=replace(item.meta, dtype=plain)) if item.meta.dtype == dtype else item
+
+    def edit(program: Program) -> Program | None:
+        graph = map_inputs(program.graph, in_input)
+        return program.with_graph(map_nodes(graph, lambda n: map_node(n, in_argument)))
+
+    return edit

@@ -1,0 +1,115 @@
+"""The smallest program known so far, and the one way to replace it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.models import Verdict
+from bot.reduce.candidate import Candidate, Oracle
+from bot.reduce.graph import Graph, Meta, Program
+from bot.reduce.passes.keep import Policy, keep_only
+from bot.reduce.passes.size import size_key
+
+Key = tuple[tuple[int, ...], str]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A program one edit away from the smallest one."""
+
+    program: Program
+    candidate: Candidate
+
+
+class Incumbent:
+    """Holds the smallest program that is SAME; passes offer it smaller ones.
+
+    An offer is asked only if it is strictly smaller and its text was never asked before. The rejected offers since the
+    last acceptance are the neighbours: one of them that passes is worth showing.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        oracle: Oracle,
+        render: Callable[[Program], str],
+        exposable: frozenset[str] | None = None,
+        on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,
+    ) -> None:
+        self.oracle = oracle
+        self.render = render
+        self.exposable = exposable
+        self._on_accept = on_accept
+        self._rejected: set[str] = set()
+        self._legal: dict[str, dict[str, Meta] | None] = {}
+        self.neighbours: list[Neighbour] = []
+        self._take(program, self._candidate(program, "start"))
+
+    def _candidate(self, program: Program, origin: str) -> Candidate:
+        text = self.render(program)
+        return Candidate(text, origin, size_key(program, text)[0])
+
+    def _take(self, program: Program, candidate: Candidate) -> None:
+        self.program = program
+        self.candidate = candidate
+        self.neighbours = []
+
+    @property
+    def key(self) -> Key:
+        """The size of the smallest program."""
+        return self.candidate.size, self.candidate.text
+
+    def offer(self, program: Program | None, origin: str, *, any_size: bool = False) -> bool:
+        """Takes the program if it is smaller and SAME. `any_size`: it need not be smaller (only for the last step)."""
+        return self.offer_first([program], origin, any_size=any_size) is not None
+
+    def offer_first(self, programs: Sequence[Program | None], origin: str, *, any_size: bool = False) -> int | None:
+        """Takes the first program (in order) that is smaller and SAME, and says which; None stands for no program."""
+        asked: list[tuple[int, Program, Candidate]] = []
+        for i, program in enumerate(programs):
+            if program is None:
+                continue
+            candidate = self._candidate(program, origin)
+            if candidate.text == self.candidate.text or any(candidate.text == c.text for _, _, c in asked):
+                continue
+            if not any_size and (candidate.size, candidate.text) >= self.key:
+                continue
+            if candidate.text in self._rejected:
+                self.neighbours.append(Neighbour(program, candidate))
+                continue
+            asked.append((i, program, candidate))
+        if not asked:
+            return None
+        if len(asked) == 1:
+            index = 0 if self.oracle.ask(asked[0][2]) is Verdict.SAME else None
+        else:
+            index = self.oracle.first([candidate for _, _, candidate in asked])
+        for _, program, candidate in asked[:index]:
+            self._rejected.add(candidate.text)
+            self.neighbours.append(Neighbour(program, candidate))
+        if index is None:
+            return None
+        taken, program, candidate = asked[index]
+        self._take(program, candidate)
+        self._on_accept(program, candidate)
+        return taken
+
+    def keep(self, names: Sequence[str] | set[str], policy: Policy = Policy.CONNECT) -> Program | None:
+        """The smallest program with only these operations kept."""
+        return keep_only(self.program, names, policy, self.exposable)
+
+    def legal(self, program: Program) -> Program | None:
+        """The program with the metadata that it really has, or None if it does not run in eager."""
+        text = self.render(program)
+        if text in self._rejected:
+            return program
+        if text not in self._legal:
+            self._legal[text] = self.oracle.shapes(text)
+        metas = self._legal[text]
+        return None if metas is None else program.with_graph(refresh(program.graph, metas))
+
+
+def refresh(graph: Graph, metas: dict[str, Meta]) -> Graph:
+    """The graph with its nodes' metadata replaced where it is known."""
+    return replace(graph, nodes=tuple(replace(n, meta=metas[n.name]) if n.name in metas else n for n in graph.nodes))

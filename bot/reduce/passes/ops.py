@@ -1,0 +1,166 @@
+"""Drops operations: the main search.
+
+Four steps, each on what the one before has left, repeated until nothing changes:
+
+1. *Halving*: one half of the operations alone, its operands as inputs. Right for a single operation and for a pattern of
+   neighbours. After a first half fails, the first quarter of the second half is asked before that half is confirmed, so that
+   a single operation costs 1 to 1.5 log2 n queries, on programs whose sizes fall geometrically.
+2. *Anchors*: the smallest prefix that is SAME ends in an operation that matters (log2 n queries). Around the anchors found so
+   far, operations are added by distance in the data flow, four times as many each time, until it is SAME again; bisection
+   then gives the next anchor. A near pattern costs a few queries on small programs, a far one about 1.5 log2 n.
+3. *Sweep*: runs of operations are deleted from the end, twice as long after each success, half as long after a failure: about
+   one query for each operation that must stay where most must.
+4. *Other policies* for what lies between two kept operations: cut it, or connect across different shapes.
+
+The sources: halving and adaptive deletion are delta debugging's and shrinkray's; the anchors are QuickXplain's idea (the last
+element of the shortest sufficient prefix is necessary) with an order by data flow; the policies are in `keep`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from bot.reduce.graph import Graph
+from bot.reduce.passes.incumbent import Incumbent
+from bot.reduce.passes.keep import Policy, units
+
+_FEW = 6  # below this a sweep is as cheap as anything cleverer
+_ANCHORS = 4
+_ORIGIN = "ops"
+
+
+def run(incumbent: Incumbent) -> bool:
+    """Drops operations until none can go; says whether any went."""
+    start = incumbent.key
+    while True:
+        before = incumbent.key
+        _halve(incumbent)
+        if len(_units(incumbent)) > _FEW // 2:
+            _anchor(incumbent)
+        _sweep(incumbent)
+        if len(_units(incumbent)) > 2:
+            _other_policies(incumbent)
+        if incumbent.key == before or len(_units(incumbent)) <= 1:
+            return incumbent.key != start
+
+
+def _units(incumbent: Incumbent) -> list[str]:
+    return units(incumbent.program.graph)
+
+
+def _ask(incumbent: Incumbent, names: Sequence[str]) -> bool:
+    return bool(names) and incumbent.offer(incumbent.keep(names), _ORIGIN)
+
+
+def _halve(incumbent: Incumbent) -> None:
+    """Narrows to a range of operations while one half alone is SAME."""
+    names = _units(incumbent)
+    while len(names) > 1:
+        middle = len(names) // 2
+        first, second = names[:middle], names[middle:]
+        quarter = second[: len(second) // 2] if len(second) > 3 else []
+        if not any(_ask(incumbent, part) for part in (first, quarter, second)):
+            return
+        names = _units(incumbent)
+
+
+def _anchor(incumbent: Incumbent) -> None:
+    """Finds operations that matter, one after the other, and drops what lies beyond them."""
+    names = _units(incumbent)
+    low, high = 0, len(names)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _ask(incumbent, names[:middle]):
+            high = middle
+        else:
+            low = middle
+    anchors = [names[high - 1]]
+    while len(anchors) <= _ANCHORS:
+        present = _units(incumbent)
+        anchors = [name for name in anchors if name in present]
+        rest = [name for name in by_distance(incumbent.program.graph, anchors) if name in set(present)]
+        if len(rest) <= _FEW // 2 or not anchors:
+            return
+        low, high = _grow(incumbent, anchors, rest)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _ask(incumbent, anchors + rest[:middle]):
+                high = middle
+            else:
+                low = middle
+        if high == 0:
+            return
+        anchors.append(rest[high - 1])
+
+
+def _grow(incumbent: Incumbent, anchors: list[str], rest: list[str]) -> tuple[int, int]:
+    """Numbers of further operations: too few, and enough."""
+    tries = [0]
+    while tries[-1] < len(rest):
+        tries.append(max(2, tries[-1] * 4))
+    tries = [t for t in tries if t < len(rest)]
+    taken = incumbent.offer_first([incumbent.keep(anchors + rest[:t]) for t in tries], _ORIGIN)
+    if taken is None:
+        return tries[-1], len(rest)
+    return (tries[taken - 1], tries[taken]) if taken else (-1, 0)
+
+
+def by_distance(graph: Graph, anchors: Iterable[str]) -> list[str]:
+    """The other operations, nearest in the data flow first (in both directions); those not connected come last, from the end."""
+    order = units(graph)
+    neighbours: dict[str, list[str]] = {n.name: [] for n in graph.nodes}
+    for n in graph.nodes:
+        for used in n.uses():
+            if used in neighbours:
+                neighbours[used].append(n.name)
+                neighbours[n.name].append(used)
+    seen = dict.fromkeys(anchors)
+    queue = deque(seen)
+    while queue:
+        for name in neighbours.get(queue.popleft(), ()):
+            if name not in seen:
+                seen[name] = None
+                queue.append(name)
+    start = set(anchors)
+    can = set(order)
+    near = [name for name in seen if name in can and name not in start]
+    return near + [name for name in reversed(order) if name not in seen]
+
+
+def _sweep(incumbent: Incumbent) -> None:
+    """Deletes runs of operations from the end, adaptively, until a whole sweep changes nothing."""
+    while True:
+        before = incumbent.key
+        names = _units(incumbent)[::-1]
+        run_length = 1 if len(names) <= _FEW else max(1, len(names) // 8)
+        at = 0
+        while at < len(names):
+            gone = set(names[at : at + run_length])
+            rest = [name for name in _units(incumbent) if name not in gone]
+            if _ask(incumbent, rest):
+                at += len(gone)
+                run_length *= 2
+            elif run_length > 1:
+                run_length //= 2
+            else:
+                at += 1
+        if incumbent.key == before:
+            return
+
+
+def _other_policies(incumbent: Incumbent) -> None:
+    """Deletes single operations between others, their uses cut, or connected across different shapes."""
+    for name in reversed(_units(incumbent)):
+        graph = incumbent.program.graph
+        present = set(units(graph))
+        node = next((n for n in graph.nodes if n.name == name), None)
+        if node is None or name not in present:
+            continue
+        between = any(u in present for u in node.uses()) and any(name in n.uses() for n in graph.nodes)
+        if not between:
+            continue
+        rest = present - {name}
+        connected = incumbent.keep(rest, Policy.ANY)
+        legal = incumbent.legal(connected) if connected is not None else None
+        incumbent.offer_first([legal, incumbent.keep(rest, Policy.CUT)], _ORIGIN)

@@ -1,0 +1,137 @@
+"""The graph reducer: drives the passes to a fixed point.
+
+Order: guesses, outputs, operations, bodies; then everything simplified at once (one query where nothing of it matters), sizes,
+inputs, values, arguments, simpler operations; back to operations if anything changed; the readable form last. `docs/reduction.md`
+says why, and what it costs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.models import Verdict
+from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
+from bot.reduce.graph import Program
+from bot.reduce.passes import arguments, bodies, dtypes, guesses, inputs, layout, lift, ops, outputs, recipe, simplify_ops, sizes, values
+from bot.reduce.passes.edits import Edit, apply
+from bot.reduce.passes.incumbent import Incumbent, Neighbour
+from bot.reduce.passes.size import size_key
+
+__all__ = ["Reduced", "reduce_program", "size_key"]
+
+_MOST_NEIGHBOURS = 40
+
+
+def _ignore(program: Program, candidate: Candidate) -> None:
+    """Does nothing when a smaller program is accepted."""
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What a search ended with.
+
+    `nearest_passing`: a candidate that passes and is one edit away from the final program (its `origin` is the pass that made the
+    edit). `fixed_point` is False when the budget ended the search.
+    """
+
+    program: Program
+    candidate: Candidate
+    nearest_passing: Candidate | None
+    fixed_point: bool
+
+
+def reduce_program(
+    program: Program,
+    oracle: Oracle,
+    render: Callable[[Program], str],
+    *,
+    guesses: Sequence[frozenset[str]] = (),
+    exposable: frozenset[str] | None = None,
+    on_accept: Callable[[Program, Candidate], None] = _ignore,
+    keep_seed: bool = False,
+) -> Reduced:
+    """The smallest program found that is SAME, starting from one that the caller has verified to be.
+
+    `guesses`: sets of node names that the failure names, asked before any search. `exposable` (for accuracy): the only names
+    that may become outputs, besides the original ones; None: any. `on_accept` is called at each accepted step. `keep_seed`: the
+    failure depends on the numbers, so the script has to go on seeding.
+
+    Never raises `BudgetSpent`: what was found until then is the result.
+    """
+    incumbent = Incumbent(program, oracle, render, exposable, on_accept)
+    search = _Search(incumbent, keep_seed)
+    try:
+        search.run(guesses)
+        fixed_point = True
+    except BudgetSpent:
+        fixed_point = False
+    nearest = None
+    try:
+        nearest = search.nearest_passing()
+    except BudgetSpent:
+        fixed_point = False
+    return Reduced(incumbent.program, incumbent.candidate, nearest, fixed_point)
+
+
+class _Search:
+    def __init__(self, incumbent: Incumbent, keep_seed: bool) -> None:
+        self.incumbent = incumbent
+        self.keep_seed = keep_seed
+        self.around: list[Neighbour] = []  # of the smallest program, before it was made readable
+        self.plain: Candidate = incumbent.candidate
+
+    def run(self, guessed: Sequence[frozenset[str]]) -> None:
+        incumbent = self.incumbent
+        guesses.run(incumbent, guessed)
+        outputs.sinks(incumbent)
+        ops.run(incumbent)
+        bodies.run(incumbent)
+        while True:
+            before = incumbent.key
+            apply(incumbent, self._batch(), "batch")
+            for one in (sizes, inputs, outputs, values, arguments, simplify_ops):
+                one.run(incumbent)
+            if incumbent.key == before:
+                break
+            ops.run(incumbent)
+            bodies.run(incumbent)
+        self.plain = incumbent.candidate
+        self.around = list(incumbent.neighbours)
+        lift.run(incumbent)
+
+    def _batch(self) -> list[Edit]:
+        """Everything that most failures do not need; what is most often needed stands last, so that one half is right."""
+        program = self.incumbent.program
+        found: list[Edit] = [*values.edits(program), *layout.edits(program)]
+        if any(size > 2 for size in sizes.sizes_of(program)):
+            found.append(lambda changed: sizes.everything_small(self.incumbent, changed))
+        return [*found, *arguments.edits(program), *dtypes.edits(program), *recipe.edits(program, keep_seed=self.keep_seed)]
+
+    def nearest_passing(self) -> Candidate | None:
+        """Of the rejected programs one edit away, the one most like the final program among those that pass."""
+        final = self.incumbent.candidate.text
+        readable = final != self.plain.text
+        around = self.around if readable else self.incumbent.neighbours
+        lines = self.plain.text.splitlines()
+        for neighbour in sorted(around, key=lambda n: (_unlike(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBOURS]:
+            # asked before, so this is no query
+            if self.incumbent.oracle.ask(neighbour.candidate) is Verdict.PASSES:
+                return self._readable(neighbour) if readable else neighbour.candidate
+        return None
+
+    def _readable(self, neighbour: Neighbour) -> Candidate:
+        program = lift.lift(neighbour.program)
+        text = self.incumbent.render(program)
+        candidate = replace(neighbour.candidate, text=text, size=size_key(program, text)[0])
+        return candidate if self.incumbent.oracle.ask(candidate) is Verdict.PASSES else neighbour.candidate
+
+
+def _unlike(lines: list[str], text: str) -> int:
+    """Number of lines that differ."""
+    return (
+        sum(1 for line in difflib.ndiff(lines, text.splitlines()) if line[0] in "+-")
+        if len(lines) < 200
+        else abs(len(lines) - text.count("\n"))
+    )
