@@ -34,7 +34,8 @@ def _thin(module: cst.Module, level: list[cst.BaseStatement], text: str, ask: As
     """The text without the statements of one level that are not needed, the last ones tried first."""
 
     def print_without(gone: Sequence[cst.BaseStatement]) -> str:
-        return normal(apply(module, [remove(s) for s in gone]).code)
+        without = apply(module, [remove(s) for s in gone])
+        return text if without is None else normal(without)
 
     def works(alternatives: Sequence[Sequence[cst.BaseStatement]]) -> int | None:
         texts = [print_without(gone) for gone in alternatives]

@@ -44,11 +44,13 @@ def together(edits: Iterable[Edit]) -> Edit:
     return Edit(tuple(change for e in all_edits for change in e.changes), sum(e.weight for e in all_edits))
 
 
-def apply(module: cst.Module, edits: Sequence[Edit]) -> cst.Module:
-    """The tree after the edits; a body that loses all its statements is left with `pass`."""
-    changed = module.visit(_Apply(edits))
-    assert isinstance(changed, cst.Module)
-    return changed
+def apply(module: cst.Module, edits: Sequence[Edit]) -> str | None:
+    """The text after the edits, None where they make no program. A body that loses all its statements is left with `pass`."""
+    try:
+        changed = module.visit(_Apply(edits))
+    except (cst.CSTValidationError, TypeError):  # an empty tuple without parentheses, an import of nothing
+        return None
+    return changed.code if isinstance(changed, cst.Module) else None
 
 
 # `If` below another statement's clauses is an `elif`
@@ -131,7 +133,7 @@ class _Apply(cst.CSTTransformer):
         if changes is None:
             if isinstance(original_node, cst.IndentedBlock) and not updated_node.body:
                 return updated_node.with_changes(body=[cst.SimpleStatementLine([cst.Pass()])])
-            return updated_node
+            return _last_comma(original_node, updated_node)
         if _gone in changes:
             return cst.RemoveFromParent()
         result = updated_node
@@ -140,3 +142,19 @@ class _Apply(cst.CSTTransformer):
             if not isinstance(result, cst.CSTNode):
                 break
         return result
+
+
+_LISTS = ("args", "bases", "keywords", "elements", "params", "names")
+
+
+def _last_comma(original: Any, updated: Any) -> Any:
+    """The node without the comma that a removed last argument or element leaves behind."""
+    for name in _LISTS:
+        before, after = getattr(original, name, None), getattr(updated, name, None)
+        if isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)) and len(after) < len(before):
+            if after:
+                after = [*after[:-1], after[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)]
+            updated = updated.with_changes(**{name: after})
+            if isinstance(updated, cst.ClassDef) and not updated.bases and not updated.keywords:
+                updated = updated.with_changes(lpar=cst.MaybeSentinel.DEFAULT, rpar=cst.MaybeSentinel.DEFAULT)
+    return updated

@@ -6,12 +6,14 @@ Reducers edit scripts in this form: a statement then owns whole lines, so that r
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Union
 
 import libcst as cst
 
 Statement = Union[cst.SimpleStatementLine, cst.BaseCompoundStatement]
+# Stands behind the statements that the traceback names, while a search goes on; never in a candidate.
+MARK = "#~here~"
 _BLANK = cst.EmptyLine(indent=False)
 
 
@@ -38,6 +40,37 @@ def normal(text: str) -> str:
     return changed.code.lstrip("\n")
 
 
+def marked(text: str, lines: Collection[int]) -> str:
+    """The text, which is Python, with a mark behind each statement that holds one of the lines (1-based; innermost statement)."""
+    wanted: set[int] = set()  # last lines of the statements, or of the headers of compound ones
+    tree = ast.parse(text)
+    for line in lines:
+        holders = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and start_line(n) <= line <= end_line(n)]
+        if holders:
+            inner = max(holders, key=lambda n: (start_line(n), -end_line(n), n.col_offset))
+            body = getattr(inner, "body", None)
+            wanted.add(end_line(inner) if not isinstance(body, list) or not body else max(line, _header_end(inner, body[0])))
+    split = text.split("\n")
+    for line in wanted:
+        if line <= len(split) and "#" not in split[line - 1]:
+            split[line - 1] += "  " + MARK
+    changed = "\n".join(split)
+    try:
+        same = ast.dump(ast.parse(changed)) == ast.dump(tree)
+    except SyntaxError:
+        same = False
+    return changed if same else text
+
+
+def unmarked(text: str) -> str:
+    """The text without marks."""
+    return text.replace("  " + MARK, "")
+
+
+def _header_end(node: ast.stmt, first: ast.stmt) -> int:
+    return max(node.lineno, start_line(first) - 1)
+
+
 def measure(text: str) -> tuple[int, int, str]:
     """The total order of source texts: lines that are neither blank nor a comment, characters, the text itself."""
     lines = [line.strip() for line in text.splitlines()]
@@ -61,12 +94,17 @@ def _is_docstring(node: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
     return isinstance(node, cst.Expr) and isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
-def _lines_of(body: Sequence[cst.BaseStatement | cst.BaseSmallStatement]) -> list[cst.BaseStatement]:
+def _lines_of(
+    body: Sequence[cst.BaseStatement | cst.BaseSmallStatement], end: cst.TrailingWhitespace | None = None
+) -> list[cst.BaseStatement]:
     """The body without docstrings (kept as `pass` where nothing else is left)."""
     kept = [s for s in body if not _is_docstring(s)]
     out: list[cst.BaseStatement] = []
     for statement in kept:
-        out.append(cst.SimpleStatementLine([statement]) if isinstance(statement, cst.BaseSmallStatement) else statement)
+        if isinstance(statement, cst.BaseSmallStatement):
+            out.append(cst.SimpleStatementLine([statement], trailing_whitespace=end or cst.TrailingWhitespace()))
+        else:
+            out.append(statement)
     if not out and body:
         out = [cst.SimpleStatementLine([cst.Pass()])]
     return out
@@ -102,16 +140,17 @@ class _Normal(cst.CSTTransformer):
         if len(updated_node.body) == 1 and not isinstance(updated_node.body[0].semicolon, cst.Semicolon):
             return updated_node
         bare = [s.with_changes(semicolon=cst.MaybeSentinel.DEFAULT) for s in updated_node.body]
-        return cst.FlattenSentinel([cst.SimpleStatementLine([s]) for s in bare])
+        end = updated_node.trailing_whitespace  # a mark on the line marks each of its statements
+        return cst.FlattenSentinel([cst.SimpleStatementLine([s], trailing_whitespace=end) for s in bare])
 
     def leave_SimpleStatementSuite(self, original_node: cst.SimpleStatementSuite, updated_node: cst.SimpleStatementSuite) -> cst.BaseSuite:
         bare = [s.with_changes(semicolon=cst.MaybeSentinel.DEFAULT) for s in updated_node.body]
-        return cst.IndentedBlock(_spaced(_lines_of(bare), 0))
+        return cst.IndentedBlock(_spaced(_lines_of(bare, updated_node.trailing_whitespace), 0), header=updated_node.trailing_whitespace)
 
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         # one blank line between methods and nested functions
         body = _spaced(_lines_of(updated_node.body), 1)
-        return updated_node.with_changes(body=body, footer=[], header=cst.TrailingWhitespace())
+        return updated_node.with_changes(body=body, footer=[])
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         kept = [s for s in updated_node.body if not _is_docstring(s)]
@@ -123,6 +162,8 @@ class _Normal(cst.CSTTransformer):
     def leave_TrailingWhitespace(
         self, original_node: cst.TrailingWhitespace, updated_node: cst.TrailingWhitespace
     ) -> cst.TrailingWhitespace:
+        if updated_node.comment is not None and updated_node.comment.value == MARK:
+            return updated_node.with_changes(whitespace=cst.SimpleWhitespace("  "))
         return updated_node.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
 
     def leave_Else(self, original_node: cst.Else, updated_node: cst.Else) -> cst.Else:

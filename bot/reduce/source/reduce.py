@@ -1,0 +1,154 @@
+"""Reducing a whole script: the source stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
+from bot.reduce.source import rewrites, sites
+from bot.reduce.source.build import Base, finish
+from bot.reduce.source.edit import Edit, apply
+from bot.reduce.source.guess import guesses
+from bot.reduce.source.layout import legal, marked, measure, normal, unmarked
+from bot.reduce.source.search import adaptive
+
+SizeOf = Callable[[str], "tuple[int, ...]"]
+Accepted = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ReducedSource:
+    """The end of a reduction.
+
+    `passing` is the candidate nearest to the end that was not SAME (None: none was asked since the last step);
+    `fixed_point` is False where the time was spent first.
+    """
+
+    text: str
+    passing: str | None
+    fixed_point: bool
+
+
+def lines_and_characters(text: str) -> tuple[int, ...]:
+    """Lines that are neither blank nor a comment, then characters."""
+    return measure(text)[:2]
+
+
+def reduce_source(
+    text: str,
+    oracle: Oracle,
+    *,
+    failing_lines: Sequence[int] = (),
+    starts: Sequence[str] = (),
+    size_of: SizeOf = lines_and_characters,
+    on_accept: Accepted | None = None,
+) -> ReducedSource:
+    """The smallest script found that fails as `text` does, which is known to be SAME.
+
+    `failing_lines` are the lines of `text` (1-based) that the traceback names in the user's frames; they make the search
+    short and may be left out. `starts` are whole programs to ask first (the program written anew around an inner frame):
+    the first that is SAME is reduced instead. `size_of` gives a candidate's size for the log; `on_accept` is told each
+    step's text. Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
+    Raises SyntaxError where `text` is not Python.
+    """
+    search = _Search(text, oracle, size_of, on_accept)
+    try:
+        search.start(failing_lines, starts)
+        while search.round():
+            pass
+    except BudgetSpent:
+        return ReducedSource(unmarked(search.text), search.passing, fixed_point=False)
+    return ReducedSource(unmarked(search.text), search.passing, fixed_point=True)
+
+
+class _Search:
+    """The text, in its normal form with marks, and what was asked about it."""
+
+    def __init__(self, text: str, oracle: Oracle, size: SizeOf, on_accept: Accepted | None) -> None:
+        self.text = text
+        self.passing: str | None = None
+        self._oracle = oracle
+        self._size = size
+        self._on_accept = on_accept
+        self._failed: set[str] = set()
+
+    def start(self, failing_lines: Sequence[int], starts: Sequence[str]) -> None:
+        """Normal form and the first guesses."""
+        found = self._first([s for s in starts if legal(s)], "start")
+        if found is not None:
+            failing_lines = ()
+        laid_out = normal(marked(self.text, failing_lines))
+        if self._first([normal(g) for g in guesses(laid_out)], "slice") is None:
+            if unmarked(laid_out) == self.text:
+                self.text = laid_out
+            else:
+                self._first([laid_out], "layout")
+
+    def round(self) -> bool:
+        """One pass over everything; whether anything changed."""
+        before = self.text
+        self._levels()
+        # levels of the program first: what is asked about arguments and numbers grows with its size
+        for name, rewrite in rewrites.STRUCTURE:
+            self._rewrite(name, rewrite)
+        for name, propose in (
+            ("unwrap", sites.unwraps),
+            ("parameter", sites.parameters),
+            ("operand", sites.operands),
+            ("argument", sites.arguments),
+            ("annotation", sites.annotations),
+        ):
+            self._delete(name, propose)
+        for name, rewrite in rewrites.VALUES:
+            self._rewrite(name, rewrite)
+        return self.text != before
+
+    def _levels(self) -> None:
+        depth = 0
+        while sites.levels(cst.parse_module(self.text), depth):
+            self._delete("statement", lambda module, depth=depth: sites.levels(module, depth))  # type: ignore[misc]
+            depth += 1
+
+    def _delete(self, origin: str, propose: Callable[[cst.Module], Sequence[Edit]]) -> None:
+        """Makes as many of the edits as possible, all at once where that works."""
+        base = Base.of(self.text)
+        module = cst.parse_module(self.text)
+        atoms = propose(module)
+
+        def works(alternatives: Sequence[Sequence[Edit]]) -> int | None:
+            return self._first([finish(base, apply(module, edits)) for edits in alternatives], origin)
+
+        adaptive(atoms, works)
+
+    def _rewrite(self, origin: str, propose: Callable[[str], Iterable[str]]) -> None:
+        """Takes the first rewriting that works, then goes on behind it, until none is left."""
+        position = 0
+        while True:
+            base = Base.of(self.text)
+            options = list(propose(self.text))[position:]
+            found = self._first([finish(base, o) for o in options], origin)
+            if found is None:
+                return
+            position += found
+
+    def _first(self, texts: Sequence[str | None], origin: str) -> int | None:
+        """Index of the first text (marks kept) that is SAME, which becomes the text; None where none is."""
+        fresh = [(i, t) for i, t in enumerate(texts) if t is not None and unmarked(t) not in self._failed]
+        if not fresh:
+            return None
+        asked = [Candidate(unmarked(t), origin, self._size(unmarked(t))) for _, t in fresh]
+        found = self._oracle.first(asked)
+        failed = asked if found is None else asked[:found]
+        self._failed.update(c.text for c in failed)
+        if failed:
+            self.passing = min(failed, key=lambda c: measure(c.text)).text
+        if found is None:
+            return None
+        index, text = fresh[found]
+        self.text = text
+        if self._on_accept is not None:
+            self._on_accept(unmarked(text))
+        return index

@@ -1,0 +1,236 @@
+"""Where a program can be cut: edits that take something away, each for itself, by sort.
+
+Every function takes the tree of a text in normal form and gives edits of it; the search finds out how many can be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Union
+
+import libcst as cst
+
+from bot.reduce.source.edit import Edit, blocks, body_of, is_pass, put, remove, small, statements, walk, width
+
+_ENTRY = ("compile", "export", "aoti_compile_and_package", "aot_compile", "optimize", "draft_export")
+_COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
+
+
+def levels(module: cst.Module, depth: int) -> list[Edit]:
+    """Deletions of the statements at one depth of nesting, the last statement first."""
+    found = [s for block in blocks(module) for s in body_of(block)]
+    for _ in range(depth):
+        found = [inner for s in found for block in blocks(s) for inner in body_of(block)]
+    return [remove(s) for s in reversed(found) if not is_pass(s)]
+
+
+
+def unwraps(module: cst.Module) -> list[Edit]:
+    """A `with`, `if`, `for`, `while` or `try` gives way to what it holds; an `else` to nothing."""
+    out: list[Edit] = []
+    for statement in statements(module):
+        if isinstance(statement, _COMPOUND) and isinstance(statement.body, cst.IndentedBlock):
+            out.append(Edit(((statement, _body),), 8))
+            if isinstance(statement, (cst.If, cst.For, cst.While)) and statement.orelse is not None:
+                out.append(remove(statement.orelse))
+    return out
+
+
+def _body(node: cst.CSTNode) -> cst.FlattenSentinel[Any]:
+    body: Any = getattr(node, "body", None)
+    return cst.FlattenSentinel(list(body.body))
+
+
+def operands(module: cst.Module) -> list[Edit]:
+    """An expression gives way to one of its operands: a call to its first argument or its object, `a + b` to `a`."""
+    out: list[Edit] = []
+    for statement in statements(module):
+        line = small(statement)
+        if line is None or isinstance(line, (cst.Import, cst.ImportFrom)):
+            continue
+        for node in _outermost(line):
+            out += [Edit(((node, change),), width(node)) for change in _operand_changes(node)[:1]]
+    return out
+
+
+def other_operands(module: cst.Module) -> list[list[Edit]]:
+    """For each expression inside a statement, its operands as alternatives."""
+    out: list[list[Edit]] = []
+    for statement in statements(module):
+        line = small(statement)
+        if line is None or isinstance(line, (cst.Import, cst.ImportFrom)):
+            continue
+        for node in walk(line):
+            changes = _operand_changes(node)
+            if changes:
+                out.append([Edit(((node, change),), 4) for change in changes])
+    return out
+
+
+def _outermost(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for child in line.children:
+        if _operand_changes(child):
+            yield child
+            yield from _deeper(child)
+        else:
+            yield from _outermost(child)
+
+
+def _deeper(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for child in node.children:
+        yield from _outermost(child)
+
+
+def _operand_changes(node: cst.CSTNode) -> list[Any]:
+    """Functions that take an expression (its parts already edited) to one of its operands."""
+    if isinstance(node, cst.Call):
+        if _callee(node) in _ENTRY:
+            return []
+        out: list[Any] = []
+        for index, argument in enumerate(node.args):
+            if argument.star == "" and _computed(argument.value):
+                out.append(_argument(index))
+        if isinstance(node.func, cst.Attribute) and _computed(node.func.value) and not _is_module(node.func.value):
+            out.insert(0, _object)
+        return out
+    if isinstance(node, cst.BinaryOperation):
+        return [_side("left"), _side("right")]
+    if isinstance(node, cst.BooleanOperation):
+        return [_side("left"), _side("right")]
+    if isinstance(node, cst.IfExp):
+        return [_side("body"), _side("orelse")]
+    if isinstance(node, cst.UnaryOperation) and not isinstance(node.expression, (cst.Integer, cst.Float)):
+        return [_side("expression")]
+    if isinstance(node, cst.Subscript):
+        return [_side("value")]
+    if isinstance(node, cst.Await):
+        return [_side("expression")]
+    return []
+
+
+def _callee(node: cst.Call) -> str:
+    if isinstance(node.func, cst.Attribute):
+        return node.func.attr.value
+    return node.func.value if isinstance(node.func, cst.Name) else ""
+
+
+def _computed(node: cst.BaseExpression) -> bool:
+    """A variable or a computation: something that may stand where a call stood."""
+    return isinstance(node, (cst.Name, cst.Call, cst.BinaryOperation, cst.Attribute, cst.Subscript)) and not (
+        isinstance(node, cst.Name) and node.value in ("True", "False", "None", "self")
+    )
+
+
+def _is_module(node: cst.BaseExpression) -> bool:
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return isinstance(node, cst.Name) and node.value in ("torch", "nn", "F", "np", "math", "self", "super")
+
+
+def _argument(index: int) -> Any:
+    def change(node: Any) -> Any:
+        arguments = node.args
+        return arguments[min(index, len(arguments) - 1)].value if arguments else node
+
+    return change
+
+
+def _object(node: Any) -> Any:
+    return node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else node
+
+
+def _side(name: str) -> Any:
+    def change(node: Any) -> Any:
+        return getattr(node, name, node)
+
+    return change
+
+
+def arguments(module: cst.Module) -> list[Edit]:
+    """An argument of a call, an element of a list, a base class or a decorator goes."""
+    out: list[Edit] = []
+    for node in walk(module):
+        if isinstance(node, cst.Call):
+            first = 1 if _callee(node) in _ENTRY else 0
+            out += [remove(a) for a in reversed(node.args[first:])]
+        elif isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)) and not _is_target(module, node):
+            out += [remove(e) for e in reversed(node.elements)]
+        elif isinstance(node, cst.ClassDef):
+            out += [remove(a) for a in (*node.bases, *node.keywords)]
+            out += [remove(d) for d in node.decorators]
+        elif isinstance(node, cst.FunctionDef):
+            out += [remove(d) for d in node.decorators]
+    return out
+
+
+def _is_target(module: cst.Module, node: cst.CSTNode) -> bool:
+    return any(isinstance(n, (cst.AssignTarget, cst.For, cst.CompFor)) and n.target is node for n in walk(module))
+
+
+def annotations(module: cst.Module) -> list[Edit]:
+    """Type annotations go."""
+    out: list[Edit] = []
+    for node in walk(module):
+        if isinstance(node, cst.FunctionDef) and node.returns is not None:
+            out.append(Edit(((node, lambda n: n.with_changes(returns=None)),), 8))  # type: ignore[attr-defined]
+        elif isinstance(node, cst.Param) and node.annotation is not None:
+            out.append(Edit(((node, _bare_parameter),), 6))
+    return out
+
+
+def _bare_parameter(node: Any) -> Any:
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return node.with_changes(annotation=None, equal=equal if node.default is not None else cst.MaybeSentinel.DEFAULT)
+
+
+def parameters(module: cst.Module) -> list[Edit]:
+    """A parameter goes, together with what the calls of that name give for it; what reads it is repaired away."""
+    out: list[Edit] = []
+    calls = [n for n in walk(module) if isinstance(n, cst.Call)]
+    for name, function, method in _functions(module):
+        positional = [*function.params.posonly_params, *function.params.params]
+        for parameter in reversed([*positional, *function.params.kwonly_params]):
+            if method and positional and parameter is positional[0]:
+                continue
+            index = next((i for i, p in enumerate(positional) if p is parameter), None)
+            edits = [remove(parameter)]
+            for call in calls:
+                if _callee(call) == name or (name == "forward" and _callee(call) not in _ENTRY and _calls_module(call)):
+                    argument = _given(call, parameter.name.value, None if index is None else index - int(method))
+                    edits += [remove(argument)] if argument is not None else []
+            out.append(Edit(tuple(c for e in edits for c in e.changes), sum(e.weight for e in edits)))
+    return out
+
+
+def _functions(module: cst.Module) -> Iterator[tuple[str, cst.FunctionDef, bool]]:
+    """(name by which it is called, function, whether it is a method)."""
+    for statement in statements(module):
+        if isinstance(statement, cst.ClassDef) and isinstance(statement.body, cst.IndentedBlock):
+            for inner in statement.body.body:
+                if isinstance(inner, cst.FunctionDef):
+                    yield (statement.name.value if inner.name.value == "__init__" else inner.name.value), inner, True
+        elif isinstance(statement, cst.FunctionDef):
+            owned = statement.params.params and statement.params.params[0].name.value == "self"
+            if not owned:
+                yield statement.name.value, statement, False
+
+
+def _calls_module(call: cst.Call) -> bool:
+    """Whether a call may be of a module object: `self.block(x)`, `compiled(x)`, `torch.compile(m)(x)`."""
+    if isinstance(call.func, cst.Call):
+        return _callee(call.func) in _ENTRY
+    if isinstance(call.func, cst.Attribute):
+        return isinstance(call.func.value, cst.Name) and call.func.value.value == "self"
+    return isinstance(call.func, cst.Name) and call.func.value[:1].islower() and call.func.value not in ("print", "super", "range", "len")
+
+
+def _given(call: cst.Call, name: str, index: int | None) -> cst.Arg | None:
+    for argument in call.args:
+        if argument.keyword is not None and argument.keyword.value == name:
+            return argument
+    plain = [a for a in call.args if a.keyword is None]
+    if index is not None and 0 <= index < len(plain) and not any(a.star for a in plain[: index + 1]):
+        return plain[index]
+    return None
+
+
