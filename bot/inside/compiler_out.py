@@ -14,6 +14,7 @@ import copy
 import functools
 import importlib
 import os
+import pathlib
 import sys
 import tempfile
 import types
@@ -25,7 +26,7 @@ import torch
 
 from .fp64 import Fp64Impossible, clones, evaluate, untouched
 
-__all__ = ["Fp64Impossible", "MARK", "run_control", "take_out"]
+__all__ = ["MARK", "Fp64Impossible", "run_control", "take_out"]
 
 # The last line on stderr of a control that ran as a process of its own.
 MARK = "[compiler-out] reached: "
@@ -91,7 +92,7 @@ class _Stand:
         if file is None:
             handle, file = tempfile.mkstemp(suffix=suffix)
             os.close(handle)
-            atexit.register(lambda: os.path.exists(file) and os.unlink(file))
+            atexit.register(pathlib.Path(file).unlink, missing_ok=True)
         with open(file, "wb") as out:
             out.write(token)
         return str(file)
@@ -157,19 +158,19 @@ class _ExportedModule(_Module):
 class _Exported:
     """Stands for a `torch.export.ExportedProgram`; it has no graph."""
 
-    range_constraints: dict[Any, Any] = {}
-    constants: dict[str, Any] = {}
     dialect = "ATEN"
-    verifier = None
 
     def __init__(self, stand: _Stand, module: Any, args: Any, kwargs: Any) -> None:
         self._stand = stand
         self._module = module
         self.example_inputs = (tuple(args or ()), dict(kwargs or {}))
+        self.range_constraints: dict[Any, Any] = {}
+        self.constants: dict[str, Any] = {}
 
     def module(self, *_: Any, **__: Any) -> Any:
         """The module that was exported; a call of it counts as a call of something compiled."""
-        return _ExportedModule(self._stand, self._module)
+        module = self._module
+        return _ExportedModule(self._stand, module) if isinstance(module, torch.nn.Module) else self._stand.compiled(module)
 
     def run_decompositions(self, *_: Any, **__: Any) -> _Exported:
         self._stand.calls["export"] += 1
@@ -220,7 +221,7 @@ class _ExportResult(NamedTuple):
     guards: Any
 
 
-def _module_of(stand: _Stand, program: Any) -> Any:
+def _module_of(program: Any) -> Any:
     """The callable behind whatever a compiler of exported programs is given."""
     if isinstance(program, _Exported):
         return program._module
@@ -264,7 +265,7 @@ def take_out(fp64: bool = False) -> Counter[str]:
 
 
 def _take_out_compile(stand: _Stand) -> None:
-    def compile(_original: Any) -> Callable[..., Any]:
+    def compiler(_original: Any) -> Callable[..., Any]:
         def run(model: Any = None, **_: Any) -> Any:
             if model is None:
                 return lambda given: run(given)
@@ -293,11 +294,11 @@ def _take_out_compile(stand: _Stand) -> None:
     def graph_compiler(_original: Any) -> Callable[..., Any]:
         def run(graph: Any, *_: Any, **__: Any) -> Any:
             stand.calls["compile"] += 1
-            return stand.compiled(_module_of(stand, graph))
+            return stand.compiled(_module_of(graph))
 
         return run
 
-    _replace(torch, "compile", compile)
+    _replace(torch, "compile", compiler)
     dynamo = importlib.import_module("torch._dynamo")
     for name in ("optimize", "optimize_assert"):
         _replace(dynamo, name, optimize)
@@ -313,19 +314,17 @@ def _take_out_compile(stand: _Stand) -> None:
 
 
 def _replace_module_compile(stand: _Stand) -> None:
-    def compile(self: torch.nn.Module, *_: Any, **__: Any) -> None:
+    def compile_in_place(self: torch.nn.Module, *_: Any, **__: Any) -> None:
         stand.calls["compile"] += 1
         # bound to the original call, as torch does it: the module stays itself
         self._compiled_call_impl = stand.compiled(self._call_impl)
 
-    torch.nn.Module.compile = compile
+    torch.nn.Module.compile = compile_in_place
 
 
 def _take_out_export(stand: _Stand) -> None:
     def export(_original: Any) -> Callable[..., Any]:
         def run(mod: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> _Exported:
-            if not isinstance(mod, torch.nn.Module):
-                raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
             return stand.exported(mod, args, kwargs)
 
         return run
@@ -367,14 +366,14 @@ def _take_out_aoti(stand: _Stand) -> None:
     def package(_original: Any) -> Callable[..., Any]:
         def run(program: Any, *_: Any, package_path: Any = None, **__: Any) -> Any:
             stand.calls["aoti compile"] += 1
-            return stand.store(_module_of(stand, program), package_path, ".pt2")
+            return stand.store(_module_of(program), package_path, ".pt2")
 
         return run
 
-    def compile(_original: Any) -> Callable[..., Any]:
+    def compiler(_original: Any) -> Callable[..., Any]:
         def run(module: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Any:
             stand.calls["aoti compile"] += 1
-            module = stand.exported(_module_of(stand, module), args, kwargs)._module
+            module = stand.exported(_module_of(module), args, kwargs)._module
             return stand.store(module, None, ".so")
 
         return run
@@ -396,13 +395,13 @@ def _take_out_aoti(stand: _Stand) -> None:
 
     inductor = importlib.import_module("torch._inductor")
     _replace(inductor, "aoti_compile_and_package", package)
-    _replace(inductor, "aot_compile", compile)
+    _replace(inductor, "aot_compile", compiler)
     _replace(inductor, "aoti_load_package", load)
     for owner in (_find("torch._inductor.package"), _find("torch._inductor.package.package")):
         _replace(owner, "load_package", load)
         _replace(owner, "package_aoti", repackage)
     old = _find("torch._export")
-    _replace(old, "aot_compile", compile)
+    _replace(old, "aot_compile", compiler)
     _replace(old, "aot_load", load)
 
 

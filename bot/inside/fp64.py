@@ -169,7 +169,7 @@ def evaluate(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     with untouched(call):
         before = _random_state()
         eager = call(*clones(args), **clones(kwargs))
-        drew = any(not torch.equal(old, new) for old, new in zip(before, _random_state()))
+        drew = any(not torch.equal(old, new) for old, new in zip(before, _random_state(), strict=True))
     if drew:
         raise Fp64Impossible("random numbers are not the same in float64")
     try:

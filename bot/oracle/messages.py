@@ -35,6 +35,7 @@ _GOT = re.compile(r"\bgot (?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)\((.*)\)\s*$", re.MUL
 _CPP_DIAGNOSTIC = re.compile(r"^[^\n:]{1,4000}(?::\d+)*: (?:fatal |internal compiler )?error: ?([^\n]*)", re.MULTILINE)
 _LINKER = re.compile(r"^[^\n]*?(undefined reference to [^\n]*|cannot find -l[^\n]*|(?:multiple|duplicate) definition[^\n]*)", re.MULTILINE)
 _CPP_OUTPUT = re.compile(r"^Output:\n\s*([^\n]+)", re.MULTILINE)
+_INLINE_TAIL = re.compile(r" *(?:For more information, run with|Set TORCH).*$", re.MULTILINE)
 _CPP_HINT = re.compile(r"[;:,] did you mean .*$")
 
 # From such a line on, a message only repeats the program or gives advice.
@@ -43,9 +44,8 @@ _TAIL = re.compile(
     r"|Use tlparse|Developer debug context:|For more details about|Found from|User Stack|Caused by:|consider using data-dependent"
     r"|For C\+\+ stack trace|For more information|For extended logs|If you suspect|The error above occurred when|Exception raised from"
     r"|C\+\+ CapturedTraceback|Potential framework code culprit|The following call raised|CUDA kernel errors might be"
-    r"|For debugging consider|Compile with `TORCH_USE_CUDA_DSA`|args\[\d+\]:|kwargs:|Hint:|Hint \d|\(Size-like symbols"
-    r"|To fix the error|Suggested fixes|The above exception|During handling of|Traceback \(most recent call last\)|=+ TorchDynamo Stack Trace"
-    r"|\[compiler-out\])",
+    r"|For debugging consider|Compile with `TORCH_USE_CUDA_DSA`|args\[\d+\]:|kwargs:|Hint:|\(Size-like symbols|To fix the error"
+    r"|Suggested fixes|Traceback \(most recent call last\)|=+ TorchDynamo Stack Trace|\[compiler-out\])",
     re.MULTILINE,
 )
 _EXPLANATION = re.compile(r"^\s*Explanation: *([^\n]+)", re.MULTILINE)
@@ -67,8 +67,8 @@ _GENERATED = re.compile(
 )
 _SUFFIX = re.compile(r"(?<=[A-Za-z])_\d+(?:_\d+)*(?=\b|_)")
 _SHAPE = re.compile(r"\b\d+(?:x\d+)+\b")
-_NUMBER = re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![A-Za-z_\d])")
-_LIST = re.compile(r"([\[(])\s*(?:[suz]?N|[suz]N\*N)(?:\s*,\s*(?:[suz]?N))*\s*,?\s*([\])])")
+_NUMBER = re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[uUlL]{0,3}(?![A-Za-z_\d])")
+_LIST = re.compile(r"((?<!\w)\(|\[)\s*(?:[suz]?N|[suz]N\*N)(?:\s*,\s*(?:[suz]?N))*\s*,?\s*([\])])")
 _BLANKS = re.compile(r"\s+")
 
 
@@ -151,12 +151,12 @@ def essence(name: str, message: str) -> str:
         return normalise(_cpp(message))[:MAX_MESSAGE]
     message = message[:_MAX_READ]
     tail = _TAIL.search(message)
-    said = _collapse(message[: tail.start()] if tail else message)
+    said = _INLINE_TAIL.sub("", _collapse(message[: tail.start()] if tail else message))
     target = _TARGET.search(message)
     lines = [line for line in said.split("\n") if line.strip() and not _TARGET.match(line) and not _EXPLANATION.match(line)]
     # Triton quotes the kernel's source first and says what is wrong with it last.
     parts = [normalise(line) for line in (lines[-1:] if name in _TRITON_ERRORS else lines[:1])]
-    if parts and parts[0].endswith(":") and len(lines) > 1:
+    if len(lines) > 1 and lines[0].rstrip().endswith((":", ")!")):
         parts.append(normalise(lines[1]))  # "Something failed:" alone names no bug
     explanation = _EXPLANATION.search(said)
     if explanation:

@@ -25,7 +25,8 @@ class Landmark:
 
 
 def _landmarks(rows: Iterable[tuple[str, str, Phase]]) -> tuple[Landmark, ...]:
-    return tuple(Landmark(re.compile(path), re.compile(function), phase) for path, function, phase in rows)
+    """Patterns of functions are separated by spaces."""
+    return tuple(Landmark(re.compile(path), re.compile("|".join(functions.split())), phase) for path, functions, phase in rows)
 
 
 # Inductor writes its kernels to <cache>/<two characters>/c<hash of the source>.py; the name starts with c.
@@ -33,103 +34,127 @@ _GENERATED = r"(?:.*/)?(?:torchinductor_[^/]+/(?:.*/)?[^/]+|[a-z0-9]{2}/c[a-z0-9
 
 _ANY = r".*"
 
+_INDUCTOR = r"torch/_inductor/"
+_AOT = r"torch/_functorch/_aot_autograd/"
+
 LANDMARKS = _landmarks(
     [
         # generated code: its body is the run, its top level is the loading of what was compiled
-        (_GENERATED, r"<module>", Phase.LOAD),
+        (_GENERATED, "<module>", Phase.LOAD),
         (_GENERATED, _ANY, Phase.RUN),
         (r"triton/(?:compiler|language)/.*", _ANY, Phase.TRITON_COMPILE),
-        (r"triton/runtime/(?:jit|autotuner|build|interpreter)\.py", r"compile|_do_compile|_build|ast_to_ttir|.*[cC]ompil.*", Phase.TRITON_COMPILE),
+        (r"triton/runtime/(?:jit|autotuner|build|interpreter)\.py", "_build ast_to_ttir .*[cC]ompile.*", Phase.TRITON_COMPILE),
         (r"triton/backends/.*/compiler\.py", _ANY, Phase.TRITON_COMPILE),
         (r"triton/.*", _ANY, Phase.RUN),
         # inductor, from the inside out
-        (r"torch/_inductor/(?:cpp_builder|cpu_vec_isa)\.py", _ANY, Phase.CPP_COMPILE),
-        (r"torch/_inductor/compile_worker/.*", _ANY, Phase.TRITON_COMPILE),
-        (r"torch/_inductor/runtime/compile_tasks\.py", r"_worker_compile_triton|_set_triton.*", Phase.TRITON_COMPILE),
-        (r"torch/_inductor/runtime/compile_tasks\.py", _ANY, Phase.LOAD),
+        (_INDUCTOR + r"(?:cpp_builder|cpu_vec_isa)\.py", _ANY, Phase.CPP_COMPILE),
+        (_INDUCTOR + r"compile_worker/.*", _ANY, Phase.TRITON_COMPILE),
+        (_INDUCTOR + r"runtime/compile_tasks\.py", "_worker_compile_triton _set_triton.*", Phase.TRITON_COMPILE),
+        (_INDUCTOR + r"runtime/compile_tasks\.py", _ANY, Phase.LOAD),
         (
-            r"torch/_inductor/runtime/triton_heuristics\.py",
-            r"precompile|_precompile.*|_make_launchers?|make_launcher|_dynamic_scale_rblock|_create_compile_meta|compile_by_disabling_pipelining",
+            _INDUCTOR + r"runtime/triton_heuristics\.py",
+            "_?precompile.* _?make_launchers? _dynamic_scale_rblock _create_compile_meta compile_by_disabling_pipelining",
             Phase.TRITON_COMPILE,
         ),
-        (r"torch/_inductor/runtime/triton_heuristics\.py", r"run|bench|benchmark_.*|autotune_to_one_config|coordinate_descent.*", Phase.RUN),
-        (r"torch/_inductor/codecache\.py", r"_?compile_file|_worker_compile_cpp|_compile_command|_precompile_header|compile", Phase.CPP_COMPILE),
-        (r"torch/_inductor/codecache\.py", r"_?load.*|get_result|result|open|close|__init__|future|task", Phase.LOAD),
-        (r"torch/_inductor/async_compile\.py", r"triton|_worker_compile.*", Phase.TRITON_COMPILE),
-        (r"torch/_inductor/async_compile\.py", r"wait|_wait_futures|_load_kernel_wrapper|reload_kernel_in_parent", Phase.LOAD),
-        (r"torch/_inductor/cudagraph_trees\.py", _ANY, Phase.RUN),
-        (r"torch/_inductor/output_code\.py", r"__call__", Phase.RUN),
-        (r"torch/_inductor/output_code\.py", r"post_compile|.*cudagraph.*", Phase.LOAD),
-        (r"torch/_inductor/scheduler\.py", _ANY, Phase.INDUCTOR_CODEGEN),
-        (r"torch/_inductor/graph\.py", r"codegen.*|_?compile_to.*|_update_scheduler|count_bytes|init_wrapper_code|save_output_code", Phase.INDUCTOR_CODEGEN),
+        (_INDUCTOR + r"runtime/triton_heuristics\.py", "run bench benchmark_.* autotune_to_one_config _?coordinate_descent.*", Phase.RUN),
         (
-            r"torch/_inductor/graph\.py",
-            r"run|run_node|call_function|call_module|call_method|placeholder|get_attr|output|finalize|make_subgraph",
+            _INDUCTOR + r"codecache\.py",
+            "_?compile_file _worker_compile_cpp _?compile_command _precompile_header compile",
+            Phase.CPP_COMPILE,
+        ),
+        (_INDUCTOR + r"codecache\.py", "_?load.* get_result result open close __init__ future task", Phase.LOAD),
+        (_INDUCTOR + r"async_compile\.py", "triton _worker_compile.*", Phase.TRITON_COMPILE),
+        (_INDUCTOR + r"async_compile\.py", "wait _wait_futures _load_kernel_wrapper reload_kernel_in_parent", Phase.LOAD),
+        (_INDUCTOR + r"cudagraph_trees\.py", _ANY, Phase.RUN),
+        (_INDUCTOR + r"output_code\.py", "__call__", Phase.RUN),
+        (_INDUCTOR + r"output_code\.py", "post_compile .*cudagraph.*", Phase.LOAD),
+        (_INDUCTOR + r"scheduler\.py", _ANY, Phase.INDUCTOR_CODEGEN),
+        (
+            _INDUCTOR + r"graph\.py",
+            "codegen.* _?compile_to.* _update_scheduler count_bytes init_wrapper_code save_output_code",
+            Phase.INDUCTOR_CODEGEN,
+        ),
+        (
+            _INDUCTOR + r"graph\.py",
+            "run run_node call_function call_module call_method placeholder get_attr output finalize make_subgraph",
             Phase.INDUCTOR_LOWERING,
         ),
-        (r"torch/_inductor/fx_passes/pre_grad\.py", r"pre_grad_passes|run_pre_grad_passes|_run_pre_dispatch_passes", Phase.PRE_GRAD),
-        (r"torch/_inductor/fx_passes/joint_graph\.py", r"joint_graph_passes", Phase.JOINT),
-        (r"torch/_inductor/fx_passes/post_grad\.py", r"post_grad_passes", Phase.POST_GRAD),
-        (r"torch/_inductor/compile_fx\.py", r"_?(?:recursive_|run_)?pre_grad_passes", Phase.PRE_GRAD),
-        (r"torch/_inductor/compile_fx\.py", r"_?(?:recursive_)?joint_graph_passes|partition_fn", Phase.JOINT),
-        (r"torch/_inductor/compile_fx\.py", r"_?(?:recursive_)?post_grad_passes|view_to_reshape|fake_tensor_prop", Phase.POST_GRAD),
-        (r"torch/_inductor/(?:freezing|constant_folding)\.py", r"freeze|constant_fold.*", Phase.POST_GRAD),
+        (_INDUCTOR + r"fx_passes/pre_grad\.py", "pre_grad_passes run_pre_grad_passes _run_pre_dispatch_passes", Phase.PRE_GRAD),
+        (_INDUCTOR + r"fx_passes/joint_graph\.py", "joint_graph_passes", Phase.JOINT),
+        (_INDUCTOR + r"fx_passes/post_grad\.py", "post_grad_passes", Phase.POST_GRAD),
+        (_INDUCTOR + r"compile_fx\.py", "_?(?:recursive_|run_)?pre_grad_passes", Phase.PRE_GRAD),
+        (_INDUCTOR + r"compile_fx\.py", "_?(?:recursive_)?joint_graph_passes partition_fn", Phase.JOINT),
+        (_INDUCTOR + r"compile_fx\.py", "_?(?:recursive_)?post_grad_passes view_to_reshape fake_tensor_prop", Phase.POST_GRAD),
+        (_INDUCTOR + r"(?:freezing|constant_folding)\.py", "freeze constant_fold.*", Phase.POST_GRAD),
         (
-            r"torch/_inductor/compile_fx\.py",
-            r"codegen_and_compile|_?fx_codegen_and_compile|_?compile_fx_inner|compile_fx_(?:forward|backward)|[fb]w_compiler(?:_\w+)?|inference_compiler",
+            _INDUCTOR + r"compile_fx\.py",
+            r"_?(?:fx_)?codegen_and_compile _?compile_fx_inner compile_fx_(?:forward|backward) [fb]w_compiler(?:_\w+)? inference_compiler",
             Phase.INDUCTOR_LOWERING,
         ),
         # packages: what runs, what loads
-        (r"torch/_inductor/package/package\.py", r"__call__", Phase.RUN),
-        (r"torch/export/pt2_archive/_package\.py", r"__call__", Phase.RUN),
-        (r"torch/_inductor/package/package\.py", r"load_.*", Phase.LOAD),
-        (r"torch/export/pt2_archive/_package\.py", r"load_.*", Phase.LOAD),
-        (r"torch/_inductor/__init__\.py", r"aoti_load_package", Phase.LOAD),
-        (r"torch/_export/__init__\.py", r"aot_load", Phase.LOAD),
-        (r"torch/export/_unlift\.py", r"_check_input_constraints.*|_check_inputs.*|forward|__call__|_guards_fn|.*pre_hook.*", Phase.RUN),
-        (r"torch/export/unflatten\.py", r"forward|__call__|run_node|process_forward_inputs", Phase.RUN),
+        (r"torch/(?:_inductor/package/package|export/pt2_archive/_package)\.py", "__call__", Phase.RUN),
+        (r"torch/(?:_inductor/package/package|export/pt2_archive/_package)\.py", "load_.*", Phase.LOAD),
+        (_INDUCTOR + r"__init__\.py", "aoti_load_package", Phase.LOAD),
+        (r"torch/_export/__init__\.py", "aot_load", Phase.LOAD),
+        (r"torch/export/_unlift\.py", "_check_input.* forward __call__ _guards_fn .*pre_hook.*", Phase.RUN),
+        (r"torch/export/unflatten\.py", "forward __call__ run_node process_forward_inputs", Phase.RUN),
         # AOTAutograd: its wrappers stay around the compiled code and are the run
-        (r"torch/_functorch/_aot_autograd/subclass_codegen\.py:codegen.*", _ANY, Phase.RUN),
+        (_AOT + r"subclass_codegen\.py:codegen.*", _ANY, Phase.RUN),
         (
-            r"torch/_functorch/_aot_autograd/runtime_wrappers\.py",
-            r"_?runtime_wrapper|inner_fn|wrapper|wrapped_flat_fn|debugged_compiled_fn|forward|backward|_backward_impl|_double_backward|call_compiled_backward"
-            r"|process_runtime_tangent|maybe_coerce|run|__call__|_?unpack_synthetic_bases|_compiled_backward|_compiled_forward|rng_functionalization_wrapper"
-            r"|_raise_tangent_metadata_error|_validate_compiled_output_arity|_apply_input_mutations|_replay_.*",
+            _AOT + r"runtime_wrappers\.py",
+            """_?runtime_wrapper inner_fn wrapper wrapped_flat_fn debugged_compiled_fn forward backward _backward_impl _double_backward
+            run __call__ call_compiled_backward _compiled_backward _compiled_forward __torch_dispatch__ process_runtime_tangent
+            maybe_coerce _?unpack_synthetic_bases rng_functionalization_wrapper _raise_tangent_metadata_error
+            _validate_compiled_output_arity _apply_input_mutations _replay_.*""",
             Phase.RUN,
         ),
-        (r"torch/_functorch/_aot_autograd/utils\.py", r"call_func_at_runtime_with_args|g", Phase.RUN),
-        (r"torch/_functorch/_aot_autograd/schemas\.py", r"__call__", Phase.AOT_AUTOGRAD),
-        (r"torch/_functorch/_aot_autograd/.*", _ANY, Phase.AOT_AUTOGRAD),
-        (r"torch/_functorch/aot_autograd\.py", r"forward|boxed_forward|returned_function|flat_forward", Phase.RUN),
+        (_AOT + r"utils\.py", "call_func_at_runtime_with_args g", Phase.RUN),
+        (_AOT + r".*", _ANY, Phase.AOT_AUTOGRAD),
+        (r"torch/_functorch/aot_autograd\.py", "forward boxed_forward returned_function flat_forward", Phase.RUN),
         (r"torch/_functorch/(?:aot_autograd|partitioners|compilers)\.py", _ANY, Phase.AOT_AUTOGRAD),
-        (r"torch/_inductor/compile_fx\.py", r"_?compile_fx\w*|_maybe_wrap_and_compile_fx_main|get_patched_config_dict|get_cpp_wrapper_config", Phase.PRE_GRAD),
+        (_INDUCTOR + r"compile_fx\.py", r"_?compile_fx\w* _maybe_wrap_and_compile_fx_main get_\w+_(?:dict|config)", Phase.PRE_GRAD),
         # export
-        (r"torch/export/(?:_trace|_draft_export|dynamic_shapes|exported_program|_unlift|unflatten|__init__)\.py", _ANY, Phase.EXPORT),
-        (r"torch/(?:_export|export)/.*", _ANY, Phase.EXPORT),
+        (r"torch/_?export/.*", _ANY, Phase.EXPORT),
         # Dynamo: what is passed through by every call of a compiled function, and what is used from outside, says nothing
         (
             r"torch/_dynamo/eval_frame\.py",
-            r"get_compiler_fn|_?optimize|_?optimize_assert|check_if_\w+|check_for_incompatible_configs|explain|export|rewrite_signature|argument_names",
+            r"get_compiler_fn _?optimize(?:_assert)? check_(?:if|for)_\w+ explain export rewrite_signature argument_names",
             Phase.DYNAMO,
         ),
-        (r"torch/_dynamo/utils\.py", r"run_node|get_fake_values?|_get_fake_value_impl|_wrap_graph_break_with_torch_runtime_err|wrap_fake_exception", Phase.DYNAMO),
-        (r"torch/_dynamo/backends/registry\.py", _ANY, Phase.DYNAMO),
         (
-            r"torch/_dynamo/(?:variables/.*|convert_frame|symbolic_convert|output_graph|bytecode_\w+|codegen|guards|side_effects|resume_execution"
-            r"|functional_export|aot_compile|package|compiled_autograd|graph_\w+|pgo|source|trace_rules|cache_size|exc|types)(?:\.py)?",
+            r"torch/_dynamo/utils\.py",
+            "run_node get_fake_values? _get_fake_value_impl _wrap_graph_break_with_torch_runtime_err wrap_fake_exception",
+            Phase.DYNAMO,
+        ),
+        (
+            r"torch/_dynamo/(?:variables/.*|(?:backends/registry|convert_frame|symbolic_convert|output_graph|bytecode_\w+)\.py)",
             _ANY,
             Phase.DYNAMO,
         ),
-        (r"torch/__init__\.py", r"compile", Phase.DYNAMO),
+        (
+            r"torch/_dynamo/(?:codegen|guards|side_effects|resume_execution|functional_export|aot_compile|package|compiled_autograd)\.py",
+            _ANY,
+            Phase.DYNAMO,
+        ),
+        (
+            r"torch/_dynamo/(?:graph_\w+|pgo|source|trace_rules|cache_size|exc|types)\.py",
+            _ANY,
+            Phase.DYNAMO,
+        ),
+        (r"torch/__init__\.py", "compile", Phase.DYNAMO),
     ]
 )
 
 HINTS = _landmarks(
     [
-        (r"torch/_inductor/(?:lowering|\w+_lowerings?|ir|mkldnn_ir|loop_body|index_propagation|select_algorithm|kernel/.*)(?:\.py)?", _ANY, Phase.INDUCTOR_LOWERING),
-        (r"torch/_inductor/(?:codegen/.*|dependencies\.py|memory\.py|optimize_indexing\.py|shape_propagation\.py)", _ANY, Phase.INDUCTOR_CODEGEN),
-        (r"torch/_inductor/fx_passes/.*|torch/_inductor/pattern_matcher\.py", _ANY, Phase.POST_GRAD),
-        (r"torch/_inductor/.*", _ANY, Phase.INDUCTOR_LOWERING),
+        (
+            _INDUCTOR + r"(?:lowering|\w+_lowerings?|ir|mkldnn_ir|loop_body|index_propagation|select_algorithm|kernel/.*)(?:\.py)?",
+            _ANY,
+            Phase.INDUCTOR_LOWERING,
+        ),
+        (_INDUCTOR + r"(?:codegen/.*|(?:dependencies|memory|optimize_indexing|shape_propagation)\.py)", _ANY, Phase.INDUCTOR_CODEGEN),
+        (_INDUCTOR + r"(?:fx_passes/.*|pattern_matcher\.py)", _ANY, Phase.POST_GRAD),
+        (_INDUCTOR + r".*", _ANY, Phase.INDUCTOR_LOWERING),
         (r"torch/fx/experimental/proxy_tensor\.py", _ANY, Phase.AOT_AUTOGRAD),
     ]
 )
@@ -152,11 +177,17 @@ _BY_CLASS = {
 _EXPORTER = re.compile(r"torch/(?:export/(?:_trace|_draft_export|exported_program)|_export/.*)(?:\.py)?")
 _EXPORTING = frozenset({Phase.DYNAMO, Phase.AOT_AUTOGRAD})
 
-_BACKWARD = (
-    (re.compile(r"torch/_functorch/_aot_autograd/(?:runtime_wrappers|graph_compile|subclass_codegen)\.py.*"), re.compile(r"(?:.*_)?backward(?:_.*)?|.*_bw_.*|get_or_compile")),
-    (re.compile(r"torch/_inductor/compile_fx\.py"), re.compile(r"bw_compiler.*|.*_backward")),
-    (re.compile(r"torch/_dynamo/compiled_autograd\.py"), re.compile(_ANY)),
-    (re.compile(r"torch/autograd/(?:__init__|graph)\.py"), re.compile(r"backward|grad|_engine_run_backward")),
+_BACKWARD = _landmarks(
+    [
+        (
+            _AOT + r"(?:runtime_wrappers|graph_compile|subclass_codegen)\.py.*",
+            r"(?:.*_)?backward(?:_.*)? .*_bw_.* get_or_compile",
+            Phase.AOT_AUTOGRAD,
+        ),
+        (_INDUCTOR + r"compile_fx\.py", "bw_compiler.* .*_backward", Phase.AOT_AUTOGRAD),
+        (r"torch/_dynamo/compiled_autograd\.py", _ANY, Phase.AOT_AUTOGRAD),
+        (r"torch/autograd/(?:__init__|graph)\.py", "backward grad _engine_run_backward", Phase.AOT_AUTOGRAD),
+    ]
 )
 
 # Raising helpers: every graph break ends in them, so they tell no failure from another.
@@ -190,7 +221,7 @@ def phase_of(frames: Sequence[Frame], classes: Sequence[str] = ()) -> Phase:
 
 def is_backward(frames: Sequence[Frame]) -> bool:
     """Whether the backward graph was being traced, compiled or run."""
-    return any(path.fullmatch(frame.path) and function.fullmatch(frame.function) for frame in frames for path, function in _BACKWARD)
+    return _first(frames, _BACKWARD) is not None
 
 
 def innermost(frames: Sequence[Frame]) -> str | None:

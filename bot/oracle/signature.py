@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.models import Kind, Phase, Signature
-from bot.oracle.messages import essence, normalise, peel
+from bot.oracle.messages import MAX_MESSAGE, essence, normalise, peel
 from bot.oracle.outcome import Outcome
 from bot.oracle.phases import innermost, is_backward, phase_of
 from bot.oracle.traceback_text import Frame, Raised, exceptions, fault_frames, plain
@@ -47,8 +47,12 @@ def _died(kind: Kind, signal: str | None, text: str) -> Signature:
 
 def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
     if not chain:
+        # A script that Python cannot parse has no traceback, only the last line of one.
         last = next((line for line in reversed(text[-4000:].split("\n")) if line.strip()), "")
-        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, message=normalise(last)[:500])
+        name, colon, said = last.partition(": ")
+        if not colon or not name.endswith("Error") or not name.isidentifier():
+            name, said = "", last
+        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=(name,) if name else (), message=normalise(said)[:MAX_MESSAGE])
     names: list[str] = []
     message = ""
     for raised in chain:
@@ -56,7 +60,7 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         # "Outer: Inner: text" raised from Inner names Inner twice.
         names += found[1:] if names and found and names[-1] == found[0] else found
     frames = [frame for raised in chain for frame in raised.frames]
-    if _is_comparison(names, chain[-1].frames, frames, script):
+    if _is_comparison(names, frames, script):
         kind, phase, frame = Kind.ACCURACY, Phase.RUN, None
     else:
         kind, phase, frame = Kind.EXCEPTION, phase_of(frames, names), _frame(frames)
@@ -70,14 +74,12 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
     )
 
 
-def _is_comparison(names: Sequence[str], root: Sequence[Frame], frames: Sequence[Frame], script: str) -> bool:
-    """Whether the program itself says that a result is wrong: an AssertionError of a comparison, none of the compiler's."""
-    if list(names) != ["AssertionError"] or not root:
+def _is_comparison(names: Sequence[str], frames: Sequence[Frame], script: str) -> bool:
+    """Whether the program itself says that a result is wrong: an AssertionError raised in the program's own run, by a
+    comparison or by its own `assert`, with nothing of the compiler (or of compiled code) on the stack."""
+    if list(names) != ["AssertionError"] or any(frame.in_torch and not frame.path.startswith(_CHECKERS) for frame in frames):
         return False
-    if any(frame.in_torch and not frame.path.startswith(_CHECKERS) for frame in frames):
-        return False
-    last = root[-1].path
-    return last.startswith(_CHECKERS) or last.rpartition("/")[2] in (script.rpartition("/")[2], "case.py", "<string>")
+    return any(frame.path.rpartition("/")[2] in (script.rpartition("/")[2], "<string>") for frame in frames)
 
 
 def _frame(frames: Sequence[Frame]) -> str | None:

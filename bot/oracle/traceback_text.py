@@ -149,7 +149,8 @@ def exceptions(text: str) -> tuple[Raised, ...]:
 
 
 def _threads(text: str) -> Iterator[tuple[bool, list[Frame]]]:
-    current, frames, inside = False, [], False
+    current, inside = False, False
+    frames: list[Frame] = []
     for line in text.split("\n"):
         head = _FAULT_THREAD.match(line)
         if head:
@@ -174,6 +175,6 @@ def fault_frames(text: str) -> tuple[Frame, ...]:
     threads = list(_threads(text[max(start, 0) :]))
     if not threads:
         return ()
-    hit = next((frames for current, frames in threads if current and frames), None)
+    hit = next((frames for current, frames in reversed(threads) if current and frames), None)
     program = next((frames for _, frames in threads if any(frame.function == "<module>" for frame in frames)), None)
     return tuple(reversed(hit or program or max((frames for _, frames in threads), key=len)))

@@ -1,0 +1,220 @@
+"""The proof: a script run alone, in fresh processes, as a stranger would run it.
+
+Nothing of this package is in those processes (the eager control loads one file of it, by path), no cache is shared, and
+the verdict rests on what the operating system and the process's own output say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import Field
+
+from bot.models import EagerControl, Kind, Model, Signature
+from bot.oracle.outcome import Outcome
+from bot.oracle.process import Wanted, run_process
+from bot.oracle.signature import signature_of
+
+BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
+
+# As compiler_out.MARK: the walls keep that module out of this room.
+_REACHED = re.compile(r"^\[compiler-out\] reached: (\d+)\s*$", re.MULTILINE)
+_OURS = Path(__file__).resolve().parent.parent.parent
+
+
+class Verification(Model):
+    """What the fresh runs of a script showed against the signature it should have."""
+
+    runs: int
+    same: int
+    eager: EagerControl
+    signatures: tuple[Signature | None, ...] = Field(default=(), description="of each run; null where it did not fail")
+    differences: tuple[str, ...] = Field(default=(), description="one line for each run that was not the same, and for a failed control")
+    seconds: float = 0.0
+
+    @property
+    def proven(self) -> bool:
+        """Whether every run failed the same way and the eager control passed."""
+        return self.runs > 0 and self.same == self.runs and self.eager == "passes"
+
+
+def run_fresh(
+    python: str,
+    script: Path,
+    *,
+    timeout: float,
+    cache_dir: Path | None = None,
+    cwd: Path,
+    env: Mapping[str, str],
+    argv: Sequence[str] = (),
+    wrap: Sequence[str] = (),
+    wanted: Wanted = None,
+) -> Outcome:
+    """Run `python script argv...` alone.
+
+    `timeout` in seconds; then the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group
+    is killed. `cache_dir` is Inductor's; without one a temporary one is made and removed. `env` is the whole environment,
+    to which only what the proof needs is added. `wrap` goes before the command (a sandbox).
+    """
+    return _run([*wrap, python, str(script), *argv], timeout=timeout, cache_dir=cache_dir, cwd=cwd, env=env, wanted=wanted)
+
+
+def run_control_fresh(
+    python: str,
+    script: Path,
+    *,
+    timeout: float,
+    cwd: Path,
+    env: Mapping[str, str],
+    fp64: bool = False,
+    argv: Sequence[str] = (),
+    wrap: Sequence[str] = (),
+    wanted: Wanted = None,
+) -> Outcome:
+    """Run the script with the compiler taken out (see `inside/compiler_out.py`); `calls` of the Outcome says how often the
+    script called the compiler all the same, 0 where it never came to that. With `fp64` the compiled parts are evaluated
+    in float64."""
+    command = [*wrap, python, str(BOOT), "control", *(["--fp64"] if fp64 else []), str(script), *argv]
+    outcome = _run(command, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
+    reached = _REACHED.findall(outcome.text[-2000:])
+    calls = min(int(reached[-1]), 10**9) if reached and len(reached[-1]) < 20 else 0
+    return outcome.model_copy(update={"calls": calls, "text": _REACHED.sub("", outcome.text).rstrip("\n")})
+
+
+def verify(
+    python: str,
+    script: Path,
+    reference: Signature,
+    runs: int,
+    *,
+    timeout: float,
+    cwd: Path,
+    env: Mapping[str, str],
+    argv: Sequence[str] = (),
+    wrap: Sequence[str] = (),
+    hang_after: float | None = None,
+    control_timeout: float | None = None,
+    wanted: Wanted = None,
+) -> Verification:
+    """Run the script `runs` times and its eager control once, and compare with `reference` across forms.
+
+    A hang is a run still going after `hang_after` seconds (default: `timeout`); for any other reference a time-out is a
+    difference. For accuracy the control is run in float64 as well: eager has to be right under the script's own tolerance;
+    where float64 cannot be had, plain eager decides alone.
+    """
+    started = time.monotonic()
+    limit = (hang_after or timeout) if reference.kind is Kind.HANG else timeout
+    signatures: list[Signature | None] = []
+    differences: list[str] = []
+    for number in range(runs):
+        outcome = run_fresh(python, script, timeout=limit, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
+        signature = signature_of(outcome, script=script.name)
+        signatures.append(signature)
+        said = difference(reference, signature)
+        if said:
+            differences.append(f"run {number + 1}: {said}")
+    eager, why = _eager(python, script, reference, timeout=control_timeout or limit, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
+    if why:
+        differences.append(f"eager control: {why}")
+    same = sum(signature is not None and reference.same_across_forms(signature) for signature in signatures)
+    return Verification(
+        runs=runs,
+        same=same,
+        eager=eager,
+        signatures=tuple(signatures),
+        differences=tuple(differences),
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _eager(
+    python: str,
+    script: Path,
+    reference: Signature,
+    *,
+    timeout: float,
+    cwd: Path,
+    env: Mapping[str, str],
+    argv: Sequence[str],
+    wrap: Sequence[str],
+    wanted: Wanted,
+) -> tuple[EagerControl, str]:
+    """The eager control's result and, if it does not pass, why."""
+    control = run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
+    if control.status != "ok":
+        signature = signature_of(control, script=script.name)
+        return "fails", signature.line() if signature is not None else control.status
+    if not control.calls:
+        return "fails", "the script calls no compiler"
+    if reference.kind is Kind.ACCURACY:
+        precise = run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, fp64=True, argv=argv, wrap=wrap, wanted=wanted)
+        signature = signature_of(precise, script=script.name)
+        if signature is not None and signature.kind is Kind.ACCURACY:
+            return "fails", f"eager is wrong as well, against float64: {signature.line()}"
+    return "passes", ""
+
+
+def difference(reference: Signature, found: Signature | None) -> str:
+    """What sets a failure apart from the one it should be, in one line; empty if it is the same across forms."""
+    if found is None:
+        return "did not fail"
+    if reference.same_across_forms(found):
+        return ""
+    parts = []
+    if reference.kind is not found.kind:
+        parts.append(f"kind {found.kind.value}, not {reference.kind.value}")
+    if reference.phase is not found.phase:
+        parts.append(f"phase {found.phase.value}, not {reference.phase.value}")
+    for what, ours, theirs in (
+        ("class", reference.exception[-1:], found.exception[-1:]),
+        ("signal", reference.signal, found.signal),
+        ("message", reference.message, found.message),
+    ):
+        if ours != theirs:
+            parts.append(f"{what} {_said(theirs)}, not {_said(ours)}")
+    return "; ".join(parts)
+
+
+def _said(value: tuple[str, ...] | str | None) -> str:
+    text = value[0] if isinstance(value, tuple) and value else value
+    return repr(text[:160]) if isinstance(text, str) else "none"
+
+
+def _environment(env: Mapping[str, str], cache: Path) -> dict[str, str]:
+    """`env` with what makes a failure readable, and without our own package on the path."""
+    clean = dict(env)
+    path = [entry for entry in clean.pop("PYTHONPATH", "").split(os.pathsep) if entry and Path(entry).resolve() != _OURS]
+    if path:
+        clean["PYTHONPATH"] = os.pathsep.join(path)
+    return {
+        **clean,
+        "TORCHDYNAMO_VERBOSE": "1",
+        "PYTHONFAULTHANDLER": "1",
+        "PYTHONUNBUFFERED": "1",
+        "TORCHINDUCTOR_CACHE_DIR": str(cache),
+        "TRITON_CACHE_DIR": str(cache / "triton"),
+    }
+
+
+@contextmanager
+def _cache(given: Path | None) -> Iterator[Path]:
+    if given is not None:
+        yield given
+        return
+    made = Path(tempfile.mkdtemp(prefix="torch-minify-cache-"))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _run(command: Sequence[str], *, timeout: float, cache_dir: Path | None, cwd: Path, env: Mapping[str, str], wanted: Wanted) -> Outcome:
+    with _cache(cache_dir) as cache:
+        return run_process(command, timeout=timeout, cwd=cwd, env=_environment(env, cache), wanted=wanted)
