@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from bot.models import EagerControl, Kind, Model, Signature
 from bot.oracle.outcome import Outcome
 from bot.oracle.process import Wanted, run_process
 from bot.oracle.signature import signature_of
+
+AT_ONCE = 2  # fresh processes at a time
 
 BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
 
@@ -111,16 +114,26 @@ def verify(
     """
     started = time.monotonic()
     limit = (hang_after or timeout) if reference.kind is Kind.HANG else timeout
-    signatures: list[Signature | None] = []
     differences: list[str] = []
-    for number in range(runs):
-        outcome = run_fresh(python, script, timeout=limit, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
-        signature = signature_of(outcome, script=script.name)
-        signatures.append(signature)
+
+    with _cache(None) as cache, ThreadPoolExecutor(max_workers=AT_ONCE) as executor:
+
+        def once() -> Signature | None:
+            outcome = run_fresh(python, script, timeout=limit, cache_dir=cache, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
+            return signature_of(outcome, script=script.name)
+
+        control = executor.submit(
+            _eager, python, script, reference, timeout=control_timeout or limit, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted
+        )
+        # The first run fills the compile directory (precompiled headers, the probe of the instruction set) for the rest;
+        # the graph caches are off, so no run sees another's result.
+        signatures = [executor.submit(once).result()]
+        signatures += [future.result() for future in [executor.submit(once) for _ in range(runs - 1)]]
+        eager, why = control.result()
+    for number, signature in enumerate(signatures):
         said = difference(reference, signature)
         if said:
             differences.append(f"run {number + 1}: {said}")
-    eager, why = _eager(python, script, reference, timeout=control_timeout or limit, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
     if why:
         differences.append(f"eager control: {why}")
     same = sum(signature is not None and reference.same_across_forms(signature) for signature in signatures)
@@ -196,6 +209,8 @@ def _environment(env: Mapping[str, str], cache: Path) -> dict[str, str]:
     return {
         **clean,
         "TORCHDYNAMO_VERBOSE": "1",
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
         "PYTHONFAULTHANDLER": "1",
         "PYTHONUNBUFFERED": "1",
         "TORCHINDUCTOR_CACHE_DIR": str(cache),

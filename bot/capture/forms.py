@@ -1,0 +1,201 @@
+"""From a captured region to the scripts to start from: each a whole program, best form first.
+
+The oracle decides which of them fails as the original did; here they are only written down.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bot.capture.region import Object, Region
+from bot.models import Kind, Signature, Stage
+from bot.reduce.codec import graph_from_json
+from bot.reduce.graph import Graph, Program, Recipe, Value
+from bot.reduce.source.slice import preambles
+
+# Operator namespaces that torch itself registers.
+TORCH_NAMESPACES = frozenset(
+    {"aten", "prims", "prim", "inductor", "inductor_prims", "higher_order", "quantized", "mkldnn", "mkl", "_quantized", "quantized_decomposed",
+     "onednn", "c10d", "_c10d_functional", "rngprims", "debugprims", "profiler", "sparse", "fsdp", "mkldnn_prepacked", "xnnpack", "torchvision_"}
+)  # fmt: skip
+_STAGES = {"aot": Stage.AOT, "dynamo": Stage.DYNAMO, "aoti": Stage.AOT_INDUCTOR}
+# The deepest form that still fails is the smallest: a package before its parts, Inductor's graph before Dynamo's.
+_ORDER = ("aoti", "aot", "dynamo")
+
+
+@dataclass(frozen=True)
+class Start:
+    """A program to start from, and the form it is in."""
+
+    stage: Stage
+    program: Program
+    backward: bool = False
+
+
+def starts(regions: Sequence[Region], failure: Signature, source: str | None, failing_line: int | None, *, seed: int) -> Iterator[Start]:
+    """Programs to ask first, the smallest form first. `source` is the user's script, where there is one."""
+    for seam in _ORDER:
+        # of several failures in one seam the last one ended the program
+        for region in reversed([r for r in regions if r.seam == seam and r.graph is not None]):
+            assert region.graph is not None
+            graph = _located(graph_from_json(region.graph), region.blobs)
+            for preamble, recipe in _recipes(region, graph, source, failing_line, seed):
+                for variant in _variants(seam, region, graph, recipe, failure):
+                    yield Start(_STAGES[seam], Program(graph, variant, preamble), region.backward)
+
+
+def _variants(seam: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
+    """How the call may have to be made for the failure to show, simplest first."""
+    if failure.kind is Kind.ACCURACY:
+        recipe = replace(recipe, accuracy=True)
+    trains = any(i.requires_grad for i in (*graph.inputs, *graph.constants))
+    if seam != "dynamo" or not trains:
+        yield recipe
+        return
+    forward, both = recipe, replace(recipe, backward=True)
+    yield from (both, forward) if failure.backward or failure.kind is Kind.ACCURACY and region.backward else (forward, both)
+
+
+def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int | None, seed: int) -> Iterator[tuple[str, Recipe]]:
+    """Preambles with the recipe that goes with each."""
+    how = region.recipe
+    base = Recipe(
+        pipeline="aoti" if region.seam == "aoti" else "compile",
+        mode=how.mode,
+        dynamic=_dynamic(region, graph),
+        contexts=how.contexts if region.seam != "aot" else (),
+        setup=how.setup,
+        seed=seed,
+        fullgraph=False,
+        freshness=_mutates(graph),
+    )
+    if region.seam == "dynamo" and how.backend is not None and how.backend.text is not None:
+        base = replace(base, backend=how.backend.text)
+    plain_config = tuple((name, o.text) for name, o in how.config.items() if o.text is not None)
+    plain_options = tuple((name, o.text) for name, o in how.options.items() if o.text is not None)
+    base = replace(base, config=plain_config, options=plain_options)
+    objects = [("config", name, o) for name, o in how.config.items() if o.text is None]
+    objects += [("options", name, o) for name, o in how.options.items() if o.text is None]
+    if region.seam == "dynamo" and how.backend is not None and how.backend.text is None:
+        objects.append(("backend", "", how.backend))
+    objects += [("pass", device, o) for device, o in how.custom_backend_passes.items()]
+    namespaces = _namespaces(graph)
+    if not objects and not namespaces:
+        yield "", base
+        return
+    seen: set[tuple[str, Recipe]] = set()
+    for preamble, recipe in _with_objects(base, objects, namespaces, source, failing_line):
+        if (preamble, recipe) not in seen:
+            seen.add((preamble, recipe))
+            yield preamble, recipe
+
+
+def _with_objects(
+    base: Recipe, objects: list[tuple[str, str, Object]], namespaces: set[str], source: str | None, failing_line: int | None
+) -> Iterator[tuple[str, Recipe]]:
+    defined = list(dict.fromkeys(line for _, _, o in objects for line in o.definitions))
+    reachable = bool(objects) and all(o.definitions or len(o.expressions) > 0 for _, _, o in objects)
+    if reachable and not namespaces and all(o.definitions for _, _, o in objects):
+        yield "\n".join(defined), _use(base, [(kind, name, o.expressions[-1]) for kind, name, o in objects])
+    if source is None:
+        return
+    wanted = [name for _, _, o in objects for name in o.wanted]
+    settings = [name.rsplit(".", 1)[-1] for kind, name, _ in objects if kind in ("config", "options")]
+    registered = ["register_backend_for_device"] if any(kind == "pass" for kind, _, _ in objects) else []
+    try:
+        # the assignments of the settings themselves may be what carries the object
+        carried = preambles(source, wanted, [*settings, *registered, *sorted(namespaces)], failing_line)
+        named = preambles(source, wanted, [*registered, *sorted(namespaces)], failing_line)
+        imports = _imports(source)
+    except SyntaxError:
+        return
+    named_uses = [(kind, name, o.expressions[0]) for kind, name, o in objects if o.expressions and kind != "pass"]
+    for preamble in named:
+        if len(named_uses) == sum(kind != "pass" for kind, _, _ in objects):
+            yield preamble, _use(base, named_uses)
+    for preamble in carried:
+        yield preamble, _use(base, [use for use in named_uses if use[0] == "backend"])
+    if namespaces:
+        yield imports, _use(base, named_uses)
+        for preamble in named:
+            yield f"{imports}\n{preamble}", _use(base, named_uses)
+    # a class that only a constructor call in the script leads to
+    for preamble in named:
+        yield preamble, _use(base, [(kind, name, o.expressions[-1]) for kind, name, o in objects if o.expressions])
+
+
+def _use(base: Recipe, uses: Iterable[tuple[str, str, str]]) -> Recipe:
+    recipe = base
+    for kind, name, expression in uses:
+        if kind == "config":
+            recipe = replace(recipe, config=(*recipe.config, (name, expression)))
+        elif kind == "options":
+            recipe = replace(recipe, options=(*recipe.options, (name, expression)))
+        elif kind == "backend":
+            recipe = replace(recipe, backend=expression)
+        else:
+            lines = (
+                "from torch._inductor.codegen import common",
+                "common.init_backend_registration()",
+                f'common.custom_backend_passes["{name}"] = {expression}',
+            )
+            recipe = replace(recipe, setup=(*recipe.setup, *lines))
+    return recipe
+
+
+def _dynamic(region: Region, graph: Graph) -> bool | None:
+    symbolic = any(i.meta.dynamic or i.meta.kind == "int" for i in graph.inputs)
+    if region.seam == "aot":
+        return True if symbolic else None
+    return True if symbolic and region.recipe.dynamic is None and region.seam == "dynamo" else region.recipe.dynamic
+
+
+def _mutates(graph: Graph) -> bool:
+    """Whether a call changes its inputs, so that each call needs fresh ones."""
+    return any(
+        node.target.rsplit(".", 2)[-2 if node.target.startswith("torch.ops.") else -1].endswith("_") and not node.target.endswith("__")
+        for node in graph.nodes
+    )
+
+
+def _located(graph: Graph, blobs: Path) -> Graph:
+    """The graph with the files of its recorded inputs under their full paths."""
+
+    def place(value: Value) -> Value:
+        return Value("blob", (str(blobs / str(value.args[0])), *value.args[1:])) if value.kind == "blob" else value
+
+    return replace(
+        graph,
+        inputs=tuple(replace(i, value=place(i.value)) for i in graph.inputs),
+        constants=tuple(replace(i, value=place(i.value)) for i in graph.constants),
+    )
+
+
+def _namespaces(graph: Graph) -> set[str]:
+    found = set()
+    for node in graph.nodes:
+        parts = node.target.split(".")
+        if parts[:2] == ["torch", "ops"] and len(parts) > 2 and parts[2] not in TORCH_NAMESPACES:
+            found.add(parts[2])
+    for _, body in graph.bodies:
+        found |= _namespaces(body)
+    return found
+
+
+def _imports(source: str) -> str:
+    """The top-level imports of a script that may register operators."""
+    kept = []
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.Import):
+            names = [alias.name.split(".")[0] for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.level == 0:
+            names = [(statement.module or "").split(".")[0]]
+        else:
+            continue
+        if any(name not in sys.stdlib_module_names and name != "torch" for name in names):
+            kept.append(ast.unparse(statement))
+    return "\n".join(kept)

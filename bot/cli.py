@@ -1,0 +1,123 @@
+"""The command line: arguments in, exit status out. Everything else is in the rooms."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot import __version__
+from bot.models import EXIT_STATUS, Stage
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def duration(text: str) -> float:
+    """Seconds from `90`, `90s`, `30m` or `1h`.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none of these.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    if not match or float(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: use for example 90s, 30m or 1h")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def positive(text: str) -> int:
+    """A whole number from 1.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole grammar of the command line."""
+    top = argparse.ArgumentParser(prog="torch-minify", description="Turn a failing PyTorch compiler program into a small script that provably fails the same way.")
+    top.add_argument("--version", action="version", version=f"torch-minify {__version__}")
+    commands = top.add_subparsers(dest="command_name", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="minimize a failing script or test", allow_abbrev=False)
+    run.add_argument("script", nargs="?", type=Path, help="a Python script; arguments for it after --")
+    run.add_argument("--command", help="instead of a script: 'pytest FILE::TEST', 'python SCRIPT ...' or 'python -m MODULE ...'")
+    run.add_argument("--stage", choices=["auto", *(s.value for s in Stage)], default="auto", help="the form to minimize in (default auto)")
+    run.add_argument("--accuracy", choices=["off", "auto", "on", "strict"], default="auto", help="whether to look for wrong numbers (default auto)")
+    run.add_argument("--device", choices=["cpu", "cuda"], default=None, help="refuse to run without this device")
+    run.add_argument("--python", default=sys.executable, help="the interpreter with your torch (default: this one)")
+    run.add_argument("--out", type=Path, default=Path("minified"), help="the result directory (default ./minified)")
+    run.add_argument("--budget", type=duration, default=1800.0, metavar="TIME", help="time for everything (default 30m)")
+    run.add_argument("--hang-after", type=duration, default=60.0, metavar="TIME", help="a run that takes longer hangs (default 60s)")
+    run.add_argument("--verify-runs", type=positive, default=3, metavar="N", help="fresh processes in which the repro must fail (default 3)")
+    run.add_argument("--jobs", type=positive, default=1, metavar="N", help="candidates to try at once (default 1)")
+    run.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the inputs that the repro draws (default 0)")
+    run.add_argument("--resume", action="store_true", help="go on from what --out holds")
+
+    verify = commands.add_parser("verify", help="run a repro alone and compare it with a result", allow_abbrev=False)
+    verify.add_argument("repro", type=Path)
+    verify.add_argument("--result", type=Path, required=True, help="the result.json that came with it")
+    verify.add_argument("--python", default=sys.executable)
+    verify.add_argument("--runs", type=positive, default=3, metavar="N")
+
+    doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
+    doctor.add_argument("--python", default=sys.executable)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    own, rest = (given[: given.index("--")], given[given.index("--") + 1 :]) if "--" in given else (given, [])
+    grammar = parser()
+    arguments = grammar.parse_args(own)
+    if arguments.command_name == "run":
+        if (arguments.script is None) == (arguments.command is None):
+            grammar.error("run takes either a SCRIPT or --command")
+        if arguments.command is not None and rest:
+            grammar.error("arguments after -- belong to a SCRIPT; with --command write them into the command")
+        return _run(grammar, arguments, rest)
+    if arguments.command_name == "verify":
+        from bot.evidence import verifying
+
+        return verifying.main(arguments.repro, arguments.result, arguments.python, arguments.runs)
+    from bot import doctor
+
+    return doctor.main(arguments.python)
+
+
+def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from bot.capture.run import CommandError, Target, target_of_command
+    from bot.job import Job, Options
+
+    if arguments.command is not None:
+        try:
+            target = target_of_command(arguments.command)
+        except CommandError as error:
+            grammar.error(str(error))
+    else:
+        target = Target(arguments.script, None, tuple(rest))
+    if target.script is not None:
+        if not target.script.is_file():
+            grammar.error(f"there is no file {target.script}")
+        target = Target(target.script.resolve(), None, target.argv)
+    options = Options(
+        target=target,
+        python=arguments.python,
+        out=arguments.out,
+        stage=None if arguments.stage == "auto" else Stage(arguments.stage),
+        accuracy=arguments.accuracy,
+        device=arguments.device,
+        budget=arguments.budget,
+        hang_after=arguments.hang_after,
+        verify_runs=arguments.verify_runs,
+        jobs=arguments.jobs,
+        seed=arguments.seed,
+        resume=arguments.resume,
+    )
+    result = Job(options).run()
+    return 2 if result is None else EXIT_STATUS[result.status]

@@ -1,0 +1,70 @@
+"""Confirming the best program in fresh processes while the search goes on, so that an interruption loses nothing.
+
+The search asks warm workers; what they accept is confirmed here by a process that shares nothing with them. One that
+does not confirm is a slip of the warm workers, and the search goes back to the last that did.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """A script that failed in the same way, alone, in this many fresh processes of that many."""
+
+    text: str
+    position: int  # how many programs the search had accepted
+    runs: int
+    same: int
+
+
+@dataclass
+class Confirmer:
+    """One thread that runs the newest accepted script in a fresh process, one at a time.
+
+    `check` runs a script once and says whether it failed in the same way; `on_confirmed` is told at once.
+    """
+
+    check: Callable[[str], bool]
+    on_confirmed: Callable[[Confirmed], None]
+    every: float = 20.0  # seconds between two confirmations: they share the machine with the search
+    best: Confirmed | None = None
+    slipped: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._newest: tuple[str, int] | None = None
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def offer(self, text: str, position: int) -> None:
+        """A new best program of the search."""
+        self._newest = (text, position)
+        self._wake.set()
+
+    def stop(self) -> None:
+        """No more confirmations; one that runs is cut off by its own `check`."""
+        self._stop.set()
+        self._wake.set()
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            if self._stop.is_set() or self._newest is None:
+                continue
+            text, position = self._newest
+            if self.best is not None and self.best.text == text:
+                continue
+            if self.check(text):
+                self.best = Confirmed(text, position, 1, 1)
+                self.on_confirmed(self.best)
+            elif not self._stop.is_set():
+                self.slipped.append(text)
+            self._stop.wait(self.every)
+            if self._newest is not None and self._newest[0] != text:
+                self._wake.set()

@@ -1,0 +1,148 @@
+"""Whether a compiled graph computes wrong numbers, by PyTorch's rule.
+
+`torch._dynamo.utils.same`: compiled against eager within the tolerance, or no worse than eager is against float64.
+Each run starts from the same seed. What a healthy program may do is not a difference: results that eager itself does not
+repeat (uninitialised memory), a compiled call that raises (another failure).
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+SEED = 0
+
+
+def clones(inputs: Sequence[Any]) -> list[Any]:
+    """Copies of the inputs that keep strides, whether a gradient is required, and which are leaves."""
+    retain = importlib.import_module("torch._dynamo.debug_utils").clone_inputs_retaining_gradness
+    with torch.enable_grad():
+        return list(retain(list(inputs)))
+
+
+def differs(
+    gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], *, boxed: bool, backward: bool, strict: bool, backend: Callable[..., Any] | None
+) -> bool:
+    """Whether `compiled` and the graph it came from disagree on these inputs.
+
+    A graph that draws random numbers is compiled once more so that it draws eager's numbers: Inductor's own generator
+    gives other ones, which is no bug.
+    """
+    random = any(_draws(node) for node in gm.graph.nodes)
+    if random and backend is not None:
+        with importlib.import_module("torch._inductor.config").patch(fallback_random=True):
+            compiled = backend(copy.deepcopy(gm), list(inputs))
+            return _compare(gm, compiled, inputs, getattr(compiled, "_boxed_call", False) and boxed, backward, strict)
+    return _compare(gm, compiled, inputs, boxed, backward, strict)
+
+
+def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, strict: bool) -> bool:
+    debug = importlib.import_module("torch._dynamo.debug_utils")
+    backward = backward and torch.is_grad_enabled()
+
+    def eager(*args: Any) -> Any:
+        return gm(*args)
+
+    def unboxed(*args: Any) -> Any:
+        return compiled(list(args)) if boxed else compiled(*args)
+
+    expected = _run(eager, inputs, backward)
+    try:
+        actual = _run(unboxed, inputs, backward)
+    except Exception:
+        return False
+    precise = None
+    try:
+        model, arguments = debug.cast_to_fp64(copy.deepcopy(gm), clones(inputs))
+        precise = _run(model, arguments, backward)
+    except Exception:  # integer-only operators and the like have no float64 form: eager alone is the reference then
+        precise = None
+    if _same(expected, actual, precise, strict):
+        return False
+    return _same(expected, _run(eager, inputs, backward), None, strict)
+
+
+def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, strict: bool) -> bool:
+    """The same for a loaded AOTInductor package and the program it was made from."""
+    flat = importlib.import_module("torch.utils._pytree").tree_leaves
+
+    def run(function: Callable[..., Any]) -> list[Any]:
+        with torch.random.fork_rng(), torch.no_grad():
+            torch.manual_seed(SEED)
+            given, named = copy.deepcopy((args, kwargs))
+            return [x for x in flat(function(*given, **named)) if isinstance(x, torch.Tensor)]
+
+    module = exported.module()
+    expected = run(module)
+    try:
+        actual = run(loaded)
+    except Exception:
+        return False
+    try:
+        doubled = copy.deepcopy(module).double()
+
+        def cast(tree: Any) -> Any:
+            mapping = importlib.import_module("torch.utils._pytree").tree_map
+            return mapping(lambda x: x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x, tree)
+
+        precise = run(lambda *a, **k: doubled(*cast(a), **cast(k)))
+    except Exception:
+        precise = None
+    if _same(expected, actual, precise, strict):
+        return False
+    return _same(expected, run(module), None, strict)
+
+
+def _run(function: Callable[..., Any], inputs: Sequence[Any], backward: bool) -> list[Any]:
+    """Tensors that a call yields, gradients of the inputs after them."""
+    testing = importlib.import_module("torch._dynamo.testing")
+    flat = importlib.import_module("torch.utils._pytree").tree_leaves
+    with torch.random.fork_rng():
+        torch.manual_seed(SEED)
+        arguments = clones(inputs)
+        for value in arguments:
+            if isinstance(value, torch.Tensor) and value.is_leaf:
+                value.grad = None
+        out = function(*arguments)
+        results = [x for x in flat(out) if isinstance(x, torch.Tensor)]
+        if backward and testing.requires_bwd_pass(out):
+            for value in arguments:
+                if isinstance(value, torch.Tensor) and value.requires_grad and not value.is_leaf:
+                    value.retain_grad()
+            testing.reduce_to_scalar_loss(out).backward()
+            results += [x.grad for x in arguments if isinstance(x, torch.Tensor) and x.requires_grad and x.grad is not None]
+        return [x.detach() for x in results]
+
+
+def _same(expected: list[Any], actual: list[Any], precise: list[Any] | None, strict: bool) -> bool:
+    utils = importlib.import_module("torch._dynamo.utils")
+    config = importlib.import_module("torch._dynamo.config")
+    if len(expected) != len(actual):
+        return False
+    if precise is not None and (len(precise) != len(expected) or not config.same_two_models_use_fp64):
+        precise = None
+    kept = [i for i, x in enumerate(expected) if strict or x.is_floating_point() or x.is_complex()]
+    return bool(
+        utils.same(
+            [expected[i] for i in kept],
+            [actual[i] for i in kept],
+            [precise[i] for i in kept] if precise is not None else None,
+            tol=config.repro_tolerance,
+            equal_nan=True,
+        )
+    )
+
+
+def _draws(node: Any) -> bool:
+    if node.op == "call_function":
+        tags = getattr(node.target, "tags", ())
+        if torch.Tag.nondeterministic_seeded in tags:
+            return True
+    if node.op in ("call_function", "call_method"):
+        name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+        return any(word in name for word in ("dropout", "rand", "bernoulli", "normal_", "uniform_", "multinomial", "exponential_"))
+    return False

@@ -1,0 +1,38 @@
+"""The entry point inside the user's interpreter: `python boot.py ROLE ...`.
+
+The package is registered under a name of its own, so that neither our site-packages nor a user's module called `bot`
+or `inside` gets onto or off the user's path.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+
+PACKAGE = "torch_minify_inside"
+
+
+def load_package() -> None:
+    """Make the sibling modules importable as `torch_minify_inside.*`."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    spec = importlib.util.spec_from_file_location(PACKAGE, os.path.join(here, "__init__.py"), submodule_search_locations=[here])
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load {here}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = module
+    spec.loader.exec_module(module)
+
+
+def main() -> None:
+    """Run one role: server, capture or control."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != here]
+    load_package()
+    role, *arguments = sys.argv[1:]
+    importlib.import_module(f"{PACKAGE}.{role}").main(arguments)
+
+
+if __name__ == "__main__":
+    main()

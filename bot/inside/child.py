@@ -1,0 +1,114 @@
+"""What a forked child does with a question: run the script as a person would, and say how it ended."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import json
+import os
+import resource
+import signal
+import sys
+import traceback
+import types
+from typing import Any
+
+# A traceback can hold megabytes of generated code; the signature needs its two ends.
+HEAD, TAIL = 60_000, 60_000
+
+
+def answer(request: dict[str, Any], pipe: int) -> None:
+    """Carry out a request and write the facts as JSON to `pipe`. Never returns."""
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.enable()
+    if request.get("memory"):
+        _limit_memory(int(request["memory"]))
+    os.makedirs(request["dir"], exist_ok=True)
+    os.chdir(request["dir"])
+    path = os.path.join(request["dir"], "repro.py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(request["text"])
+    sys.path[:0] = request.get("paths", [])
+    facts = TASKS[request["task"]](path, request)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with os.fdopen(pipe, "wb") as out:
+        out.write(json.dumps(facts).encode())
+    # not sys.exit: threads and exit handlers of the program must not hold the answer back
+    os._exit(0)
+
+
+def run_as_main(path: str, argv: list[str]) -> dict[str, Any]:
+    """Execute a script file as `__main__`; the facts of how it ended."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    module = types.ModuleType("__main__")
+    module.__file__ = path
+    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    sys.modules["__main__"] = module
+    sys.argv = [path, *argv]
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        exec(compile(text, path, "exec"), module.__dict__)
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else (0 if leave.code is None else 1)
+        return {"status": "exit" if code else "ok", "exit": code, "text": "" if isinstance(leave.code, (int, type(None))) else str(leave.code)}
+    except KeyboardInterrupt:
+        return {"status": "infra", "text": "interrupted"}
+    except MemoryError as error:
+        return {"status": "memory", "text": format_error(error)}
+    except BaseException as error:
+        if type(error).__name__ == "PhasePassed":
+            return {"status": "stopped"}
+        return {"status": "raised", "text": format_error(error)}
+    return {"status": "ok", "exit": 0, "text": ""}
+
+
+def format_error(error: BaseException) -> str:
+    """The traceback as Python prints it, its middle left out where it is very long."""
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n[...]\n" + text[-TAIL:]
+
+
+def _run(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    from . import rungs
+
+    rungs.stop_after(request.get("stop_after"))
+    return run_as_main(path, request.get("argv", []))
+
+
+def _control(path: str, request: dict[str, Any], fp64: bool = False) -> dict[str, Any]:
+    from . import compiler_out
+
+    counter = compiler_out.take_out(fp64=fp64)
+    facts = run_as_main(path, request.get("argv", []))
+    return {**facts, "calls": sum(counter.values())}
+
+
+def _control_fp64(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    return _control(path, request, fp64=True)
+
+
+def _shapes(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    from . import values
+
+    return values.describe(path, request)
+
+
+def _export(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    from . import values
+
+    return values.export(path, request)
+
+
+TASKS = {"run": _run, "control": _control, "control_fp64": _control_fp64, "shapes": _shapes, "export": _export}
+
+
+def _limit_memory(extra: int) -> None:
+    # The address space of the warm parent is not the child's to answer for.
+    with open("/proc/self/statm", encoding="ascii") as file:
+        pages = int(file.read().split()[0])
+    limit = pages * resource.getpagesize() + extra
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

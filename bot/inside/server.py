@@ -1,0 +1,222 @@
+"""The warm parent: imports torch and the compiler once, runs nothing, and forks a child for each question.
+
+A child that is forked after its parent ran one parallel kernel hangs in its own first parallel kernel, because the
+OpenMP threads did not come along. So the parent only imports.
+
+Protocol, one JSON object a line. In: `{"id", "task", "text", "limit", "memory", "argv", "stop_after", "dir"}` or
+`{"cancel": id}`; limit in seconds, memory in bytes. Out: `{"ready": {...}}` once, then `{"id", "outcome": {...}}`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any
+
+# The part of a child's output that is kept: its head and its tail.
+KEEP = 100_000
+# Between asking a child for its stack and killing it, in seconds.
+LAST_WORDS = 0.3
+
+
+class Child:
+    """One forked question and what it has said so far."""
+
+    def __init__(self, request: dict[str, Any], pid: int, output: int, result: int) -> None:
+        self.request = request
+        self.pid = pid
+        self.output = output
+        self.result = result
+        self.started = time.monotonic()
+        self.deadline = self.started + float(request["limit"])
+        self.head = b""
+        self.tail = b""
+        self.answer = b""
+        self.status: int | None = None
+        self.ended_at: float | None = None
+        self.timed_out = False
+        self.asked = False
+        self.cancelled = False
+
+    def read(self, fd: int) -> bool:
+        """Take what a pipe holds; False at its end."""
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            data = b""
+        if fd == self.result:
+            self.answer += data
+        else:
+            room = KEEP - len(self.head)
+            self.head += data[:room]
+            self.tail = (self.tail + data[room:])[-KEEP:]
+        return bool(data)
+
+    def outcome(self) -> dict[str, Any]:
+        """The raw facts, as `bot.oracle.outcome.Outcome` has them."""
+        printed = (self.head + (b"\n[...]\n" if len(self.tail) == KEEP else b"") + self.tail).decode("utf-8", "replace")
+        seconds = time.monotonic() - self.started
+        facts: dict[str, Any] = {"status": "infra", "text": printed, "seconds": round(seconds, 4)}
+        status = self.status or 0
+        if self.cancelled:
+            return {**facts, "text": "cancelled"}
+        if self.timed_out:
+            return {**facts, "status": "timeout"}
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            # The kernel's out-of-memory killer uses SIGKILL; nothing else does here before the limit.
+            return {**facts, "status": "memory" if number == signal.SIGKILL else "signal", "signal": signal.Signals(number).name}
+        if self.answer:
+            try:
+                answer = json.loads(self.answer)
+            except ValueError:
+                return facts
+            if isinstance(answer, dict):
+                return {**facts, **answer, "printed": printed[-40000:]}
+        code = os.WEXITSTATUS(status)
+        return {**facts, "status": "exit" if code else "ok", "exit": code}
+
+
+class Server:
+    """Forks, watches and answers; single-threaded, so that forking stays safe."""
+
+    def __init__(self, requests: int, answers: int) -> None:
+        self.requests = requests
+        self.answers = answers
+        self.buffer = b""
+        self.children: dict[int, Child] = {}
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Write one line, whole."""
+        data = json.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(self.answers, data) :]
+
+    def start(self, request: dict[str, Any]) -> None:
+        """Fork a child for a request."""
+        output_read, output_write = os.pipe()
+        result_read, result_write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setsid()
+                for fd in (self.requests, self.answers, output_read, result_read):
+                    os.close(fd)
+                for other in self.children.values():
+                    os.close(other.output)
+                    os.close(other.result)
+                nothing = os.open(os.devnull, os.O_RDONLY)
+                os.dup2(nothing, 0)
+                os.dup2(output_write, 1)
+                os.dup2(output_write, 2)
+                from . import child
+
+                child.answer(request, result_write)
+            except BaseException:
+                import traceback
+
+                traceback.print_exc()
+                os._exit(70)
+            os._exit(0)
+        os.close(output_write)
+        os.close(result_write)
+        self.children[request["id"]] = Child(request, pid, output_read, result_read)
+
+    def finish(self, child: Child) -> None:
+        """Kill what is left of a child's group, report, forget."""
+        _kill(child.pid, signal.SIGKILL)
+        # what the pipes still hold, without waiting for a grandchild that keeps them open
+        for fd in (child.output, child.result):
+            while select.select([fd], [], [], 0)[0] and child.read(fd):
+                pass
+            os.close(fd)
+        del self.children[child.request["id"]]
+        self.send({"id": child.request["id"], "outcome": child.outcome()})
+
+    def watch(self) -> None:
+        """Reap the children that ended; stop those past their limit."""
+        now = time.monotonic()
+        for child in list(self.children.values()):
+            if child.status is None:
+                pid, status = os.waitpid(child.pid, os.WNOHANG)
+                if pid:
+                    child.status = status
+                    self.finish(child)
+                    continue
+            if child.cancelled:
+                _kill(child.pid, signal.SIGKILL)
+            elif now >= child.deadline:
+                if not child.asked:
+                    # faulthandler writes the Python stack even when native code hangs
+                    child.asked = child.timed_out = True
+                    child.deadline = now + LAST_WORDS
+                    _kill(child.pid, signal.SIGUSR1, group=False)
+                else:
+                    _kill(child.pid, signal.SIGKILL)
+
+    def accept(self) -> bool:
+        """Read requests; False when the other side has gone."""
+        data = os.read(self.requests, 1 << 20)
+        if not data:
+            return False
+        self.buffer += data
+        *lines, self.buffer = self.buffer.split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            if "cancel" in message:
+                if message["cancel"] in self.children:
+                    self.children[message["cancel"]].cancelled = True
+            else:
+                self.start(message)
+        return True
+
+    def serve(self) -> None:
+        """Until the other side closes the pipe."""
+        alive = True
+        while alive:
+            pipes = {fd: child for child in self.children.values() for fd in (child.output, child.result)}
+            # children are polled: a pidfd is not to be had on every system this runs on
+            wait = 0.005 if self.children else None
+            ready, _, _ = select.select([self.requests, *pipes], [], [], wait)
+            for fd in ready:
+                if fd == self.requests:
+                    alive = self.accept()
+                elif not pipes[fd].read(fd):
+                    time.sleep(0.001)
+            self.watch()
+        for child in list(self.children.values()):
+            _kill(child.pid, signal.SIGKILL)
+            os.waitpid(child.pid, 0)
+
+
+def _kill(pid: int, number: int, *, group: bool = True) -> None:
+    try:
+        (os.killpg if group else os.kill)(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def main(arguments: list[str]) -> None:
+    """Serve on standard input and output; the program's own prints go to standard error."""
+    requests, answers = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    # Ctrl-C in the terminal reaches the whole group; the other side decides when we end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    server = Server(requests, answers)
+    try:
+        from . import warm
+
+        facts = warm.warm_up()
+    except BaseException as error:
+        server.send({"failed": f"{type(error).__name__}: {error}"})
+        raise
+    server.send({"ready": facts})
+    try:
+        server.serve()
+    except (BrokenPipeError, ConnectionResetError):
+        sys.exit(0)

@@ -1,0 +1,85 @@
+"""What the values inside `Repro.forward` are, found by running the script without the compiler."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import torch
+
+# The name under which the returned value is described: the last operation stands in the return statement.
+RETURNED = "return"
+
+
+def describe(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Facts of a run under the eager control, with `values`: each local of the first call of `forward`, by name."""
+    from . import child, compiler_out
+
+    compiler_out.take_out()
+    found: dict[str, Any] = {}
+
+    def watch(frame: FrameType, event: str, result: Any) -> None:
+        code = frame.f_code
+        if event == "return" and code.co_name == "forward" and code.co_filename == path and not found:
+            found.update({name: meta(value) for name, value in frame.f_locals.items() if name != "self"})
+            found[RETURNED] = meta(result)
+
+    sys.setprofile(watch)
+    try:
+        facts = child.run_as_main(path, request.get("argv", []))
+    finally:
+        sys.setprofile(None)
+    return {**facts, "values": found}
+
+
+def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Save `Repro` with its inputs as an exported program in the file `save`; facts of how that went."""
+    from . import child, compiler_out
+
+    export_original, save = torch.export.export, torch.export.save
+    compiler_out.take_out()
+    found: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
+
+    def watch(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_name == "forward" and code.co_filename == path and not found:
+            held, names = frame.f_locals, code.co_varnames
+            keywords = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+            found.append((held["self"], tuple(held[n] for n in names[1 : code.co_argcount]), {n: held[n] for n in keywords}))
+
+    sys.setprofile(watch)
+    try:
+        facts = child.run_as_main(path, request.get("argv", []))
+    finally:
+        sys.setprofile(None)
+    if not found:
+        return {**facts, "status": "raised", "text": facts.get("text") or "the script does not call Repro"}
+    module, arguments, keywords = found[0]
+    try:
+        save(export_original(module, arguments, keywords), request["save"])
+    except Exception as error:
+        return {"status": "raised", "text": child.format_error(error)}
+    return {"status": "ok", "text": ""}
+
+
+def meta(value: Any) -> dict[str, Any]:
+    """A value in the words of `bot.reduce.graph.Meta`."""
+    if isinstance(value, torch.Tensor):
+        strided = value.layout == torch.strided
+        return {
+            "kind": "tensor",
+            "shape": [int(d) for d in value.shape],
+            "stride": [int(d) for d in value.stride()] if strided else [],
+            "dtype": str(value.dtype).removeprefix("torch."),
+            "device": str(value.device),
+        }
+    if isinstance(value, bool):
+        return {"kind": "bool"}
+    if isinstance(value, (int, torch.SymInt)):
+        return {"kind": "int"}
+    if isinstance(value, (float, torch.SymFloat)):
+        return {"kind": "float"}
+    if isinstance(value, (tuple, list)):
+        return {"kind": "other", "items": [meta(item) for item in value]}
+    return {"kind": "other"}

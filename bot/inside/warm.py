@@ -1,0 +1,130 @@
+"""What the warm parent loads: everything a first compile would import or build, and not one kernel."""
+
+from __future__ import annotations
+
+import abc
+import importlib
+import platform
+from typing import Any
+
+# Imported in this order; those a torch version lacks are passed over.
+MODULES = (
+    "torch",
+    "torch._dynamo",
+    "torch._inductor.compile_fx",
+    "torch._inductor.codegen.cpp",
+    "torch._inductor.codegen.cpp_wrapper_cpu",
+    "torch._inductor.codegen.wrapper",
+    "torch._inductor.scheduler",
+    "torch._inductor.lowering",
+    "torch._inductor.mkldnn_lowerings",
+    "torch._inductor.mkldnn_ir",
+    "torch._inductor.fx_passes.joint_graph",
+    "torch._inductor.fx_passes.post_grad",
+    "torch._inductor.fx_passes.pre_grad",
+    "torch._inductor.fx_passes.fuse_attention",
+    "torch._inductor.fx_passes.mkldnn_fusion",
+    "torch._inductor.fx_passes.freezing_patterns",
+    "torch._inductor.jagged_lowerings",
+    "torch._inductor.quantized_lowerings",
+    "torch._inductor.package",
+    "torch._functorch.aot_autograd",
+    "torch._functorch._aot_autograd.collect_metadata_analysis",
+    "torch._refs",
+    "torch._refs.nn.functional",
+    "torch._refs.special",
+    "torch._refs.linalg",
+    "torch._refs.fft",
+    "torch._decomp.decompositions_for_rng",
+    "torch._export.non_strict_utils",
+    "torch.export",
+    "torch.fx.experimental.proxy_tensor",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch.testing",
+    "torch._dynamo.debug_utils",
+    "torch._dynamo.repro.after_dynamo",
+    "torch._dynamo.repro.after_aot",
+    "torch._inductor.hooks",
+    "torch._inductor.kernel_template_choice",
+    "torch._inductor.runtime.caching",
+    "torch._inductor.fx_passes.pad_mm",
+    "torch._inductor.fx_passes.misc_patterns",
+    "torch._inductor.fx_passes.serialized_patterns",
+    "torch._inductor.fx_passes.efficient_conv_bn_eval",
+    "torch._subclasses.schema_check_mode",
+    "torch.distributed.tensor.experimental",
+    "torch.export._leakage_detection_utils",
+    "torch.export._trace",
+    "torch.export._unlift",
+    "torch.fx.experimental.validator",
+    "torch.utils.cpp_extension",
+    "torch.utils._cpp_embed_headers",
+    "sympy",
+)
+
+
+def warm_up() -> dict[str, Any]:
+    """Import the compiler; versions of what was found.
+
+    Raises:
+        ImportError: there is no torch here.
+    """
+    import torch
+
+    for name in MODULES[1:]:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+    _initialise_dynamo()
+    _initialise_inductor()
+    return versions(torch)
+
+
+def versions(torch: Any) -> dict[str, Any]:
+    """Python, torch, triton and the accelerator runtime, as strings."""
+    found = {"python": platform.python_version(), "torch": str(torch.__version__), "git": str(torch.version.git_version or "")}
+    if torch.version.cuda:
+        found["cuda"] = str(torch.version.cuda)
+    try:
+        found["triton"] = str(importlib.import_module("triton").__version__)
+    except ImportError:
+        pass
+    return found
+
+
+def _initialise_dynamo() -> None:
+    # Tables that Dynamo builds at its first frame: building them runs no kernel.
+    trace_rules = importlib.import_module("torch._dynamo.trace_rules")
+    for name in ("get_torch_obj_rule_map", "get_tensor_method", "get_legacy_mod_inlinelist", "get_mod_inlinelist"):
+        build = getattr(trace_rules, name, None)
+        if build is not None:
+            build()
+
+
+def torch_has_cuda() -> bool:
+    """Whether this torch was built for CUDA; asks no driver."""
+    import torch
+
+    return bool(torch.version.cuda)
+
+
+def _initialise_inductor() -> None:
+    import torch
+
+    # The pattern tables of the graph passes, 0.3 s in each child otherwise. Their example tensors are empty ones, made
+    # without a kernel; a test forks afterwards and runs a parallel operation.
+    joint_graph = importlib.import_module("torch._inductor.fx_passes.joint_graph")
+    post_grad = importlib.import_module("torch._inductor.fx_passes.post_grad")
+    if not torch_has_cuda():
+        joint_graph.lazy_init(torch.device("cpu"))
+        post_grad.lazy_init()
+        # Its memo is keyed by the device of the first input: a graph without inputs would register everything twice.
+        joint_graph.lazy_init = lambda *_: None
+    # isinstance() on Inductor's abstract classes walks all subclasses once: 0.2 s
+    ir = importlib.import_module("torch._inductor.ir")
+    classes = [c for c in vars(ir).values() if isinstance(c, type)]
+    for base in classes:
+        if isinstance(base, abc.ABCMeta):
+            for one in classes:
+                issubclass(one, base)

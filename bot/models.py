@@ -1,0 +1,217 @@
+"""The data that crosses the walls between rooms, and its JSON.
+
+Nothing here imports torch or another room.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import Enum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, computed_field
+
+
+class Kind(str, Enum):
+    """What sort of failure it is."""
+
+    EXCEPTION = "exception"
+    ACCURACY = "accuracy"
+    CRASH = "crash"
+    HANG = "hang"
+    NO_RAISE = "no_raise"
+
+
+class Phase(str, Enum):
+    """Where in the compiler it failed, in the order a program passes through."""
+
+    DYNAMO = "dynamo"
+    EXPORT = "export"
+    PRE_GRAD = "pre_grad"
+    AOT_AUTOGRAD = "aot_autograd"
+    JOINT = "joint"
+    POST_GRAD = "post_grad"
+    INDUCTOR_LOWERING = "inductor_lowering"
+    INDUCTOR_CODEGEN = "inductor_codegen"
+    CPP_COMPILE = "cpp_compile"
+    TRITON_COMPILE = "triton_compile"
+    LOAD = "load"
+    RUN = "run"
+
+
+class Stage(str, Enum):
+    """The form in which a program is minimized."""
+
+    SOURCE = "source"
+    DYNAMO = "dynamo"
+    AOT = "aot"
+    AOT_INDUCTOR = "aot_inductor"
+
+
+class Verdict(str, Enum):
+    """The oracle's answer about one candidate."""
+
+    SAME = "SAME"
+    DIFFERENT = "DIFFERENT"
+    PASSES = "PASSES"
+    TIMEOUT = "TIMEOUT"
+    INVALID = "INVALID"
+    INFRA = "INFRA"
+
+
+class Model(BaseModel):
+    """Base of every model here: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Signature(Model):
+    """What makes two failures the same."""
+
+    kind: Kind
+    phase: Phase
+    backward: bool = False
+    exception: tuple[str, ...] = Field(default=(), description="class names, outermost first, root cause last")
+    message: str = Field(default="", description="normalised message of the root cause")
+    frame: str | None = Field(default=None, description="innermost torch frame, as torch/path.py:function")
+    signal: str | None = Field(default=None, description="for a crash: SIGSEGV, SIGABRT, ...")
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits that are equal exactly where `same_across_forms` is true."""
+        parts = (self.kind.value, *self._essence())
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    def _essence(self) -> tuple[str, ...]:
+        if self.kind in (Kind.ACCURACY, Kind.NO_RAISE):
+            return ()
+        if self.kind is Kind.CRASH:
+            return (self.signal or "", self.phase.value)
+        if self.kind is Kind.HANG:
+            return (self.phase.value,)
+        root = self.exception[-1] if self.exception else ""
+        return (self.phase.value, root, self.message)
+
+    def same_across_forms(self, other: Signature) -> bool:
+        """Whether two failures are the same although the scripts differ in form (the outer wrappers differ then)."""
+        return self.kind is other.kind and self._essence() == other._essence()
+
+    def same(self, other: Signature) -> bool:
+        """Whether two failures of scripts of one form are the same."""
+        if not self.same_across_forms(other):
+            return False
+        if self.kind is Kind.EXCEPTION:
+            return (self.exception, self.backward) == (other.exception, other.backward) and (
+                self.frame == other.frame or self.frame is None or other.frame is None
+            )
+        if self.kind is Kind.CRASH:
+            return self.frame == other.frame or self.frame is None or other.frame is None
+        return True
+
+    def line(self) -> str:
+        """One line for people."""
+        what = self.signal or (": ".join(self.exception) if self.exception else self.kind.value)
+        where = self.phase.value + (" (backward)" if self.backward else "")
+        first = self.message.splitlines()[0][:160] if self.message else ""
+        return f"{self.kind.value} in {where}: {what}" + (f": {first}" if first and self.kind is Kind.EXCEPTION else "")
+
+
+EagerControl = Literal["passes", "fails", "not_applicable"]
+
+
+Status = Literal["minimized", "reproduced", "not_reproduced", "flaky", "error"]
+EndedBy = Literal["fixed_point", "budget", "interrupted"]
+
+# The exit status of `torch-minify run` for each.
+EXIT_STATUS: dict[Status, int] = {"minimized": 0, "reproduced": 3, "not_reproduced": 4, "flaky": 5, "error": 1}
+# What a comment is called.
+TITLE: dict[Status, str] = {
+    "minimized": "Minimized",
+    "reproduced": "Reproduced, not smaller",
+    "not_reproduced": "Did not reproduce here",
+    "flaky": "Flaky",
+    "error": "Could not be minimized",
+}
+
+
+class Reduction(Model):
+    """How much smaller it became. `ops` are null for the stage source."""
+
+    ops_before: int | None = None
+    ops_after: int | None = None
+    lines_before: int = 0
+    lines_after: int = 0
+    input_elements_before: int | None = None
+    input_elements_after: int | None = None
+    queries: int = 0
+    memo_hits: int = 0
+    seconds: float = 0.0
+
+
+class Timing(Model):
+    """Seconds spent in each part of the job."""
+
+    capture: float = 0.0
+    search: float = 0.0
+    verification: float = 0.0
+    evidence: float = 0.0
+
+
+class VerificationFacts(Model):
+    """Runs in fresh processes: how many, how many failed the same way, and the eager control."""
+
+    runs: int = 0
+    same: int = 0
+    eager: EagerControl = "not_applicable"
+
+
+class ExportedProgram(Model):
+    """Whether the exported program, loaded and compiled again, fails the same way; else why not."""
+
+    same_signature: bool
+    reason: str | None = None
+
+
+class Files(Model):
+    """File names relative to the result directory."""
+
+    repro: str | None = None
+    exported_program: str | None = None
+    kernel: str | None = None
+
+
+class Evidence(Model):
+    """What explains the failure beyond the repro."""
+
+    passes_if: str | None = Field(default=None, description="the nearest program that passes: the edit that leads to it")
+    other_failures: tuple[str, ...] = Field(default=(), description="signatures of other failures that the search met")
+    pytorch_dump: bool = Field(default=False, description="whether PyTorch's own minifier dumped anything")
+
+
+class Result(Model):
+    """`result.json`: all that is known at the end of a job."""
+
+    schema_: int = Field(default=1, alias="schema", serialization_alias="schema")
+    status: Status
+    ended_by: EndedBy = "fixed_point"
+    stage: Stage | None = None
+    compile_only: bool = False
+    machine_fault: str | None = None
+    reason: str | None = Field(default=None, description="for people: why it is not minimized")
+    signature: Signature | None = None
+    reduction: Reduction = Reduction()
+    timing: Timing = Timing()
+    verification: VerificationFacts = VerificationFacts()
+    culprit: str | None = None
+    sandbox: tuple[str, ...] = ()
+    versions: dict[str, str] = Field(default_factory=dict)
+    evidence: Evidence = Evidence()
+    exported_program: ExportedProgram | None = None
+    files: Files = Files()
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    def to_json(self) -> str:
+        """As `result.json` holds it."""
+        return self.model_dump_json(by_alias=True, indent=2) + "\n"

@@ -1,0 +1,25 @@
+"""Failures of the machine rather than of the program: said as such, never minimized."""
+
+from __future__ import annotations
+
+import re
+
+from bot.oracle.outcome import Outcome
+
+_KNOWN = (
+    (re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found|CppCompileError.*(?:g\+\+|c\+\+|clang\+\+): (?:not found|No such file)", re.S), "no C++ compiler"),
+    (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left"), "the disk is full"),
+    (re.compile(r"^(?:ModuleNotFoundError|ImportError): .*torch", re.M), "no usable torch in this interpreter"),
+    (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
+    (re.compile(r"fatal error: Python\.h: No such file"), "the interpreter's C headers are missing"),
+)  # fmt: skip
+
+
+def fault_of(outcome: Outcome) -> str | None:
+    """What is wrong with the machine, in a few words; None where the program is to blame."""
+    if outcome.status == "memory":
+        return "the machine ran out of memory"
+    for pattern, words in _KNOWN:
+        if pattern.search(outcome.text[-20_000:]):
+            return words
+    return None

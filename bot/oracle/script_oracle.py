@@ -1,0 +1,204 @@
+"""The oracle: runs a candidate's script in a warm child and says whether it fails as the original did."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from bot.models import Kind, Phase, Signature, Verdict
+from bot.oracle.deadline import Deadline
+from bot.oracle.ledger import Ledger, key_of
+from bot.oracle.outcome import Outcome
+from bot.oracle.pool import Asked, Pool, Question
+from bot.oracle.signature import signature_of
+from bot.reduce.candidate import BudgetSpent, Candidate
+from bot.reduce.graph import Meta
+
+# How often an answer that was our own fault is asked again.
+RETRIES = 2
+# Phases after which nothing of the compiler is left to skip, or before which there is nothing to stop at.
+_NO_RUNG = (Phase.DYNAMO, Phase.EXPORT, Phase.LOAD, Phase.RUN)
+
+
+class Cancelled(Exception):
+    """A speculative question whose answer nobody needs any more."""
+
+
+@dataclass
+class ScriptOracle:
+    """Answers candidates of one form.
+
+    A candidate is SAME when its failure matches `reference` and its eager control passes. `form` separates the memo of
+    one form from another's.
+    """
+
+    pool: Pool
+    ledger: Ledger
+    deadline: Deadline
+    reference: Signature
+    limit: float = 60.0
+    hang_after: float = 60.0
+    memory: int = 16 << 30
+    jobs: int = 1
+    form: str = ""
+    across_forms: bool = False
+    whole_way: bool = False  # never leave the compiler early
+    on_answer: Callable[[Candidate, Verdict], None] | None = None
+    failures: dict[str, Signature] = field(default_factory=dict)  # of the scripts that were SAME
+    by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)
+
+    def ask(self, candidate: Candidate) -> Verdict:
+        """See `bot.reduce.candidate.Oracle`."""
+        return self._judge(candidate, lambda: False)
+
+    def first(self, candidates: Sequence[Candidate]) -> int | None:
+        """See `bot.reduce.candidate.Oracle`. Up to `jobs` candidates are asked at once; the first SAME in order wins."""
+        if self.jobs == 1 or len(candidates) < 2:
+            for index, candidate in enumerate(candidates):
+                if self.ask(candidate) is Verdict.SAME:
+                    return index
+            return None
+        settled = len(candidates)  # candidates after this one are not needed
+
+        def needless(index: int) -> bool:
+            return index > settled
+
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as executor:
+            asked = [executor.submit(self._judge, candidate, partial(needless, index)) for index, candidate in enumerate(candidates)]
+            try:
+                for index, future in enumerate(asked):
+                    if future.result() is Verdict.SAME:
+                        settled = index
+                        return index
+                return None
+            except BudgetSpent:
+                settled = -1
+                raise
+            finally:
+                for future in asked:
+                    future.cancel()
+
+    def shapes(self, text: str) -> dict[str, Meta] | None:
+        """See `bot.reduce.candidate.Oracle`."""
+        outcome, facts = self._wait(self.pool.submit(Question(text, "shapes", self.limit, self.memory)), lambda: False)
+        if outcome.status != "ok":
+            return None
+        return {name: _meta(value) for name, value in facts.get("values", {}).items()}
+
+    def _judge(self, candidate: Candidate, needless: Callable[[], bool]) -> Verdict:
+        self.deadline.check()
+        if needless():
+            return Verdict.INFRA
+        key = key_of(candidate.text, self.form + self.reference.fingerprint)
+        verdict = self.ledger.recall(key)
+        if verdict is None:
+            started = time.monotonic()
+            try:
+                verdict, signature = self._verdict(candidate.text, needless)
+            except Cancelled:
+                return Verdict.INFRA
+            milliseconds = round((time.monotonic() - started) * 1000)
+            if signature is not None and verdict is Verdict.SAME:
+                self.failures[candidate.text] = signature
+            if signature is not None and verdict is Verdict.DIFFERENT:
+                self.by_products.setdefault(signature.fingerprint, (signature, candidate.text))
+            self.ledger.record(
+                key,
+                verdict,
+                **{"pass": candidate.origin, "size": list(candidate.size), "ms": milliseconds},
+                **({"other": signature.line()} if signature is not None and verdict is Verdict.DIFFERENT else {}),
+            )
+        if self.on_answer is not None:
+            self.on_answer(candidate, verdict)
+        return verdict
+
+    def matches(self, signature: Signature) -> bool:
+        """Whether a failure is the one that is minimized."""
+        return self.reference.same_across_forms(signature) if self.across_forms else self.reference.same(signature)
+
+    def shown(self, text: str) -> Signature | None:
+        """The signature that a script which was SAME shows."""
+        if text not in self.failures:  # known from a run that is resumed
+            signature = self.observe(text)[1]
+            if signature is None:
+                return None
+            self.failures[text] = signature
+        return self.failures[text]
+
+    def observe(self, text: str) -> tuple[Outcome, Signature | None]:
+        """Run a script the whole way and say what it shows, whatever that is; not a query of the search."""
+        limit = self._limit()
+        outcome, _ = self._wait(self.pool.submit(Question(text, "run", limit, self.memory)), lambda: False)
+        return outcome, signature_of(outcome)
+
+    def _limit(self) -> float:
+        return self.hang_after if self.reference.kind is Kind.HANG else self.limit
+
+    def _rung(self) -> str | None:
+        exception = self.reference.kind is Kind.EXCEPTION
+        if self.whole_way or not exception or self.reference.backward or self.reference.phase in _NO_RUNG:
+            return None
+        return self.reference.phase.value
+
+    def _verdict(self, text: str, needless: Callable[[], bool]) -> tuple[Verdict, Signature | None]:
+        outcome = self._run(Question(text, "run", self._limit(), self.memory, self._rung()), needless)
+        if outcome.status in ("ok", "stopped"):
+            return Verdict.PASSES, None
+        if outcome.status in ("infra", "memory"):
+            return Verdict.INFRA, None
+        if outcome.status == "timeout" and self.reference.kind is not Kind.HANG:
+            return Verdict.TIMEOUT, None
+        signature = signature_of(outcome)
+        if signature is None or not self.matches(signature):
+            return Verdict.DIFFERENT, signature
+        limit = self.hang_after / 10 if self.reference.kind is Kind.HANG else self.limit
+        control = self._run(Question(text, "control", limit, self.memory), needless)
+        if control.status == "infra":
+            return Verdict.INFRA, signature
+        if control.status != "ok" or not control.calls:
+            return Verdict.INVALID, signature
+        if self.reference.kind is Kind.ACCURACY:
+            precise = self._run(Question(text, "control_fp64", self.limit, self.memory), needless)
+            # where float64 cannot run, eager alone is the reference
+            if precise.status == "raised" and "Fp64Impossible" not in precise.text:
+                return Verdict.INVALID, signature
+        return Verdict.SAME, signature
+
+    def _run(self, question: Question, needless: Callable[[], bool]) -> Outcome:
+        for _ in range(RETRIES):
+            outcome, _facts = self._wait(self.pool.submit(question), needless)
+            if outcome.status != "infra":
+                return outcome
+        return outcome
+
+    def _wait(self, asked: Asked, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, object]]:
+        while True:
+            try:
+                return asked.future.result(timeout=0.05)
+            except concurrent.futures.TimeoutError:
+                if needless():
+                    self.pool.cancel(asked)
+                    raise Cancelled from None
+                try:
+                    self.deadline.check()
+                except BudgetSpent:
+                    self.pool.cancel(asked)
+                    raise
+
+
+def _meta(value: dict[str, object]) -> Meta:
+    items = value.get("items", [])
+    assert isinstance(items, list)
+    shape, stride = value.get("shape", []), value.get("stride", [])
+    assert isinstance(shape, list) and isinstance(stride, list)
+    return Meta(
+        kind=str(value["kind"]),
+        shape=tuple(shape),
+        stride=tuple(stride),
+        dtype=str(value.get("dtype", "")),
+        device=str(value.get("device", "cpu")),
+        items=tuple(_meta(item) for item in items),
+    )

@@ -1,0 +1,66 @@
+"""What a person sees on standard error while the job runs: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TextIO
+
+from rich.console import Console
+from rich.status import Status
+
+# On a log nobody wants a line for every query.
+PLAIN_EVERY = 5.0
+
+
+class Progress:
+    """One job's progress. `step` starts a part of the job, `update` says how far it is."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+        self._actions = os.environ.get("GITHUB_ACTIONS") == "true"
+        self._status: Status | None = None
+        self._grouped = False
+        self._started = time.monotonic()
+        self._last = 0.0
+
+    def step(self, text: str) -> None:
+        """A new part of the job."""
+        self.close()
+        if self._actions:
+            self._console.print(f"::group::{_escaped(text)}", markup=False)
+            self._grouped = True
+        elif self._console.is_terminal:
+            self._status = self._console.status(text)
+            self._status.start()
+        else:
+            self._line(text)
+
+    def update(self, text: str) -> None:
+        """How far the part is."""
+        if self._status is not None:
+            self._status.update(text)
+        elif time.monotonic() - self._last > PLAIN_EVERY:
+            self._line(text)
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._line(text)
+
+    def close(self) -> None:
+        """End the part."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+        if self._grouped:
+            self._console.print("::endgroup::", markup=False)
+            self._grouped = False
+
+    def _line(self, text: str) -> None:
+        self._last = time.monotonic()
+        self._console.print(f"[{self._last - self._started:6.1f} s] {text}", markup=False)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

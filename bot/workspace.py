@@ -1,0 +1,72 @@
+"""The result directory: what is in it, whose it is, and that nothing in it is ever half written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from bot.models import Result
+
+_MARK = "result.json"
+_OURS = ("result.json", "repro.py", "exported_program.pt2", "kernel.py", "reduction.jsonl", "original", "search.py")
+
+
+class NotOurs(Exception):
+    """The directory exists and holds files that this tool did not write."""
+
+
+class Workspace:
+    """`--out`: the files of the command line's contract."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self.original = self.root / "original"
+        self.ledger = self.root / "reduction.jsonl"
+        self.repro = self.root / "repro.py"
+        self.exported = self.root / "exported_program.pt2"
+        self.result = self.root / _MARK
+        # capture and compile directories, needed only while the job runs or is resumed
+        self.work = self.original / "work"
+
+    def prepare(self, *, resume: bool) -> None:
+        """Make the directory ready; what an earlier run left is kept only to resume from it.
+
+        Raises:
+            NotOurs: it holds something else.
+            OSError: it cannot be written.
+        """
+        if self.root.exists() and not self.root.is_dir():
+            raise NotOurs(f"{self.root} is a file")
+        held = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
+        if held and not self._is_ours():
+            raise NotOurs(f"{self.root} exists and was not written by torch-minify (it holds {held[0]}): choose another --out")
+        if not resume:
+            for name in _OURS:
+                path = self.root / name
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
+
+    def _is_ours(self) -> bool:
+        try:
+            return "schema" in json.loads((self.root / _MARK).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+
+    def write(self, path: Path, text: str) -> None:
+        """Replace a file in one step."""
+        new = path.with_name(path.name + ".new")
+        new.write_text(text, encoding="utf-8")
+        os.replace(new, path)
+
+    def save(self, result: Result) -> None:
+        """Replace `result.json`."""
+        self.write(self.result, result.to_json())
+
+    def clean(self) -> None:
+        """Remove what only the job itself needed."""
+        shutil.rmtree(self.work, ignore_errors=True)
