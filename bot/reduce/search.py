@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bot.models import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
@@ -72,7 +72,7 @@ def reduce_program(
         nearest = search.nearest_passing()
     except BudgetSpent:
         fixed_point = False
-    return Reduced(incumbent.program, incumbent.candidate, nearest, fixed_point)
+    return Reduced(incumbent.shown, incumbent.candidate, nearest, fixed_point)
 
 
 class _Search:
@@ -122,9 +122,7 @@ class _Search:
         return None
 
     def _readable(self, neighbour: Neighbour) -> Candidate:
-        program = lift.lift(neighbour.program)
-        text = self.incumbent.render(program)
-        candidate = replace(neighbour.candidate, text=text, size=size_key(program, text)[0])
+        candidate = self.incumbent.candidate_of(lift.lift(neighbour.program), neighbour.candidate.origin)
         return candidate if self.incumbent.oracle.ask(candidate) is Verdict.PASSES else neighbour.candidate
 
 

@@ -7,16 +7,20 @@ from dataclasses import dataclass, replace
 
 from bot.models import Verdict
 from bot.reduce.candidate import Candidate, Oracle
-from bot.reduce.graph import Graph, Meta, Program
+from bot.reduce.graph import Meta, Program, Ref
+from bot.reduce.naming import canonical
 from bot.reduce.passes.keep import Policy, keep_only
 from bot.reduce.passes.size import size_key
 
 Key = tuple[tuple[int, ...], str]
 
+# The name under which `Oracle.shapes` describes what the module returns: its last operation may stand in the return statement.
+_RETURNED = "return"
+
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A program one edit away from the smallest one."""
+    """A program one edit away from the smallest one, under the original graph's names."""
 
     program: Program
     candidate: Candidate
@@ -27,6 +31,9 @@ class Incumbent:
 
     An offer is asked only if it is strictly smaller and its text was never asked before. The rejected offers since the
     last acceptance are the neighbours: one of them that passes is worth showing.
+
+    Passes see the names of the original graph, since guesses and `exposable` speak of these; scripts are printed under canonical
+    names, so that programs which differ in names alone are one candidate.
     """
 
     def __init__(
@@ -44,16 +51,21 @@ class Incumbent:
         self._rejected: set[str] = set()
         self._legal: dict[str, dict[str, Meta] | None] = {}
         self.neighbours: list[Neighbour] = []
-        self._take(program, self._candidate(program, "start"))
+        text = render(program)
+        self.program = self.shown = program
+        self.candidate = Candidate(text, "start", size_key(program, text)[0])
 
-    def _candidate(self, program: Program, origin: str) -> Candidate:
-        text = self.render(program)
+    def candidate_of(self, program: Program, origin: str) -> Candidate:
+        """The program as a question to the oracle."""
+        text = self.render(under_canonical_names(program))
         return Candidate(text, origin, size_key(program, text)[0])
 
     def _take(self, program: Program, candidate: Candidate) -> None:
         self.program = program
+        self.shown = under_canonical_names(program)
         self.candidate = candidate
         self.neighbours = []
+        self._on_accept(self.shown, candidate)
 
     @property
     def key(self) -> Key:
@@ -70,7 +82,7 @@ class Incumbent:
         for i, program in enumerate(programs):
             if program is None:
                 continue
-            candidate = self._candidate(program, origin)
+            candidate = self.candidate_of(program, origin)
             if candidate.text == self.candidate.text or any(candidate.text == c.text for _, _, c in asked):
                 continue
             if not any_size and (candidate.size, candidate.text) >= self.key:
@@ -92,7 +104,6 @@ class Incumbent:
             return None
         taken, program, candidate = asked[index]
         self._take(program, candidate)
-        self._on_accept(program, candidate)
         return taken
 
     def keep(self, names: Sequence[str] | set[str], policy: Policy = Policy.CONNECT) -> Program | None:
@@ -101,15 +112,28 @@ class Incumbent:
 
     def legal(self, program: Program) -> Program | None:
         """The program with the metadata that it really has, or None if it does not run in eager."""
-        text = self.render(program)
+        shown = under_canonical_names(program)
+        text = self.render(shown)
         if text in self._rejected:
             return program
         if text not in self._legal:
             self._legal[text] = self.oracle.shapes(text)
         metas = self._legal[text]
-        return None if metas is None else program.with_graph(refresh(program.graph, metas))
+        return None if metas is None else refreshed(program, shown, metas)
 
 
-def refresh(graph: Graph, metas: dict[str, Meta]) -> Graph:
-    """The graph with its nodes' metadata replaced where it is known."""
-    return replace(graph, nodes=tuple(replace(n, meta=metas[n.name]) if n.name in metas else n for n in graph.nodes))
+def under_canonical_names(program: Program) -> Program:
+    """The program under names that depend on its operations alone."""
+    return program.with_graph(canonical(program.graph))
+
+
+def refreshed(program: Program, shown: Program, metas: dict[str, Meta]) -> Program:
+    """The program with the metadata of its values where it is known; `metas` are by the names of `shown`."""
+    graph, output = program.graph, shown.graph.output
+    nodes = []
+    for node, same in zip(graph.nodes, shown.graph.nodes, strict=True):
+        name = _RETURNED if same.name not in metas and output == Ref(same.name) else same.name
+        found = metas.get(name)
+        # what the run cannot say (symbolic dimensions) stays as it was recorded
+        nodes.append(node if found is None else replace(node, meta=replace(found, dynamic=node.meta.dynamic, symbols=node.meta.symbols)))
+    return program.with_graph(replace(graph, nodes=tuple(nodes)))

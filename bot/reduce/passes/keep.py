@@ -123,14 +123,7 @@ class _Builder:
         stand_in = self._stand_ins(order)
         if stand_in is None:
             return None
-        kept = [
-            replace(
-                n,
-                args=tuple(rename(arg, stand_in) for arg in n.args),
-                kwargs=tuple((key, rename(value, stand_in)) for key, value in n.kwargs),
-            )
-            for n in order
-        ]
+        kept = [_with_stand_ins(n, stand_in) for n in order]
         output, kept = self._output(kept)
         if output is None:
             return None
@@ -234,6 +227,13 @@ class _Builder:
     def _cut_input(self, name: str, meta: Meta, producer: Node, users: list[str]) -> Input:
         floating = is_floating(meta.dtype)
         return Input(name, meta, fresh_value(meta, producer.target, users), requires_grad=self.program.recipe.backward and floating)
+
+
+def _with_stand_ins(node: Node, stand_in: dict[str, Arg]) -> Node:
+    if not any(name in stand_in for name in node.uses()):
+        return node
+    args = tuple(rename(arg, stand_in) for arg in node.args)
+    return replace(node, args=args, kwargs=tuple((key, rename(value, stand_in)) for key, value in node.kwargs))
 
 
 def is_floating(dtype: str) -> bool:

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""How many queries the search for operations takes, with an oracle that costs nothing: `python scripts/curve.py`.
+
+Each row: graphs of n operations of which k matter (chosen at random with a fixed seed; "fed": the second must be fed by the
+first, 30 operations apart). Queries are what the oracle would have to run: repeated texts are not counted.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bot.models import Verdict
+from bot.reduce.candidate import Candidate
+from bot.reduce.graph import Graph, Input, Meta, Node, Program, Ref
+from bot.reduce.passes import ops, outputs
+from bot.reduce.passes.incumbent import Incumbent
+from bot.reduce.script import render
+
+META = Meta("tensor", (4, 4), (4, 1), "float32")
+NEAR = 8  # operands come from this many values before
+APART = 31
+
+
+def target(i: int) -> str:
+    """The i-th operation's own target, so that it is known again under any name."""
+    return f"torch.ops.aten.op{i}.default"
+
+
+def chain(n: int) -> Program:
+    """Each operation takes the one before."""
+    names = ["x", *(f"n{i}" for i in range(n))]
+    nodes = tuple(Node(names[i + 1], "function", target(i), (Ref(names[i]),), (), META) for i in range(n))
+    return Program(Graph((Input("x", META),), nodes, Ref(names[-1])))
+
+
+def mixed(n: int, rng: random.Random) -> Program:
+    """Each operation takes one or two of the values just before it."""
+    names = ["x", "y"]
+    nodes = []
+    for i in range(n):
+        operands = tuple(Ref(rng.choice(names[-NEAR:])) for _ in range(rng.choice((1, 2))))
+        nodes.append(Node(f"n{i}", "function", target(i), operands, (), META))
+        names.append(f"n{i}")
+    used = {name for node in nodes for name in node.uses()}
+    ends = tuple(Ref(node.name) for node in nodes if node.name not in used)
+    return Program(Graph((Input("x", META), Input("y", META)), tuple(nodes), ends if len(ends) > 1 else ends[0]))
+
+
+Predicate = Callable[[Program], bool]
+
+
+def present(numbers: Sequence[int]) -> Predicate:
+    """Fails where all these operations are there."""
+    wanted = {target(i) for i in numbers}
+    return lambda program: wanted <= {node.target for node in program.graph.nodes}
+
+
+def fed(first: int, second: int) -> Predicate:
+    """Fails where the second operation depends on the first."""
+
+    def holds(program: Program) -> bool:
+        tainted: set[str] = set()
+        for node in program.graph.nodes:
+            if node.target == target(first) or tainted & set(node.uses()):
+                tainted.add(node.name)
+                if node.target == target(second):
+                    return True
+        return False
+
+    return holds
+
+
+class FreeOracle:
+    """Judges by a predicate on the program that a text was printed from."""
+
+    def __init__(self, predicate: Predicate) -> None:
+        self.predicate = predicate
+        self.programs: dict[str, Program] = {}
+        self.memo: dict[str, Verdict] = {}
+
+    @property
+    def queries(self) -> int:
+        """Texts that were judged, each once."""
+        return len(self.memo)
+
+    def render(self, program: Program) -> str:
+        """The script; the program is remembered by it."""
+        text = render(program)
+        self.programs[text] = program
+        return text
+
+    def ask(self, candidate: Candidate) -> Verdict:
+        """SAME where the predicate holds, else PASSES."""
+        if candidate.text not in self.memo:
+            self.memo[candidate.text] = Verdict.SAME if self.predicate(self.programs[candidate.text]) else Verdict.PASSES
+        return self.memo[candidate.text]
+
+    def first(self, candidates: Sequence[Candidate]) -> int | None:
+        """One after the other, as with a single worker."""
+        return next((i for i, candidate in enumerate(candidates) if self.ask(candidate) is Verdict.SAME), None)
+
+    def shapes(self, text: str) -> dict[str, Meta] | None:
+        """Everything is legal, and nothing changes."""
+        return {}
+
+
+def measure(program: Program, predicate: Predicate) -> tuple[int, int, float]:
+    """Queries, operations left and seconds for one search."""
+    oracle = FreeOracle(predicate)
+    started = time.perf_counter()
+    incumbent = Incumbent(program, oracle, oracle.render)
+    outputs.sinks(incumbent)
+    ops.run(incumbent)
+    return oracle.queries, incumbent.program.graph.ops, time.perf_counter() - started
+
+
+def case(shape: str, n: int, wanted: str, seed: int) -> tuple[Program, Predicate] | None:
+    """A graph and what must stay, reproducible; None where this graph has no such operations."""
+    rng = random.Random(f"{shape} {n} {wanted} {seed}")
+    program = chain(n) if shape == "chain" else mixed(n, rng)
+    if wanted != "fed":
+        return program, present(rng.sample(range(n), int(wanted)))
+    second = rng.randrange(APART, n)
+    predicate = fed(second - APART, second)
+    return (program, predicate) if predicate(program) else None
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"{'graph':6} {'n':>5} {'needed':>6} {'runs':>4} {'queries':>15} {'allowed':>7} {'optimum':>7} {'worst':>5} {'own s':>6}")
+    print(f"{'':6} {'':5} {'':6} {'':4} {'median .. most':>15}")
+    for shape in ("chain", "mixed"):
+        for n in (50, 200, 1000, 4000):
+            for wanted in ("1", "2", "fed", "3"):
+                found = [case(shape, n, wanted, seed) for seed in range(40 if n < 1000 else 10)]
+                runs = [measure(*each) for each in found if each is not None]
+                least = 2 if wanted == "fed" else int(wanted)
+                queries = [q for q, _, _ in runs]
+                allowed = math.floor({"1": 2, "2": 4, "fed": 4, "3": 6}[wanted] * math.log2(n))
+                optimum = sum(left == least for _, left, _ in runs)
+                spread = f"{statistics.median(queries):.0f} .. {max(queries)}"
+                share = f"{100 * optimum / len(runs):.0f} %"
+                worst = max(left for _, left, _ in runs)
+                print(
+                    f"{shape:6} {n:5} {wanted:>6} {len(runs):4} {spread:>15} {allowed:7} {share:>7} {worst:5} {max(s for _, _, s in runs):6.1f}"
+                )
+
+
+if __name__ == "__main__":
+    main()
