@@ -39,7 +39,9 @@ def read_graph(
     return reader.result(output)
 
 
-def read_exported(ep: Any, args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None, *, blob_dir: str | None) -> dict[str, Any]:
+def read_exported(
+    ep: Any, args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None, *, blob_dir: str | None
+) -> dict[str, Any]:
     """An exported program as a module: its parameters, buffers and lifted constants are the constants.
 
     The inputs are the leaves of its arguments, in order; one that was passed by keyword keeps its keyword. `args` and
@@ -124,7 +126,7 @@ class _Reader:
         flat = flat if isinstance(flat, list) else [flat]
         by_target = {spec.target: env[name] for name, spec in specs.items() if spec.target is not None}
         user = []
-        for spec, value in zip(ep.graph_signature.output_specs, flat):
+        for spec, value in zip(ep.graph_signature.output_specs, flat, strict=True):
             kind = spec.kind.name
             if kind == "USER_OUTPUT":
                 user.append(value)
@@ -152,11 +154,12 @@ class _Reader:
             if not is_plain(known):
                 raise Unreadable(f"input {node.name} is a {type(known).__name__} of layout {known.layout}")
             if not plain and not self.below_autograd and _held_by_module(node, data):
-                return self._constant(_short_name(_source(node) or node.name), data, parameter=isinstance(data, torch.nn.Parameter), known=known)
+                parameter = isinstance(data, torch.nn.Parameter)
+                return self._constant(_short_name(_source(node) or node.name), data, parameter=parameter, known=known)
             return self._add_input(node.name, self._tensor_input(node.name, known, data, keyword_name))
         if isinstance(known, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)):
             number = hint(data)
-            entry = {"meta": meta_of(known), "value": {"kind": "literal", "args": [self._text(number)]}}
+            entry: dict[str, Any] = {"meta": meta_of(known), "value": {"kind": "literal", "args": [self._text(number)]}}
             if keyword_name:
                 entry["keyword"] = keyword_name
             return self._add_input(node.name, entry)
@@ -165,7 +168,9 @@ class _Reader:
         raise Unreadable(f"input {node.name} is a {type(known).__name__}")
 
     def _tensor_input(self, name: str, known: torch.Tensor, data: Any, keyword_name: str | None) -> dict[str, Any]:
-        source = data if isinstance(data, torch.Tensor) and tuple(data.shape) == tuple(hint(d) for d in known.shape) else known
+        # Hints are compared: comparing a symbolic size itself would make the compiler specialize on it.
+        fits = isinstance(data, torch.Tensor) and [hint(d) for d in data.shape] == [hint(d) for d in known.shape]
+        source = data if fits else known
         meta = meta_of(known)
         if source is not known and not is_fake(source):
             meta["stride"] = [int(s) for s in source.stride()] or meta.get("stride", [])
@@ -296,7 +301,7 @@ class _Reader:
         places = [n for n in inner.graph.nodes if n.op == "placeholder"]
         given = [self.arg(item, env) for item in node.args]
         named = {key: self.arg(item, env) for key, item in node.kwargs.items()}
-        inside: dict[torch.fx.Node, Any] = dict(zip(places, given))
+        inside: dict[torch.fx.Node, Any] = dict(zip(places, given, strict=False))
         for place in places[len(given) :]:
             if place.target in named:
                 inside[place] = named[place.target]
@@ -344,7 +349,8 @@ class _Reader:
         known = self.symbols.get(str(expr))
         if isinstance(known, tuple):
             name, dim = known
-            made = self._node("function", "torch.ops.aten.sym_size.int", [{"$ref": name}, dim], {}, {"kind": "int", "symbols": [str(expr)]}, "sym_size")
+            meta = {"kind": "int", "symbols": [str(expr)]}
+            made = self._node("function", "torch.ops.aten.sym_size.int", [{"$ref": name}, dim], {}, meta, "sym_size")
             self.symbols[str(expr)] = made
             return made
         if known is not None:
@@ -474,8 +480,8 @@ def _leaves(ep: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | Non
 
 
 def _children(spec: Any) -> list[Any]:
-    found = getattr(spec, "children_specs", None)
-    return list(found() if callable(found) else found or [])
+    new = getattr(spec, "children", None)  # 2.12 and later; `children_specs` warns there
+    return list(new() if callable(new) else spec.children_specs)
 
 
 def _keyword_order(ep: Any) -> list[str]:
@@ -490,7 +496,7 @@ def _keywords(ep: Any) -> list[str | None]:
     if len(children) != 2:
         return [None] * len(ep.graph_signature.user_inputs)
     found: list[str | None] = [None] * children[0].num_leaves
-    for key, child in zip(_keyword_order(ep), _children(children[1])):
+    for key, child in zip(_keyword_order(ep), _children(children[1]), strict=True):
         found += [key] if not _children(child) and child.num_leaves == 1 else [None] * child.num_leaves
     return found
 

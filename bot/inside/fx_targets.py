@@ -132,10 +132,10 @@ def code_of(value: Any) -> str | None:
 
 
 def _complex(value: complex) -> str:
-    plain = all(part == part and part not in (float("inf"), float("-inf")) for part in (value.real, value.imag))
-    if plain:
+    parts = (value.real, value.imag)
+    if all(part - part == 0 and str(part) != "-0.0" for part in parts):
         return repr(value)
-    return f"complex({', '.join(repr(p) if p - p == 0 else code_of(p) or '' for p in (value.real, value.imag))})"
+    return f"complex({', '.join(repr(p) if p - p == 0 else code_of(p) or '' for p in parts)})"
 
 
 def _function(value: Any) -> bool:
@@ -146,5 +146,3 @@ def _function(value: Any) -> bool:
 def device_text(device: torch.device) -> str:
     """`cuda` for the first one: what people write, and what still works on a machine with one."""
     return device.type if device.index in (None, 0) else f"{device.type}:{device.index}"
-
-

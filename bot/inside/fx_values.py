@@ -141,9 +141,7 @@ def literal(value: Any, dtype: str) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(literal(item, dtype) for item in value) + "]"
     if isinstance(value, complex):
-        if math.isfinite(value.real) and math.isfinite(value.imag):
-            return repr(value)
-        return f"complex({literal(value.real, dtype)}, {literal(value.imag, dtype)})"
+        return code_of(value) or ""
     if isinstance(value, float):
         if not math.isfinite(value):
             return code_of(value) or ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bot.reduce.expressions import number
 from bot.reduce.graph import Arg, Code, Graph, Input, Mapping, Meta, Node, Ref, Slice, Value
 
 
@@ -152,8 +153,6 @@ def _arg_json(arg: Arg) -> Any:
         return {"$tuple": [_arg_json(item) for item in arg]}
     if isinstance(arg, list):
         return [_arg_json(item) for item in arg]
-    if isinstance(arg, complex):
-        return {"$code": repr(arg)}
-    if isinstance(arg, float) and not math.isfinite(arg):
-        return {"$code": "torch.nan" if math.isnan(arg) else ("torch.inf" if arg > 0 else "-torch.inf")}
+    if isinstance(arg, complex) or (isinstance(arg, float) and not math.isfinite(arg)):
+        return {"$code": number(arg)}
     return arg

@@ -7,15 +7,16 @@ import keyword
 import re
 from dataclasses import replace
 
-from bot.reduce.graph import Arg, Graph, Input, Meta, Node, Ref, rename
+from bot.reduce.graph import Arg, Graph, Input, Meta, Node, Ref, refs, rename
 
 # Names that the script itself uses, or that torch.nn.Module has.
-_SCRIPT = {"torch", "operator", "math", "copy", "zlib", "base64", "self", "Repro", "model", "out", "expected", "actual", "ep", "path", "run"}
-_MODULE = set(
+_SCRIPT = {"torch", "operator", "math", "copy", "zlib", "base64", "numpy", "self"}
+_SCRIPT |= {"Repro", "model", "module", "out", "expected", "actual", "ep", "path", "run"}
+_MODULE = frozenset(
     """add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches eval extra_repr float forward
     get_buffer get_extra_state get_parameter get_submodule half ipu load_state_dict modules mtia named_buffers named_children named_modules
     named_parameters parameters register_buffer register_module register_parameter requires_grad_ set_extra_state set_submodule
-    share_memory state_dict to to_empty train training type xpu zero_grad""".split()
+    share_memory state_dict to to_empty train training type xpu zero_grad""".split()  # noqa: SIM905
 )
 _RESERVED = _SCRIPT | set(keyword.kwlist) | set(keyword.softkwlist) | set(dir(builtins))
 _INPUT_NAMES = ("x", "y", "z")
@@ -54,15 +55,9 @@ def bind_symbols(graph: Graph) -> Graph:
             kept.append(item)
             continue
         owner, dim = sizes[symbol]
-        if any(item.name in node.uses() for node in graph.nodes) or item.name in set(_refs(graph.output)):
+        if any(item.name in node.uses() for node in graph.nodes) or item.name in set(refs(graph.output)):
             nodes.append(Node(item.name, "function", "torch.ops.aten.sym_size.int", (Ref(owner), dim), (), Meta("int", symbols=(symbol,))))
     return replace(graph, inputs=tuple(kept), nodes=(*nodes, *graph.nodes))
-
-
-def _refs(arg: Arg) -> list[str]:
-    from bot.reduce.graph import refs
-
-    return list(refs(arg))
 
 
 class _Names:
@@ -94,7 +89,7 @@ def _canonical(graph: Graph, names: _Names) -> Graph:
         new[name] = chosen
         bodies.append((chosen, inner))
     for item in graph.inputs:
-        if item.keyword is not None and item.keyword.isidentifier() and not keyword.iskeyword(item.keyword):
+        if item.keyword is not None and _is_word(item.keyword):
             new[item.name] = item.keyword
             names.taken.add(item.keyword)
     count = 0
@@ -134,7 +129,7 @@ def _canonical(graph: Graph, names: _Names) -> Graph:
 
 
 def _function_name(name: str, taken: set[str]) -> str:
-    word = next((w for w in ("true", "false", "cond", "body") if w in name.replace("cond_true", "true").replace("cond_false", "false")), None)
+    word = next((w for w in ("true", "false", "cond", "body") if w in name), None)
     base = f"{word}_fn" if word else "fn"
     found, i = base, 0
     while found in taken:
@@ -162,8 +157,9 @@ def _legal(graph: Graph, functions: set[str]) -> bool:
             return False
         functions.add(name)
     for item in graph.inputs:
-        word = item.keyword
-        if (item.name != word if word is not None and word.isidentifier() and not keyword.iskeyword(word) else not _plain(item.name)) or item.name in own:
+        # a parameter that is passed by keyword has to have its name, even where a builtin has it too
+        fits = item.name == item.keyword if _is_word(item.keyword) else _plain(item.name)
+        if not fits or item.name in own:
             return False
         own.add(item.name)
     for item in graph.constants:
@@ -175,6 +171,10 @@ def _legal(graph: Graph, functions: set[str]) -> bool:
             return False
         own.add(node.name)
     return not own & functions
+
+
+def _is_word(name: str | None) -> bool:
+    return name is not None and name.isidentifier() and not keyword.iskeyword(name)
 
 
 def _plain(name: str) -> bool:

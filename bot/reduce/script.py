@@ -19,6 +19,9 @@ _RANDOM = re.compile(
     r"|geometric_|log_normal_|multinomial|poisson|random_|rrelu_?|gumbel_softmax|inductor_(random|randint|seeds?)|fractional_max_pool[23]d"
 )
 
+# Operations that are there for what they do, not for what they return.
+_ACTS = ("_assert", "_check", "sym_constrain", "_set_", "_exit_", "manual_seed")
+
 _QUOTES = ("'", '"')
 
 # Modules that a script has to import before it may say their names.
@@ -87,7 +90,7 @@ def _joined(top: str, blocks: list[str]) -> str:
 
 def _split_preamble(preamble: str) -> tuple[list[str], str]:
     future = [line for line in preamble.split("\n") if line.startswith("from __future__ ")]
-    rest = [line for line in preamble.split("\n") if not line.startswith("from __future__ ") and line.strip() != "import torch" or line[:1] == " "]
+    rest = [line for line in preamble.split("\n") if line not in future and line.rstrip() != "import torch"]
     return future, "\n".join(rest).strip("\n")
 
 
@@ -128,10 +131,14 @@ def _draws(item: Input) -> bool:
     return item.value.kind in ("randn", "rand", "randint") or (item.value.kind == "expr" and "rand" in str(item.value.args[0]))
 
 
-def _is_random(node: Node) -> bool:
+def _word(node: Node) -> str:
+    """What a node does, in a word: `relu` of `torch.ops.aten.relu.default`."""
     parts = node.target.split(".")
-    word = parts[3] if node.target.startswith("torch.ops.") and len(parts) > 3 else parts[-1]
-    return _RANDOM.fullmatch(word) is not None
+    return parts[3] if node.target.startswith("torch.ops.") and len(parts) > 3 else parts[-1]
+
+
+def _is_random(node: Node) -> bool:
+    return _RANDOM.fullmatch(_word(node)) is not None
 
 
 def _default_dtype(recipe: Recipe) -> str | None:
@@ -200,8 +207,7 @@ def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
 
     for i, node in enumerate(graph.nodes):
         if regions.handles(i):
-            for line in regions.at(i):
-                found.append(line)
+            found.extend(regions.at(i))
             continue
         first = node.args[0] if node.args else None
         owner = metas.get(first.name, Meta()) if isinstance(first, Ref) else Meta()
@@ -247,8 +253,8 @@ def _filled(found: list[str]) -> list[str]:
 
 
 def _only_acts(node: Node) -> bool:
-    name = node.target.split(".")[3] if node.target.startswith("torch.ops.") and node.target.count(".") > 2 else node.target.split(".")[-1]
-    return (name.endswith("_") and not name.endswith("__")) or name.startswith(("_assert", "_check", "sym_constrain", "_set_", "_exit_", "manual_seed"))
+    name = _word(node)
+    return (name.endswith("_") and not name.endswith("__")) or name.startswith(_ACTS)
 
 
 def _called_under(node: Node) -> tuple[str, tuple[Arg, ...]] | None:
@@ -293,7 +299,8 @@ class _Regions:
         for i, node in enumerate(nodes):
             if node.target in (_ENTER_AUTOCAST, _ENTER_INFERENCE):
                 on = node.args[0] if node.args else True
-                context = _autocast(node.args) if node.target == _ENTER_AUTOCAST else f"torch.inference_mode({'' if on is True else text(on, {})})"
+                inference = f"torch.inference_mode({'' if on is True else text(on, {})})"
+                context = _autocast(node.args) if node.target == _ENTER_AUTOCAST else inference
                 self._events[i] = [(len(stack), context)]
                 stack.append((node.name, mode))
             elif node.target in (_EXIT_AUTOCAST, _EXIT_INFERENCE):

@@ -51,9 +51,11 @@ def make(item: Input, *, dtype_default: str | None = "float32") -> str:
     plain = meta.stride == contiguous(meta.shape) or not meta.shape
     if plain:
         made = base(meta.shape, grad)
-    else:
-        made = _strided(base, value.kind, meta) + (".requires_grad_()" if grad else "")
-    return made if item.leaf or not grad else f"{made} * 1"
+        return made if item.leaf or not grad else f"{made} * 1"
+    if grad and not item.leaf:
+        # a view of a leaf is no leaf, and has the strides that `* 1` would not keep
+        return _strided(base.differentiable(), value.kind, meta)
+    return _strided(base, value.kind, meta) + (".requires_grad_()" if grad else "")
 
 
 def _possible(kind: str, dtype: str) -> str:
@@ -69,15 +71,23 @@ class _Factory:
         self.value = value
         self.meta = meta
         self.dtype_default = dtype_default
+        self._grad = False
+
+    def differentiable(self) -> _Factory:
+        """The same, with tensors that require grad."""
+        other = _Factory(self.value, self.meta, self.dtype_default)
+        other._grad = True
+        return other
 
     def __call__(self, shape: tuple[int, ...], grad: bool = False) -> str:
+        grad = grad or self._grad
         kind, args, dtype = self.value.kind, self.value.args, self.meta.dtype
         sizes = ", ".join(str(d) for d in shape) if shape else "()"
         elements = 1
         for d in shape:
             elements *= d
         if kind in ("randn", "rand", "zeros", "ones"):
-            if dtype.startswith("float8") or dtype.startswith("float4"):
+            if dtype.startswith(("float8", "float4")):
                 return f"torch.{kind}({sizes}{self._options('float32', 'float32')}).to(torch.{dtype})"
             return f"torch.{kind}({sizes}{self._options(self.dtype_default, dtype, grad)})"
         if kind == "randint":
@@ -137,27 +147,32 @@ def _strided(base: _Factory, kind: str, meta: Meta) -> str:
         if len(shape) == form and stride == _channels_last(shape) and 1 not in shape:
             return f"{base(shape)}.to(memory_format=torch.{last})"
     if len(shape) == len(stride):
-        spread = tuple(1 if step == 0 and size > 1 else size for size, step in zip(shape, stride))
+        spread = tuple(1 if step == 0 and size > 1 else size for size, step in zip(shape, stride, strict=True))
         steps = contiguous(spread)
-        if spread != shape and all(a == b or (b == 0 and size > 1) for a, b, size in zip(steps, stride, shape)):
+        if spread != shape and all(a == b or (b == 0 and size > 1) for a, b, size in zip(steps, stride, shape, strict=True)):
             if not ordered:
                 return f"{base(spread)}.expand{_tuple(shape) if len(shape) > 1 else f'({shape[0]})'}"
-            first = ", ".join(":1" if size != now else ":" for size, now in zip(shape, spread))
+            first = ", ".join(":1" if size != now else ":" for size, now in zip(shape, spread, strict=True))
             return f"{base(shape)}[{first}].expand{_tuple(shape) if len(shape) > 1 else f'({shape[0]})'}"
         order = tuple(sorted(range(len(shape)), key=lambda d: (-stride[d], d)))
         inner = tuple(shape[d] for d in order)
-        if tuple(stride[d] for d in order) == contiguous(inner):
+        # with a dimension of one element `.contiguous()` may have nothing to do, and then keeps odd strides
+        if tuple(stride[d] for d in order) == contiguous(inner) and not (ordered and 1 in shape):
             back = tuple(order.index(d) for d in range(len(shape)))
             turn = ".t()" if order == (1, 0) else f".permute{back}"
             there = "" if not ordered else (turn if order == (1, 0) else f".permute{order}") + ".contiguous()"
             return f"{base(shape) if ordered else base(inner)}{there}{turn}"
     if not ordered:
-        extent = 1 + sum((size - 1) * step for size, step in zip(shape, stride))
+        extent = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
         return f"{base((extent,))}.as_strided({_tuple(shape)}, {_tuple(stride)})"
-    if _overlaps(shape, stride):
+    once = tuple(1 if step == 0 else size for size, step in zip(shape, stride, strict=True))
+    if _overlaps(once, stride):
         return base(shape)
     options = f"dtype=torch.{meta.dtype}" + ("" if meta.device == "cpu" else f', device="{meta.device}"')
-    return f"torch.empty_strided({_tuple(shape)}, {_tuple(stride)}, {options}).copy_({base(shape)})"
+    if once == shape:
+        return f"torch.empty_strided({_tuple(shape)}, {_tuple(stride)}, {options}).copy_({base(shape)})"
+    first = ", ".join(":1" if size != now else ":" for size, now in zip(shape, once, strict=True))
+    return f"torch.empty_strided({_tuple(once)}, {_tuple(stride)}, {options}).copy_({base(shape)}[{first}]).expand({_tuple(shape)})"
 
 
 def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -168,7 +183,7 @@ def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _overlaps(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     reach = 0
-    for step, size in sorted((step, size) for step, size in zip(stride, shape) if size > 1):
+    for step, size in sorted((step, size) for step, size in zip(stride, shape, strict=True) if size > 1):
         if step <= reach:
             return True
         reach += step * (size - 1)
@@ -218,7 +233,7 @@ def unpack(data: bytes, dtype: str) -> list[Any] | None:
         return [struct.unpack("<f", b"\0\0" + data[i : i + 2])[0] for i in range(0, len(data), 2)]
     if dtype in ("complex64", "complex128"):
         parts = [v[0] for v in struct.iter_unpack("<f" if dtype == "complex64" else "<d", data)]
-        return [complex(a, b) for a, b in zip(parts[::2], parts[1::2])]
+        return [complex(a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     letter = {
         "float32": "f",
         "float64": "d",

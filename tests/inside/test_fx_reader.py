@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def capture_dynamo(fn: Callable[..., Any], args: Sequence[Any], tmp_path: Path, 
     return found
 
 
-def capture_aot(fn: Callable[..., Any], args: Sequence[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backward: bool = False) -> Captured:
+def capture_aot(fn: Callable[..., Any], args: Sequence[Any], tmp_path: Path, backward: bool = False, **options: Any) -> Captured:
     from torch._inductor import compile_fx
 
     found = Captured([], [])
@@ -83,7 +83,7 @@ def capture_aot(fn: Callable[..., Any], args: Sequence[Any], tmp_path: Path, mon
     def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Any:
         return compile_fx.compile_fx(gm, list(example_inputs), inner_compile=inner)
 
-    out = torch.compile(fn, backend=backend)(*args)
+    out = torch.compile(fn, backend=backend, **options)(*args)
     if backward:
         out.sum().backward()
     return found
@@ -110,7 +110,7 @@ def run(script: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     with monkeypatch.context() as patch:
         patch.setattr(torch, "compile", identity)
-        exec(compile(script, "repro.py", "exec"), {"__name__": "__main__"})  # noqa: S102
+        exec(compile(script, "repro.py", "exec"), {"__name__": "__main__"})
     # torch.cond and its like compile inside; the script's own call ends last
     return results[-1]
 
@@ -121,7 +121,7 @@ def flat(value: Any) -> list[Any]:
 
 def assert_same(actual: Any, expected: Any) -> None:
     assert len(flat(actual)) == len(flat(expected))
-    for a, e in zip(flat(actual), flat(expected)):
+    for a, e in zip(flat(actual), flat(expected), strict=True):
         if isinstance(e, torch.Tensor):
             assert a.dtype == e.dtype
             assert a.stride() == e.stride()
@@ -141,7 +141,7 @@ def scripts(data: dict[str, Any], recipe: Recipe | None = None) -> list[str]:
 def check(found: Captured, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made = []
     assert found.graphs
-    for data, expected in zip(found.graphs, found.outputs):
+    for data, expected in zip(found.graphs, found.outputs, strict=True):
         for script in scripts(data):
             try:
                 assert_same(run(script, monkeypatch), expected)
@@ -203,7 +203,7 @@ def tuples(x):
 
 
 def scalars(x):
-    return x * float("inf"), x ** -2, 2 - x, x.clamp(min=-1.5), torch.full((2,), float("nan")), x * (1 + 2j), -x, ~(x > 0)
+    return x * float("inf"), x**-2, 2 - x, x.clamp(min=-1.5), torch.full((2,), float("nan")), x * (1 + 2j), -x, ~(x > 0)
 
 
 def dtypes(x):
@@ -247,7 +247,8 @@ def checkpointed(x, w):
 
 
 def kwargs_and_names(x):
-    return torch.sum(x, dim=(0, 1), keepdim=True), torch.std(x, correction=0), x.sum(), max(x.shape[0], 2), torch.linalg.norm(x), torch.fft.fft(x)
+    sums = torch.sum(x, dim=(0, 1), keepdim=True), torch.std(x, correction=0), x.sum(), max(x.shape[0], 2)
+    return sums, torch.linalg.norm(x), torch.fft.fft(x)
 
 
 def einsum(x, y):
@@ -306,4 +307,228 @@ def test_a_dynamo_graph_computes_the_same_as_a_script(name: str, tmp_path: Path,
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_aot_graph_computes_the_same_as_a_script(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fn, args = PROGRAMS[name]
-    check(capture_aot(fn, args, tmp_path, monkeypatch), monkeypatch)
+    check(capture_aot(fn, args, tmp_path), monkeypatch)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("level", ["dynamo", "aot"])
+def test_dynamo_takes_the_script_as_one_graph(name: str, level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fn, args = PROGRAMS[name]
+    found = capture_dynamo(fn, args, tmp_path) if level == "dynamo" else capture_aot(fn, args, tmp_path)
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+    for data, expected in zip(found.graphs, found.outputs, strict=True):
+        torch._dynamo.reset()
+        script = scripts(data, Recipe(backend='"eager"', fullgraph=True, dynamic=False))[0]
+        try:
+            assert_same(run_compiled(script), expected)
+        except Exception as error:
+            raise AssertionError(script) from error
+
+
+def run_compiled(script: str) -> Any:
+    script = script.rstrip().rsplit("\n", 1)
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(f"{script[0]}\ntorch.manual_seed(0)\nresult = {script[1]}", scope)
+    return scope["result"]
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
+        self.layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU())
+        self.register_buffer("scale", torch.arange(4.0))
+        self.table = torch.tensor([[0.5, 1.5]])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(self.norm(self.fc(x))) * self.scale + self.table.sum()
+
+
+def test_a_module_keeps_its_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(1)
+    net = Net().eval()
+    found = capture_dynamo(net, [torch.randn(3, 4)], tmp_path)
+    made = check(found, monkeypatch)
+    assert [i["name"] for i in found.graphs[0]["inputs"]] == ["l_x_", "l_self_table"]
+    assert "self.fc_weight = torch.nn.Parameter(" in made[0]
+
+
+def test_a_module_that_dynamo_calls_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3)).eval()
+
+    class Holder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net
+
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    graph.output((graph.call_module("net", (x,)),))
+    gm = torch.fx.GraphModule(Holder(), graph)
+    value = torch.randn(2, 4)
+    data = read_graph(gm, [value], blob_dir=str(tmp_path))
+    assert [n["target"] for n in data["nodes"]] == ["torch.nn.functional.linear", "torch.nn.functional.layer_norm"]
+    for script in scripts(data):
+        assert_same(run(script, monkeypatch), net(value))
+
+
+def test_forward_and_backward_graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fn(x, w, i):
+        h = F.gelu(F.layer_norm(x @ w, (4,)))
+        return F.dropout(F.cross_entropy(h, i, reduction="none"), 0.5)
+
+    args = [r(3, 4, requires_grad=True), r(4, 4, requires_grad=True), torch.tensor([0, 3, 1])]
+    found = capture_aot(fn, args, tmp_path, backward=True)
+    assert len(found.graphs) == 2
+    assert not any("requires_grad" in i for g in found.graphs for i in g["inputs"])
+    check(found, monkeypatch)
+
+
+def test_sizes_that_were_symbolic_are_asked_of_the_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fn(x, n, f):
+        y = x.view(x.shape[0] * 2, -1)[:n]
+        return y * f + x.shape[0], y.new_zeros(x.size(0) // 2), torch.arange(x.shape[0], device=x.device)
+
+    found = capture_dynamo(fn, [r(6, 4), 3, 2.5], tmp_path, dynamic=True)
+    made = check(found, monkeypatch)
+    graph = bind_symbols(decoded(found.graphs[0]))
+    assert [i.meta.kind for i in graph.inputs] == ["tensor", "int", "float"]
+    assert graph.inputs[0].meta.dynamic == (0, 1)
+    assert "x.size(0)" in made[0]
+    marked = render(Program(canonical(graph), Recipe()))
+    assert "torch._dynamo.mark_dynamic(x, 0)" in marked
+
+
+def test_symbolic_aot_graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fn(x):
+        return torch.cat([x, x]).view(-1, x.shape[1] * 2).sum(0)
+
+    found = capture_aot(fn, [r(6, 4)], tmp_path, dynamic=True)
+    made = check(found, monkeypatch)
+    assert "x.size(0)" in made[0]
+
+
+class Exported(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+        self.register_buffer("count", torch.zeros(4))
+        self.shift = torch.arange(4)
+
+    def forward(self, x, pair, *, mask, scale=None, name="mean"):
+        self.count.add_(1)
+        with torch.no_grad():
+            y = self.fc(x) + pair["a"] * pair["b"][0]
+        if name == "mean":
+            y = y.mean(0)
+        return {"y": y * mask + self.count, "rest": [x.sum(), (self.shift, 3)]}
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_an_exported_program(decomposed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Exported()
+    args = (r(2, 4), {"a": r(4), "b": [r(1)]})
+    kwargs = {"mask": torch.ones(4), "scale": None, "name": "mean"}
+    ep = torch.export.export(model, args, kwargs)
+    if decomposed:
+        ep = ep.run_decompositions()
+    data = read_exported(ep, blob_dir=str(tmp_path))
+    expected = ep.module()(*args, **kwargs)
+    graph = canonical(bind_symbols(decoded(data)))
+    assert [(i.name, i.keyword) for i in graph.inputs] == [("x", None), ("y", None), ("z", None), ("mask", "mask")]
+    assert sum(c.parameter for c in graph.constants) == 2
+    for script in scripts(data):
+        assert_same(run(script, monkeypatch), expected)
+        assert '"y": ' in script
+        assert "mask=mask" in script
+    exported = render(Program(graph, Recipe(pipeline="export")))
+    exec(exported, {"__name__": "__main__"})
+    assert 'torch.export.export(Repro(), (x, y, z), kwargs={"mask": mask})' in exported
+
+
+def test_an_exported_program_with_dynamic_dimensions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dynamic(torch.nn.Module):
+        def forward(self, x):
+            y = torch.nonzero(x)
+            return x.view(-1, x.shape[0] // 2), y.shape[0] * 2
+
+    ep = torch.export.export(Dynamic(), (r(8, 4),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+    data = read_exported(ep, blob_dir=str(tmp_path))
+    for script in scripts(data):
+        assert_same(run(script, monkeypatch), ep.module()(r(8, 4)))
+    text = render(Program(canonical(bind_symbols(decoded(data))), Recipe(pipeline="export")))
+    assert 'dynamic_shapes={"x": {0: torch.export.Dim.DYNAMIC}}' in text
+    exec(text, {"__name__": "__main__"})
+
+
+def test_without_data_the_values_are_sensible(tmp_path: Path) -> None:
+    graph = torch.fx.Graph()
+    places = [graph.placeholder(n) for n in ("x", "i", "b")]
+    graph.output(tuple(places))
+    gm = torch.fx.GraphModule(torch.nn.Module(), graph)
+    with torch._subclasses.FakeTensorMode():
+        fakes = [torch.empty(2), torch.empty(2, dtype=torch.int64), torch.empty(2, dtype=torch.bool)]
+    data = read_graph(gm, fakes, blob_dir=str(tmp_path))
+    assert [i["value"]["kind"] for i in data["inputs"]] == ["randn", "zeros", "randint"]
+
+
+def test_leaves_and_results_of_operations_are_told_apart(tmp_path: Path) -> None:
+    graph = torch.fx.Graph()
+    graph.output((graph.placeholder("x"), graph.placeholder("y")))
+    gm = torch.fx.GraphModule(torch.nn.Module(), graph)
+    leaf = torch.randn(2, requires_grad=True)
+    data = decoded(read_graph(gm, [leaf, leaf * 1], blob_dir=None))
+    assert [(i.requires_grad, i.leaf) for i in data.inputs] == [(True, True), (True, False)]
+
+
+def test_what_has_no_name_is_refused() -> None:
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    graph.output((graph.call_function(lambda v: v, (x,)),))
+    gm = torch.fx.GraphModule(torch.nn.Module(), graph)
+    with pytest.raises(Unreadable, match="no Python name"):
+        read_graph(gm, [torch.ones(1)], blob_dir=None)
+
+
+def test_sparse_inputs_are_refused() -> None:
+    graph = torch.fx.Graph()
+    graph.output((graph.placeholder("x"),))
+    gm = torch.fx.GraphModule(torch.nn.Module(), graph)
+    with pytest.raises(Unreadable, match="sparse"):
+        read_graph(gm, [torch.ones(2, 2).to_sparse()], blob_dir=None)
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        (torch._C._nn.gelu, "torch.nn.functional.gelu"),
+        (torch._C._nn.linear, "torch.nn.functional.linear"),
+        (torch._C._fft.fft_rfft, "torch.fft.rfft"),
+        (torch._C._linalg.linalg_norm, None),
+        (torch.relu, "torch.relu"),
+        (torch.Tensor.add_, "torch.Tensor.add_"),
+        (torch.ops.aten.relu.default, "torch.ops.aten.relu.default"),
+        (torch.ops.higher_order.cond, "torch.ops.higher_order.cond"),
+        (getattr, "builtins.getattr"),
+        (torch._C._set_grad_enabled, "torch._C._set_grad_enabled"),
+    ],
+)
+def test_targets_evaluate_to_themselves(target: Any, path: str | None) -> None:
+    found = path_of(target)
+    assert path is None or found == path
+    assert evaluates_to(found, target)
+
+
+def test_reading_does_not_specialize_a_symbolic_size(tmp_path: Path) -> None:
+    sizes: list[Any] = []
+
+    def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Any:
+        places = [n for n in gm.graph.nodes if n.op == "placeholder"]
+        read_graph(gm, example_inputs, blob_dir=str(tmp_path))
+        sizes.extend(type(n.meta["example_value"].node.expr).__name__ for n in places if isinstance(n.meta["example_value"], torch.SymInt))
+        return gm.forward
+
+    torch.compile(lambda x: x.view(-1) * 2, backend=backend, dynamic=True)(r(6, 4))
+    assert sizes
+    assert set(sizes) == {"Symbol"}
