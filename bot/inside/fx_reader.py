@@ -26,15 +26,15 @@ def read_graph(
     example_inputs: Sequence[Any] | None,
     *,
     blob_dir: str | None,
-    below_autograd: bool = False,
+    below_autograd: bool | None = None,
 ) -> dict[str, Any]:
     """The graph with its inputs as they were in the failing run.
 
     `example_inputs` are in the order of the placeholders, real or fake; real ones are dumped to `blob_dir` (raw bytes,
     without gaps; the inputs' values name the files). `below_autograd` is for what AOTAutograd hands to a compiler:
-    nothing there requires grad, and parameters are plain inputs. Raises `Unreadable`.
+    nothing there requires grad, and parameters are plain inputs; by default the graph itself tells. Raises `Unreadable`.
     """
-    reader = _Reader(blob_dir, below_autograd)
+    reader = _Reader(blob_dir, _traced_by_aot(gm) if below_autograd is None else below_autograd)
     output = reader.top(gm, example_inputs)
     return reader.result(output)
 
@@ -424,6 +424,12 @@ def _known(node: torch.fx.Node) -> Any:
         if key in node.meta:
             return node.meta[key]
     return None
+
+
+def _traced_by_aot(gm: torch.fx.GraphModule) -> bool:
+    # make_fx notes values under "val", Dynamo under "example_value".
+    places = [n for n in gm.graph.nodes if n.op == "placeholder"]
+    return any("val" in n.meta for n in places) and not any("example_value" in n.meta for n in places)
 
 
 def _source(node: torch.fx.Node) -> str | None:

@@ -147,6 +147,8 @@ def _sugar(node: Node, names: dict[str, str]) -> str | None:
             return f"{_operand(args[0], names)} {_BINARY[name]} {_operand(args[1], names)}"
         if name in _UNARY and len(args) == 1:
             return f"{_UNARY[name]}{_operand(args[0], names)}"
+        if name == "abs" and len(args) == 1:
+            return f"abs({text(args[0], names)})"
         if name == "getitem" and len(args) == 2:
             return f"{_operand(args[0], names)}[{index(args[1], names)}]"
     if target == "builtins.getattr" and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
@@ -170,10 +172,29 @@ def _higher(name: str, node: Node, names: dict[str, str]) -> str | None:
         kwargs = node.kwargs if any(key == "use_reentrant" for key, _ in node.kwargs) else (("use_reentrant", False), *node.kwargs)
         return f"torch.utils.checkpoint.checkpoint({arguments(args, kwargs, names)})"
     if name == "invoke_subgraph" and len(args) >= 2:
-        return f"torch.compiler.nested_compile_region({text(args[0], names)})({arguments(args[2:], node.kwargs, names)})"
+        return f"{text(args[0], names)}({arguments(args[2:], node.kwargs, names)})"  # the function is marked where it is defined
+    if name == "autograd_function_apply" and len(args) >= 2 and isinstance(args[0], Ref):
+        return f"{function_class(args[0].name)}.apply({arguments(args[2:], (), names)})"
+    if name.startswith("flex_attention") and len(args) == 9 and not node.kwargs and isinstance(args[4], tuple):
+        *mask, mask_mod = args[4]
+        score_mod, mask_mod = (_closed(fn, held, names) for fn, held in ((args[3], args[7]), (mask_mod, args[8])))
+        parts = (*args[:3], score_mod, (*mask, mask_mod), *args[5:7])
+        return f"{node.target}({arguments(parts, (), names)})"
     if name == "wrap" and args:
         return f"{text(args[0], names)}({arguments(args[1:], node.kwargs, names)})"
     return None
+
+
+def _closed(function: Arg, held: Arg, names: dict[str, str]) -> Arg:
+    """A function of a body that closes over its last arguments."""
+    if not isinstance(held, (tuple, list)) or not held:
+        return function
+    return Code(f"lambda *args: {text(function, names)}(*args, {arguments(tuple(held), (), names)})")
+
+
+def function_class(forward: str) -> str:
+    """The name of the `torch.autograd.Function` that is made of a body: `ForwardFn` of `forward_fn`."""
+    return "".join(part.capitalize() for part in forward.split("_"))
 
 
 def in_place(node: Node, tensor: bool, names: dict[str, str]) -> str | None:

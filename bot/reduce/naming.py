@@ -129,7 +129,8 @@ def _canonical(graph: Graph, names: _Names) -> Graph:
 
 
 def _function_name(name: str, taken: set[str]) -> str:
-    word = next((w for w in ("true", "false", "cond", "body") if w in name), None)
+    words = {"true": "true", "false": "false", "fwd": "forward", "forward": "forward", "bwd": "backward", "backward": "backward"}
+    word = next((w for key, w in (*words.items(), ("cond", "cond"), ("body", "body")) if key in name), None)
     base = f"{word}_fn" if word else "fn"
     found, i = base, 0
     while found in taken:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bot.reduce.expressions import arguments, in_place, operation, quoted, spelled, text
+from bot.reduce.expressions import arguments, function_class, in_place, operation, quoted, spelled, text
 from bot.reduce.graph import Arg, Graph, Input, Mapping, Meta, Node, Program, Recipe, Ref, refs
 from bot.reduce.naming import bind_symbols, canonical, is_legal
 from bot.reduce.tensors import embed_blobs, make
@@ -83,7 +83,7 @@ def _joined(top: str, blocks: list[str]) -> str:
     for block in blocks:
         if not block:
             continue
-        apart = block.startswith(("class ", "def ")) or found.rstrip().rsplit("\n", 1)[-1].startswith(" ")
+        apart = block.startswith(("class ", "def ", "@")) or found.rstrip().rsplit("\n", 1)[-1].startswith(" ")
         found += ("\n\n\n" if apart else "\n\n") + block
     return found + "\n"
 
@@ -106,7 +106,8 @@ def _imports(body: str, graph: Graph) -> list[str]:
     plain = sorted(line for line in found if not line.startswith("import torch"))
     torch_lines = ["import torch", *sorted(line for line in found if line.startswith("import torch"))]
     have = set(body.split("\n"))
-    return [line for line in (*plain, *([""] if plain else []), *torch_lines) if line not in have]
+    plain, torch_lines = ([line for line in group if line not in have] for group in (plain, torch_lines))
+    return [*plain, *([""] if plain else []), *torch_lines]
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:
@@ -175,6 +176,7 @@ def _module(graph: Graph, recipe: Recipe, dtype_default: str | None) -> str:
 
 def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
     """The bodies of higher-order operations, inner ones first, with the tensors they hold."""
+    regions = {n.args[0].name for n in graph.nodes if n.target.endswith(".invoke_subgraph") and n.args and isinstance(n.args[0], Ref)}
     for name, body in graph.bodies:
         yield from _functions(body, dtype_default)
         # Module-level names: two bodies may hold tensors of one name.
@@ -183,7 +185,24 @@ def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
         if held:
             yield "\n".join(held)
         own = [f"    {line}" for line in _statements(body, names)]
-        yield "\n".join([f"def {name}({', '.join(item.name for item in body.inputs)}):", *own])
+        marks = ["@torch.compiler.nested_compile_region"] if name in regions else []
+        yield "\n".join([*marks, f"def {name}({', '.join(item.name for item in body.inputs)}):", *own])
+    for node in graph.nodes:
+        if node.target == "torch.ops.higher_order.autograd_function_apply" and all(isinstance(arg, Ref) for arg in node.args[:2]):
+            yield _autograd_function(*(text(arg, {}) for arg in node.args[:2]))
+
+
+def _autograd_function(forward: str, backward: str) -> str:
+    return f"""class {function_class(forward)}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *args):
+        out, saved = {forward}(*args)
+        ctx.save_for_backward(*saved)
+        return out
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return {backward}(*grads, *ctx.saved_tensors)"""
 
 
 def _in_call_order(inputs: tuple[Input, ...]) -> list[Input]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.attention.flex_attention
 from torch.testing import assert_close
 
 from bot.inside.fx_reader import Unreadable, read_exported, read_graph
@@ -62,14 +63,14 @@ def capture_aot(fn: Callable[..., Any], args: Sequence[Any], tmp_path: Path, bac
     found = Captured([], [])
 
     def inner(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], **kwargs: Any) -> Callable[..., Any]:
-        first = read_graph(gm, example_inputs, blob_dir=str(tmp_path), below_autograd=True)
+        first = read_graph(gm, example_inputs, blob_dir=str(tmp_path))
         at = len(found.graphs)
         found.graphs.append(first)
         found.outputs.append(None)
 
         def call(given: Any) -> Any:
             # only now is there data
-            found.graphs[at] = read_graph(gm, given, blob_dir=str(tmp_path), below_autograd=True)
+            found.graphs[at] = read_graph(gm, given, blob_dir=str(tmp_path))
             torch.manual_seed(0)
             with torch.no_grad():
                 out = gm.forward(*given)
@@ -259,6 +260,38 @@ def statistics(x, mean, var):
     return F.batch_norm(x, mean, var, training=True), mean
 
 
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+@torch.compiler.nested_compile_region
+def region(x):
+    return x.sin() + 1
+
+
+def flex(q, k, v, bias):
+    return torch.nn.attention.flex_attention.flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s + bias[h] + i - j)
+
+
+def inference(x):
+    with torch.inference_mode():
+        y = x * 2
+    return y + 1
+
+
+def many(x):
+    a = torch.where(x > 0, x, 0.0), x.topk(2).indices, x.new_tensor([1, 2]), x.dtype == torch.float32, torch.finfo(x.dtype).max
+    return a, abs(x), -x // 3, x.long() >> 1, F.pad(x[None], (1, 1), mode="reflect"), x.to(torch.float8_e4m3fn).float()
+
+
 def r(*shape: int, **kw: Any) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)), **kw)
 
@@ -285,6 +318,13 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "kwargs_and_names": (kwargs_and_names, [r(3, 4)]),
     "einsum": (einsum, [r(3, 4), r(4, 3)]),
     "statistics": (statistics, [r(4, 3), torch.zeros(3), torch.ones(3)]),
+    "own_function": (lambda x: Square.apply(x) + 1, [r(3, requires_grad=True)]),
+    "nested_regions": (lambda x: region(region(x)), [r(3)]),
+    "flex_attention": (flex, [r(1, 2, 16, 16), r(1, 2, 16, 16), r(1, 2, 16, 16), r(2)]),
+    "jacobian": (lambda x: torch.func.jacfwd(lambda a: a.sin() * a)(x), [r(3)]),
+    "vmap": (lambda x: torch.func.vmap(lambda a: a.sin() * 2)(x), [r(3, 4)]),
+    "inference": (inference, [r(3)]),
+    "many": (many, [r(3)]),
     "half": (mm, [r(3, 4).half(), r(4, 5).half()]),
     "bfloat16": (mm, [r(3, 4).bfloat16(), r(4, 5).bfloat16()]),
     "complex": (mm, [r(3, 4) + 1j, r(4, 5) * 1j]),
