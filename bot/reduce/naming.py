@@ -66,12 +66,15 @@ class _Names:
     def __init__(self, functions: set[str] | None = None) -> None:
         self.functions = set() if functions is None else functions
         self.taken: set[str] = set()
+        self._tried: dict[str, int] = {}  # numbers below are taken: graphs have thousands of one operation
 
     def take(self, base: str, *, reserved: set[str] = _RESERVED) -> str:
-        name, i = base, 0
+        i = self._tried.get(base, 0)
+        name = f"{base}_{i}" if i else base
         while name in reserved or name in self.taken or name in self.functions or (i == 0 and _looks_like_input(base)):
             i += 1
             name = f"{base}_{i}"
+        self._tried[base] = i
         self.taken.add(name)
         return name
 
