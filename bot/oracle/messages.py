@@ -12,6 +12,8 @@ MAX_MESSAGE = 500  # characters of a normalised message
 _MAX_READ = 64_000  # characters of a message that are looked at, C++ diagnostics apart
 _MAX_LINE = 4_000
 
+_QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
+
 # Classes whose message is "Inner: message of the inner exception".
 _WRAPPERS = frozenset(
     {
@@ -29,18 +31,19 @@ _TRITON_ERRORS = frozenset({"CompilationError", "CompileTimeAssertionFailure", "
 
 _BACKEND = re.compile(r"\s*backend=.{0,200}? raised:\n")
 _INNER = re.compile(r"\s*(?:torch\.[\w.]+\.)?([A-Za-z_][\w.]*)(?::[ \n]?|(?=\n|$))")
-_GOT = re.compile(r"\bgot (?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)\((.*)\)\s*$", re.MULTILINE)
+_GOT = re.compile(r"\bgot (?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)\((.*)\)[ \t]*$", re.MULTILINE)
 
 # gcc: "file:line:col: error: text"; clang the same; ld: "undefined reference to ..."
 _CPP_DIAGNOSTIC = re.compile(r"^[^\n:]{1,4000}(?::\d+)*: (?:fatal |internal compiler )?error: ?([^\n]*)", re.MULTILINE)
 _LINKER = re.compile(r"^[^\n]*?(undefined reference to [^\n]*|cannot find -l[^\n]*|(?:multiple|duplicate) definition[^\n]*)", re.MULTILINE)
+_LINKER_FAILED = re.compile(r"ld returned|linker command failed")
 _CPP_OUTPUT = re.compile(r"^Output:\n\s*([^\n]+)", re.MULTILINE)
-_INLINE_TAIL = re.compile(r" *(?:For more information, run with|Set TORCH).*$", re.MULTILINE)
+_INLINE_TAIL = re.compile(r" ?(?:For more information, run with|Set TORCH).*$", re.MULTILINE)
 _CPP_HINT = re.compile(r"[;:,] did you mean .*$")
 
 # From such a line on, a message only repeats the program or gives advice.
 _TAIL = re.compile(
-    r"^\s*(?:from user code:|Set TORCHDYNAMO_VERBOSE|Set TORCH_LOGS|You can suppress this exception|While executing |Original traceback:"
+    r"^[ \t]{0,40}(?:from user code:|Set TORCHDYNAMO_VERBOSE|Set TORCH_LOGS|You can suppress this exception|While executing |Original traceback:"
     r"|Use tlparse|Developer debug context:|For more details about|Found from|User Stack|Caused by:|consider using data-dependent"
     r"|For C\+\+ stack trace|For more information|For extended logs|If you suspect|The error above occurred when|Exception raised from"
     r"|C\+\+ CapturedTraceback|Potential framework code culprit|The following call raised|CUDA kernel errors might be"
@@ -48,19 +51,19 @@ _TAIL = re.compile(
     r"|Suggested fixes|Traceback \(most recent call last\)|=+ TorchDynamo Stack Trace|\[compiler-out\])",
     re.MULTILINE,
 )
-_EXPLANATION = re.compile(r"^\s*Explanation: *([^\n]+)", re.MULTILINE)
-_TARGET = re.compile(r"^\s*target: *([^\n]{1,300})", re.MULTILINE)
+_EXPLANATION = re.compile(r"^[ \t]{0,40}Explanation: *([^\n]+)", re.MULTILINE)
+_TARGET = re.compile(r"^[ \t]{0,40}target: *([^\n]{1,300})", re.MULTILINE)
 
 _DUMPED = re.compile(
     r"\b(FakeTensor|FunctionalTensor|TensorBox|StorageBox|ComputedBuffer|InputBuffer|ConstantBuffer|ReinterpretView|FixedLayout|FlexibleLayout"
     r"|View|Pointwise|Reduction|Parameter|Proxy|TensorVariable|SymInt|OrderedSet|tensor|TensorMetadata|MetaTensor)\("
 )
 _URL = re.compile(r"https?://\S+")
-_PATH = re.compile(r"(?<![\w.])(?:[A-Za-z]:)?(?:/[\w.+@~-]+){2,}/?")
+_PATH = re.compile(r"(?<![\w./])(?:[A-Za-z]:)?(?:(?:/[\w.+@~-]+){2,}/?|(?:[\w.+@~-]+/)+[\w.+@~-]+\.(?:py|cpp|cu|h|so|pt2)\b)")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _KERNEL = re.compile(r"\b(cpp|triton|graph)_(?:\w+_)?fused\w*")
 _KEY = re.compile(r"\b(?=[a-z]*\d)[a-z0-9_]{24,}\b")
-_UNHINTED = re.compile(r"\s*\((?:unhinted|hint|Size-like symbols):[^()]*(?:\([^()]*\)[^()]*)*\)\.?")
+_UNHINTED = re.compile(r" ?\((?:unhinted|hint|Size-like symbols):[^()]*(?:\([^()]*\)[^()]*)*\)\.?")
 _GENERATED = re.compile(
     r"\b((?:buf|tmp|arg|op|primals|tangents|getitem|fwd|bwd|in_out_ptr|in_ptr|out_ptr|ptr|zuf|ps|ks|idx|index|xindex|yindex|rindex|acc|tmp_acc"
     r"|graph|subgraph|L|GraphModule|[a-z]))\d+(?=_|\b)"
@@ -92,7 +95,7 @@ def _collapse(text: str) -> str:
 
 def normalise(text: str) -> str:
     """One line in which nothing depends on sizes, counters, places or generated names."""
-    text = _collapse(text[:_MAX_LINE]).translate({0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'})
+    text = _collapse(text[:_MAX_LINE]).translate(_QUOTES)
     text = _PATH.sub("<path>", _URL.sub("<url>", text))
     text = _ADDRESS.sub("N", text)
     text = _UNHINTED.sub("", text)
@@ -110,7 +113,7 @@ def _peel_once(name: str, message: str) -> tuple[str, str] | None:
     if name not in _WRAPPERS:
         return None
     if name == "TorchRuntimeError":
-        got = _GOT.search(message[:_MAX_READ])
+        got = _GOT.search(message[: _MAX_READ // 2])
         if got is None:
             return None
         return got[1], got[2].strip("'\"").replace("\\n", "\n").replace("\\'", "'").replace('\\"', '"')
@@ -135,11 +138,9 @@ def peel(name: str, message: str) -> tuple[tuple[str, ...], str]:
 
 
 def _cpp(message: str) -> str:
-    for pattern in (_CPP_DIAGNOSTIC, _LINKER, _CPP_OUTPUT):
-        found = pattern.search(message)
-        if found:
-            return _CPP_HINT.sub("", found[1].translate({0x2018: "'", 0x2019: "'"}))
-    return "C++ compile error"
+    diagnostics = (found for found in _CPP_DIAGNOSTIC.finditer(message) if not _LINKER_FAILED.match(found[1]))
+    found = next(diagnostics, None) or _LINKER.search(message) or _CPP_OUTPUT.search(message)
+    return _CPP_HINT.sub("", found[1].translate(_QUOTES)) if found else "C++ compile error"
 
 
 def essence(name: str, message: str) -> str:
@@ -154,8 +155,9 @@ def essence(name: str, message: str) -> str:
     said = _INLINE_TAIL.sub("", _collapse(message[: tail.start()] if tail else message))
     target = _TARGET.search(message)
     lines = [line for line in said.split("\n") if line.strip() and not _TARGET.match(line) and not _EXPLANATION.match(line)]
-    # Triton quotes the kernel's source first and says what is wrong with it last.
-    parts = [normalise(line) for line in (lines[-1:] if name in _TRITON_ERRORS else lines[:1])]
+    if name in _TRITON_ERRORS:
+        lines = lines[-1:]  # the kernel's source is quoted first
+    parts = [normalise(line) for line in lines[:1]]
     if len(lines) > 1 and lines[0].rstrip().endswith((":", ")!")):
         parts.append(normalise(lines[1]))  # "Something failed:" alone names no bug
     explanation = _EXPLANATION.search(said)

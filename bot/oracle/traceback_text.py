@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 HEADER = "Traceback (most recent call last):"
+CUT = "[...]"  # a line that stands for what was left out of a long text
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 
@@ -66,7 +67,7 @@ def plain(text: str) -> str:
         start = text.rfind("\n" + HEADER, 0, len(text) - half)
         # The last traceback may be long enough to begin in the middle (huge argument dumps): keep its beginning.
         head = text[:half] if start < half else text[start : start + half]
-        text = head + "\n" + text[-half:]
+        text = f"{head}\n{CUT}\n{text[-half:]}"
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     return text.replace("\r", "") if "\r" in text else text
@@ -91,6 +92,8 @@ def _frames(lines: Sequence[str], start: int) -> tuple[tuple[Frame, ...], int]:
         if found:
             if len(frames) < _MAX_FRAMES:
                 frames.append(Frame(short_path(found["path"]), found["function"] or "<module>"))
+        elif line == CUT:
+            i += 1  # the next line may be a torn one
         elif not line.startswith(("    ", "  [Previous line repeated")):
             break
         i += 1
