@@ -27,6 +27,7 @@ from bot.reduce.script import render
 META = Meta("tensor", (4, 4), (4, 1), "float32")
 NEAR = 8  # operands come from this many values before
 APART = 31
+SIZES = (50, 200, 1000, 4000)
 
 
 def target(i: int) -> str:
@@ -138,7 +139,7 @@ def main() -> None:
     print(f"{'graph':6} {'n':>5} {'needed':>6} {'runs':>4} {'queries':>15} {'allowed':>7} {'optimum':>7} {'worst':>5} {'own s':>6}")
     print(f"{'':6} {'':5} {'':6} {'':4} {'median .. most':>15}")
     for shape in ("chain", "mixed"):
-        for n in (50, 200, 1000, 4000):
+        for n in SIZES:
             for wanted in ("1", "2", "fed", "3"):
                 found = [case(shape, n, wanted, seed) for seed in range(40 if n < 1000 else 10)]
                 runs = [measure(*each) for each in found if each is not None]

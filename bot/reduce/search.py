@@ -79,7 +79,7 @@ class _Search:
     def __init__(self, incumbent: Incumbent, keep_seed: bool) -> None:
         self.incumbent = incumbent
         self.keep_seed = keep_seed
-        self.around: list[Neighbour] = []  # of the smallest program, before it was made readable
+        self.around: list[Neighbour] | None = None  # of the smallest program, before it was made readable
         self.plain: Candidate = incumbent.candidate
 
     def run(self, guessed: Sequence[frozenset[str]]) -> None:
@@ -93,7 +93,7 @@ class _Search:
             apply(incumbent, self._batch(), "batch")
             for one in (sizes, inputs, outputs, values, arguments, simplify_ops):
                 one.run(incumbent)
-            if incumbent.key == before:
+            if incumbent.key == before and not ops.neighbours(incumbent):
                 break
             ops.run(incumbent)
             bodies.run(incumbent)
@@ -113,7 +113,7 @@ class _Search:
         """Of the rejected programs one edit away, the one most like the final program among those that pass."""
         final = self.incumbent.candidate.text
         readable = final != self.plain.text
-        around = self.around if readable else self.incumbent.neighbours
+        around = self.incumbent.neighbours if self.around is None else self.around
         lines = self.plain.text.splitlines()
         for neighbour in sorted(around, key=lambda n: (_unlike(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBOURS]:
             # asked before, so this is no query

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from bot.models import Verdict
 from bot.reduce.candidate import Candidate, Oracle
-from bot.reduce.graph import Meta, Program, Ref
+from bot.reduce.graph import Meta, Program, Ref, refs
 from bot.reduce.naming import canonical
 from bot.reduce.passes.keep import Policy, keep_only
 from bot.reduce.passes.size import size_key
 
 Key = tuple[tuple[int, ...], str]
+Structure = tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]
 
 # The name under which `Oracle.shapes` describes what the module returns: its last operation may stand in the return statement.
 _RETURNED = "return"
@@ -49,6 +50,7 @@ class Incumbent:
         self.exposable = exposable
         self._on_accept = on_accept
         self._rejected: set[str] = set()
+        self._structures: set[Structure] = set()
         self._legal: dict[str, dict[str, Meta] | None] = {}
         self.neighbours: list[Neighbour] = []
         text = render(program)
@@ -106,6 +108,19 @@ class Incumbent:
         self._take(program, candidate)
         return taken
 
+    def offer_structures(self, programs: Sequence[Program | None], origin: str) -> int | None:
+        """As `offer_first`, for programs that differ from the smallest one in their operations.
+
+        A combination of operations that was rejected is not asked again when nothing but sizes, values or arguments have changed
+        since: it would cost a query for each operation in each round, and next to never succeed.
+        """
+        keys = [None if program is None else structure(program) for program in programs]
+        taken = self.offer_first(
+            [None if key in self._structures else program for program, key in zip(programs, keys, strict=True)], origin
+        )
+        self._structures.update(key for key in keys[:taken] if key is not None)
+        return taken
+
     def keep(self, names: Sequence[str] | set[str], policy: Policy = Policy.CONNECT) -> Program | None:
         """The smallest program with only these operations kept."""
         return keep_only(self.program, names, policy, self.exposable)
@@ -120,6 +135,11 @@ class Incumbent:
             self._legal[text] = self.oracle.shapes(text)
         metas = self._legal[text]
         return None if metas is None else refreshed(program, shown, metas)
+
+
+def structure(program: Program) -> Structure:
+    """Which operations there are, and what feeds what."""
+    return tuple((n.target, tuple(n.uses())) for n in program.graph.nodes), tuple(refs(program.graph.output))
 
 
 def under_canonical_names(program: Program) -> Program:

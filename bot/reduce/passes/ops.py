@@ -3,8 +3,8 @@
 Four steps, each on what the one before has left, repeated until nothing changes:
 
 1. *Halving*: one half of the operations alone, its operands as inputs. Right for a single operation and for a pattern of
-   neighbours. After a first half fails, the first quarter of the second half is asked before that half is confirmed, so that
-   a single operation costs 1 to 1.5 log2 n queries, on programs whose sizes fall geometrically.
+   neighbours. After a first half fails, the two quarters of the second half are asked, so that a single operation costs
+   1 to 1.5 log2 n queries, on programs whose sizes fall geometrically.
 2. *Anchors*: the smallest prefix that is SAME ends in an operation that matters (log2 n queries). Around the anchors found so
    far, operations are added by distance in the data flow, four times as many each time, until it is SAME again; bisection
    then gives the next anchor. A near pattern costs a few queries on small programs, a far one about 1.5 log2 n.
@@ -21,12 +21,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from bot.models import Verdict
 from bot.reduce.graph import Graph
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.keep import Policy, units
 
-_FEW = 6  # below this a sweep is as cheap as anything cleverer
+_FEW = 3  # up to this many a sweep is as cheap as anything cleverer
+_DENSE = 16  # up to this many, anchors that leave most of them are not worth their price
 _ANCHORS = 4
+_DOUBTED = 3
 _ORIGIN = "ops"
 
 
@@ -36,7 +39,7 @@ def run(incumbent: Incumbent) -> bool:
     while True:
         before = incumbent.key
         _halve(incumbent)
-        if len(_units(incumbent)) > _FEW // 2:
+        if len(_units(incumbent)) > _FEW:
             _anchor(incumbent)
         _sweep(incumbent)
         if len(_units(incumbent)) > 2:
@@ -50,7 +53,7 @@ def _units(incumbent: Incumbent) -> list[str]:
 
 
 def _ask(incumbent: Incumbent, names: Sequence[str]) -> bool:
-    return bool(names) and incumbent.offer(incumbent.keep(names), _ORIGIN)
+    return bool(names) and incumbent.offer_structures([incumbent.keep(names)], _ORIGIN) is not None
 
 
 def _halve(incumbent: Incumbent) -> None:
@@ -59,8 +62,9 @@ def _halve(incumbent: Incumbent) -> None:
     while len(names) > 1:
         middle = len(names) // 2
         first, second = names[:middle], names[middle:]
-        quarter = second[: len(second) // 2] if len(second) > 3 else []
-        if not any(_ask(incumbent, part) for part in (first, quarter, second)):
+        quarter = len(second) // 2 if len(second) > 3 else 0
+        parts = [first, second[:quarter], second[quarter:]] if len(names) > 3 else [[name] for name in names]
+        if not any(_ask(incumbent, part) for part in parts):
             return
         names = _units(incumbent)
 
@@ -80,7 +84,7 @@ def _anchor(incumbent: Incumbent) -> None:
         present = _units(incumbent)
         anchors = [name for name in anchors if name in present]
         rest = [name for name in by_distance(incumbent.program.graph, anchors) if name in set(present)]
-        if len(rest) <= _FEW // 2 or not anchors:
+        if len(present) <= _FEW or not anchors:
             return
         low, high = _grow(incumbent, anchors, rest)
         while high - low > 1:
@@ -92,6 +96,8 @@ def _anchor(incumbent: Incumbent) -> None:
         if high == 0:
             return
         anchors.append(rest[high - 1])
+        if len(anchors) > 2 and len(present) <= _DENSE and 4 * len(_units(incumbent)) > 3 * len(present):
+            return
 
 
 def _grow(incumbent: Incumbent, anchors: list[str], rest: list[str]) -> tuple[int, int]:
@@ -100,7 +106,7 @@ def _grow(incumbent: Incumbent, anchors: list[str], rest: list[str]) -> tuple[in
     while tries[-1] < len(rest):
         tries.append(max(2, tries[-1] * 4))
     tries = [t for t in tries if t < len(rest)]
-    taken = incumbent.offer_first([incumbent.keep(anchors + rest[:t]) for t in tries], _ORIGIN)
+    taken = incumbent.offer_structures([incumbent.keep(anchors + rest[:t]) for t in tries], _ORIGIN)
     if taken is None:
         return tries[-1], len(rest)
     return (tries[taken - 1], tries[taken]) if taken else (-1, 0)
@@ -133,7 +139,7 @@ def _sweep(incumbent: Incumbent) -> None:
     while True:
         before = incumbent.key
         names = _units(incumbent)[::-1]
-        run_length = 1 if len(names) <= _FEW else max(1, len(names) // 8)
+        run_length = 1 if len(names) <= 6 else len(names) // 4
         at = 0
         while at < len(names):
             gone = set(names[at : at + run_length])
@@ -147,6 +153,23 @@ def _sweep(incumbent: Incumbent) -> None:
                 at += 1
         if incumbent.key == before:
             return
+
+
+def neighbours(incumbent: Incumbent) -> bool:
+    """Asks for single operations dropped, as the program now is, until one of these programs passes; says whether one was SAME.
+
+    At most a few queries: they give the nearest program that passes, and doubt the search where it was sparing.
+    """
+    for name in _units(incumbent)[::-1][:_DOUBTED]:
+        rest = [other for other in _units(incumbent) if other != name]
+        program = incumbent.keep(rest) if rest else None
+        if program is None:
+            continue
+        if incumbent.offer(program, _ORIGIN):
+            return True
+        if incumbent.neighbours and incumbent.oracle.ask(incumbent.neighbours[-1].candidate) is Verdict.PASSES:
+            return False
+    return False
 
 
 def _other_policies(incumbent: Incumbent) -> None:
@@ -163,4 +186,4 @@ def _other_policies(incumbent: Incumbent) -> None:
         rest = present - {name}
         connected = incumbent.keep(rest, Policy.ANY)
         legal = incumbent.legal(connected) if connected is not None else None
-        incumbent.offer_first([legal, incumbent.keep(rest, Policy.CUT)], _ORIGIN)
+        incumbent.offer_structures([legal, incumbent.keep(rest, Policy.CUT)], _ORIGIN)

@@ -29,7 +29,7 @@ def run(incumbent: Incumbent) -> bool:
     for name in [n.name for n in reversed(nodes)]:
         node = find_node(incumbent.program, name)
         if node is not None:
-            incumbent.offer_first([_forward(incumbent.program, node), _stand_in(incumbent.program, node)], "simplify_ops")
+            incumbent.offer_structures([_forward(incumbent.program, node), _stand_in(incumbent.program, node)], "simplify_ops")
     return incumbent.key != start
 
 

@@ -26,7 +26,7 @@ from bot.reduce.passes.values import plain_value, written
 _VIEWS = frozenset(("view", "reshape", "_unsafe_view", "_reshape_alias", "view_copy"))
 _SIZED_NAMES = (
     "expand expand_copy broadcast_to full zeros ones empty rand randn new_full new_zeros new_ones new_empty unflatten resize_ "
-    "split split_with_sizes narrow slice slice_copy slice_scatter arange as_strided"
+    "split split_with_sizes narrow slice slice_copy slice_scatter arange as_strided native_layer_norm layer_norm rms_norm"
 )
 _SIZED = _VIEWS | frozenset(_SIZED_NAMES.split())
 _FACTORS = (256, 128, 64, 32, 16, 8, 4, 2)
