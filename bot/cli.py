@@ -39,7 +39,9 @@ def positive(text: str) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The whole grammar of the command line."""
-    top = argparse.ArgumentParser(prog="torch-minify", description="Turn a failing PyTorch compiler program into a small script that provably fails the same way.")
+    top = argparse.ArgumentParser(
+        prog="torch-minify", description="Turn a failing PyTorch compiler program into a small script that provably fails the same way."
+    )
     top.add_argument("--version", action="version", version=f"torch-minify {__version__}")
     commands = top.add_subparsers(dest="command_name", required=True, metavar="COMMAND")
 
@@ -47,13 +49,17 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("script", nargs="?", type=Path, help="a Python script; arguments for it after --")
     run.add_argument("--command", help="instead of a script: 'pytest FILE::TEST', 'python SCRIPT ...' or 'python -m MODULE ...'")
     run.add_argument("--stage", choices=["auto", *(s.value for s in Stage)], default="auto", help="the form to minimize in (default auto)")
-    run.add_argument("--accuracy", choices=["off", "auto", "on", "strict"], default="auto", help="whether to look for wrong numbers (default auto)")
+    run.add_argument(
+        "--accuracy", choices=["off", "auto", "on", "strict"], default="auto", help="whether to look for wrong numbers (default auto)"
+    )
     run.add_argument("--device", choices=["cpu", "cuda"], default=None, help="refuse to run without this device")
     run.add_argument("--python", default=sys.executable, help="the interpreter with your torch (default: this one)")
     run.add_argument("--out", type=Path, default=Path("minified"), help="the result directory (default ./minified)")
     run.add_argument("--budget", type=duration, default=1800.0, metavar="TIME", help="time for everything (default 30m)")
     run.add_argument("--hang-after", type=duration, default=60.0, metavar="TIME", help="a run that takes longer hangs (default 60s)")
-    run.add_argument("--verify-runs", type=positive, default=3, metavar="N", help="fresh processes in which the repro must fail (default 3)")
+    run.add_argument(
+        "--verify-runs", type=positive, default=3, metavar="N", help="fresh processes in which the repro must fail (default 3)"
+    )
     run.add_argument("--jobs", type=positive, default=1, metavar="N", help="candidates to try at once (default 1)")
     run.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the inputs that the repro draws (default 0)")
     run.add_argument("--resume", action="store_true", help="go on from what --out holds")

@@ -12,9 +12,8 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -26,10 +25,26 @@ from bot.evidence import exported, fresh
 from bot.evidence.ablation import Suspect, culprit
 from bot.evidence.confirming import Confirmed, Confirmer
 from bot.evidence.nearest import edit_between
-from bot.models import Evidence, ExportedProgram, Files, Kind, Phase, Reduction, Result, Signature, Stage, Status, Timing, VerificationFacts, Verdict
+from bot.models import (
+    EndedBy,
+    Evidence,
+    ExportedProgram,
+    Files,
+    Kind,
+    Phase,
+    Reduction,
+    Result,
+    Signature,
+    Stage,
+    Status,
+    Timing,
+    Verdict,
+    VerificationFacts,
+)
 from bot.oracle.deadline import Deadline
 from bot.oracle.faults import fault_of
 from bot.oracle.ledger import Ledger
+from bot.oracle.localised import localise
 from bot.oracle.pool import Pool, PoolError
 from bot.oracle.process import Interrupted
 from bot.oracle.script_oracle import ScriptOracle
@@ -37,8 +52,8 @@ from bot.oracle.signature import signature_of
 from bot.progress import Progress
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Program
-from bot.reduce.script import embed_blobs, lines, render
 from bot.reduce.passes.size import size_key
+from bot.reduce.script import embed_blobs, lines, render
 from bot.reduce.search import reduce_program
 from bot.reduce.source.reduce import reduce_source
 from bot.workspace import NotOurs, Workspace
@@ -86,7 +101,7 @@ class Found:
     start: Program | None = None
     text: str | None = None  # the best script that the warm workers accepted
     reference: Signature | None = None  # its signature, in its own form
-    verification: VerificationFacts = VerificationFacts()
+    verification: VerificationFacts = field(default_factory=VerificationFacts)
     fixed_point: bool = False
     passes_if: str | None = None
     culprit: str | None = None
@@ -139,11 +154,11 @@ class Job:
         except OSError as error:
             full = error.errno == errno.ENOSPC
             status, reason, fault = "error", str(error), "the disk is full" if full else None
-        except Exception as error:  # our own fault: the traceback belongs into the log, one sentence to the user
+        except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             status, reason, fault = "error", f"torch-minify itself failed: {type(error).__name__}: {error}", None
             self._log(traceback.format_exc())
-        ended = "fixed_point" if self.found.fixed_point else self.deadline.ended_by if self._stopped() else "fixed_point"
-        result = self._result(status, ended, reason, fault)  # type: ignore[arg-type]
+        ended: EndedBy = self.deadline.ended_by if self._stopped() and not self.found.fixed_point else "fixed_point"
+        result = self._result(status, ended, reason, fault)
         try:
             self.space.save(result)
             if status in ("minimized", "reproduced", "not_reproduced"):
@@ -256,7 +271,13 @@ class Job:
             return
         self.progress.step("the same with the compiler taken out")
         control = fresh.run_control_fresh(
-            self.options.python, script, argv=self.options.target.argv, cwd=Path.cwd(), env=os.environ, timeout=self._limit(), wanted=self._wanted
+            self.options.python,
+            script,
+            argv=self.options.target.argv,
+            cwd=Path.cwd(),
+            env=os.environ,
+            timeout=self._limit(),
+            wanted=self._wanted,
         )
         if control.status == "ok":
             if not control.calls:
@@ -269,7 +290,8 @@ class Job:
         """The first form of the program, smallest first, that fails as the original did."""
         found = self.found.capture
         failure = self.found.failure
-        assert found is not None and failure is not None
+        assert found is not None
+        assert failure is not None
         self.progress.step("looking for the smallest form that fails in the same way")
         started = time.monotonic()
         name = self.options.target.name
@@ -286,17 +308,24 @@ class Job:
         return None
 
     def _reduce_graph(self, oracle: ScriptOracle, start: Start, confirmer: Confirmer) -> None:
-        assert self.found.reference is not None and self.found.capture is not None
+        assert self.found.reference is not None
+        assert self.found.capture is not None
         self._narrow(oracle, f"graph:{start.stage.value}")
         self._accepted(start.program, render(start.program), confirmer)
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
-        exposable = None
+        accuracy = self.found.reference.kind is Kind.ACCURACY
+        guesses, exposable = named_nodes(self.found.capture.outcome.text, start), None
+        if accuracy:
+            found = localise(oracle.pool, render(start.program), start.program.graph, self._limit())
+            strict = self.options.accuracy == "strict"
+            guesses, exposable = found.guesses(strict), None if strict else found.exposable
         reduced = reduce_program(
             start.program,
             oracle,
             render,
-            guesses=named_nodes(self.found.capture.outcome.text, start.program.graph),
+            guesses=guesses,
             exposable=exposable,
+            keep_seed=accuracy,
             on_accept=lambda program, candidate: self._accepted(program, candidate.text, confirmer),
         )
         self.found.program, self.found.text = reduced.program, reduced.candidate.text
@@ -321,7 +350,7 @@ class Job:
             text,
             oracle,
             failing_lines=script_lines(self.found.capture.outcome.text, self.options.target.name),
-            on_accept=lambda candidate: self._accepted(None, candidate.text, confirmer),
+            on_accept=lambda smaller: self._accepted(None, smaller, confirmer),
         )
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
 
@@ -353,7 +382,13 @@ class Job:
         path = self._scratch_file(text)
         try:
             outcome = fresh.run_fresh(
-                self.options.python, path, cwd=path.parent, env=os.environ, timeout=self._limit() * 2, cache_dir=self._cache("confirm"), wanted=self._wanted
+                self.options.python,
+                path,
+                cwd=path.parent,
+                env=os.environ,
+                timeout=self._limit() * 2,
+                cache_dir=self._cache("confirm"),
+                wanted=self._wanted,
             )
         except Interrupted:
             return False
@@ -367,7 +402,8 @@ class Job:
 
     def _prove(self, oracle: ScriptOracle) -> None:
         """Fresh processes, without anything of ours, decide."""
-        assert self.found.failure is not None and self.found.text is not None
+        assert self.found.failure is not None
+        assert self.found.text is not None
         self.progress.step(f"verifying in {self.options.verify_runs} fresh processes")
         started = time.monotonic()
         text = self._final(self.found.program, self.found.text)
@@ -377,7 +413,7 @@ class Job:
             self.found.fixed_point = False
             text, proof = self._backtracked()
         if 0 < proof.same < proof.runs:
-            more = self._verified(text, FLAKY_RUNS - proof.runs) if FLAKY_RUNS > proof.runs else proof
+            more = self._verified(text, FLAKY_RUNS - proof.runs) if proof.runs < FLAKY_RUNS else proof
             proof = VerificationFacts(runs=proof.runs + more.runs, same=proof.same + more.same, eager=proof.eager)
         self.found.verification, self.found.text = proof, text
         if proof.same:
@@ -461,7 +497,8 @@ class Job:
         return render(embed_blobs(program)) if program is not None else text
 
     def _headed(self, text: str, proof: VerificationFacts) -> str:
-        assert self.found.capture is not None and self.found.failure is not None
+        assert self.found.capture is not None
+        assert self.found.failure is not None
         versions = self.found.capture.versions
         head = [
             self.found.failure.line(),
@@ -487,7 +524,11 @@ class Job:
             return True
         reduced = self._reduction()
         fewer = reduced.ops_before is not None and reduced.ops_after is not None and reduced.ops_after < reduced.ops_before
-        return fewer or reduced.lines_after < reduced.lines_before or (self.found.stage is Stage.SOURCE and len(self.found.text) < len(self.original_text))
+        return (
+            fewer
+            or reduced.lines_after < reduced.lines_before
+            or (self.found.stage is Stage.SOURCE and len(self.found.text) < len(self.original_text))
+        )
 
     def _why_not(self) -> str | None:
         proof = self.found.verification
@@ -511,12 +552,12 @@ class Job:
             seconds=round(self.found.timing.get("search", 0.0), 3),
         )
 
-    def _result(self, status: Status, ended_by: str, reason: str | None = None, fault: str | None = None) -> Result:
+    def _result(self, status: Status, ended_by: EndedBy, reason: str | None = None, fault: str | None = None) -> Result:
         found = self.found
         timing = {name: round(found.timing.get(name, 0.0), 3) for name in Timing.model_fields}
         return Result(
             status=status,
-            ended_by=ended_by,  # type: ignore[arg-type]
+            ended_by=ended_by,
             stage=found.stage,
             machine_fault=fault,
             reason=reason,
@@ -581,7 +622,7 @@ class Job:
     def _signals(self) -> Iterator[None]:
         """Ctrl-C and SIGTERM end the search; what was verified is on disk already."""
 
-        def stop(number: int, frame: FrameType | None) -> None:
+        def stop(_: int, __: FrameType | None) -> None:
             self.deadline.interrupted.set()
 
         saved = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -14,14 +14,38 @@ from pathlib import Path
 from bot.capture.region import Object, Region
 from bot.models import Kind, Signature, Stage
 from bot.reduce.codec import graph_from_json
-from bot.reduce.graph import Graph, Program, Recipe, Value
+from bot.reduce.graph import Graph, Node, Program, Recipe, Value
+from bot.reduce.naming import bind_symbols, canonical
 from bot.reduce.source.slice import preambles
 
 # Operator namespaces that torch itself registers.
 TORCH_NAMESPACES = frozenset(
-    {"aten", "prims", "prim", "inductor", "inductor_prims", "higher_order", "quantized", "mkldnn", "mkl", "_quantized", "quantized_decomposed",
-     "onednn", "c10d", "_c10d_functional", "rngprims", "debugprims", "profiler", "sparse", "fsdp", "mkldnn_prepacked", "xnnpack", "torchvision_"}
-)  # fmt: skip
+    [
+        "aten",
+        "prims",
+        "prim",
+        "inductor",
+        "inductor_prims",
+        "higher_order",
+        "quantized",
+        "mkldnn",
+        "mkl",
+        "quantized_decomposed",
+        "onednn",
+        "c10d",
+        "_c10d_functional",
+        "rngprims",
+        "debugprims",
+        "profiler",
+        "sparse",
+        "fsdp",
+        "mkldnn_prepacked",
+        "xnnpack",
+    ]
+)
+_AUGMENTED = frozenset(
+    ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift", "imatmul"]
+)
 _STAGES = {"aot": Stage.AOT, "dynamo": Stage.DYNAMO, "aoti": Stage.AOT_INDUCTOR}
 # The deepest form that still fails is the smallest: a package before its parts, Inductor's graph before Dynamo's.
 _ORDER = ("aoti", "aot", "dynamo")
@@ -34,6 +58,12 @@ class Start:
     stage: Stage
     program: Program
     backward: bool = False
+    names: tuple[tuple[str, str], ...] = ()  # the compiler's name of each operation, and the program's
+
+    def named(self, nodes: Iterable[str]) -> frozenset[str]:
+        """The program's names of nodes that the compiler names."""
+        known = dict(self.names)
+        return frozenset(known[node] for node in nodes if node in known)
 
 
 def starts(regions: Sequence[Region], failure: Signature, source: str | None, failing_line: int | None, *, seed: int) -> Iterator[Start]:
@@ -42,10 +72,12 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
         # of several failures in one seam the last one ended the program
         for region in reversed([r for r in regions if r.seam == seam and r.graph is not None]):
             assert region.graph is not None
-            graph = _located(graph_from_json(region.graph), region.blobs)
+            captured = bind_symbols(_located(graph_from_json(region.graph), region.blobs))
+            graph = canonical(captured)
+            names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
             for preamble, recipe in _recipes(region, graph, source, failing_line, seed):
                 for variant in _variants(seam, region, graph, recipe, failure):
-                    yield Start(_STAGES[seam], Program(graph, variant, preamble), region.backward)
+                    yield Start(_STAGES[seam], Program(graph, variant, preamble), region.backward, names)
 
 
 def _variants(seam: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
@@ -57,7 +89,7 @@ def _variants(seam: str, region: Region, graph: Graph, recipe: Recipe, failure: 
         yield recipe
         return
     forward, both = recipe, replace(recipe, backward=True)
-    yield from (both, forward) if failure.backward or failure.kind is Kind.ACCURACY and region.backward else (forward, both)
+    yield from (both, forward) if failure.backward or (failure.kind is Kind.ACCURACY and region.backward) else (forward, both)
 
 
 def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int | None, seed: int) -> Iterator[tuple[str, Recipe]]:
@@ -156,10 +188,16 @@ def _dynamic(region: Region, graph: Graph) -> bool | None:
 
 def _mutates(graph: Graph) -> bool:
     """Whether a call changes its inputs, so that each call needs fresh ones."""
-    return any(
-        node.target.rsplit(".", 2)[-2 if node.target.startswith("torch.ops.") else -1].endswith("_") and not node.target.endswith("__")
-        for node in graph.nodes
-    )
+    return any(_in_place(node) for node in graph.nodes)
+
+
+def _in_place(node: Node) -> bool:
+    parts = node.target.split(".")
+    if parts[:2] == ["torch", "ops"]:
+        return len(parts) > 3 and parts[3].endswith("_") and not parts[3].endswith("__")
+    if parts[0] == "operator":
+        return parts[-1] in ("setitem", "delitem") or (parts[-1].startswith("i") and parts[-1] in _AUGMENTED)
+    return parts[-1].endswith("_") and not parts[-1].endswith("__")
 
 
 def _located(graph: Graph, blobs: Path) -> Graph:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from bot.reduce.graph import Graph, is_op
+from bot.capture.forms import Start
+from bot.reduce.graph import is_op
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ', re.M)
 # Ways in which torch names an FX node or an operator in an error.
@@ -30,18 +31,12 @@ def failing_line(text: str, name: str) -> int | None:
     return last
 
 
-def named_nodes(text: str, graph: Graph) -> list[frozenset[str]]:
-    """Sets of operations that the failure names, likeliest first."""
-    ops = [node for node in graph.nodes if is_op(node)]
+def named_nodes(text: str, start: Start) -> list[frozenset[str]]:
+    """Sets of operations that the failure names, likeliest first, by the names of the start's program."""
+    ops = [node for node in start.program.graph.nodes if is_op(node)]
     by_name = {node.name for node in ops}
-    found: list[frozenset[str]] = []
-    for match in _NODE.finditer(text):
-        name = next(group for group in match.groups() if group)
-        if name in by_name:
-            found.append(frozenset({name}))
+    found = [start.named([name]) & by_name for match in _NODE.finditer(text) for name in match.groups() if name]
     for match in _TARGET.finditer(text):
-        operator = match[1]
-        for node in ops:
-            if node.target.endswith("." + operator) or node.target.endswith("." + operator.split(".")[0]):
-                found.append(frozenset({node.name}))
-    return list(dict.fromkeys(found))
+        for operator in (match[1], match[1].split(".")[0]):
+            found += [frozenset({node.name}) for node in ops if node.target.endswith("." + operator)]
+    return [names for names in dict.fromkeys(found) if names]

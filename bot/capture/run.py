@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bot.capture.region import Capture, read_regions
 from bot.oracle.outcome import Outcome
@@ -117,7 +118,7 @@ def capture(
     )
 
 
-def _facts(out: Path) -> dict:  # type: ignore[type-arg]
+def _facts(out: Path) -> dict[str, Any]:
     path = out / "run.json"
     if not path.exists():
         return {}

@@ -38,7 +38,9 @@ class Suspect:
         return replace(program, recipe=replace(recipe, setup=(*recipe.setup, line)))
 
 
-def culprit(program: Program, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict], render: Callable[[Program], str]) -> str | None:
+def culprit(
+    program: Program, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict], render: Callable[[Program], str]
+) -> str | None:
     """The first suspect without which the program passes; None where there is none."""
     for suspect in suspects:
         if ask(Candidate(render(suspect.out_of(program)), "ablation", ())) is Verdict.PASSES:

@@ -23,7 +23,12 @@ def loading(script: str, path: str) -> str | None:
 
 
 def write(
-    script: str, path: Path, pool: Pool, limit: float, same: Callable[[Signature], bool], observe: Callable[[str], tuple[Outcome, Signature | None]]
+    script: str,
+    path: Path,
+    pool: Pool,
+    limit: float,
+    same: Callable[[Signature], bool],
+    observe: Callable[[str], tuple[Outcome, Signature | None]],
 ) -> ExportedProgram | None:
     """Save `Repro` with its inputs, load it again, compile it as the script does; None where it cannot be exported."""
     outcome, _ = pool.ask(Question(script, "export", limit, save=str(path)))
@@ -36,7 +41,10 @@ def write(
     outcome, shown = observe(text)
     if shown is None:
         words = "passes" if outcome.status == "ok" else outcome.status
-        return ExportedProgram(same_signature=False, reason=f"the reloaded program {words}: export turns the module into aten operators and its inputs into plain tensors")
+        return ExportedProgram(
+            same_signature=False,
+            reason=f"the reloaded program {words}: export turns the module into aten operators and its inputs into plain tensors",
+        )
     if not same(shown):
         return ExportedProgram(same_signature=False, reason=f"the reloaded program fails otherwise: {shown.line()}")
     return ExportedProgram(same_signature=True)

@@ -25,7 +25,14 @@ def clones(inputs: Sequence[Any]) -> list[Any]:
 
 
 def differs(
-    gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], *, boxed: bool, backward: bool, strict: bool, backend: Callable[..., Any] | None
+    gm: Any,
+    compiled: Callable[..., Any],
+    inputs: Sequence[Any],
+    *,
+    boxed: bool,
+    backward: bool,
+    strict: bool,
+    backend: Callable[..., Any] | None,
 ) -> bool:
     """Whether `compiled` and the graph it came from disagree on these inputs.
 
@@ -61,9 +68,9 @@ def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed
         precise = _run(model, arguments, backward)
     except Exception:  # integer-only operators and the like have no float64 form: eager alone is the reference then
         precise = None
-    if _same(expected, actual, precise, strict):
+    if same(expected, actual, precise, strict):
         return False
-    return _same(expected, _run(eager, inputs, backward), None, strict)
+    return same(expected, _run(eager, inputs, backward), None, strict)
 
 
 def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, strict: bool) -> bool:
@@ -92,9 +99,9 @@ def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, 
         precise = run(lambda *a, **k: doubled(*cast(a), **cast(k)))
     except Exception:
         precise = None
-    if _same(expected, actual, precise, strict):
+    if same(expected, actual, precise, strict):
         return False
-    return _same(expected, run(module), None, strict)
+    return same(expected, run(module), None, strict)
 
 
 def _run(function: Callable[..., Any], inputs: Sequence[Any], backward: bool) -> list[Any]:
@@ -118,7 +125,8 @@ def _run(function: Callable[..., Any], inputs: Sequence[Any], backward: bool) ->
         return [x.detach() for x in results]
 
 
-def _same(expected: list[Any], actual: list[Any], precise: list[Any] | None, strict: bool) -> bool:
+def same(expected: list[Any], actual: list[Any], precise: list[Any] | None, strict: bool) -> bool:
+    """PyTorch's rule on two lists of tensors; integral and boolean ones count only if `strict`."""
     utils = importlib.import_module("torch._dynamo.utils")
     config = importlib.import_module("torch._dynamo.config")
     if len(expected) != len(actual):

@@ -37,7 +37,8 @@ def main(arguments: list[str]) -> None:
         seams.install(tracker)
         if order["check"]:
             # Inductor's own random numbers differ from eager's, and that is no bug
-            importlib.import_module("torch._inductor.config").fallback_random = True
+            inductor: Any = importlib.import_module("torch._inductor.config")
+            inductor.fallback_random = True
         if order.get("module"):
             facts.update(_module(order, child.format_error))
         else:

@@ -54,7 +54,11 @@ def run_as_main(path: str, argv: list[str]) -> dict[str, Any]:
         exec(compile(text, path, "exec"), module.__dict__)
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else (0 if leave.code is None else 1)
-        return {"status": "exit" if code else "ok", "exit": code, "text": "" if isinstance(leave.code, (int, type(None))) else str(leave.code)}
+        return {
+            "status": "exit" if code else "ok",
+            "exit": code,
+            "text": "" if isinstance(leave.code, (int, type(None))) else str(leave.code),
+        }
     except KeyboardInterrupt:
         return {"status": "infra", "text": "interrupted"}
     except MemoryError as error:
@@ -103,7 +107,13 @@ def _export(path: str, request: dict[str, Any]) -> dict[str, Any]:
     return values.export(path, request)
 
 
-TASKS = {"run": _run, "control": _control, "control_fp64": _control_fp64, "shapes": _shapes, "export": _export}
+def _localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    from . import localise
+
+    return localise.localise(path, request)
+
+
+TASKS = {"run": _run, "control": _control, "control_fp64": _control_fp64, "shapes": _shapes, "export": _export, "localise": _localise}
 
 
 def _limit_memory(extra: int) -> None:

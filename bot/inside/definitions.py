@@ -109,7 +109,7 @@ def _define(value: Any, statements: list[str], seen: set[int]) -> str:
 
 def _bring(function: types.FunctionType, statements: list[str], seen: set[int], own: str) -> None:
     """Statements for what a function closes over and for the globals it uses."""
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
     used: dict[str, Any] = {}
     for name, cell in cells.items():
         if name == "__class__":
@@ -154,4 +154,6 @@ def _bound(name: str, value: Any, statements: list[str], seen: set[int]) -> str 
 
 def _global(source: str) -> str:
     # what was a free variable is now a global of the repro
-    return "\n".join(line.replace("nonlocal ", "global ", 1) if line.strip().startswith("nonlocal ") else line for line in source.split("\n"))
+    return "\n".join(
+        line.replace("nonlocal ", "global ", 1) if line.strip().startswith("nonlocal ") else line for line in source.split("\n")
+    )

@@ -10,7 +10,7 @@ def on_error(error: BaseException) -> None:
     """Replaced by the capture."""
 
 
-def pytest_runtest_makereport(item: Any, call: Any) -> None:
+def pytest_runtest_makereport(call: Any) -> None:
     """Pytest's hook, called after each phase of a test."""
     if call.excinfo is not None and call.excinfo.typename not in ("Skipped", "XFailed"):
         callback: Callable[[BaseException], None] = on_error

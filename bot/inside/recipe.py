@@ -14,7 +14,15 @@ import torch
 
 # Settings of a machine or of a run, not of a program: they are never part of a repro.
 _NOT_OURS = {
-    "torch._inductor.config": {"compile_threads", "worker_start_method", "fx_graph_cache", "fx_graph_remote_cache", "autotune_local_cache", "trace", "debug"},
+    "torch._inductor.config": {
+        "compile_threads",
+        "worker_start_method",
+        "fx_graph_cache",
+        "fx_graph_remote_cache",
+        "autotune_local_cache",
+        "trace",
+        "debug",
+    },
     "torch._dynamo.config": {"verbose", "repro_after", "repro_level", "base_dir", "debug_dir_root"},
     "torch._functorch.config": {"enable_autograd_cache", "enable_remote_autograd_cache"},
 }
@@ -33,7 +41,7 @@ def text_of(value: Any) -> str | None:
         if any(item is None for item in items):
             return None
         if isinstance(value, dict):
-            return "{" + ", ".join(f"{k}: {v}" for k, v in zip(items[::2], items[1::2])) + "}"
+            return "{" + ", ".join(f"{k}: {v}" for k, v in zip(items[::2], items[1::2], strict=False)) + "}"
         inside = ", ".join(str(item) for item in items)
         if isinstance(value, tuple):
             return f"({inside},)" if len(items) == 1 else f"({inside})"
@@ -46,7 +54,7 @@ def text_of(value: Any) -> str | None:
 def _importable(value: Any) -> str | None:
     """`torch.a.b` for a function or class that torch itself holds under that name."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if not module or not name or not module.startswith("torch.") and module != "torch" or "<" in name:
+    if not module or not name or (not module.startswith("torch.") and module != "torch") or "<" in name:
         return None
     found: Any = sys.modules.get(module)
     for part in name.split("."):
@@ -100,7 +108,9 @@ def config_entries() -> dict[str, Any]:
             except AttributeError:
                 continue
             # an environment variable is the machine's setting, not the program's
-            if any(value is default or _equal(value, default) for default in (entry.default, entry.env_value_default, entry.env_value_force)):
+            if any(
+                value is default or _equal(value, default) for default in (entry.default, entry.env_value_default, entry.env_value_force)
+            ):
                 continue
             found[f"{module_name}.{name}"] = described(value)
     return found

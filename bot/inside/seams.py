@@ -64,8 +64,15 @@ class Tracker:
         self.written += 1
         name = f"region-{self.written:03d}"
         real = inputs if inputs is not None else region.inputs
-        facts: dict[str, Any] = {"seam": region.seam, "failed": how, "backward": region.backward, "recipe": region.recipe, "graph": None, "reason": None}
-        reader = importlib.import_module(f"{__package__}.fx_reader")
+        facts: dict[str, Any] = {
+            "seam": region.seam,
+            "failed": how,
+            "backward": region.backward,
+            "recipe": region.recipe,
+            "graph": None,
+            "reason": None,
+        }
+        reader = _module(f"{__package__}.fx_reader")
         blobs = os.path.join(self.out, name)
         try:
             os.makedirs(blobs, exist_ok=True)
@@ -89,13 +96,11 @@ class Tracker:
         try:
             with torch._dynamo.config.patch(debug_dir_root=root, disable=True):
                 if region.seam == "aot":
-                    importlib.import_module("torch._dynamo.repro.after_aot").dump_to_minify(region.graph, region.inputs, region.compiler)
+                    _module("torch._dynamo.repro.after_aot").dump_to_minify(region.graph, region.inputs, region.compiler)
                 elif region.seam == "dynamo":
-                    importlib.import_module("torch._dynamo.repro.after_dynamo").dump_to_minify_after_dynamo(
-                        region.graph, region.inputs, region.compiler
-                    )
+                    _module("torch._dynamo.repro.after_dynamo").dump_to_minify_after_dynamo(region.graph, region.inputs, region.compiler)
                 else:
-                    importlib.import_module("torch._dynamo.repro.aoti").dump_to_minify(region.graph, "aot_inductor")
+                    _module("torch._dynamo.repro.aoti").dump_to_minify(region.graph, "aot_inductor")
         except Exception as error:  # whatever is wrong with it must not change what we saw
             os.makedirs(root, exist_ok=True)
             with open(os.path.join(root, "failed.txt"), "a", encoding="utf-8") as file:
@@ -124,7 +129,9 @@ class Tracker:
                 return compiled(*args)
             inputs = list(args[0]) if boxed else list(args)
             kept = accuracy.clones(inputs)
-            if self.check and accuracy.differs(region.graph, compiled, kept, boxed=boxed, backward=region.seam == "dynamo", strict=self.strict, backend=region.backend):
+            if self.check and accuracy.differs(
+                region.graph, compiled, kept, boxed=boxed, backward=region.seam == "dynamo", strict=self.strict, backend=region.backend
+            ):
                 self.flag(region, "accuracy", kept)
             pending = self.flag(region, "pending", kept) if self.beforehand else None
             try:
@@ -150,6 +157,11 @@ class Tracker:
         }
 
 
+def _module(name: str) -> Any:
+    """A module of torch that has no stable interface: untyped on purpose."""
+    return importlib.import_module(name)
+
+
 def install(tracker: Tracker) -> None:
     """Put the tracker at the seams of this torch.
 
@@ -166,7 +178,7 @@ def _torch_compile(tracker: Tracker) -> None:
     original = torch.compile
 
     @functools.wraps(original)
-    def compile(model: Any = None, **kwargs: Any) -> Any:
+    def recorded(model: Any = None, **kwargs: Any) -> Any:
         saved, tracker.kwargs = tracker.kwargs, kwargs
         tracker.calls += 1
         try:
@@ -174,7 +186,7 @@ def _torch_compile(tracker: Tracker) -> None:
         finally:
             tracker.kwargs = saved
 
-    torch.compile = compile
+    torch.compile = recorded
 
 
 def _call_recipe(kwargs: dict[str, Any] | None, compiler: str | None) -> dict[str, Any]:
@@ -191,9 +203,9 @@ def _call_recipe(kwargs: dict[str, Any] | None, compiler: str | None) -> dict[st
 
 
 def _dynamo(tracker: Tracker) -> None:
-    after_dynamo = importlib.import_module("torch._dynamo.repro.after_dynamo")
+    after_dynamo = _module("torch._dynamo.repro.after_dynamo")
 
-    class Seam(after_dynamo.WrapBackendDebug):  # type: ignore[misc, name-defined]
+    class Seam(after_dynamo.WrapBackendDebug):  # type: ignore[name-defined]
         def __init__(self, backend: Any, name: str | None, kwargs: dict[str, Any] | None) -> None:
             super().__init__(backend, name)
             self._seam_kwargs = kwargs
@@ -216,7 +228,7 @@ def _dynamo(tracker: Tracker) -> None:
 
 
 def _inductor(tracker: Tracker) -> None:
-    compile_fx = importlib.import_module("torch._inductor.compile_fx")
+    compile_fx = _module("torch._inductor.compile_fx")
     original = compile_fx.wrap_compiler_debug
 
     def wrap(inner: Callable[..., Any], compiler_name: str) -> Callable[..., Any]:
@@ -243,7 +255,7 @@ def _inductor(tracker: Tracker) -> None:
 
 
 def _aot_inductor(tracker: Tracker) -> None:
-    inductor = importlib.import_module("torch._inductor")
+    inductor = _module("torch._inductor")
     compile_original, load_original = inductor.aoti_compile_and_package, inductor.aoti_load_package
     packages: dict[str, Region] = {}
 

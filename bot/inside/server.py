@@ -9,6 +9,7 @@ Protocol, one JSON object a line. In: `{"id", "task", "text", "limit", "memory",
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -194,13 +195,11 @@ class Server:
 
 
 def _kill(pid: int, number: int, *, group: bool = True) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         (os.killpg if group else os.kill)(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
-def main(arguments: list[str]) -> None:
+def main(_: list[str]) -> None:
     """Serve on standard input and output; the program's own prints go to standard error."""
     requests, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import importlib
 import platform
 from typing import Any
@@ -86,10 +87,8 @@ def versions(torch: Any) -> dict[str, Any]:
     found = {"python": platform.python_version(), "torch": str(torch.__version__), "git": str(torch.version.git_version or "")}
     if torch.version.cuda:
         found["cuda"] = str(torch.version.cuda)
-    try:
+    with contextlib.suppress(ImportError):
         found["triton"] = str(importlib.import_module("triton").__version__)
-    except ImportError:
-        pass
     return found
 
 
@@ -114,8 +113,8 @@ def _initialise_inductor() -> None:
 
     # The pattern tables of the graph passes, 0.3 s in each child otherwise. Their example tensors are empty ones, made
     # without a kernel; a test forks afterwards and runs a parallel operation.
-    joint_graph = importlib.import_module("torch._inductor.fx_passes.joint_graph")
-    post_grad = importlib.import_module("torch._inductor.fx_passes.post_grad")
+    joint_graph: Any = importlib.import_module("torch._inductor.fx_passes.joint_graph")
+    post_grad: Any = importlib.import_module("torch._inductor.fx_passes.post_grad")
     if not torch_has_cuda():
         joint_graph.lazy_init(torch.device("cpu"))
         post_grad.lazy_init()

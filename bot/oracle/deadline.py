@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+from bot.models import EndedBy
 from bot.reduce.candidate import BudgetSpent
 
 
@@ -27,6 +28,6 @@ class Deadline:
             raise BudgetSpent
 
     @property
-    def ended_by(self) -> str:
+    def ended_by(self) -> EndedBy:
         """Why it ended: budget or interrupted."""
         return "interrupted" if self.interrupted.is_set() else "budget"

@@ -7,7 +7,7 @@ import re
 from bot.oracle.outcome import Outcome
 
 _KNOWN = (
-    (re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found|CppCompileError.*(?:g\+\+|c\+\+|clang\+\+): (?:not found|No such file)", re.S), "no C++ compiler"),
+    (re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found"), "no C++ compiler"),
     (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left"), "the disk is full"),
     (re.compile(r"^(?:ModuleNotFoundError|ImportError): .*torch", re.M), "no usable torch in this interpreter"),
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),

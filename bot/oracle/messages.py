@@ -43,8 +43,9 @@ _CPP_HINT = re.compile(r"[;:,] did you mean .*$")
 
 # From such a line on, a message only repeats the program or gives advice.
 _TAIL = re.compile(
-    r"^[ \t]{0,40}(?:from user code:|Set TORCHDYNAMO_VERBOSE|Set TORCH_LOGS|You can suppress this exception|While executing |Original traceback:"
-    r"|Use tlparse|Developer debug context:|For more details about|Found from|User Stack|Caused by:|consider using data-dependent"
+    r"^[ \t]{0,40}(?:from user code:|Set TORCHDYNAMO_VERBOSE|Set TORCH_LOGS|You can suppress this exception|While executing "
+    r"|Original traceback:|Use tlparse|Developer debug context:|For more details about|Found from|User Stack|Caused by:"
+    r"|consider using data-dependent"
     r"|For C\+\+ stack trace|For more information|For extended logs|If you suspect|The error above occurred when|Exception raised from"
     r"|C\+\+ CapturedTraceback|Potential framework code culprit|The following call raised|CUDA kernel errors might be"
     r"|For debugging consider|Compile with `TORCH_USE_CUDA_DSA`|args\[\d+\]:|kwargs:|Hint:|\(Size-like symbols|To fix the error"

@@ -6,6 +6,7 @@ corrupted interpreter costs its own question only. The parent itself is replaced
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -206,10 +207,8 @@ class Pool:
         self._closed = True
         if self._process is not None:
             if self._process.stdin is not None:
-                try:
+                with contextlib.suppress(BrokenPipeError):
                     self._process.stdin.close()
-                except BrokenPipeError:
-                    pass
             try:
                 self._process.wait(3)
             except subprocess.TimeoutExpired:

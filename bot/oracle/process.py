@@ -69,11 +69,18 @@ def run_process(command: Sequence[str], *, timeout: float, cwd: Path, env: Mappi
     started = time.monotonic()
     try:
         process = subprocess.Popen(
-            list(command), cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+            list(command),
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
     except OSError as error:
         return Outcome(status="infra", text=f"cannot start {command[0]}: {error}")
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     out, err = _Kept(process.stdout), _Kept(process.stderr)
     late = False
     try:
@@ -133,7 +140,10 @@ def _outcome(code: int, late: bool, text: str, seconds: float) -> Outcome:
 
 
 def _ends_in_exception(text: str) -> bool:
-    return "\nTraceback (most recent call last):\n" in "\n" + text or re.search(r"^(?:Syntax|Indentation|Tab)Error: ", text, re.MULTILINE) is not None
+    return (
+        "\nTraceback (most recent call last):\n" in "\n" + text
+        or re.search(r"^(?:Syntax|Indentation|Tab)Error: ", text, re.MULTILINE) is not None
+    )
 
 
 def _signal_name(number: int) -> str:

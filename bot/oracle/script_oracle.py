@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from bot.models import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
@@ -174,7 +175,7 @@ class ScriptOracle:
                 return outcome
         return outcome
 
-    def _wait(self, asked: Asked, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, object]]:
+    def _wait(self, asked: Asked, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, Any]]:
         while True:
             try:
                 return asked.future.result(timeout=0.05)
@@ -189,16 +190,12 @@ class ScriptOracle:
                     raise
 
 
-def _meta(value: dict[str, object]) -> Meta:
-    items = value.get("items", [])
-    assert isinstance(items, list)
-    shape, stride = value.get("shape", []), value.get("stride", [])
-    assert isinstance(shape, list) and isinstance(stride, list)
+def _meta(value: dict[str, Any]) -> Meta:
     return Meta(
-        kind=str(value["kind"]),
-        shape=tuple(shape),
-        stride=tuple(stride),
-        dtype=str(value.get("dtype", "")),
-        device=str(value.get("device", "cpu")),
-        items=tuple(_meta(item) for item in items),
+        kind=value["kind"],
+        shape=tuple(value.get("shape", ())),
+        stride=tuple(value.get("stride", ())),
+        dtype=value.get("dtype", ""),
+        device=value.get("device", "cpu"),
+        items=tuple(_meta(item) for item in value.get("items", ())),
     )

@@ -1,0 +1,78 @@
+"""`torch-minify doctor`: what this machine can do."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+# Run in the user's interpreter: it may be another one than ours.
+_ASK = """
+import json, sys, sysconfig, os
+found = {"python": sys.version.split()[0]}
+try:
+    import torch
+    found["torch"] = str(torch.__version__)
+    found["cuda"] = torch.version.cuda
+    found["gpus"] = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+except Exception as error:
+    found["error"] = f"{type(error).__name__}: {error}"
+try:
+    import triton
+    found["triton"] = triton.__version__
+except Exception:
+    pass
+found["headers"] = os.path.exists(os.path.join(sysconfig.get_path("include") or "", "Python.h"))
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that was looked at."""
+
+    what: str
+    found: str
+    good: bool
+    needed: bool
+
+
+def examine(python: str) -> list[Line]:
+    """What is there, in the order in which a person would look."""
+    lines = []
+    facts: dict[str, object] = {}
+    try:
+        run = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=120, check=False)
+        facts = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        facts = {"error": str(error)}
+    lines.append(Line("python", str(facts.get("python", f"{python} does not run")), "python" in facts, True))
+    torch = facts.get("torch")
+    lines.append(Line("torch", str(torch or facts.get("error", "not installed")), torch is not None and _supported(str(torch)), True))
+    compiler = next((c for c in (os.environ.get("CXX"), "g++", "clang++", "c++") if c and shutil.which(c)), None)
+    lines.append(Line("C++ compiler", compiler or "none found: Inductor on a CPU needs g++ or clang++", compiler is not None, True))
+    lines.append(Line("Python headers", "found" if facts.get("headers") else "missing", bool(facts.get("headers")), False))
+    gpus = facts.get("gpus")
+    lines.append(Line("GPU", ", ".join(map(str, gpus)) if isinstance(gpus, list) and gpus else "none", bool(gpus), False))
+    lines.append(Line("triton", str(facts.get("triton", "none")), "triton" in facts, False))
+    return lines
+
+
+def _supported(version: str) -> bool:
+    parts = version.split("+")[0].split(".")
+    try:
+        return (int(parts[0]), int(parts[1])) >= (2, 9)
+    except (ValueError, IndexError):
+        return False
+
+
+def main(python: str) -> int:
+    """Print the findings. Exit status 0, or 1 where something needed is missing."""
+    lines = examine(python)
+    for line in lines:
+        mark = "ok  " if line.good else ("MISS" if line.needed else "-   ")
+        sys.stdout.write(f"{mark} {line.what}: {line.found}\n")
+    return 0 if all(line.good for line in lines if line.needed) else 1

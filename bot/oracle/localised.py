@@ -1,0 +1,39 @@
+"""Where wrong numbers begin: asked of a worker once, before an accuracy search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.oracle.pool import Pool, Question
+from bot.reduce.graph import Graph, refs
+
+_RETURNED = "return"
+
+
+@dataclass(frozen=True)
+class Localised:
+    """Names of values: where an error begins, in program order, and wrong ones that reach no output of the program."""
+
+    first: tuple[str, ...] = ()
+    harmless: frozenset[str] = frozenset()
+    all: frozenset[str] = frozenset()
+
+    @property
+    def exposable(self) -> frozenset[str] | None:
+        """The names that may become outputs: a harmless difference upstream must not become the bug. None: any."""
+        return self.all - self.harmless if self.harmless else None
+
+    def guesses(self, strict: bool) -> list[frozenset[str]]:
+        """Operations to ask alone, before any search."""
+        return [frozenset({name}) for name in self.first if strict or name not in self.harmless]
+
+
+def localise(pool: Pool, text: str, graph: Graph, limit: float) -> Localised:
+    """Ask a worker to compare the script's values one by one; empty where it cannot be done."""
+    outcome, facts = pool.ask(Question(text, "localise", limit))
+    if outcome.status != "ok":
+        return Localised()
+    # the last operation stands in the return statement
+    returned = next(refs(graph.output), _RETURNED)
+    first = tuple(returned if name == _RETURNED else name for name in facts.get("first", []))
+    return Localised(first, frozenset(facts.get("harmless", [])), frozenset(node.name for node in graph.nodes))
