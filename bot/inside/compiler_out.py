@@ -10,13 +10,10 @@ to eager.
 from __future__ import annotations
 
 import atexit
-import copy
 import functools
 import importlib
 import os
-import pathlib
 import sys
-import tempfile
 import types
 from collections import Counter
 from collections.abc import Callable
@@ -24,196 +21,20 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .fp64 import Fp64Impossible, clones, evaluate, untouched
+from .fp64 import Fp64Impossible
+from .stand import Exported, Loaded, Stand
 
 __all__ = ["MARK", "Fp64Impossible", "run_control", "take_out"]
 
 # The last line on stderr of a control that ran as a process of its own.
 MARK = "[compiler-out] reached: "
 
-_TOKEN = b"compiler taken out: "
 _INSIDE = ("torch", "functorch", "torch_minify_inside")
 
 
 def _called_by_torch() -> bool:
     """Whether the caller of the replaced function is torch itself."""
     return str(sys._getframe(2).f_globals.get("__name__", "")).partition(".")[0] in _INSIDE
-
-
-class _Stand:
-    """What stands where the compiler stood, and what it was asked."""
-
-    def __init__(self, fp64: bool) -> None:
-        self.calls: Counter[str] = Counter()
-        self.fp64 = fp64
-        self.packages: dict[bytes, Any] = {}
-        self.depth = 0
-
-    def call(self, what: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """One call of something compiled. A compiled function that calls another is one evaluation, not two."""
-        self.calls[what] += 1
-        if not self.fp64 or self.depth:
-            return function(*args, **kwargs)
-        self.depth += 1
-        try:
-            return evaluate(function, args, kwargs)
-        finally:
-            self.depth -= 1
-
-    def compiled(self, model: Any) -> Any:
-        """The stand-in for `model` compiled."""
-        if isinstance(model, torch.nn.Module):
-            return _Module(self, model)
-        if isinstance(model, type) or not callable(model):
-            return model
-
-        @functools.wraps(model, updated=())
-        def run(*args: Any, **kwargs: Any) -> Any:
-            return self.call("compiled call", model, args, kwargs)
-
-        run.__dict__["_torchdynamo_orig_callable"] = model
-        return run
-
-    def exported(self, module: Any, args: Any, kwargs: Any) -> _Exported:
-        """The stand-in for an exported program. The module is run once, as the exporter would trace it: a module that
-        eager cannot run either is no bug of the exporter."""
-        self.calls["export"] += 1
-        with untouched(module):
-            module(*clones(tuple(args or ())), **clones(dict(kwargs or {})))
-        return _Exported(self, module, args, kwargs)
-
-    def store(self, module: Any, file: Any, suffix: str) -> Any:
-        """Keep `module` under a file that `load` knows again. Returns the path, or the file object it was given."""
-        token = _TOKEN + str(len(self.packages)).encode()
-        self.packages[token] = module
-        if hasattr(file, "write"):
-            file.write(token)
-            return file
-        if file is None:
-            handle, file = tempfile.mkstemp(suffix=suffix)
-            os.close(handle)
-            atexit.register(pathlib.Path(file).unlink, missing_ok=True)
-        with open(file, "wb") as out:
-            out.write(token)
-        return str(file)
-
-    def load(self, file: Any) -> Any:
-        """What `store` kept under a path or a file object; None where the file is none of ours."""
-        if hasattr(file, "read"):
-            start = file.tell()
-            head = file.read(len(_TOKEN) + 20)
-            file.seek(start)
-            return self.packages.get(head)
-        try:
-            with open(file, "rb") as given:
-                return self.packages.get(given.read(len(_TOKEN) + 20))
-        except OSError:
-            return None  # the real loader says what is wrong with the path
-
-
-class _Module(torch.nn.Module):
-    """Looks like what `torch.compile(module)` gives: the original is `_orig_mod`, its attributes are seen through."""
-
-    def __init__(self, stand: _Stand, module: torch.nn.Module) -> None:
-        super().__init__()
-        self.__dict__["_stand"] = stand
-        self._modules["_orig_mod"] = module
-        del self.__dict__["training"]  # the original's is read and set
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._stand.call("compiled call", self._orig_mod, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        modules = self.__dict__.get("_modules", {})
-        if "_orig_mod" not in modules:
-            raise AttributeError(name)  # half built, as copy and pickle do it
-        return modules["_orig_mod"] if name == "_orig_mod" else getattr(modules["_orig_mod"], name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if "_orig_mod" not in self.__dict__.get("_modules", {}):
-            super().__setattr__(name, value)
-        else:
-            setattr(self._orig_mod, name, value)
-
-    def __deepcopy__(self, memo: Any) -> _Module:
-        return type(self)(self._stand, copy.deepcopy(self._orig_mod, memo))
-
-
-class _ExportedModule(_Module):
-    """What `ExportedProgram.module()` gives: names its parameters as the original does."""
-
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.state_dict(*args, **kwargs)
-
-    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.load_state_dict(*args, **kwargs)
-
-    def named_parameters(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.named_parameters(*args, **kwargs)
-
-    def named_buffers(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.named_buffers(*args, **kwargs)
-
-
-class _Exported:
-    """Stands for a `torch.export.ExportedProgram`; it has no graph."""
-
-    dialect = "ATEN"
-
-    def __init__(self, stand: _Stand, module: Any, args: Any, kwargs: Any) -> None:
-        self._stand = stand
-        self._module = module
-        self.example_inputs = (tuple(args or ()), dict(kwargs or {}))
-        self.range_constraints: dict[Any, Any] = {}
-        self.constants: dict[str, Any] = {}
-
-    def module(self, *_: Any, **__: Any) -> Any:
-        """The module that was exported; a call of it counts as a call of something compiled."""
-        module = self._module
-        return _ExportedModule(self._stand, module) if isinstance(module, torch.nn.Module) else self._stand.compiled(module)
-
-    def run_decompositions(self, *_: Any, **__: Any) -> _Exported:
-        self._stand.calls["export"] += 1
-        return self
-
-    @property
-    def state_dict(self) -> dict[str, Any]:
-        return dict(self._module.state_dict())
-
-    def parameters(self) -> Any:
-        return self._module.parameters()
-
-    def named_parameters(self) -> Any:
-        return self._module.named_parameters()
-
-    def buffers(self) -> Any:
-        return self._module.buffers()
-
-    def named_buffers(self) -> Any:
-        return self._module.named_buffers()
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise RuntimeError("Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.")
-
-
-class _Loaded:
-    """Stands for a loaded AOTInductor package."""
-
-    def __init__(self, stand: _Stand, module: Any) -> None:
-        self._stand = stand
-        self._module = module
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._stand.call("aoti call", self._module, args, kwargs)
-
-    def get_metadata(self) -> dict[str, str]:
-        return {}
-
-    def get_constant_fqns(self) -> list[str]:
-        return list(self._module.state_dict())
-
-    def load_constants(self, constants_map: dict[str, torch.Tensor], **_: Any) -> None:
-        self._module.load_state_dict(constants_map, strict=False)
 
 
 class _ExportResult(NamedTuple):
@@ -223,8 +44,8 @@ class _ExportResult(NamedTuple):
 
 def _module_of(program: Any) -> Any:
     """The callable behind whatever a compiler of exported programs is given."""
-    if isinstance(program, _Exported):
-        return program._module
+    if isinstance(program, Exported):
+        return program.original
     return program.module() if isinstance(program, torch.export.ExportedProgram) else program
 
 
@@ -257,14 +78,14 @@ def take_out(fp64: bool = False) -> Counter[str]:
     With `fp64`, what would be compiled is evaluated in float64 instead (see `fp64.evaluate`, which may raise
     `Fp64Impossible` inside the program).
     """
-    stand = _Stand(fp64)
+    stand = Stand(fp64)
     _take_out_compile(stand)
     _take_out_export(stand)
     _take_out_aoti(stand)
     return stand.calls
 
 
-def _take_out_compile(stand: _Stand) -> None:
+def _take_out_compile(stand: Stand) -> None:
     def compiler(_original: Any) -> Callable[..., Any]:
         def run(model: Any = None, **_: Any) -> Any:
             if model is None:
@@ -284,7 +105,7 @@ def _take_out_compile(stand: _Stand) -> None:
     def dynamo_export(_original: Any) -> Callable[..., Any]:
         def run(function: Any, *given: Any, **more: Any) -> Any:
             def export(*args: Any, **kwargs: Any) -> Any:
-                return _ExportResult(stand.compiled(stand.exported(function, args, kwargs)._module), None)
+                return _ExportResult(stand.compiled(stand.exported(function, args, kwargs).original), None)
 
             options = {"aten_graph", "pre_dispatch", "decomposition_table", "tracing_mode", "dynamic_shapes", "assume_static_by_default"}
             return export(*given, **{k: v for k, v in more.items() if k not in options}) if given else export
@@ -313,7 +134,7 @@ def _take_out_compile(stand: _Stand) -> None:
     _replace_module_compile(stand)
 
 
-def _replace_module_compile(stand: _Stand) -> None:
+def _replace_module_compile(stand: Stand) -> None:
     def compile_in_place(self: torch.nn.Module, *_: Any, **__: Any) -> None:
         stand.calls["compile"] += 1
         # bound to the original call, as torch does it: the module stays itself
@@ -322,16 +143,16 @@ def _replace_module_compile(stand: _Stand) -> None:
     torch.nn.Module.compile = compile_in_place
 
 
-def _take_out_export(stand: _Stand) -> None:
+def _take_out_export(stand: Stand) -> None:
     def export(_original: Any) -> Callable[..., Any]:
-        def run(mod: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> _Exported:
+        def run(mod: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Exported:
             return stand.exported(mod, args, kwargs)
 
         return run
 
     def save(original: Any) -> Callable[..., Any]:
         def run(program: Any, file: Any, *args: Any, **kwargs: Any) -> Any:
-            if not isinstance(program, _Exported):
+            if not isinstance(program, Exported):
                 return original(program, file, *args, **kwargs)
             stand.store(program, file, ".pt2")
             return None
@@ -346,7 +167,7 @@ def _take_out_export(stand: _Stand) -> None:
 
     def unflatten(original: Any) -> Callable[..., Any]:
         def run(program: Any, *args: Any, **kwargs: Any) -> Any:
-            return program.module() if isinstance(program, _Exported) else original(program, *args, **kwargs)
+            return program.module() if isinstance(program, Exported) else original(program, *args, **kwargs)
 
         return run
 
@@ -362,7 +183,7 @@ def _take_out_export(stand: _Stand) -> None:
     _replace(public, "unflatten", unflatten)
 
 
-def _take_out_aoti(stand: _Stand) -> None:
+def _take_out_aoti(stand: Stand) -> None:
     def package(_original: Any) -> Callable[..., Any]:
         def run(program: Any, *_: Any, package_path: Any = None, **__: Any) -> Any:
             stand.calls["aoti compile"] += 1
@@ -373,7 +194,7 @@ def _take_out_aoti(stand: _Stand) -> None:
     def compiler(_original: Any) -> Callable[..., Any]:
         def run(module: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Any:
             stand.calls["aoti compile"] += 1
-            module = stand.exported(_module_of(module), args, kwargs)._module
+            module = stand.exported(_module_of(module), args, kwargs).original
             return stand.store(module, None, ".so")
 
         return run
@@ -381,7 +202,7 @@ def _take_out_aoti(stand: _Stand) -> None:
     def load(original: Any) -> Callable[..., Any]:
         def run(path: Any, *args: Any, **kwargs: Any) -> Any:
             module = stand.load(path)
-            return original(path, *args, **kwargs) if module is None else _Loaded(stand, module)
+            return original(path, *args, **kwargs) if module is None else Loaded(stand, module)
 
         return run
 

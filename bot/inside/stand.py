@@ -1,0 +1,197 @@
+"""What stands where the compiler stood: the stand-ins for a compiled callable, an exported program, a loaded package."""
+
+# ruff: noqa: D102 -- the methods are those of torch's own classes, under their names
+
+from __future__ import annotations
+
+import atexit
+import copy
+import functools
+import os
+import pathlib
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .fp64 import clones, evaluate, untouched
+
+_TOKEN = b"compiler taken out: "
+
+
+class Stand:
+    """What stands where the compiler stood, and what it was asked."""
+
+    def __init__(self, fp64: bool) -> None:
+        self.calls: Counter[str] = Counter()
+        self.fp64 = fp64
+        self.packages: dict[bytes, Any] = {}
+        self.depth = 0
+
+    def call(self, what: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """One call of something compiled. A compiled function that calls another is one evaluation, not two."""
+        self.calls[what] += 1
+        if not self.fp64 or self.depth:
+            return function(*args, **kwargs)
+        self.depth += 1
+        try:
+            return evaluate(function, args, kwargs)
+        finally:
+            self.depth -= 1
+
+    def compiled(self, model: Any) -> Any:
+        """The stand-in for `model` compiled."""
+        if isinstance(model, torch.nn.Module):
+            return Module(self, model)
+        if isinstance(model, type) or not callable(model):
+            return model
+
+        @functools.wraps(model, updated=())
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return self.call("compiled call", model, args, kwargs)
+
+        run.__dict__["_torchdynamo_orig_callable"] = model
+        return run
+
+    def exported(self, module: Any, args: Any, kwargs: Any) -> Exported:
+        """The stand-in for an exported program. The module is run once, as the exporter would trace it: a module that
+        eager cannot run either is no bug of the exporter."""
+        self.calls["export"] += 1
+        with untouched(module):
+            module(*clones(tuple(args or ())), **clones(dict(kwargs or {})))
+        return Exported(self, module, args, kwargs)
+
+    def store(self, module: Any, file: Any, suffix: str) -> Any:
+        """Keep `module` under a file that `load` knows again. Returns the path, or the file object it was given."""
+        token = _TOKEN + str(len(self.packages)).encode()
+        self.packages[token] = module
+        if hasattr(file, "write"):
+            file.write(token)
+            return file
+        if file is None:
+            handle, file = tempfile.mkstemp(suffix=suffix)
+            os.close(handle)
+            atexit.register(pathlib.Path(file).unlink, missing_ok=True)
+        with open(file, "wb") as out:
+            out.write(token)
+        return str(file)
+
+    def load(self, file: Any) -> Any:
+        """What `store` kept under a path or a file object; None where the file is none of ours."""
+        if hasattr(file, "read"):
+            start = file.tell()
+            head = file.read(len(_TOKEN) + 20)
+            file.seek(start)
+            return self.packages.get(head)
+        try:
+            with open(file, "rb") as given:
+                return self.packages.get(given.read(len(_TOKEN) + 20))
+        except OSError:
+            return None  # the real loader says what is wrong with the path
+
+
+class Module(torch.nn.Module):
+    """Looks like what `torch.compile(module)` gives: the original is `_orig_mod`, its attributes are seen through."""
+
+    def __init__(self, stand: Stand, module: torch.nn.Module) -> None:
+        super().__init__()
+        self.__dict__["_stand"] = stand
+        self._modules["_orig_mod"] = module
+        del self.__dict__["training"]  # the original's is read and set
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._stand.call("compiled call", self._orig_mod, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        modules = self.__dict__.get("_modules", {})
+        if "_orig_mod" not in modules:
+            raise AttributeError(name)  # half built, as copy and pickle do it
+        return modules["_orig_mod"] if name == "_orig_mod" else getattr(modules["_orig_mod"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_orig_mod" not in self.__dict__.get("_modules", {}):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __deepcopy__(self, memo: Any) -> Module:
+        return type(self)(self._stand, copy.deepcopy(self._orig_mod, memo))
+
+
+class ExportedModule(Module):
+    """What `ExportedProgram.module()` gives: names its parameters as the original does."""
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod.load_state_dict(*args, **kwargs)
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod.named_parameters(*args, **kwargs)
+
+    def named_buffers(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod.named_buffers(*args, **kwargs)
+
+
+class Exported:
+    """Stands for a `torch.export.ExportedProgram`; it has no graph."""
+
+    dialect = "ATEN"
+
+    def __init__(self, stand: Stand, module: Any, args: Any, kwargs: Any) -> None:
+        self._stand = stand
+        self.original = module
+        self.example_inputs = (tuple(args or ()), dict(kwargs or {}))
+        self.range_constraints: dict[Any, Any] = {}
+        self.constants: dict[str, Any] = {}
+
+    def module(self, *_: Any, **__: Any) -> Any:
+        """The module that was exported; a call of it counts as a call of something compiled."""
+        module = self.original
+        return ExportedModule(self._stand, module) if isinstance(module, torch.nn.Module) else self._stand.compiled(module)
+
+    def run_decompositions(self, *_: Any, **__: Any) -> Exported:
+        self._stand.calls["export"] += 1
+        return self
+
+    @property
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self.original.state_dict())
+
+    def parameters(self) -> Any:
+        return self.original.parameters()
+
+    def named_parameters(self) -> Any:
+        return self.original.named_parameters()
+
+    def buffers(self) -> Any:
+        return self.original.buffers()
+
+    def named_buffers(self) -> Any:
+        return self.original.named_buffers()
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("an exported program is run by its module()")
+
+
+class Loaded:
+    """Stands for a loaded AOTInductor package."""
+
+    def __init__(self, stand: Stand, module: Any) -> None:
+        self._stand = stand
+        self.original = module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._stand.call("aoti call", self.original, args, kwargs)
+
+    def get_metadata(self) -> dict[str, str]:
+        return {}
+
+    def get_constant_fqns(self) -> list[str]:
+        return list(self.original.state_dict())
+
+    def load_constants(self, constants_map: dict[str, torch.Tensor], **_: Any) -> None:
+        self.original.load_state_dict(constants_map, strict=False)
