@@ -98,7 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from bot.capture.run import CommandError, Target, target_of_command
-    from bot.job import Job, Options
+    from bot.job import Job
+    from bot.options import Options
 
     if arguments.command is not None:
         try:

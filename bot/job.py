@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -13,43 +11,35 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 from bot.capture.forms import Start, starts
 from bot.capture.named import failing_line, named_nodes, script_lines
-from bot.capture.region import Capture
-from bot.capture.run import Target, capture
-from bot.evidence import exported, fresh
+from bot.evidence import exported
 from bot.evidence.ablation import Suspect, culprit
 from bot.evidence.confirming import Confirmed, Confirmer
 from bot.evidence.nearest import edit_between
+from bot.findings import Findings
+from bot.intake import Intake
 from bot.models import (
     EndedBy,
-    Evidence,
-    ExportedProgram,
-    Files,
     Kind,
-    Phase,
-    Reduction,
     Result,
-    Signature,
     Stage,
     Status,
-    Timing,
     Verdict,
     VerificationFacts,
 )
+from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
-from bot.oracle.faults import fault_of
 from bot.oracle.ledger import Ledger
 from bot.oracle.localised import localise
 from bot.oracle.pool import Pool, PoolError
 from bot.oracle.process import Interrupted
 from bot.oracle.script_oracle import ScriptOracle
-from bot.oracle.signature import signature_of
 from bot.progress import Progress
+from bot.proof import Prover
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Program
 from bot.reduce.passes.size import size_key
@@ -60,55 +50,6 @@ from bot.workspace import NotOurs, Workspace
 
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
-# A run that did not fail alike every time is repeated this often before its rate is said.
-FLAKY_RUNS = 10
-
-
-@dataclass(frozen=True)
-class Options:
-    """The command line, read. Times in seconds."""
-
-    target: Target
-    python: str
-    out: Path
-    stage: Stage | None = None
-    accuracy: str = "auto"
-    device: str | None = None
-    budget: float = 1800.0
-    hang_after: float = 60.0
-    verify_runs: int = 3
-    jobs: int = 1
-    seed: int = 0
-    resume: bool = False
-
-
-class Ended(Exception):
-    """The job ends here, with this result."""
-
-    def __init__(self, status: Status, reason: str, *, machine_fault: str | None = None) -> None:
-        super().__init__(reason)
-        self.status, self.reason, self.machine_fault = status, reason, machine_fault
-
-
-@dataclass
-class Found:
-    """What the job knows so far; whatever ends it, this is what is written."""
-
-    capture: Capture | None = None
-    failure: Signature | None = None  # of the original program
-    stage: Stage | None = None
-    program: Program | None = None
-    start: Program | None = None
-    text: str | None = None  # the best script that the warm workers accepted
-    reference: Signature | None = None  # its signature, in its own form
-    verification: VerificationFacts = field(default_factory=VerificationFacts)
-    fixed_point: bool = False
-    passes_if: str | None = None
-    culprit: str | None = None
-    exported: ExportedProgram | None = None
-    other: tuple[str, ...] = ()
-    timing: dict[str, float] = field(default_factory=dict)
-    history: list[tuple[Program | None, str]] = field(default_factory=list)
 
 
 class Job:
@@ -120,8 +61,8 @@ class Job:
         reserve = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
         self.deadline = Deadline(options.budget, min(reserve, options.budget / 2))
         self.progress = Progress()
-        self.found = Found()
         self.original_text = options.target.script.read_text(encoding="utf-8", errors="replace") if options.target.script else None
+        self.found = Findings(self.original_text, options.verify_runs)
         self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
         self._saving = threading.Lock()
 
@@ -129,7 +70,7 @@ class Job:
         """Do the job and write the result directory; None where the directory cannot be used (said on standard error)."""
         try:
             self.space.prepare(resume=self.options.resume)
-            self.space.save(self._result("error", "interrupted", "the job was ended before it found anything"))
+            self.space.save(self.found.result(self.space, "error", "interrupted", "the job was ended before it found anything"))
         except (NotOurs, OSError) as error:
             sys.stderr.write(f"torch-minify: {error}\n")
             return None
@@ -142,13 +83,13 @@ class Job:
     def _guarded(self) -> Result:
         status: Status
         try:
-            with Pool(self.options.python, self._cache("search"), self.space.original / "workers.log", versions={}) as pool:
+            with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions={}) as pool:
                 self._work(pool)
-            status, reason, fault = self._status(), None, None
+            status, reason, fault = self.found.status(), None, None
         except Ended as end:
             status, reason, fault = end.status, end.reason, end.machine_fault
         except (BudgetSpent, Interrupted):
-            status, reason, fault = self._status(), self._why_not(), None
+            status, reason, fault = self.found.status(), self.found.unproven(self._why_ended()), None
         except PoolError as error:
             status, reason, fault = "error", str(error), str(error)
         except OSError as error:
@@ -158,7 +99,7 @@ class Job:
             status, reason, fault = "error", f"torch-minify itself failed: {type(error).__name__}: {error}", None
             self._log(traceback.format_exc())
         ended: EndedBy = self.deadline.ended_by if self._stopped() and not self.found.fixed_point else "fixed_point"
-        result = self._result(status, ended, reason, fault)
+        result = self.found.result(self.space, status, ended, reason, fault)
         try:
             self.space.save(result)
             if status in ("minimized", "reproduced", "not_reproduced"):
@@ -172,12 +113,12 @@ class Job:
 
     def _work(self, pool: Pool) -> None:
         pool.start()
-        failure = self._captured()
+        started = time.monotonic()
+        self.found.capture, failure = Intake(self.options, self.space, self.progress, self._cache(), self._wanted).run()
+        self.found.timing["capture"] = time.monotonic() - started
         self.found.failure = failure
         self.progress.say(failure.line())
-        self._original_control(failure)
-        ledger = Ledger(self.space.ledger, resume=self.options.resume)
-        self.ledger = ledger
+        ledger = self.found.ledger = Ledger(self.space.ledger, resume=self.options.resume)
         oracle = ScriptOracle(
             pool,
             ledger,
@@ -192,7 +133,7 @@ class Job:
         start = self._started(oracle)
         started = time.monotonic()
         try:
-            with self._confirming(pool) as confirmer:
+            with self._confirming() as confirmer:
                 if start is not None:
                     self._reduce_graph(oracle, start, confirmer)
                 else:
@@ -203,88 +144,8 @@ class Job:
         finally:
             self.found.timing["search"] = time.monotonic() - started
             self.found.other = tuple(s.line() for s, _ in oracle.by_products.values())
-        self._prove(oracle)
+        self._prove()
         self._explain(oracle, pool, start)
-
-    def _captured(self) -> Signature:
-        """Run the program; its failure."""
-        self.progress.step(f"running {self.options.target.name} with the capture in place")
-        started = time.monotonic()
-        found = self._capture("capture", check=self.options.accuracy in ("on", "strict"))
-        outcome = found.outcome
-        fault = fault_of(outcome) if outcome.status != "ok" else None
-        if fault:
-            raise Ended("error", f"the machine is at fault: {fault}", machine_fault=fault)
-        flagged = [r for r in found.regions if r.failed == "accuracy"]
-        if found.signature is None and outcome.status == "ok" and not flagged and self.options.accuracy == "auto":
-            self.progress.step("the program ends well: comparing every compiled region with eager and float64")
-            found = self._capture("accuracy", check=True)
-            flagged = [r for r in found.regions if r.failed == "accuracy"]
-        elif found.signature is not None and found.signature.kind is Kind.ACCURACY and not flagged and self.options.accuracy != "off":
-            self.progress.step("the program's own comparison fails: looking for the compiled region that is wrong")
-            checked = self._capture("accuracy", check=True)
-            flagged = [r for r in checked.regions if r.failed == "accuracy"]
-            found = found.model_copy(update={"regions": tuple(flagged)})
-        if found.signature is not None and found.signature.kind in (Kind.CRASH, Kind.HANG) and not found.regions:
-            self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
-            again = self._capture("beforehand", beforehand=True)
-            found = found.model_copy(update={"regions": again.regions})
-        self.found.capture = found
-        self.found.timing["capture"] = time.monotonic() - started
-        self._keep_original(found)
-        if found.signature is not None:
-            return found.signature
-        if flagged:
-            return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
-        if outcome.status == "ok":
-            raise Ended("not_reproduced", "the program passes here")
-        words = f"the program ended with exit status {outcome.exit} and no Python error, so there is no failure to compare"
-        raise Ended("not_reproduced", words + (f": {outcome.text.strip()[:200]}" if outcome.text.strip() else ""))
-
-    def _capture(self, name: str, *, check: bool = False, beforehand: bool = False) -> Capture:
-        return capture(
-            self.options.target,
-            python=self.options.python,
-            cwd=Path.cwd(),
-            out=self._emptied(self.space.work / name),
-            cache=self._cache("capture"),
-            timeout=min(self.options.hang_after + 15, max(self.deadline.left(), 1)),
-            check=check,
-            strict=self.options.accuracy == "strict",
-            beforehand=beforehand,
-            wanted=self._wanted,
-        )
-
-    def _keep_original(self, found: Capture) -> None:
-        if self.options.target.script:
-            shutil.copyfile(self.options.target.script, self.space.original / self.options.target.script.name)
-        text = found.outcome.text if found.outcome.status == "raised" else ""
-        self.space.write(self.space.original / "log.txt", found.log.read_text(encoding="utf-8") + "\n" + text)
-        dumped = self.space.work / "capture" / "pytorch"
-        if dumped.is_dir():
-            shutil.copytree(dumped, self.space.original / "pytorch", dirs_exist_ok=True)
-
-    def _original_control(self, failure: Signature) -> None:
-        """The program must pass with the compiler taken out."""
-        script = self.options.target.script
-        if script is None:
-            return
-        self.progress.step("the same with the compiler taken out")
-        control = fresh.run_control_fresh(
-            self.options.python,
-            script,
-            argv=self.options.target.argv,
-            cwd=Path.cwd(),
-            env=os.environ,
-            timeout=self._limit(),
-            wanted=self._wanted,
-        )
-        if control.status == "ok":
-            if not control.calls:
-                raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")
-            return
-        last = control.text.strip().splitlines()[-1:] or [control.status]
-        raise Ended("not_reproduced", f"the program fails in eager as well: {last[0]}")
 
     def _started(self, oracle: ScriptOracle) -> Start | None:
         """The first form of the program, smallest first, that fails as the original did."""
@@ -359,9 +220,10 @@ class Job:
         assert self.found.reference is not None
         oracle.reference, oracle.form, oracle.across_forms, oracle.whole_way = self.found.reference, form, False, False
         oracle.jobs = self.options.jobs
-        self.ledger.queries = self.ledger.memo_hits = 0
+        ledger = oracle.ledger
+        ledger.queries = ledger.memo_hits = 0
         oracle.on_answer = lambda candidate, verdict: self.progress.update(
-            f"{candidate.origin}: {verdict.value}; {self.ledger.queries} queries, {lines(self.found.text or '')} lines"
+            f"{candidate.origin}: {verdict.value}; {ledger.queries} queries, {lines(self.found.text or '')} lines"
         )
 
     def _accepted(self, program: Program | None, text: str, confirmer: Confirmer) -> None:
@@ -370,93 +232,50 @@ class Job:
         confirmer.offer(self._final(program, text), len(self.found.history) - 1)
 
     @contextmanager
-    def _confirming(self, pool: Pool) -> Iterator[Confirmer]:
-        confirmer = Confirmer(self._confirm, self._on_confirmed)
+    def _confirming(self) -> Iterator[Confirmer]:
+        prover = self._prover()
+        confirmer = Confirmer(lambda text: prover.confirms(text, self._cache()), self._on_confirmed)
         try:
             yield confirmer
         finally:
             confirmer.stop()
 
-    def _confirm(self, text: str) -> bool:
-        assert self.found.failure is not None
-        path = self._scratch_file(text)
-        try:
-            outcome = fresh.run_fresh(
-                self.options.python,
-                path,
-                cwd=path.parent,
-                env=os.environ,
-                timeout=self._limit() * 2,
-                cache_dir=self._cache("confirm"),
-                wanted=self._wanted,
-            )
-        except Interrupted:
-            return False
-        return not fresh.difference(self.found.failure, signature_of(outcome, script=path.name))
-
     def _on_confirmed(self, confirmed: Confirmed) -> None:
         with self._saving:
             self.found.verification = VerificationFacts(runs=1, same=1, eager="passes")
-            self.space.write(self.space.repro, self._headed(confirmed.text, self.found.verification))
-            self.space.save(self._result("error", "interrupted", self._why_not()))
+            self.space.write(self.space.repro, self.found.headed(confirmed.text, self.found.verification))
+            self.space.save(self.found.result(self.space, "error", "interrupted", self.found.unproven(self._why_ended())))
 
-    def _prove(self, oracle: ScriptOracle) -> None:
+    def _prove(self) -> None:
         """Fresh processes, without anything of ours, decide."""
-        assert self.found.failure is not None
         assert self.found.text is not None
         self.progress.step(f"verifying in {self.options.verify_runs} fresh processes")
         started = time.monotonic()
-        text = self._final(self.found.program, self.found.text)
-        proof = self._verified(text)
-        if proof.same == 0 and len(self.found.history) > 1:
+        text, prover = self._final(self.found.program, self.found.text), self._prover()
+        proof = prover.proof(text, self.options.verify_runs)
+        if not proof.same and len(self.found.history) > 1:
             self.progress.say("the warm workers slipped: going back to the last program that fails alone")
-            self.found.fixed_point = False
-            text, proof = self._backtracked()
-        if 0 < proof.same < proof.runs:
-            more = self._verified(text, FLAKY_RUNS - proof.runs) if proof.runs < FLAKY_RUNS else proof
-            proof = VerificationFacts(runs=proof.runs + more.runs, same=proof.same + more.same, eager=proof.eager)
+            finals = [self._final(program, accepted) for program, accepted in self.found.history]
+            index = prover.latest(finals, self._cache())
+            if index is not None:
+                self.found.program, self.found.fixed_point, text = self.found.history[index][0], False, finals[index]
+                proof = prover.proof(text, self.options.verify_runs)
         self.found.verification, self.found.text = proof, text
         if proof.same:
-            self.space.write(self.space.repro, self._headed(text, proof))
+            self.space.write(self.space.repro, self.found.headed(text, proof))
         self.found.timing["verification"] = time.monotonic() - started
 
-    def _backtracked(self) -> tuple[str, VerificationFacts]:
-        """The latest accepted program that a fresh process confirms: halving, since slips come late."""
-        low, high = 0, len(self.found.history) - 1
-        best: tuple[str, VerificationFacts] | None = None
-        while low < high:
-            middle = (low + high) // 2
-            program, text = self.found.history[middle]
-            final = self._final(program, text)
-            if self._confirm(final):
-                low, best = middle + 1, (final, self._verified(final))
-                self.found.program = program or self.found.program
-            else:
-                high = middle
-        if best is None:
-            program, text = self.found.history[0]
-            final = self._final(program, text)
-            best = final, self._verified(final)
-            self.found.program = program or self.found.program
-        return best
-
-    def _verified(self, text: str, runs: int | None = None) -> VerificationFacts:
+    def _prover(self) -> Prover:
         assert self.found.failure is not None
-        path = self._scratch_file(text)
-        proof = fresh.verify(
+        return Prover(
             self.options.python,
-            path,
             self.found.failure,
-            runs or self.options.verify_runs,
-            timeout=max(60.0, self._limit() * 2),
-            hang_after=self.options.hang_after,
-            cwd=path.parent,
-            env=os.environ,
-            wanted=self._wanted,
+            max(60.0, self._limit() * 2),
+            self.options.hang_after,
+            Path(self._scratch.name),
+            self._wanted,
+            self.progress.say,
         )
-        for line in proof.differences:
-            self.progress.say(line)
-        return VerificationFacts(runs=proof.runs, same=proof.same, eager=proof.eager)
 
     def _explain(self, oracle: ScriptOracle, pool: Pool, start: Start | None) -> None:
         """What is said beside the repro; nothing here can change the status."""
@@ -496,87 +315,6 @@ class Job:
         """The script as it would be posted: with its recorded inputs inside."""
         return render(embed_blobs(program)) if program is not None else text
 
-    def _headed(self, text: str, proof: VerificationFacts) -> str:
-        assert self.found.capture is not None
-        assert self.found.failure is not None
-        versions = self.found.capture.versions
-        head = [
-            self.found.failure.line(),
-            ", ".join(f"{name} {versions[name]}" for name in ("torch", "triton", "python") if versions.get(name)),
-            f"failed in {proof.same} of {proof.runs} fresh processes",
-        ]
-        return "".join(f"# {line}\n" for line in head) + text
-
-    def _status(self) -> Status:
-        proof = self.found.verification
-        if not proof.runs or proof.eager == "fails":
-            return "error"
-        if 0 < proof.same < proof.runs:
-            return "flaky"
-        if proof.same < self.options.verify_runs:
-            return "error"
-        return "minimized" if self._smaller() else "reproduced"
-
-    def _smaller(self) -> bool:
-        if self.found.text is None:
-            return False
-        if self.original_text is None:
-            return True
-        reduced = self._reduction()
-        fewer = reduced.ops_before is not None and reduced.ops_after is not None and reduced.ops_after < reduced.ops_before
-        return (
-            fewer
-            or reduced.lines_after < reduced.lines_before
-            or (self.found.stage is Stage.SOURCE and len(self.found.text) < len(self.original_text))
-        )
-
-    def _why_not(self) -> str | None:
-        proof = self.found.verification
-        if proof.same >= self.options.verify_runs:
-            return None
-        ended = "interrupted" if self.deadline.interrupted.is_set() else "out of time"
-        return f"{ended} after {proof.same} of {self.options.verify_runs} fresh runs; --resume goes on from here"
-
-    def _reduction(self) -> Reduction:
-        start, end = self.found.start, self.found.program
-        ledger = getattr(self, "ledger", None)
-        return Reduction(
-            ops_before=start.graph.ops if start else None,
-            ops_after=end.graph.ops if start and end else None,
-            lines_before=lines(self.original_text or ""),
-            lines_after=lines(self.found.text or ""),
-            input_elements_before=start.graph.input_elements if start else None,
-            input_elements_after=end.graph.input_elements if start and end else None,
-            queries=ledger.queries if ledger else 0,
-            memo_hits=ledger.memo_hits if ledger else 0,
-            seconds=round(self.found.timing.get("search", 0.0), 3),
-        )
-
-    def _result(self, status: Status, ended_by: EndedBy, reason: str | None = None, fault: str | None = None) -> Result:
-        found = self.found
-        timing = {name: round(found.timing.get(name, 0.0), 3) for name in Timing.model_fields}
-        return Result(
-            status=status,
-            ended_by=ended_by,
-            stage=found.stage,
-            machine_fault=fault,
-            reason=reason,
-            signature=found.failure,
-            reduction=self._reduction(),
-            timing=Timing(**timing),
-            verification=found.verification,
-            culprit=found.culprit,
-            versions=found.capture.versions if found.capture else {},
-            evidence=Evidence(
-                passes_if=found.passes_if, other_failures=found.other, pytorch_dump=(self.space.original / "pytorch").is_dir()
-            ),
-            exported_program=found.exported,
-            files=Files(
-                repro="repro.py" if self.space.repro.exists() else None,
-                exported_program="exported_program.pt2" if self.space.exported.exists() else None,
-            ),
-        )
-
     def _show(self, result: Result) -> None:
         say = sys.stdout.write
         if result.files.repro and self.space.repro.exists():
@@ -597,21 +335,16 @@ class Job:
     def _wanted(self) -> bool:
         return not self.deadline.interrupted.is_set()
 
+    def _why_ended(self) -> str:
+        return "interrupted" if self.deadline.interrupted.is_set() else "out of time"
+
     def _stopped(self) -> bool:
         return self.deadline.interrupted.is_set() or self.deadline.left() <= 0
 
-    def _cache(self, name: str) -> Path:
-        path = Path(self._scratch.name) / f"cache-{'shared' if name in ('search', 'capture', 'confirm') else name}"
+    def _cache(self) -> Path:
+        """The one compile directory of this job: a cold one costs twelve seconds."""
+        path = Path(self._scratch.name) / "compile"
         path.mkdir(parents=True, exist_ok=True)
-        return path
-
-    def _scratch_file(self, text: str) -> Path:
-        path = Path(tempfile.mkdtemp(dir=self._scratch.name)) / "repro.py"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    def _emptied(self, path: Path) -> Path:
-        shutil.rmtree(path, ignore_errors=True)
         return path
 
     def _log(self, text: str) -> None:

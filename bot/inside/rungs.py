@@ -7,6 +7,7 @@ there; the proof always takes the whole way.
 from __future__ import annotations
 
 import importlib
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,37 @@ def stop_after(phase: str | None) -> None:
         _replace(lowering, "codegen_with_cpp_wrapper", _leave_after(lowering.codegen_with_cpp_wrapper))
     elif phase in COMPILED:
         _replace(lowering, "compile_to_module", _leave_after(lowering.compile_to_module))
+        _check_only()
+
+
+def _check_only() -> None:
+    """AOTInductor's wrapper and kernel are only checked for errors; no object is made, and linking ends the run."""
+    builder: Any = importlib.import_module("torch._inductor.cpp_builder")
+    codecache: Any = importlib.import_module("torch._inductor.codecache")
+    compiler = codecache.AotCodeCompiler
+    if not hasattr(builder, "_run_compile_cmd"):
+        return  # an older torch: the whole way is slower, not wrong
+    run, build = builder._run_compile_cmd, compiler.compile
+    packaging = False
+
+    def compile_package(*args: Any, **kwargs: Any) -> Any:
+        nonlocal packaging
+        packaging = True
+        return build(*args, **kwargs)
+
+    def check(command: str, cwd: str) -> None:
+        words = shlex.split(command)
+        sources = [word for word in words if word.endswith((".cpp", ".cc"))]
+        if not packaging or "-E" in words or "c++-header" in words:
+            run(command, cwd)
+        elif not sources:
+            raise PhasePassed
+        else:
+            output = words.index("-o")
+            run(shlex.join([*words[:output], *words[output + 2 :], "-fsyntax-only"]), cwd)
+
+    compiler.compile = compile_package
+    builder._run_compile_cmd = check
 
 
 def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:

@@ -1,0 +1,119 @@
+"""What a job knows so far, and the result that follows from it: whatever ends the job, this is what is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bot.capture.region import Capture
+from bot.models import EndedBy, Evidence, ExportedProgram, Files, Reduction, Result, Signature, Stage, Status, Timing, VerificationFacts
+from bot.oracle.ledger import Ledger
+from bot.reduce.graph import Program
+from bot.reduce.script import lines
+from bot.workspace import Workspace
+
+# The packages whose versions a repro's header names.
+_NAMED = ("torch", "triton", "python")
+
+
+@dataclass
+class Findings:
+    """Filled in as the job goes on. Times in seconds."""
+
+    original: str | None  # the user's script; None for a command
+    verify_runs: int
+    capture: Capture | None = None
+    failure: Signature | None = None  # of the original program
+    stage: Stage | None = None
+    start: Program | None = None  # what the search began with
+    program: Program | None = None  # and what it has now; None for the stage source
+    text: str | None = None  # the best script
+    reference: Signature | None = None  # its signature, in its own form
+    ledger: Ledger | None = None
+    verification: VerificationFacts = field(default_factory=VerificationFacts)
+    fixed_point: bool = False
+    passes_if: str | None = None
+    culprit: str | None = None
+    exported: ExportedProgram | None = None
+    other: tuple[str, ...] = ()
+    timing: dict[str, float] = field(default_factory=dict)
+    history: list[tuple[Program | None, str]] = field(default_factory=list)  # every accepted step
+
+    def status(self) -> Status:
+        """What the fresh runs say."""
+        proof = self.verification
+        if not proof.runs or proof.eager == "fails":
+            return "error"
+        if 0 < proof.same < proof.runs:
+            return "flaky"
+        if proof.same < self.verify_runs:
+            return "error"
+        return "minimized" if self.smaller() else "reproduced"
+
+    def smaller(self) -> bool:
+        """Whether the repro is strictly smaller than what came in."""
+        if self.text is None:
+            return False
+        if self.original is None:
+            return True
+        reduced = self.reduction()
+        if reduced.ops_before is not None and reduced.ops_after is not None and reduced.ops_after < reduced.ops_before:
+            return True
+        if self.stage is Stage.SOURCE:
+            return len(self.text) < len(self.original)
+        return reduced.lines_after < reduced.lines_before
+
+    def unproven(self, ended: str) -> str | None:
+        """Why it is not proven; None where it is. `ended` says what cut it short."""
+        proof = self.verification
+        if proof.same >= self.verify_runs:
+            return None
+        return f"{ended} after {proof.same} of {self.verify_runs} fresh runs; --resume goes on from here"
+
+    def reduction(self) -> Reduction:
+        """How much smaller it became."""
+        start, end = self.start, self.program
+        return Reduction(
+            ops_before=start.graph.ops if start else None,
+            ops_after=end.graph.ops if start and end else None,
+            lines_before=lines(self.original or ""),
+            lines_after=lines(self.text or ""),
+            input_elements_before=start.graph.input_elements if start else None,
+            input_elements_after=end.graph.input_elements if start and end else None,
+            queries=self.ledger.queries if self.ledger else 0,
+            memo_hits=self.ledger.memo_hits if self.ledger else 0,
+            seconds=round(self.timing.get("search", 0.0), 3),
+        )
+
+    def headed(self, text: str, proof: VerificationFacts) -> str:
+        """The script with the comments that a repro begins with."""
+        assert self.capture is not None
+        assert self.failure is not None
+        versions = self.capture.versions
+        head = [
+            self.failure.line(),
+            ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
+            f"failed in {proof.same} of {proof.runs} fresh processes",
+        ]
+        return "".join(f"# {line}\n" for line in head) + text
+
+    def result(self, space: Workspace, status: Status, ended_by: EndedBy, reason: str | None = None, fault: str | None = None) -> Result:
+        """`result.json`, with the files that are there."""
+        return Result(
+            status=status,
+            ended_by=ended_by,
+            stage=self.stage,
+            machine_fault=fault,
+            reason=reason,
+            signature=self.failure,
+            reduction=self.reduction(),
+            timing=Timing(**{name: round(self.timing.get(name, 0.0), 3) for name in Timing.model_fields}),
+            verification=self.verification,
+            culprit=self.culprit,
+            versions=self.capture.versions if self.capture else {},
+            evidence=Evidence(passes_if=self.passes_if, other_failures=self.other, pytorch_dump=(space.original / "pytorch").is_dir()),
+            exported_program=self.exported,
+            files=Files(
+                repro=space.repro.name if space.repro.exists() else None,
+                exported_program=space.exported.name if space.exported.exists() else None,
+            ),
+        )

@@ -1,0 +1,143 @@
+"""The first part of the job: the program fails here, passes without the compiler, and its graphs are captured."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot import doctor
+from bot.capture.region import Capture, Region
+from bot.capture.run import capture
+from bot.evidence import fresh
+from bot.models import Kind, Phase, Signature
+from bot.options import Ended, Options
+from bot.oracle.faults import fault_of
+from bot.oracle.outcome import Outcome
+from bot.progress import Progress
+from bot.workspace import Workspace
+
+# Seconds that starting Python and importing torch may add to a run before it counts as hanging.
+START = 15.0
+# Seconds for the program without the compiler.
+CONTROL_LIMIT = 300.0
+
+
+@dataclass
+class Intake:
+    """Runs the user's program; `wanted` gives False when the job is to end."""
+
+    options: Options
+    space: Workspace
+    progress: Progress
+    cache: Path
+    wanted: Callable[[], bool]
+
+    def run(self) -> tuple[Capture, Signature]:
+        """The capture, and the failure to minimize.
+
+        Raises:
+            Ended: the program does not fail, fails in eager as well, or the machine is at fault.
+        """
+        if self.options.device == "cuda" and not any(line.what == "GPU" and line.good for line in doctor.examine(self.options.python)):
+            raise Ended("error", "--device cuda: this interpreter's torch sees no GPU", machine_fault="no GPU")
+        with ThreadPoolExecutor(1) as executor:
+            control = executor.submit(self._control) if self.options.target.script else None
+            found = self._captured()
+            failure = self._failure(found)
+            if control is not None:
+                self._judge(control)
+        return found, failure
+
+    def _captured(self) -> Capture:
+        self.progress.step(f"running {self.options.target.name} with the capture in place, and once without the compiler")
+        found = self._capture("capture", check=self.options.accuracy in ("on", "strict"))
+        self._keep(found)
+        outcome = found.outcome
+        fault = fault_of(outcome) if outcome.status != "ok" else None
+        if fault:
+            raise Ended("error", f"the machine is at fault: {fault}", machine_fault=fault)
+        kind = found.signature.kind if found.signature else None
+        if not _wrong(found) and (
+            (kind is None and outcome.status == "ok" and self.options.accuracy == "auto")
+            or (kind is Kind.ACCURACY and self.options.accuracy != "off")
+        ):
+            self.progress.step("comparing every compiled region with eager and float64")
+            checked = self._capture("accuracy", check=True)
+            if kind is None and checked.signature is not None:
+                # comparing must not be what makes it fail
+                return found
+            return found.model_copy(update={"regions": _wrong(checked)})
+        if kind in (Kind.CRASH, Kind.HANG) and not found.regions:
+            self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
+            again = self._capture("beforehand", beforehand=True)
+            return found.model_copy(update={"regions": again.regions})
+        return found
+
+    def _capture(self, name: str, *, check: bool = False, beforehand: bool = False) -> Capture:
+        out = self.space.work / name
+        shutil.rmtree(out, ignore_errors=True)
+        return capture(
+            self.options.target,
+            python=self.options.python,
+            cwd=Path.cwd(),
+            out=out,
+            cache=self.cache,
+            timeout=min(self.options.hang_after + START, self.options.budget),
+            check=check,
+            strict=self.options.accuracy == "strict",
+            beforehand=beforehand,
+            wanted=self.wanted,
+        )
+
+    def _keep(self, found: Capture) -> None:
+        """The script as it ran, its log, and what PyTorch's own dumper made of it."""
+        original = self.space.original
+        script = self.options.target.script
+        if script:
+            shutil.copyfile(script, original / script.name)
+        text = found.outcome.text if found.outcome.status == "raised" else ""
+        self.space.write(original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))
+        dumped = found.log.parent / "pytorch"
+        if dumped.is_dir():
+            shutil.copytree(dumped, original / "pytorch", dirs_exist_ok=True)
+
+    def _failure(self, found: Capture) -> Signature:
+        if found.signature is not None:
+            return found.signature
+        if _wrong(found):
+            return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
+        outcome = found.outcome
+        if outcome.status == "ok":
+            raise Ended("not_reproduced", "the program passes here")
+        if outcome.status == "infra":
+            raise Ended("error", f"the program could not be run: {outcome.text.strip()[-300:]}")
+        said = f": {outcome.text.strip()[-200:]}" if outcome.text.strip() else ""
+        raise Ended("not_reproduced", f"the program ended with exit status {outcome.exit} and no Python error to compare{said}")
+
+    def _control(self) -> Outcome:
+        assert self.options.target.script is not None
+        return fresh.run_control_fresh(
+            self.options.python,
+            self.options.target.script,
+            argv=self.options.target.argv,
+            cwd=Path.cwd(),
+            env=os.environ,
+            timeout=CONTROL_LIMIT,
+            wanted=self.wanted,
+        )
+
+    def _judge(self, control: Future[Outcome]) -> None:
+        outcome = control.result()
+        if outcome.status != "ok":
+            last = outcome.text.strip().splitlines()[-1:] or [outcome.status]
+            raise Ended("not_reproduced", f"the program fails in eager as well: {last[0]}")
+        if not outcome.calls:
+            raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")
+
+
+def _wrong(found: Capture) -> tuple[Region, ...]:
+    return tuple(region for region in found.regions if region.failed == "accuracy")

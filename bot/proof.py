@@ -1,0 +1,84 @@
+"""The last part of the job: fresh processes, with nothing of ours in them, decide what is posted."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.evidence import fresh
+from bot.models import Signature, VerificationFacts
+from bot.oracle.process import Interrupted
+from bot.oracle.signature import signature_of
+
+# A script that did not fail alike every time is run this often before its rate is said.
+FLAKY_RUNS = 10
+
+
+@dataclass(frozen=True)
+class Prover:
+    """Runs scripts alone and compares them with the original failure. `limit` in seconds, for one run."""
+
+    python: str
+    failure: Signature
+    limit: float
+    hang_after: float
+    scratch: Path
+    wanted: Callable[[], bool]
+    say: Callable[[str], None]
+
+    def confirms(self, text: str, cache: Path) -> bool:
+        """Whether one fresh run fails in the same way; `cache` is its compile directory."""
+        path = self._file(text)
+        try:
+            outcome = fresh.run_fresh(
+                self.python, path, cwd=path.parent, env=os.environ, timeout=self.limit, cache_dir=cache, wanted=self.wanted
+            )
+        except Interrupted:
+            return False
+        return not fresh.difference(self.failure, signature_of(outcome, script=path.name))
+
+    def proof(self, text: str, runs: int) -> VerificationFacts:
+        """This many fresh runs and the eager control. Some that fail and some that do not: more runs, for the rate."""
+        facts = self._proof(text, runs)
+        if 0 < facts.same < facts.runs < FLAKY_RUNS:
+            more = self._proof(text, FLAKY_RUNS - facts.runs)
+            return VerificationFacts(runs=facts.runs + more.runs, same=facts.same + more.same, eager=facts.eager)
+        return facts
+
+    def _proof(self, text: str, runs: int) -> VerificationFacts:
+        path = self._file(text)
+        found = fresh.verify(
+            self.python,
+            path,
+            self.failure,
+            runs,
+            timeout=self.limit,
+            hang_after=self.hang_after,
+            cwd=path.parent,
+            env=os.environ,
+            wanted=self.wanted,
+        )
+        for line in found.differences:
+            self.say(line)
+        return VerificationFacts(runs=found.runs, same=found.same, eager=found.eager)
+
+    def latest(self, texts: Sequence[str], cache: Path) -> int | None:
+        """Index of the latest accepted script that a fresh process confirms, by halving: slips come late. None: not even the first."""
+        if not texts or not self.confirms(texts[0], cache):
+            return None
+        low, high = 0, len(texts) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.confirms(texts[middle], cache):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _file(self, text: str) -> Path:
+        path = Path(tempfile.mkdtemp(dir=self.scratch)) / "repro.py"
+        path.write_text(text, encoding="utf-8")
+        return path
