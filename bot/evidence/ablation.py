@@ -31,6 +31,9 @@ class Suspect:
         recipe = program.recipe
         if any(name == self.setting for name, _ in recipe.config):
             return replace(program, recipe=replace(recipe, config=tuple(c for c in recipe.config if c[0] != self.setting)))
+        option = self.setting.removeprefix("torch._inductor.config.")
+        if any(name == option for name, _ in recipe.options):
+            return replace(program, recipe=replace(recipe, options=tuple(o for o in recipe.options if o[0] != option)))
         if self.setting:
             line = f"{self.setting} = None"
         else:

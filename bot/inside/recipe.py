@@ -6,6 +6,7 @@ Read from torch's state at the moment a graph is handed to a backend. Values are
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 import types
 from typing import Any
@@ -30,7 +31,11 @@ _NOT_OURS = {
 
 def text_of(value: Any) -> str | None:
     """Python text that makes an equal value without the user's definitions, or None where there is none."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, str):
+        return f'"{value}"' if repr(value) == f"'{value}'" and '"' not in value else repr(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
     if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
         return str(value)
@@ -88,6 +93,8 @@ def described(value: Any) -> dict[str, Any]:
     if own is not None:
         expressions.append(own["expression"])
     name = getattr(value, "__qualname__", None) or kind.__qualname__
+    if wanted and not hasattr(value, "__qualname__") and definitions.installed(kind.__module__):
+        name = wanted[0]  # a functools.partial or the like says nothing; its name in the script does
     definitions_of = own["statements"] if own else []
     return {"text": None, "name": name.rsplit(".", 1)[-1], "expressions": expressions, "wanted": wanted, "definitions": definitions_of}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 from collections.abc import Iterator, Sequence
@@ -59,7 +60,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
         first.append(f"torch.manual_seed({recipe.seed})")
     first += [f"{item.name} = {make(item, dtype_default=dtype_default)}" for item in graph.inputs]
     marks = _marks(graph) if recipe.pipeline == "compile" and recipe.dynamic is None else []
-    future, preamble = _split_preamble(program.preamble)
+    future, imports, preamble = _split_preamble(program.preamble)
     blocks = [
         preamble,
         "\n".join(settings),
@@ -69,7 +70,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
         "\n".join([*first, *marks, *call.lines()]),
     ]
     body = "\n".join(blocks)
-    top = [f"# {line}".rstrip() for line in header] + future + _imports(body, graph)
+    top = [f"# {line}".rstrip() for line in header] + future + _imports(body, graph, imports)
     return _joined("\n".join(top), blocks)
 
 
@@ -88,14 +89,22 @@ def _joined(top: str, blocks: list[str]) -> str:
     return found + "\n"
 
 
-def _split_preamble(preamble: str) -> tuple[list[str], str]:
-    future = [line for line in preamble.split("\n") if line.startswith("from __future__ ")]
-    rest = [line for line in preamble.split("\n") if line not in future and line.rstrip() != "import torch"]
-    return future, "\n".join(rest).strip("\n")
+def _split_preamble(preamble: str) -> tuple[list[str], list[str], str]:
+    """Its `__future__` imports, its other imports at the top level (one line each), and the rest."""
+    rows = preamble.split("\n")
+    future: list[str] = []
+    imports: list[str] = []
+    for statement in ast.parse(preamble).body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            alone = statement.lineno == statement.end_lineno and ";" not in rows[statement.lineno - 1]
+            if alone:
+                line, rows[statement.lineno - 1] = rows[statement.lineno - 1].split("#")[0].rstrip(), ""
+                (future if line.startswith("from __future__ ") else imports).append(line)
+    return future, imports, re.sub(r"\n{3,}", "\n\n\n", "\n".join(rows)).strip("\n")
 
 
-def _imports(body: str, graph: Graph) -> list[str]:
-    found = {line for pattern, line in _IMPORTS if re.search(pattern, body)}
+def _imports(body: str, graph: Graph, given: Sequence[str]) -> list[str]:
+    found = {line for pattern, line in _IMPORTS if re.search(pattern, body)} | set(given) - {"import torch"}
     for node in _all_nodes(graph):
         root = node.target.split(".")[0]
         if node.op == "function" and root not in ("torch", "operator", "builtins", "math", "__main__") and "." in node.target:
@@ -103,8 +112,8 @@ def _imports(body: str, graph: Graph) -> list[str]:
             while len(parts) > 1 and parts[-1][:1].isupper():  # a class, not a module
                 parts.pop()
             found.add("import " + ".".join(parts))
-    plain = sorted(line for line in found if not line.startswith("import torch"))
-    torch_lines = ["import torch", *sorted(line for line in found if line.startswith("import torch"))]
+    plain = sorted(line for line in found if not line.startswith(("import torch", "from torch")))
+    torch_lines = ["import torch", *sorted(line for line in found if line.startswith(("import torch", "from torch")))]
     have = set(body.split("\n"))
     plain, torch_lines = ([line for line in group if line not in have] for group in (plain, torch_lines))
     return [*plain, *([""] if plain else []), *torch_lines]
