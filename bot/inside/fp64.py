@@ -45,7 +45,7 @@ class _Raised:
 
     def write_back(self, result: Any) -> Any:
         """Carry what was written over to the tensors themselves, and give them out again in place of their doubles."""
-        written = [(low, high) for low, high in self.pairs.values() if high._version]
+        written = [(low, high) for low, high in self.pairs.values() if _was_written(low, high)]
         places = [low.untyped_storage().data_ptr() for low, _ in self.pairs.values()]
         for low, high in written:
             if high.requires_grad or low.requires_grad:
@@ -56,6 +56,13 @@ class _Raised:
                 low.copy_(high)
         originals = {id(high): low for low, high in written}
         return pytree.tree_map(lambda value: originals.get(id(value), value), result) if originals else result
+
+
+def _was_written(low: torch.Tensor, high: torch.Tensor) -> bool:
+    if high._version:
+        return True
+    # batch_norm writes its running statistics behind autograd's back, so the version alone does not tell
+    return not high.requires_grad and not torch.equal(high, low.to(high.dtype))
 
 
 class _Double(TorchFunctionMode):
@@ -131,17 +138,21 @@ def reachable(call: Callable[..., Any]) -> list[torch.Tensor]:
 @contextmanager
 def untouched(call: Callable[..., Any]) -> Iterator[None]:
     """A run of `call` inside leaves its tensors, the random state and the default type as they were."""
-    saved = [(tensor, tensor.detach().clone(), tensor._version) for tensor in reachable(call)]
+    # an expanded tensor cannot be written to
+    saved = [(tensor, tensor.detach().clone()) for tensor in reachable(call) if 0 not in _strides(tensor)]
     random = _random_state()
     try:
         yield
     finally:
-        for tensor, copy, version in saved:
-            if tensor._version != version:
-                tensor.data.copy_(copy)
+        for tensor, copy in saved:
+            tensor.data.copy_(copy)
         torch.set_rng_state(random[0])
         if random[1:]:
             torch.cuda.set_rng_state_all(random[1:])
+
+
+def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
+    return tuple(tensor.stride()) if tensor.layout is torch.strided else ()
 
 
 def _random_state() -> list[torch.Tensor]:
