@@ -61,12 +61,12 @@ def compare():
     real = torch.compile
     torch._inductor.config.fallback_random = True
 
-    def compile(model=None, **kwargs):
+    def checked(model=None, **kwargs):
         if model is None:
-            return lambda function: compile(function, **kwargs)
+            return lambda function: checked(function, **kwargs)
         return compared(real(model, **kwargs), model)
 
-    torch.compile = compile
+    torch.compile = checked
     packages = Packages(
         torch._inductor.aoti_compile_and_package,
         lambda module, path, load=torch._inductor.aoti_load_package: compared(load(path), module),

@@ -1,7 +1,11 @@
 # registered for a device with the backend, not in any config
 import torch
-from torch._inductor.codegen.common import get_scheduling_for_device, get_wrapper_codegen_for_device, init_backend_registration
-from torch._inductor.codegen.common import register_backend_for_device
+from torch._inductor.codegen.common import (
+    get_scheduling_for_device,
+    get_wrapper_codegen_for_device,
+    init_backend_registration,
+    register_backend_for_device,
+)
 from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
 

@@ -1,0 +1,187 @@
+"""What must be true of the result for each case: the rows that the tests are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pytest
+
+CPP = "CppCompileError"
+CLOSE = r"AssertionError"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One program under `cases/` and its result.
+
+    `original` is how the program fails without us (a regex on its output; None: it ends well, and only a comparison shows
+    the failure). `repro` is how the repro fails. `stage` may name alternatives with `|`. `ops` is the most that may be left.
+    """
+
+    case: str
+    stage: str
+    kind: str
+    phase: str | None
+    root: str | None = None
+    message: str = ""
+    backward: bool | None = None
+    ops: int | None = None
+    lines: int = 20
+    has: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    original: str | None = None
+    repro: str = ""
+    culprit: str | None = None
+    exported: bool | None = None  # with True the exported program must show the same signature; with False it need only open
+    options: tuple[str, ...] = ()
+    only_all: bool = True
+    name: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.name or self.case
+
+
+def params(rows: Iterable[Row]) -> list[object]:
+    """For `pytest.mark.parametrize`."""
+    return [pytest.param(row, id=row.id, marks=[pytest.mark.all] if row.only_all else []) for row in rows]
+
+
+AOT = (
+    Row("aot_compile_error", "aot", "exception", "cpp_compile", CPP, ops=1, has=("relu",), lacks=("Linear", "softmax"), original=CPP,
+        repro=CPP, exported=True, only_all=False),
+    Row("aot_run_time_error", "aot", "exception", "run", "RuntimeError", "unhandled error", ops=1, has=("relu",), lacks=("cos", "sum"),
+        original="RuntimeError: unhandled error", repro="unhandled error", exported=True, only_all=False),
+    Row("aot_accuracy", "aot", "accuracy", "run", ops=1, has=("relu", "assert_close"), lacks=("tanh", "exp"), repro=CLOSE, exported=True,
+        only_all=False),
+    Row("aot_constant", "aot", "exception", "cpp_compile", CPP, ops=1, has=("relu",), lacks=("4.5", "cumsum"), original=CPP, repro=CPP),
+    Row("aot_constant_accuracy", "aot", "accuracy", "run", ops=1, has=("relu",), original=CLOSE, repro=CLOSE),
+    Row("aot_strict", "aot", "accuracy", "run", ops=1, has=("relu",), lacks=("torch.log1p", "aten.log1p", ".log1p("), repro=CLOSE),
+    Row("aot_strict", "aot", "accuracy", "run", has=("log1p(",), lacks=("relu(",), repro=CLOSE, options=("--accuracy", "strict"),
+        name="aot_strict-strict"),
+    Row("aot_offload", "aot", "accuracy", "run", ops=1, has=("relu",), lacks=("sin", "4096"), repro=CLOSE),
+    Row("lowering_override", "aot|source", "exception", "inductor_lowering", "NotImplementedError", "no lowering for erf here", ops=1,
+        has=("erf", "no lowering for erf"), original="no lowering for erf", repro="no lowering for erf"),
+)  # fmt: skip
+
+AOT_INDUCTOR = (
+    Row("aoti_compile_error", "aot_inductor", "exception", "cpp_compile", CPP, ops=1, has=("relu", "aoti_compile_and_package"),
+        lacks=("sigmoid", "Sigmoid", "Linear"), original=CPP, repro=CPP, exported=True, only_all=False),
+    Row("aoti_accuracy", "aot_inductor", "accuracy", "run", ops=1, has=("relu", "aoti_compile_and_package"),
+        lacks=("sigmoid", "Linear"), original=CLOSE, repro=CLOSE, exported=True, only_all=False),
+    Row("aoti_dict_inputs", "aot_inductor", "exception", "cpp_compile", CPP, ops=1, has=("relu",), lacks=("sigmoid", "right", "Linear"),
+        original=CPP, repro=CPP, exported=True),
+    Row("aoti_dict_inputs_accuracy", "aot_inductor", "accuracy", "run", ops=1, has=("relu",), lacks=("sigmoid", "right", "Linear"),
+        repro=CLOSE, exported=True),
+)  # fmt: skip
+
+DYNAMO = (
+    Row("dynamo_compile_error", "dynamo", "exception", "dynamo|pre_grad|aot_autograd|run", "ReluCompileError", ops=1, has=("relu(",),
+        lacks=("torch.sin", "torch.cos"), original="ReluCompileError", repro="ReluCompileError", exported=False, only_all=False),
+    Row("dynamo_compile_error_long", "dynamo", "exception", None, "ReluCompileError", ops=1, has=("relu(",), lacks=("torch.sin", "torch.cos"),
+        original="ReluCompileError", repro="ReluCompileError"),
+    Row("dynamo_run_time_error", "dynamo", "exception", "run", "AssertionError", "ReluRuntimeError", ops=1, has=("relu(",),
+        lacks=("torch.sin", "torch.cos"), original="ReluRuntimeError", repro="ReluRuntimeError"),
+    Row("dynamo_accuracy_error", "dynamo", "accuracy", "run", ops=1, has=("relu(",), lacks=("torch.sin", "torch.cos"), repro=CLOSE,
+        only_all=False),
+    Row("dynamo_non_leaf", "dynamo", "exception", None, "TestingOnlyCompileError", ops=1, original="TestingOnlyCompileError",
+        repro="TestingOnlyCompileError", exported=False),
+    Row("dynamo_own_backend", "dynamo|source", "exception", None, "NotImplementedError", "picky cannot multiply matrices", ops=1,
+        has=("picky",), lacks=("torch.tanh(x)",), lines=25, original="picky cannot multiply", repro="picky cannot multiply matrices"),
+    Row("dynamo_own_backend_accuracy", "dynamo|source", "accuracy", "run", has=("rounding", "sigmoid"), lacks=("cumsum",), lines=25,
+        original=CLOSE, repro=CLOSE),
+)  # fmt: skip
+
+OTHERS = (
+    Row("backward_compile_error", "aot|dynamo|source", "exception", "cpp_compile", CPP, backward=True, has=("relu", "backward"),
+        original=CPP, repro=CPP),
+    Row("backward_accuracy", "aot|dynamo|source", "accuracy", "run", has=("relu", "backward"), original=CLOSE, repro=CLOSE),
+    Row("dynamic_shapes", "dynamo|source", "exception", None, "TypeError", "whose size is not known", has=("dynamic=True", "cat"),
+        lacks=("torch.sin",), original="whose size is not known", repro="whose size is not known"),
+    Row("two_bugs", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!", ops=1,
+        has=("fractional_max_pool2d",), lacks=("relu",), original="max not supported", repro="max not supported for zero-dimension"),
+    Row("dropout_accuracy", "aot|dynamo|source", "accuracy", "run", ops=1, has=("relu",), lacks=("tanh", "Linear"), repro=CLOSE),
+)  # fmt: skip
+
+# One defect at least for each stage and kind that is no testing hook: torch 2.13 has them all.
+DEFECTS = (
+    Row("real_aot_lowering", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!",
+        ops=1, has=("fractional_max_pool2d",), lacks=("gelu", "softmax", "Conv2d"), original="max not supported",
+        repro="max not supported for zero-dimension", exported=True),
+    Row("real_aot_cpp", "aot", "exception", "cpp_compile", CPP, ops=2, has=("minimum", "uint8"), original=CPP, repro=CPP, exported=True),
+    Row("real_aot_accuracy", "aot", "accuracy", "run", ops=4, has=("abs", "uint8"), lacks=("softmax", "cumsum"), original=CLOSE, repro=CLOSE),
+    Row("real_no_raise", "source|dynamo|aot", "no_raise", None, has=("binary_cross_entropy",), original="AssertionError",
+        only_all=False),
+    Row("real_aot_autograd_while", "dynamo|source", "exception", "aot_autograd|dynamo", "RuntimeError", "might be aliasing the input or the output",
+        has=("while_loop", "scatter"), lacks=("torch.sin",), original="might be aliasing", repro="might be aliasing"),
+    Row("real_aot_autograd_pool", "dynamo|source", "exception", "aot_autograd|joint", "RuntimeError", "adaptive_max_pool2d_backward", lacks=("gelu",),
+        original="adaptive_max_pool2d_backward", repro="adaptive_max_pool2d_backward"),
+    Row("real_aot_gradient", "source|dynamo|aot", "accuracy", "run", has=("autocast", "aot_eager"), original=CLOSE, repro=CLOSE),
+    Row("real_aoti_lowering", "aot_inductor", "exception", "inductor_lowering", "AssertionError",
+        "max not supported for zero-dimension tensors!", ops=1, has=("fractional_max_pool2d",), lacks=("sigmoid", "Conv2d"),
+        original="max not supported", repro="max not supported for zero-dimension", exported=True),
+    Row("real_aoti_cpp", "aot_inductor", "exception", "cpp_compile", CPP, ops=2, has=("minimum",), original=CPP, repro=CPP),
+    Row("real_aoti_accuracy", "aot_inductor", "accuracy", "run", ops=4, has=("abs", "uint8"), lacks=("cos(", "sin("), repro=CLOSE),
+    Row("real_dynamo_class", "source", "exception", "dynamo", "Unsupported", has=("class ", "fullgraph=True"), lacks=("torch.cos",),
+        original="Unsupported", repro="Unsupported", only_all=False),
+    Row("real_dynamo_branch", "source", "exception", "dynamo", "UserError", "Could not guard on data-dependent expression",
+        has=("nonzero",), lacks=("sigmoid",), original="data-dependent", repro="Could not guard on data-dependent expression"),
+    Row("real_export_branch", "source", "exception", "export", "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression",
+        has=("export",), lacks=("Linear",), original="data-dependent", repro="Could not guard on data-dependent expression"),
+    Row("real_crash", "source|dynamo|aot", "crash", None, original="", repro="", only_all=False),
+    Row("real_hang", "source|dynamo|aot", "hang", None, has=("diff",), lacks=("cumsum",), options=("--hang-after", "25s"), only_all=False),
+    Row("real_large", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!", ops=1,
+        has=("fractional_max_pool2d",), lacks=("silu", "softmax"), original="max not supported", repro="max not supported for zero-dimension"),
+)  # fmt: skip
+
+# The six hooks, each with a pass that raises and one that changes the numbers, in all the forms that a pass can have.
+PASSES = (
+    Row("pass_pre_grad_raises", "dynamo|source", "exception", "pre_grad", "ValueError", "a cosine is left in the graph", ops=1,
+        has=("no_cosine",), culprit="pre_grad_custom_pass", original="a cosine is left", repro="a cosine is left in the graph", only_all=False),
+    Row("pass_pre_grad_numbers", "dynamo|source", "accuracy", "run", ops=1, has=("CHEAPER", "cheaper"), lacks=("tanh",),
+        culprit="pre_grad_custom_pass", original=CLOSE, repro=CLOSE),
+    Row("pass_joint_pre_raises", "aot|dynamo|source", "exception", "joint", "AssertionError", "is forbidden", ops=1,
+        has=("forbidding",), culprit="joint_custom_pre_pass", original="is forbidden", repro="is forbidden"),
+    Row("pass_joint_pre_numbers", "aot|dynamo|source", "accuracy", "run", ops=1, has=("class Swap",), lacks=("sigmoid",),
+        culprit="joint_custom_pre_pass", repro=CLOSE, only_all=False),
+    Row("pass_joint_post_raises", "aot|dynamo|source", "exception", "joint", "IndexError", "cannot lay out a concatenation", ops=1,
+        has=("class Shapes", "cat"), lacks=("softmax",), culprit="joint_custom_post_pass", original="cannot lay out", repro="cannot lay out a"),
+    Row("pass_joint_post_numbers", "aot|dynamo|source", "accuracy", "run", has=("cos_to_sin",), lacks=("tanh",),
+        culprit="joint_custom_post_pass", original=CLOSE, repro=CLOSE),
+    Row("pass_post_pre_raises", "aot|dynamo|source", "exception", "post_grad", "NotImplementedError", "cos of a product", ops=2,
+        has=("register_lowering_pattern", "cos_of_product"), lacks=("tanh",), culprit="post_grad_custom_pre_pass",
+        original="cos of a product", repro="cos of a product"),
+    Row("pass_post_pre_numbers", "aot|dynamo|source", "accuracy", "run", ops=1, has=("class Patterns", "register_graph_pattern"), lines=32,
+        culprit="post_grad_custom_pre_pass", original=CLOSE, repro=CLOSE),
+    Row("pass_post_post_raises", "aot|dynamo|source", "exception", "post_grad", "OverflowError", "at most", has=("at_most", "cos"),
+        culprit="post_grad_custom_post_pass", original="at most 1", repro="at most 1"),
+    Row("pass_post_post_numbers", "aot|dynamo|source", "accuracy", "run", ops=1, has=("make_pass",), culprit="post_grad_custom_post_pass",
+        repro=CLOSE),
+    Row("pass_backend_raises", "aot|dynamo|source", "exception", "post_grad", "RuntimeError", "this backend cannot scan", ops=1,
+        has=("class NoScan", "register_backend_for_device", "cumsum"), lacks=("tanh",), culprit="NoScan", original="cannot scan",
+        repro="this backend cannot scan"),
+    Row("pass_backend_numbers", "aot|dynamo|source", "accuracy", "run", ops=1, has=("class Chain", "class Swap", "register_backend_for_device"),
+        lacks=("relu",), lines=40, culprit="Chain", original=CLOSE, repro=CLOSE),
+    Row("pass_freezing", "aot|dynamo|source", "exception", "post_grad", "LookupError", "a frozen weight: constant",
+        has=("transpose_free", "freezing"), culprit="post_grad_custom_post_pass", original="a frozen weight", repro="a frozen weight: constant"),
+    Row("pass_freezing_numbers", "aot|dynamo|source", "accuracy", "run", has=("cos_to_sin",), culprit="post_grad_custom_pre_pass",
+        original=CLOSE, repro=CLOSE),
+    Row("pass_backend_freezing", "aot|dynamo|source", "exception", "post_grad", "RuntimeError", "this backend has no tanh",
+        has=("class NoMean", "register_backend_for_device"), culprit="NoMean", original="has no tanh", repro="this backend has no tanh"),
+)  # fmt: skip
+
+HEALTHY = (
+    ("healthy_plain", (), False),
+    ("healthy_accuracy", ("--accuracy", "on"), True),
+    ("healthy_backend", (), True),
+    ("healthy_backend", ("--accuracy", "on"), True),
+    ("healthy_dropout", (), False),
+    ("healthy_aoti", (), True),
+    ("healthy_pass_function", (), True),
+    ("healthy_pass_lowering", (), True),
+    ("healthy_pass_pre_grad", (), True),
+    ("healthy_pass_backend", (), True),
+    ("healthy_pass_joint", (), True),
+)
+ROWS = (*AOT, *AOT_INDUCTOR, *DYNAMO, *OTHERS, *DEFECTS, *PASSES)

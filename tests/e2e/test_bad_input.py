@@ -1,0 +1,298 @@
+"""Bad input and bad machines get a clear error, and lose nothing."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from e2e_harness import CASES, Answer, code_lines, command, environment, minify, minify_script, run, run_alone
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+FAILING = CASES / "real_aot_cpp.py"
+
+
+def script(tmp: Path, text: str, name: str = "fail.py") -> Path:
+    path = tmp / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def quiet(answer_text: str) -> None:
+    """No traceback of ours is shown to the user."""
+    assert 'bot/job.py"' not in answer_text
+    assert 'bot/cli.py"' not in answer_text
+
+
+def test_fails_in_eager_too(tmp_path: Path) -> None:
+    """Such a program did not reproduce: the failure is not the compiler's; the eager error is shown."""
+    text = "import torch\n\ndef f(x):\n    return x.reshape(7)\n\ntorch.compile(f)(torch.ones(6))\n"
+    answer = minify_script(script(tmp_path, text), tmp_path)
+    assert answer.process.status == 4, answer.described()
+    assert answer.result["status"] == "not_reproduced"
+    assert "eager" in answer.process.text
+    assert "shape '[7]' is invalid for input of size 6" in answer.process.text, answer.described()
+    assert not (answer.directory / "repro.py").exists()
+
+
+def test_fails_before_any_compile(tmp_path: Path) -> None:
+    answer = minify_script(script(tmp_path, "import torch\nraise KeyError('no weights here')\n"), tmp_path)
+    assert answer.process.status == 4, answer.described()
+    assert "no weights here" in answer.process.text
+
+
+def test_syntax_error(tmp_path: Path) -> None:
+    answer = minify_script(script(tmp_path, "import torch\ndef f(:\n"), tmp_path)
+    assert answer.process.status in (2, 4), answer.described()
+    assert "SyntaxError" in answer.process.text or "syntax" in answer.process.text
+    assert "fail.py" in answer.process.text
+    quiet(answer.process.text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["missing.py"], "missing.py"),
+        (["."], "."),
+        ([], "SCRIPT"),
+        (["a.py", "--no-such-option"], "--no-such-option"),
+        (["a.py", "--stage", "deepest"], "deepest"),
+        (["a.py", "--accuracy", "maybe"], "maybe"),
+        (["a.py", "--budget", "soon"], "soon"),
+        (["a.py", "--verify-runs", "0"], "0"),
+        (["a.py", "--command", "pytest a.py::test"], "command"),
+        (["--command", "make test"], "make"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_unusable_arguments(arguments: list[str], says: str, tmp_path: Path) -> None:
+    script(tmp_path, "import torch\n", "a.py")
+    ended = minify(*arguments, cwd=tmp_path, limit=60)
+    assert ended.status == 2, ended.text
+    assert says in ended.err
+    assert "Traceback" not in ended.text
+    assert not (tmp_path / "minified").exists()
+
+
+def test_out_is_not_ours(tmp_path: Path) -> None:
+    """A directory that we did not write is left as it is."""
+    thesis = tmp_path / "minified" / "thesis.txt"
+    thesis.parent.mkdir()
+    thesis.write_text("years of work", encoding="utf-8")
+    ended = minify(FAILING, cwd=tmp_path, limit=60)
+    assert ended.status == 2, ended.text
+    assert "minified" in ended.err
+    assert "--out" in ended.err
+    assert thesis.read_text(encoding="utf-8") == "years of work"
+    assert sorted(path.name for path in thesis.parent.iterdir()) == ["thesis.txt"]
+
+
+def test_out_holds_a_strangers_result(tmp_path: Path) -> None:
+    """Another tool's result.json does not make a directory ours."""
+    other = tmp_path / "minified" / "result.json"
+    other.parent.mkdir()
+    other.write_text('{"score": 3}', encoding="utf-8")
+    assert minify(FAILING, cwd=tmp_path, limit=60).status == 2
+    assert other.read_text(encoding="utf-8") == '{"score": 3}'
+
+
+def test_out_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "minified").write_text("mine", encoding="utf-8")
+    assert minify(FAILING, cwd=tmp_path, limit=60).status == 2
+    assert (tmp_path / "minified").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize("how", ["CXX", "PATH"])
+def test_no_cpp_compiler(how: str, tmp_path: Path) -> None:
+    """That is the machine's fault, and is never called a bug of the program."""
+    if how == "CXX":
+        env = {"CXX": "no-such-compiler"}
+    else:
+        (tmp_path / "bin").mkdir()
+        for tool in ("sh", "bash", "env", "uname", "ldconfig"):
+            found = shutil.which(tool)
+            if found:
+                (tmp_path / "bin" / tool).symlink_to(found)
+        env = {"PATH": str(tmp_path / "bin"), "CXX": ""}
+    env["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path / "cold")
+    answer = minify_script(CASES / "healthy_plain.py", tmp_path, env=env)
+    assert answer.process.status == 1, answer.described()
+    assert answer.result["status"] == "error"
+    assert "compiler" in (answer.result["machine_fault"] or ""), answer.described()
+    assert "C++ compiler" in answer.process.text
+    quiet(answer.process.text)
+
+
+def test_interpreter_without_torch(tmp_path: Path) -> None:
+    venv.create(tmp_path / "bare", with_pip=False)
+    answer = minify_script(FAILING, tmp_path, "--python", str(tmp_path / "bare" / "bin" / "python"))
+    assert answer.process.status == 1, answer.described()
+    assert answer.result["status"] == "error"
+    assert "torch" in answer.process.text
+    assert "--python" in answer.process.text or "interpreter" in answer.process.text
+    quiet(answer.process.text)
+
+
+@pytest.mark.all
+def test_interpreter_with_an_old_torch(tmp_path: Path) -> None:
+    """One that is too old is refused by its version."""
+    venv.create(tmp_path / "old", with_pip=False)
+    python = tmp_path / "old" / "bin" / "python"
+    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    package = Path(subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()) / "torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("__version__ = '1.13.1'\n", encoding="utf-8")
+    (package / "version.py").write_text("__version__ = '1.13.1'\n", encoding="utf-8")
+    answer = minify_script(FAILING, tmp_path, "--python", str(python))
+    assert answer.process.status == 1, answer.described()
+    assert "1.13.1" in answer.process.text
+    quiet(answer.process.text)
+
+
+def test_interpreter_that_is_none(tmp_path: Path) -> None:
+    answer = minify(FAILING, "--python", "no-such-python", cwd=tmp_path, limit=60)
+    assert answer.status in (1, 2), answer.text
+    assert "no-such-python" in answer.text
+    quiet(answer.text)
+
+
+AWKWARD = {
+    "stdin": "assert input() == '', 'something was typed'\n",
+    "binary": "import sys\nsys.stdout.buffer.write(bytes(range(256)) * 40)\n"
+    "sys.stderr.buffer.write(b'\\xff\\xfe\\x00')\nsys.stdout.flush()\n",
+    "chdir": "import os\nos.makedirs('/tmp/torch-minify-elsewhere', exist_ok=True)\nos.chdir('/tmp/torch-minify-elsewhere')\n",
+    "relative": "assert open('data.txt').read() == 'data'\n",
+    "processes": "import subprocess, sys\n"
+    "assert subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True).stdout == b'1\\n'\n"
+    "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(45)'])\n",
+    "arguments": "import sys\nassert sys.argv[1:] == ['--width', '3'], sys.argv\n",
+    "main": "assert __name__ == '__main__'\nassert __file__.endswith('fail.py')\n",
+}
+BODY = (
+    "import torch\n\n@torch.compile\ndef f(x):\n    y = torch.minimum(torch.abs(x), x)\n    return y.float().exp().sum()\n\n"
+    "f(torch.tensor([3, 200, 7], dtype=torch.uint8))\n"
+)
+
+
+@pytest.mark.parametrize("how", [pytest.param(k, marks=[] if k == "binary" else [pytest.mark.all]) for k in AWKWARD])
+def test_awkward_script(how: str, tmp_path: Path) -> None:
+    """What a script does beside failing does not keep it from being minimized."""
+    (tmp_path / "data.txt").write_text("data", encoding="utf-8")
+    beginning = "try:\n    input()\nexcept EOFError:\n    pass\n" if how == "stdin" else AWKWARD[how]
+    path = script(tmp_path, beginning + BODY)
+    rest = ["--", "--width", "3"] if how == "arguments" else []
+    answer = minify_script(path, tmp_path, "--verify-runs", "1", *rest)
+    assert answer.process.status == 0, answer.described()
+    assert answer.result["signature"]["phase"] == "cpp_compile"
+    assert "minimum" in answer.repro
+    assert code_lines(answer.repro) <= 12
+    alone = run_alone(answer.directory / "repro.py")
+    assert "CppCompileError" in alone.err
+
+
+@pytest.mark.all
+def test_leaves_by_os_exit(tmp_path: Path) -> None:
+    """A script that leaves without a word is said to have done that; no verdict is made up."""
+    text = "import os, torch\ntorch.compile(lambda x: x.sin())(torch.ones(3))\nos._exit(3)\n"
+    answer = minify_script(script(tmp_path, text), tmp_path)
+    assert answer.process.status == 4, answer.described()
+    assert "3" in (answer.result["reason"] or ""), answer.described()
+
+
+@pytest.mark.all
+def test_leaves_by_os_exit_after_the_failure(tmp_path: Path) -> None:
+    """The failure is in the traceback that the script printed before it left, or in what the capture saw."""
+    text = BODY.replace(
+        "f(torch.tensor",
+        "import os, traceback\ntry:\n    f(torch.tensor([3], dtype=torch.uint8))\nexcept Exception:\n    pass\nf(torch.tensor",
+    )
+    answer = minify_script(script(tmp_path, text), tmp_path, "--verify-runs", "1")
+    assert answer.process.status == 0, answer.described()
+    assert "minimum" in answer.repro
+
+
+@pytest.mark.all
+def test_full_disk(tmp_path: Path) -> None:
+    """A file-size limit stands in for a disk without room: said as the machine's fault, not as a bug of the program."""
+
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    out = tmp_path / "minified"
+    child = subprocess.run(
+        command("run", FAILING, "--out", out),
+        cwd=tmp_path, env=environment(ours=True), stdin=subprocess.DEVNULL, capture_output=True, preexec_fn=small, timeout=400, check=False,
+    )  # fmt: skip
+    assert child.returncode == 1, child.stdout + child.stderr
+    said = (child.stdout + child.stderr).decode(errors="replace")
+    assert "Traceback" not in said, said
+
+
+def test_pytest_command(tmp_path: Path) -> None:
+    """--command runs one test of the user's own suite."""
+    (tmp_path / "tests").mkdir()
+    test = (
+        "import torch\n\ndef dark(x):\n    y = torch.minimum(torch.abs(x), x)\n    return y.float().exp().sum()\n\n"
+        "def test_other():\n    assert True\n\n"
+        "def test_dark():\n    x = torch.tensor([3, 200, 7], dtype=torch.uint8)\n"
+        "    torch.testing.assert_close(torch.compile(dark)(x), dark(x))\n"
+    )
+    script(tmp_path / "tests", test, "test_dark.py")
+    out = tmp_path / "minified"
+    ended = minify("--command", "pytest tests/test_dark.py::test_dark", "--out", out, "--verify-runs", "1", cwd=tmp_path)
+    answer = Answer(out, ended)
+    assert ended.status == 0, answer.described()
+    assert "minimum" in answer.repro
+    assert "CppCompileError" in run_alone(out / "repro.py").err
+
+
+@pytest.mark.all
+def test_pytest_command_that_passes(tmp_path: Path) -> None:
+    script(tmp_path, "import torch\n\ndef test_fine():\n    assert torch.compile(torch.sin)(torch.ones(2)).shape == (2,)\n", "test_fine.py")
+    ended = minify("--command", "pytest test_fine.py::test_fine", cwd=tmp_path)
+    assert ended.status == 4, ended.text
+
+
+@pytest.mark.all
+def test_user_packages_beside_the_script(tmp_path: Path) -> None:
+    """A custom operator registered by an import stays registered in the repro's own text or by its import."""
+    package = tmp_path / "mylib"
+    package.mkdir()
+    (package / "__init__.py").write_text("from mylib.shade import shade\n", encoding="utf-8")
+    (package / "shade.py").write_text(
+        "import torch\n\ndef shade(x):\n    y = torch.abs(x)\n    return torch.minimum(y, x).float()\n", encoding="utf-8"
+    )
+    text = "import torch\nimport mylib\n\ntorch.compile(lambda x: mylib.shade(x).sum() * 2)(torch.tensor([3, 200, 7], dtype=torch.uint8))\n"
+    answer = minify_script(script(tmp_path, text), tmp_path, "--verify-runs", "1")
+    assert answer.process.status == 0, answer.described()
+    assert "mylib" not in answer.repro, "a repro that needs the user's package cannot be posted"
+
+
+def test_repro_is_said_on_standard_output(tmp_path: Path) -> None:
+    """The result is on standard output, progress on standard error; the process leaves nothing running."""
+    answer = minify_script(FAILING, tmp_path, "--verify-runs", "1")
+    assert answer.process.status == 0, answer.described()
+    assert "minimized" in answer.process.out
+    assert answer.process.err.strip()
+    left = run(["ps", "-eo", "args"], cwd=tmp_path, env=dict(os.environ), limit=20).out
+    assert str(tmp_path) not in left, "a process of the run is left over"
+
+
+@pytest.mark.all
+def test_verify_and_doctor(tmp_path: Path) -> None:
+    """`verify` agrees with a true result and contradicts a false one; `doctor` runs."""
+    answer = minify_script(FAILING, tmp_path, "--verify-runs", "1")
+    assert answer.process.status == 0, answer.described()
+    env = environment(ours=True)
+    arguments = ("verify", answer.directory / "repro.py", "--result", answer.directory / "result.json", "--runs", "1")
+    assert run(command(*arguments), cwd=tmp_path, env=env, limit=300).status == 0
+    (answer.directory / "repro.py").write_text("import torch\nprint(torch.ones(1))\n", encoding="utf-8")
+    assert run(command(*arguments), cwd=tmp_path, env=env, limit=300).status not in (0, 2)
+    doctor = run([sys.executable, "-m", "bot", "doctor"], cwd=tmp_path, env=env, limit=120)
+    assert doctor.status == 0, doctor.text
+    assert "torch" in doctor.out

@@ -1,0 +1,146 @@
+"""Each failing program: the command line minimizes it, and its repro fails alone as the result says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from e2e_catalog import AOT, AOT_INDUCTOR, DEFECTS, DYNAMO, HEALTHY, OTHERS, PASSES, Row, params
+from e2e_harness import CASES, Answer, Finished, code_lines, exported_program_opens, minify_script, run_alone, without_pass
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+
+
+def check(row: Row, tmp: Path) -> Answer:
+    """Minimize the row's program and check all that the row says."""
+    answer = minify_script(CASES / f"{row.case}.py", tmp, "--verify-runs", "1", *row.options)
+    assert answer.process.status == 0, answer.described()
+    result, text = answer.result, answer.repro
+    signature, reduction = result["signature"], result["reduction"]
+
+    assert result["status"] == "minimized"
+    assert re.fullmatch(row.stage, result["stage"]), answer.described()
+    assert signature["kind"] == row.kind, answer.described()
+    if row.phase is not None:
+        assert re.fullmatch(row.phase, signature["phase"]), answer.described()
+    if row.root is not None:
+        assert signature["exception"][-1] == row.root, answer.described()
+    assert row.message in signature["message"], answer.described()
+    if row.backward is not None:
+        assert signature["backward"] is row.backward, answer.described()
+    assert result["verification"]["same"] == result["verification"]["runs"] >= 1
+    assert result["verification"]["eager"] == "passes" or row.kind == "no_raise", answer.described()
+
+    if row.ops is not None and result["stage"] != "source":
+        assert reduction["ops_after"] <= row.ops, answer.described()
+    assert reduction["lines_after"] == code_lines(text)
+    assert code_lines(text) <= row.lines, answer.described()
+    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    for part in row.has:
+        assert part in code, f"{part!r} is not in the repro\n{answer.described()}"
+    for part in row.lacks:
+        assert part not in code, f"{part!r} is left in the repro\n{answer.described()}"
+    assert "import bot" not in code
+    assert "from bot" not in code
+    assert str(tmp) not in text, "an absolute path is left in the repro"
+
+    fails_alone(row, run_alone(answer.directory / "repro.py", limit=240.0) if row.kind != "hang" else None, answer)
+    if row.culprit is not None:
+        assert row.culprit in (result["culprit"] or ""), answer.described()
+        passes = tmp / "without_pass.py"
+        passes.write_text(without_pass(text), encoding="utf-8")
+        alone = run_alone(passes)
+        assert alone.status == 0, f"it fails without its pass\n{alone.text[-3000:]}\n{answer.described()}"
+    if row.exported is not None:
+        opened = exported_program_opens(answer.directory / result["files"]["exported_program"])
+        assert opened.status == 0, opened.text[-3000:]
+        if row.exported:
+            assert result["exported_program"]["same_signature"] is True, answer.described()
+        elif not result["exported_program"]["same_signature"]:
+            assert result["exported_program"]["reason"], answer.described()
+    return answer
+
+
+def fails_alone(row: Row, alone: Finished | None, answer: Answer) -> None:
+    """The repro's own failure is of the row's kind."""
+    if alone is None:
+        with pytest.raises(AssertionError, match="still running after"):
+            run_alone(answer.directory / "repro.py", limit=40.0)
+        return
+    if row.kind == "crash":
+        assert alone.status in (-11, -6, -8, -7), f"{alone.status}\n{answer.described()}"
+        return
+    assert alone.status == 1, f"the repro ended with {alone.status}\n{alone.text[-3000:]}\n{answer.described()}"
+    assert re.search(row.repro, alone.err), f"{row.repro!r} is not what it says\n{alone.text[-3000:]}\n{answer.described()}"
+
+
+@pytest.mark.parametrize("row", params(AOT))
+def test_aot(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path)
+
+
+@pytest.mark.parametrize("row", params(AOT_INDUCTOR))
+def test_aot_inductor(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path)
+
+
+@pytest.mark.parametrize("row", params(DYNAMO))
+def test_dynamo(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path)
+
+
+@pytest.mark.parametrize("row", params(OTHERS))
+def test_other(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path)
+
+
+@pytest.mark.parametrize("row", params(DEFECTS))
+def test_defect(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path)
+
+
+@pytest.mark.parametrize("row", params(PASSES))
+def test_custom_pass(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("case", "options"),
+    [
+        pytest.param(case, options, id=" ".join((case, *options)), marks=[pytest.mark.all] if only_all else [])
+        for case, options, only_all in HEALTHY
+    ],
+)
+def test_healthy(case: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    """A program with nothing wrong ends in "did not reproduce", and leaves no repro that somebody could post."""
+    answer = minify_script(CASES / f"{case}.py", tmp_path, *options)
+    assert answer.process.status == 4, answer.described()
+    assert answer.result["status"] == "not_reproduced"
+    assert answer.result["signature"] is None
+    assert not (answer.directory / "repro.py").exists()
+    assert answer.result["files"]["repro"] is None
+
+
+@pytest.mark.all
+def test_dynamic_shape_is_needed(tmp_path: Path) -> None:
+    """What fails only under dynamic=True keeps a symbolic size: with dynamic=False its repro passes."""
+    answer = minify_script(CASES / "dynamic_shapes.py", tmp_path, "--verify-runs", "1")
+    assert answer.process.status == 0, answer.described()
+    assert "dynamic=True" in answer.repro
+    static = tmp_path / "static.py"
+    static.write_text(answer.repro.replace("dynamic=True", "dynamic=False"), encoding="utf-8")
+    assert run_alone(static).status == 0
+
+
+@pytest.mark.all
+def test_same_repro_twice(tmp_path: Path) -> None:
+    """The same program, seed and versions give the same repro."""
+    texts = []
+    for n in range(2):
+        place = tmp_path / str(n)
+        place.mkdir()
+        answer = minify_script(CASES / "real_aot_cpp.py", place, "--verify-runs", "1", "--seed", "7")
+        assert answer.process.status == 0, answer.described()
+        texts.append(answer.repro)
+    assert texts[0] == texts[1]
