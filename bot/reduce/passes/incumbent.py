@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.models import Verdict
@@ -138,8 +138,13 @@ class Incumbent:
 
 
 def structure(program: Program) -> Structure:
-    """Which operations there are, and what feeds what."""
-    return tuple((n.target, tuple(n.uses())) for n in program.graph.nodes), tuple(refs(program.graph.output))
+    """Which operations there are, and what feeds what; all inputs are alike, since they are merged later."""
+    inputs = {i.name for i in (*program.graph.inputs, *program.graph.constants)}
+
+    def told_apart(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple("" if name in inputs else name for name in names)
+
+    return tuple((n.target, told_apart(n.uses())) for n in program.graph.nodes), told_apart(refs(program.graph.output))
 
 
 def under_canonical_names(program: Program) -> Program:

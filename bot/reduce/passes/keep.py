@@ -81,7 +81,7 @@ class _Builder:
         self.metas = self.graph.metas()
         self.numbers = known_numbers(self.graph)
         self.droppable = set(units(self.graph))
-        self.kept = self._close(set(keep))
+        self.kept = self._close(set(keep) & self.droppable)
 
     def _close(self, keep: set[str]) -> set[str]:
         """The kept nodes, with the items, sizes and objects that come along."""

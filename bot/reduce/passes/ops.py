@@ -26,7 +26,7 @@ from bot.reduce.graph import Graph
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.keep import Policy, units
 
-_FEW = 3  # up to this many a sweep is as cheap as anything cleverer
+_FEW = 4  # up to this many a sweep is as cheap as anything cleverer
 _DENSE = 16  # up to this many, anchors that leave most of them are not worth their price
 _ANCHORS = 4
 _DOUBTED = 3
@@ -38,7 +38,8 @@ def run(incumbent: Incumbent) -> bool:
     start = incumbent.key
     while True:
         before = incumbent.key
-        _halve(incumbent)
+        if len(_units(incumbent)) > _FEW:
+            _halve(incumbent)
         if len(_units(incumbent)) > _FEW:
             _anchor(incumbent)
         _sweep(incumbent)

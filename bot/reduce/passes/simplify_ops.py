@@ -1,7 +1,7 @@
 """Replaces operations by simpler ones with the same result's metadata.
 
 Proposes, for each operation that gives what one of its operands already is in shape and dtype: that operand itself if it is an
-input (dropping the operation made a new input of it, which is not the same where the operand is shared); then `torch.relu` of it, if the
+input that is used elsewhere too (dropping the operation made a new input of it, which is not the same there); then `torch.relu` of it, if the
 operation has more than that operand. Cost: at most two queries for each such operation, most often one. The idea is Perses' and
 circt-reduce's: not only deletion, but replacement by a simpler thing of the same kind.
 """
@@ -29,7 +29,9 @@ def run(incumbent: Incumbent) -> bool:
     for name in [n.name for n in reversed(nodes)]:
         node = find_node(incumbent.program, name)
         if node is not None:
-            incumbent.offer_structures([_forward(incumbent.program, node), _stand_in(incumbent.program, node)], "simplify_ops")
+            if incumbent.offer(_forward(incumbent.program, node), "simplify_ops"):
+                continue
+            incumbent.offer_structures([_stand_in(incumbent.program, node)], "simplify_ops")
     return incumbent.key != start
 
 
@@ -46,7 +48,8 @@ def _alike(program: Program, node: Node) -> list[str]:
 
 def _forward(program: Program, node: Node) -> Program | None:
     inputs = {i.name for i in (*program.graph.inputs, *program.graph.constants)}
-    alike = [name for name in _alike(program, node) if name in inputs]
+    uses = [name for n in program.graph.nodes if n.name != node.name for name in n.uses()]
+    alike = [name for name in _alike(program, node) if name in inputs and name in uses]
     if not alike or len(program.graph.nodes) < 2:
         return None
     rest = replace(program.graph, nodes=tuple(n for n in program.graph.nodes if n.name != node.name))
