@@ -108,13 +108,14 @@ class Incumbent:
         self._take(program, candidate)
         return taken
 
-    def offer_structures(self, programs: Sequence[Program | None], origin: str) -> int | None:
+    def offer_structures(self, programs: Sequence[Program | None], origin: str, *, sharing: bool = False) -> int | None:
         """As `offer_first`, for programs that differ from the smallest one in their operations.
 
         A combination of operations that was rejected is not asked again when nothing but sizes, values or arguments have changed
-        since: it would cost a query for each operation in each round, and next to never succeed.
+        since: it would cost a query for each operation in each round, and next to never succeed. `sharing`: which operations
+        share an input counts as a difference.
         """
-        keys = [None if program is None else structure(program) for program in programs]
+        keys = [None if program is None else structure(program, sharing) for program in programs]
         taken = self.offer_first(
             [None if key in self._structures else program for program, key in zip(programs, keys, strict=True)], origin
         )
@@ -137,12 +138,12 @@ class Incumbent:
         return None if metas is None else refreshed(program, shown, metas)
 
 
-def structure(program: Program) -> Structure:
-    """Which operations there are, and what feeds what; all inputs are alike, since they are merged later."""
-    inputs = {i.name for i in (*program.graph.inputs, *program.graph.constants)}
+def structure(program: Program, sharing: bool = False) -> Structure:
+    """Which operations there are, and what feeds what; all inputs are alike (they are merged later), unless `sharing` tells them apart."""
+    inputs = {i.name: f"/{n}" if sharing else "/" for n, i in enumerate((*program.graph.inputs, *program.graph.constants))}
 
     def told_apart(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple("" if name in inputs else name for name in names)
+        return tuple(inputs.get(name, name) for name in names)
 
     return tuple((n.target, told_apart(n.uses())) for n in program.graph.nodes), told_apart(refs(program.graph.output))
 

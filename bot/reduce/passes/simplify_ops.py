@@ -1,8 +1,8 @@
 """Replaces operations by simpler ones with the same result's metadata.
 
 Proposes, for each operation that gives what one of its operands already is in shape and dtype: that operand itself if it is an
-input that is used elsewhere too (dropping the operation made a new input of it, which is not the same there); then `torch.relu` of it, if the
-operation has more than that operand. Cost: at most two queries for each such operation, most often one. The idea is Perses' and
+input that is used elsewhere too (dropping the operation made a new input of it, which is not the same there); then `torch.relu`
+of it, if the operation has more than that operand. Cost: at most two queries for each such operation, most often one. The idea is Perses' and
 circt-reduce's: not only deletion, but replacement by a simpler thing of the same kind.
 """
 
@@ -29,7 +29,7 @@ def run(incumbent: Incumbent) -> bool:
     for name in [n.name for n in reversed(nodes)]:
         node = find_node(incumbent.program, name)
         if node is not None:
-            if incumbent.offer(_forward(incumbent.program, node), "simplify_ops"):
+            if incumbent.offer_structures([_forward(incumbent.program, node)], "simplify_ops", sharing=True) is not None:
                 continue
             incumbent.offer_structures([_stand_in(incumbent.program, node)], "simplify_ops")
     return incumbent.key != start
