@@ -150,9 +150,8 @@ def main() -> None:
                 spread = f"{statistics.median(queries):.0f} .. {max(queries)}"
                 share = f"{100 * optimum / len(runs):.0f} %"
                 worst = max(left for _, left, _ in runs)
-                print(
-                    f"{shape:6} {n:5} {wanted:>6} {len(runs):4} {spread:>15} {allowed:7} {share:>7} {worst:5} {max(s for _, _, s in runs):6.1f}"
-                )
+                seconds = max(own for _, _, own in runs)
+                print(f"{shape:6} {n:5} {wanted:>6} {len(runs):4} {spread:>15} {allowed:7} {share:>7} {worst:5} {seconds:6.1f}")
 
 
 if __name__ == "__main__":

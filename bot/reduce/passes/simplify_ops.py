@@ -2,8 +2,8 @@
 
 Proposes, for each operation that gives what one of its operands already is in shape and dtype: that operand itself if it is an
 input that is used elsewhere too (dropping the operation made a new input of it, which is not the same there); then `torch.relu`
-of it, if the operation has more than that operand. Cost: at most two queries for each such operation, most often one. The idea is Perses' and
-circt-reduce's: not only deletion, but replacement by a simpler thing of the same kind.
+of it, if the operation has more than that operand. Cost: at most two queries for each such operation, most often one. The idea
+is Perses' and circt-reduce's: not only deletion, but replacement by a simpler thing of the same kind.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _forward(program: Program, node: Node) -> Program | None:
     inputs = {i.name for i in (*program.graph.inputs, *program.graph.constants)}
     uses = [name for n in program.graph.nodes if n.name != node.name for name in n.uses()]
     alike = [name for name in _alike(program, node) if name in inputs and name in uses]
-    if not alike or len(program.graph.nodes) < 2:
+    if not alike or not inputs.issuperset(node.uses()) or len(program.graph.nodes) < 2:
         return None
     rest = replace(program.graph, nodes=tuple(n for n in program.graph.nodes if n.name != node.name))
     return without_dead(program.with_graph(substitute(rest, {node.name: Ref(alike[0])})))
