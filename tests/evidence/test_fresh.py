@@ -1,0 +1,237 @@
+"""Runs in fresh processes: how they end, what they see, what is left of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.evidence.fresh import Verification, difference, run_control_fresh, run_fresh, verify
+from bot.models import Kind, Phase, Signature
+from bot.oracle.outcome import Outcome
+from bot.oracle.process import KEEP
+from bot.oracle.signature import signature_of
+
+OURS = Path(__file__).parents[2]
+ENV = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def script(body: str) -> Path:
+        path = tmp_path / "repro.py"
+        path.write_text(textwrap.dedent(body))
+        return path
+
+    return script
+
+
+def run(script: Path, timeout: float = 60, **more: object) -> Outcome:
+    return run_fresh(sys.executable, script, timeout=timeout, cwd=script.parent, env=ENV, **more)  # type: ignore[arg-type]
+
+
+def test_an_exception_comes_last_whatever_was_printed(write: Write) -> None:
+    outcome = run(write("print('first')\nimport atexit\natexit.register(print, 'late')\nraise ValueError('no 7')\n"))
+    assert (outcome.status, outcome.exit) == ("raised", 1)
+    assert outcome.text.startswith("first\nlate\nTraceback")
+    signature = signature_of(outcome)
+    assert signature is not None
+    assert (signature.exception, signature.message) == (("ValueError",), "no N")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ("print(1)", "ok", 0),
+        ("raise SystemExit(3)", "exit", 3),
+        ("raise SystemExit('words')", "exit", 1),
+        ("def f(:", "raised", 1),
+        ("import os; os._exit(1)", "exit", 1),
+    ],
+)
+def test_status(write: Write, body: str, status: str, code: int) -> None:
+    outcome = run(write(body))
+    assert (outcome.status, outcome.exit) == (status, code)
+
+
+def test_a_signal_with_its_dump(write: Write) -> None:
+    outcome = run(write("import os, signal\ndef deep(): os.kill(os.getpid(), signal.SIGSEGV)\ndeep()\n"))
+    assert (outcome.status, outcome.signal) == ("signal", "SIGSEGV")
+    assert "in deep" in outcome.text
+
+
+def test_a_hang_shows_its_stack_and_leaves_nobody_behind(write: Write) -> None:
+    script = write("""
+        import pathlib, subprocess, sys, time
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        pathlib.Path("child").write_text(str(child.pid))
+        def stuck():
+            time.sleep(600)
+        stuck()
+    """)
+    started = time.monotonic()
+    outcome = run(script, timeout=3)
+    assert time.monotonic() - started < 12
+    assert outcome.status == "timeout"
+    assert "in stuck" in outcome.text
+    assert not _alive(int((script.parent / "child").read_text()))
+
+
+def _alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    for _ in range(50):
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_a_flood_of_output_is_drained_and_cut(write: Write) -> None:
+    outcome = run(write("import sys\nfor i in range(200): sys.stderr.write('x' * 99_999 + '\\n')\nraise ValueError('end')\n"))
+    assert outcome.status == "raised"
+    assert len(outcome.text) < 4 * KEEP
+    assert outcome.text.rstrip().endswith("ValueError: end")
+
+
+def test_what_a_run_sees(write: Write, tmp_path: Path) -> None:
+    script = write("""
+        import json, os, sys
+        here = {name: os.environ.get(name) for name in ("PYTHONPATH", "TORCHDYNAMO_VERBOSE", "TORCHINDUCTOR_CACHE_DIR", "SECRET", "GIVEN")}
+        print(json.dumps({**here, "argv": sys.argv[1:], "path0": sys.path[0], "cache": os.path.isdir(here["TORCHINDUCTOR_CACHE_DIR"])}))
+    """)
+    import json
+
+    os.environ["SECRET"] = "x"
+    try:
+        outcome = run_fresh(
+            sys.executable,
+            script,
+            timeout=60,
+            cwd=tmp_path,
+            argv=["a", "b"],
+            env={**ENV, "GIVEN": "1", "PYTHONPATH": f"{OURS}{os.pathsep}{tmp_path / 'lib'}"},
+        )
+    finally:
+        del os.environ["SECRET"]
+    seen = json.loads(outcome.text)
+    assert seen["PYTHONPATH"] == str(tmp_path / "lib"), "our own package is not on the path"
+    assert (seen["SECRET"], seen["GIVEN"], seen["TORCHDYNAMO_VERBOSE"]) == (None, "1", "1")
+    assert (seen["argv"], seen["path0"]) == (["a", "b"], str(tmp_path))
+    assert seen["cache"]
+    assert not Path(seen["TORCHINDUCTOR_CACHE_DIR"]).exists(), "a temporary cache is removed"
+
+
+def test_a_given_cache_is_kept(write: Write, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    outcome = run(write("import os\nopen(os.environ['TORCHINDUCTOR_CACHE_DIR'] + '/kernel', 'w').close()\n"), cache_dir=cache)
+    assert outcome.status == "ok"
+    assert (cache / "kernel").exists()
+
+
+def test_an_interpreter_that_is_not_there(write: Write) -> None:
+    script = write("")
+    assert run_fresh("/no/such/python", script, timeout=5, cwd=script.parent, env=ENV).status == "infra"
+
+
+def signature(**fields: object) -> Signature:
+    return Signature.model_validate(
+        {"kind": Kind.EXCEPTION, "phase": Phase.PRE_GRAD, "exception": ("ValueError",), "message": "no", **fields}
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (None, "did not fail"),
+        (signature(), ""),
+        (signature(exception=("BackendCompilerFailed", "ValueError")), ""),
+        (signature(message="yes"), "message 'yes', not 'no'"),
+        (signature(phase=Phase.RUN, exception=()), "phase run, not pre_grad; class none, not 'ValueError'"),
+        (signature(kind=Kind.CRASH, signal="SIGSEGV"), "kind crash, not exception; signal 'SIGSEGV', not none"),
+    ],
+)
+def test_difference(found: Signature | None, said: str) -> None:
+    assert difference(signature(), found) == said
+
+
+def prove(script: Path, reference: Signature, runs: int = 1) -> Verification:
+    return verify(sys.executable, script, reference, runs, timeout=100, cwd=script.parent, env=ENV)
+
+
+PASS_RAISES = """
+    import torch, pathlib, sys
+    import torch._inductor.config
+
+    runs = pathlib.Path("runs")
+    if "torch_minify_inside" not in sys.modules:  # the control may run at the same time
+        runs.write_text(runs.read_text() + "x" if runs.exists() else "x")
+
+    def my_pass(graph):
+        if len(runs.read_text()) != 2:
+            raise ValueError("no")
+
+    torch._inductor.config.pre_grad_custom_pass = my_pass
+    torch.compile(torch.relu)(torch.ones(4))
+"""
+
+
+def test_verify_counts_the_runs_that_are_the_same(write: Write) -> None:
+    pytest.importorskip("torch")
+    verification = prove(write(PASS_RAISES), signature(), 2)
+    assert (verification.runs, verification.same, verification.eager) == (2, 1, "passes")
+    assert [found is not None for found in verification.signatures] == [True, False]
+    assert verification.differences == ("run 2: did not fail",)
+    assert not verification.proven
+    assert Verification.model_validate_json(verification.model_dump_json()) == verification
+
+
+def test_verify_refuses_what_fails_without_the_compiler(write: Write) -> None:
+    pytest.importorskip("torch")
+    script = write("import torch\ntorch.compile(torch.relu, backend='eager')\nraise ValueError('no')\n")
+    verification = prove(script, signature(phase=Phase.RUN))
+    assert (verification.same, verification.eager, verification.proven) == (1, "fails", False)
+    assert verification.differences == ("eager control: exception in run: ValueError: no",)
+
+
+def test_verify_refuses_a_script_without_a_compiler(write: Write) -> None:
+    pytest.importorskip("torch")
+    # fails where it is run plainly, passes as a control: nothing of it is about the compiler
+    script = write("import sys, torch\nif 'torch_minify_inside' not in sys.modules: raise ValueError('no')\n")
+    verification = prove(script, signature(phase=Phase.RUN))
+    assert (verification.same, verification.eager) == (1, "fails")
+    assert verification.differences == ("eager control: the script calls no compiler",)
+
+
+def test_verify_refuses_a_tolerance_that_eager_does_not_meet(write: Write) -> None:
+    pytest.importorskip("torch")
+    script = write("""
+        import torch
+
+        def backend(gm, inputs):
+            return lambda x: [x]
+
+        def f(x):
+            return (x + 1e8) - 1e8
+
+        x = torch.ones(3)
+        torch.testing.assert_close(torch.compile(f, backend=backend)(x), f(x))
+    """)
+    verification = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN))
+    assert (verification.same, verification.eager) == (1, "fails")
+    assert verification.differences[0].startswith("eager control: eager is wrong as well, against float64")
+
+
+def test_a_control_tells_how_often_the_compiler_was_called(write: Write) -> None:
+    pytest.importorskip("torch")
+    script = write("import torch\nf = torch.compile(torch.sin)\nf(torch.ones(1))\nf(torch.ones(1))\nprint('[compiler-out] reached: 99')\n")
+    outcome = run_control_fresh(sys.executable, script, timeout=100, cwd=script.parent, env=ENV)
+    assert (outcome.status, outcome.calls) == ("ok", 3)
+    assert "reached: 3" not in outcome.text
