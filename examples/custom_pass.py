@@ -16,7 +16,8 @@ def squared(function):
 def one(match, _x, _y):
     node = match.output_node()
     with match.graph.inserting_before(node):
-        new = match.graph.call_function(aten.full.default, (list(node.meta["val"].shape), 1.0))
+        value = node.meta["val"]
+        new = match.graph.call_function(aten.full.default, (list(value.shape), 1.0), {"dtype": value.dtype, "device": value.device})
         new.meta.update(node.meta)
     node.replace_all_uses_with(new)
     match.erase_nodes()

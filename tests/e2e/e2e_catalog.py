@@ -130,7 +130,7 @@ DEFECTS = (
     Row("real_export_branch", "source", "exception", "export", "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression",
         has=("export",), lacks=("Linear",), original="data-dependent", repro="Could not guard on data-dependent expression"),
     Row("real_crash", "source|dynamo|aot", "crash", None, original="", repro="", only_all=False),
-    Row("real_hang", "source|dynamo|aot", "hang", None, has=("diff",), lacks=("cumsum",), options=("--hang-after", "25s"), only_all=False),
+    Row("real_hang", "source|dynamo|aot", "hang", None, has=("diff",), options=("--hang-after", "20s", "--budget", "8m"), only_all=False),
     Row("real_large", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!", ops=1,
         has=("fractional_max_pool2d",), lacks=("silu", "softmax"), original="max not supported", repro="max not supported for zero-dimension"),
 )  # fmt: skip

@@ -3,9 +3,9 @@ import torch
 
 
 @torch.compile
-def f(x):
-    x = torch.cumsum(x, dim=0)
-    return torch.diff(x * 2, n=40, dim=0).sum()
+def f(n):
+    x = torch.full((3600,), 0.5)
+    return torch.tanh(torch.diff(x, n=n, dim=0)) + 1
 
 
-print(f(torch.ones(4000)))
+print(f(32).shape)
