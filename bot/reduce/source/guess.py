@@ -59,9 +59,11 @@ def _cut(text: str, scope: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef, 
     changes: dict[ast.stmt, str | None] = {}
     here = path[-1][1]
     call = None if how == "statement" else _call_into(here, text, tree)
-    if call is not None and how == "shortcut" and isinstance(scope, _FUNCTIONS):
-        call = _from_parameters(call, scope)
     needed = _reads(call if call is not None else here)
+    own = _own_parameters(scope)
+    bold = bold and bool(own)  # what a function without arguments sets up is not for one caller's use
+    if call is not None and how == "shortcut" and own:
+        call, needed = _from_parameters(call, own)
     if call is not None:
         code = ast.unparse(call)
         returns = isinstance(scope, _FUNCTIONS) and scope.name != "__init__" and not _yields(scope)
@@ -88,14 +90,20 @@ def _cut(text: str, scope: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef, 
     return replaced(text, changes)
 
 
-def _from_parameters(call: ast.Call, scope: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.Call:
-    """The call with its first argument replaced by the parameter it comes from, or by the first parameter."""
-    own = [p.arg for p in (*scope.args.posonlyargs, *scope.args.args) if p.arg not in ("self", "cls")]
-    if not own or not call.args or isinstance(call.args[0], (ast.Constant, ast.Starred)):
-        return call
+def _own_parameters(scope: ast.AST) -> list[str]:
+    if not isinstance(scope, _FUNCTIONS):
+        return []
+    return [p.arg for p in (*scope.args.posonlyargs, *scope.args.args) if p.arg not in ("self", "cls")]
+
+
+def _from_parameters(call: ast.Call, own: list[str]) -> tuple[ast.Call, set[str]]:
+    """The call with its first argument replaced by the parameter it comes from, or by the first, and what else it reads."""
+    if not call.args or isinstance(call.args[0], (ast.Constant, ast.Starred)):
+        return call, _reads(call)
     names = [n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)]
     name = next((n for n in names if n in own), own[0])
-    return ast.Call(call.func, [ast.Name(name, ast.Load()), *call.args[1:]], call.keywords)
+    rest = ast.Call(call.func, call.args[1:], call.keywords)
+    return ast.Call(call.func, [ast.Name(name, ast.Load()), *call.args[1:]], call.keywords), _reads(rest)
 
 
 def _path(text: str, body: list[ast.stmt]) -> list[tuple[list[ast.stmt], ast.stmt]]:

@@ -166,6 +166,13 @@ class _Normal(cst.CSTTransformer):
             return updated_node.with_changes(whitespace=cst.SimpleWhitespace("  "))
         return updated_node.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
 
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
+        # printing a statement anew gives single quotes: one sort in the whole text
+        value = updated_node.value
+        if value.startswith("'") and not value.startswith("'''") and '"' not in value and "\\" not in value:
+            return updated_node.with_changes(value=f'"{value[1:-1]}"')
+        return updated_node
+
     def leave_Else(self, original_node: cst.Else, updated_node: cst.Else) -> cst.Else:
         return updated_node.with_changes(leading_lines=[])
 

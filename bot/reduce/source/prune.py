@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.reduce.source.layout import MARK, end_line, start_line
-from bot.reduce.source.names import BUILTINS, root
+from bot.reduce.source.names import BUILTINS, dotted, root
 
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -40,13 +40,17 @@ def replaced(text: str, changes: Mapping[ast.stmt, str | None]) -> str:
 
 def _emptied(text: str, gone: Collection[ast.stmt]) -> Iterator[tuple[int, int]]:
     """(line index, indentation) of a `pass` for each block that loses all its statements."""
+    if not gone:
+        return
     places = {(start_line(n), n.col_offset) for n in gone}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module):
             continue
         for block in _blocks(node):
-            if block and all((start_line(s), s.col_offset) in places for s in block) and (
-                not isinstance(node, ast.stmt) or (start_line(node), node.col_offset) not in places
+            if (
+                block
+                and all((start_line(s), s.col_offset) in places for s in block)
+                and (not isinstance(node, ast.stmt) or (start_line(node), node.col_offset) not in places)
             ):
                 yield start_line(block[0]) - 1, block[0].col_offset
 
@@ -64,7 +68,7 @@ def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
 
 def has_mark(text: str, node: ast.stmt) -> bool:
     """Whether a statement, or one inside it, is marked."""
-    return any(MARK in line for line in text.split("\n")[start_line(node) - 1 : end_line(node)])
+    return MARK in text and any(MARK in line for line in text.split("\n")[start_line(node) - 1 : end_line(node)])
 
 
 # --- names that are missing
@@ -173,8 +177,9 @@ def _early(tree: ast.Module) -> list[ast.stmt]:
     scopes: list[Scope] = [tree, *(n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS))]
     for scope in scopes:
         bound = _parameters(scope)
-        later = _stores(scope)
-        for statement in _in_order(scope.body):
+        order = [(s, _binds(s)) for s in _in_order(scope.body)]
+        later = {name for _, names in order for name in names}
+        for statement, binds in order:
             own = list(_own_now(statement))
             # names bound by a comprehension or a walrus in the statement itself count as bound
             inside = {n.id for n in own if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and not _plain_target(statement, n)}
@@ -184,7 +189,7 @@ def _early(tree: ast.Module) -> list[ast.stmt]:
             early = {r for r in reads - bound - inside if r in later and r not in BUILTINS}
             if early:
                 found.append(statement)
-            bound |= _binds(statement)
+            bound |= binds
     return found
 
 
@@ -198,21 +203,22 @@ def _parameters(scope: ast.AST) -> set[str]:
         return set()
     a = scope.args
     extra = [x for x in (a.vararg, a.kwarg) if x is not None]
-    declared = {n for s in ast.walk(scope) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
+    declared = {n for s in _in_order(scope.body) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
     return {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, *extra)} | declared
-
-
-def _stores(scope: Scope) -> set[str]:
-    return {name for s in _in_order(scope.body) for name in _binds(s)}
 
 
 def _binds(statement: ast.stmt) -> set[str]:
     if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
         return {statement.name}
-    out = {n.id for n in _own_now(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    out |= {(n.asname or n.name).split(".")[0] for n in _own_now(statement) if isinstance(n, ast.alias)}
-    out |= {h.name for h in getattr(statement, "handlers", []) if h.name}
-    out |= {n.name for n in _own_now(statement) if isinstance(n, (ast.MatchAs, ast.MatchStar)) and n.name}
+    out = {h.name for h in getattr(statement, "handlers", []) if h.name}
+    for node in _own_now(statement):
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                out.add(node.id)
+        elif isinstance(node, ast.alias):
+            out.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+            out.add(node.name)
     return out
 
 
@@ -220,7 +226,7 @@ def _own_now(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes that run with a statement, without the statements and lambdas inside it."""
     yield node
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt) or isinstance(node, _FUNCTIONS) and child not in node.decorator_list:
+        if isinstance(child, ast.stmt) or (isinstance(node, _FUNCTIONS) and child not in node.decorator_list):
             continue
         if isinstance(child, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
             yield from _comprehended(child)
@@ -320,7 +326,20 @@ def _collect(text: str, statement: ast.stmt, names: set[str], changes: dict[ast.
             if "\n" in (changes[statement] or ""):
                 changes[statement] = f"{ast.unparse(statement.value)}  {MARK}"
         elif _binds(statement) <= names:
-            changes[statement] = None
+            # where no frame of the failure is known, a call of the user's own may be the one that fails
+            value = statement.value
+            acts = MARK not in text and value is not None and _calls_own(text, value)
+            changes[statement] = ast.unparse(value) if acts and value is not None else None
+
+
+def _calls_own(text: str, value: ast.expr) -> bool:
+    """Whether an expression calls something else than an imported function, a class of the text or a builtin."""
+    tree = ast.parse(text)
+    harmless = {n.name for n in tree.body if isinstance(n, ast.ClassDef)} | BUILTINS
+    for statement in tree.body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            harmless |= _binds(statement)
+    return any(dotted(c.func) is None or root(c.func) not in harmless for c in ast.walk(value) if isinstance(c, ast.Call))
 
 
 def _hollow(text: str, tree: ast.Module) -> dict[ast.stmt, str | None]:

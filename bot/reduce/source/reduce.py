@@ -59,9 +59,12 @@ def reduce_source(
         search.start(failing_lines, starts)
         while search.round():
             pass
+        fixed_point = True
     except BudgetSpent:
-        return ReducedSource(unmarked(search.text), search.passing, fixed_point=False)
-    return ReducedSource(unmarked(search.text), search.passing, fixed_point=True)
+        fixed_point = False
+    # where only the layout changed, the user's own is the better one
+    found = min(text, unmarked(search.text), key=measure)
+    return ReducedSource(found, search.passing, fixed_point)
 
 
 class _Search:
@@ -74,37 +77,46 @@ class _Search:
         self._size = size
         self._on_accept = on_accept
         self._failed: set[str] = set()
+        self._sliced = False
 
     def start(self, failing_lines: Sequence[int], starts: Sequence[str]) -> None:
         """Normal form and the first guesses."""
-        found = self._first([s for s in starts if legal(s)], "start")
+        found = self._first([s for s in starts if legal(s)], "start", anew=True)
         if found is not None:
             failing_lines = ()
         laid_out = normal(marked(self.text, failing_lines))
-        if self._first([normal(g) for g in guesses(laid_out)], "slice") is None:
+        self._sliced = self._first([normal(g) for g in guesses(laid_out)], "slice") is not None
+        if not self._sliced:
             if unmarked(laid_out) == self.text:
                 self.text = laid_out
             else:
-                self._first([laid_out], "layout")
+                self._first([laid_out], "layout", anew=True)
 
     def round(self) -> bool:
         """One pass over everything; whether anything changed."""
         before = self.text
+        # what is asked about arguments and numbers grows with the program, so its levels go first; after a good guess
+        # most of it is needed, and taking it apart pays more than trying to delete it
+        if self._sliced:
+            self._structure()
         self._levels()
-        # levels of the program first: what is asked about arguments and numbers grows with its size
-        for name, rewrite in rewrites.STRUCTURE:
-            self._rewrite(name, rewrite)
+        self._structure()
         for name, propose in (
             ("unwrap", sites.unwraps),
             ("parameter", sites.parameters),
             ("operand", sites.operands),
+            ("operand", sites.second_operands),
             ("argument", sites.arguments),
-            ("annotation", sites.annotations),
+            ("annotation", sites.type_annotations),
         ):
             self._delete(name, propose)
         for name, rewrite in rewrites.VALUES:
             self._rewrite(name, rewrite)
         return self.text != before
+
+    def _structure(self) -> None:
+        for name, rewrite in rewrites.STRUCTURE:
+            self._rewrite(name, rewrite)
 
     def _levels(self) -> None:
         depth = 0
@@ -134,9 +146,18 @@ class _Search:
                 return
             position += found
 
-    def _first(self, texts: Sequence[str | None], origin: str) -> int | None:
-        """Index of the first text (marks kept) that is SAME, which becomes the text; None where none is."""
-        fresh = [(i, t) for i, t in enumerate(texts) if t is not None and unmarked(t) not in self._failed]
+    def _first(self, texts: Sequence[str | None], origin: str, *, anew: bool = False) -> int | None:
+        """Index of the first text (marks kept) that is SAME, which becomes the text; None where none is.
+
+        Only texts smaller than what there is are asked, except where the search starts `anew`.
+        """
+        now = measure(unmarked(self.text))
+        fresh: list[tuple[int, str]] = []
+        for index, text in enumerate(texts):
+            if text is None or text in texts[:index] or unmarked(text) in self._failed:
+                continue
+            if anew or measure(unmarked(text)) < now:
+                fresh.append((index, text))
         if not fresh:
             return None
         asked = [Candidate(unmarked(t), origin, self._size(unmarked(t))) for _, t in fresh]

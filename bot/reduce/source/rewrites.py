@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.reduce.source.layout import MARK
 from bot.reduce.source.names import dotted, names_of, root
-from bot.reduce.source.prune import has_mark, replaced
+from bot.reduce.source.prune import has_mark, replaced, unused
 from bot.reduce.source.splice import (
     FUNCTIONS,
     Function,
@@ -33,23 +33,27 @@ _WIDTH = 100
 def first_turn(text: str) -> Iterator[str]:
     """A loop becomes its first turn: the target is bound to the first element."""
     tree = ast.parse(text)
+    yielding = {f.name for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and any(isinstance(n, ast.Yield) for n in ast.walk(f))}
     for loop in (n for n in ast.walk(tree) if isinstance(n, ast.For)):
         if any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(loop)):
             continue
-        bindings = _first_of(loop.target, loop.iter)
+        read = {n.id for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        bindings = [b for b in _first_of(loop.target, loop.iter, yielding) if names_of(ast.parse(b).body[0]).binds & read]
         yield replaced(text, {loop: "\n".join([*bindings, *(_own_text(text, s) for s in loop.body)])})
 
 
-def _first_of(target: ast.expr, iterable: ast.expr) -> list[str]:
+def _first_of(target: ast.expr, iterable: ast.expr, yielding: set[str]) -> list[str]:
     name = dotted(iterable.func) if isinstance(iterable, ast.Call) else None
     if isinstance(iterable, ast.Call) and name == "range":
         return [f"{code(target)} = {code(iterable.args[0]) if len(iterable.args) > 1 else 0}"]
     if isinstance(iterable, ast.Call) and name == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-        return [f"{code(target.elts[0])} = 0", *_first_of(target.elts[1], iterable.args[0])]
+        return [f"{code(target.elts[0])} = 0", *_first_of(target.elts[1], iterable.args[0], yielding)]
     if isinstance(iterable, (ast.List, ast.Tuple)) and iterable.elts:
         return [f"{code(target)} = {code(iterable.elts[0])}"]
     if isinstance(iterable, (ast.Name, ast.Attribute)):
         return [f"{code(target)} = {code(iterable)}[0]"]
+    if name in yielding:
+        return [f"{code(target)} = next({code(iterable)})"]
     return [f"{code(target)} = next(iter({code(iterable)}))"]
 
 
@@ -154,7 +158,9 @@ def _written_out(text: str, tree: ast.Module, scope: ast.Module | Function, stat
         return None
     function = found[0]
     returns = [n for n in ast.walk(function) if isinstance(n, ast.Return)]
-    if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Global)) for n in ast.walk(function)) or any(r is not function.body[-1] for r in returns):
+    if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Global)) for n in ast.walk(function)) or any(
+        r is not function.body[-1] for r in returns
+    ):
         return None
     given = bound_arguments(function, call, skip=skip)
     if given is None:
@@ -170,7 +176,10 @@ def _written_out(text: str, tree: ast.Module, scope: ast.Module | Function, stat
             opening.append(f"{parameter} = {code(value)}")
     taken = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)} if not isinstance(scope, ast.Module) else _module_names(tree)
     local = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - set(names)
-    if local & taken:
+    targets = (
+        {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)} if isinstance(statement, ast.Assign) else set()
+    )
+    if local & (taken - targets):
         return None
     body: list[str] = []
     for inner in function.body:
@@ -200,10 +209,12 @@ def _module_names(tree: ast.Module) -> set[str]:
 def handing_on(text: str) -> Iterator[str]:
     """A class whose forward only calls one attribute gives way to that attribute's value; a function likewise."""
     tree = ast.parse(text)
+    imported = {n for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom)) for n in names_of(s).binds}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and len(node.body) == 1 and not node.decorator_list:
             target = _hands_to(node, 0)
-            if target is not None and isinstance(target, (ast.Name, ast.Attribute)) and root(target) not in {a.arg for a in node.args.args}:
+            # to a function of torch itself it does not: nobody compiles one alone
+            if isinstance(target, ast.Name) and target.id in _module_names(tree) - imported:
                 uses = [(n, code(target)) for n in loads(tree, node.name)]
                 yield both(text, {node: None}, uses)
         if not isinstance(node, ast.ClassDef):
@@ -218,15 +229,11 @@ def handing_on(text: str) -> Iterator[str]:
         value = _set_in(init, target.attr)
         if value is None or loads(value, "self"):
             continue
-        uses = []
-        for call in calls(tree, node.name):
-            given = bound_arguments(init, call, skip=1)
-            if given is None:
-                break
-            uses.append((call, code(value, {k: wrapped(v) for k, v in given.items()})))
-        else:
-            if uses and len(uses) == len(loads(tree, node.name)):
-                yield both(text, {node: None}, uses)
+        made = calls(tree, node.name)
+        given = [bound_arguments(init, call, skip=1) for call in made]
+        if made and len(made) == len(loads(tree, node.name)) and all(g is not None for g in given):
+            values = [code(value, {k: wrapped(v) for k, v in (g or {}).items()}) for g in given]
+            yield both(text, {node: None}, list(zip(made, values, strict=True)))
 
 
 def _hands_to(function: Function, skip: int) -> ast.expr | None:
@@ -259,10 +266,10 @@ def fields(text: str) -> Iterator[str]:
             continue
         given = {k.arg: k.value for c in calls(tree, node.name) for k in c.keywords}
         for statement in node.body:
-            target = statement.target if isinstance(statement, ast.AnnAssign) else None
+            target: ast.expr | None = statement.target if isinstance(statement, ast.AnnAssign) else None
             if isinstance(statement, ast.Assign):
                 target = statement.targets[0]
-            value = getattr(statement, "value", None)
+            value: ast.expr | None = getattr(statement, "value", None)
             if isinstance(target, ast.Name) and value is not None:
                 value = given.get(target.id, value)
                 if isinstance(value, (ast.Constant, ast.Tuple, ast.UnaryOp)):
@@ -270,17 +277,32 @@ def fields(text: str) -> Iterator[str]:
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__init__":
                 for statement in method.body:
-                    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute) and isinstance(statement.value, ast.Constant):
+                    if (
+                        isinstance(statement, ast.Assign)
+                        and isinstance(statement.targets[0], ast.Attribute)
+                        and isinstance(statement.value, ast.Constant)
+                    ):
                         constants[statement.targets[0].attr] = code(statement.value)
     imported = {n for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom)) for n in names_of(s).binds}
     reads = [
         (n, constants[n.attr])
         for n in ast.walk(tree)
-        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and n.attr in constants
-        and isinstance(n.value, (ast.Name, ast.Attribute)) and root(n) not in imported and set_elsewhere.get(n.attr, 0) <= 1
+        if isinstance(n, ast.Attribute)
+        and isinstance(n.ctx, ast.Load)
+        and n.attr in constants
+        and isinstance(n.value, (ast.Name, ast.Attribute))
+        and root(n) not in imported
+        and set_elsewhere.get(n.attr, 0) <= 1
     ]
     if reads:
-        yield spliced(text, reads)
+        given_too = [
+            (c, code(ast.Call(c.func, c.args, [k for k in c.keywords if k.arg not in constants])))
+            for owner in tree.body
+            if isinstance(owner, ast.ClassDef)
+            for c in calls(tree, owner.name)
+            if any(k.arg in constants for k in c.keywords)
+        ]
+        yield spliced(text, [*reads, *given_too])
         for attribute in dict.fromkeys(n.attr for n, _ in reads if isinstance(n, ast.Attribute)):
             yield spliced(text, [(n, c) for n, c in reads if isinstance(n, ast.Attribute) and n.attr == attribute])
 
@@ -291,7 +313,9 @@ def holders(text: str) -> Iterator[str]:
     classes = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
     for scope in scopes(tree):
         for statement in (s for b in _blocks_of(scope) for s in b):
-            if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and isinstance(statement.value, ast.Call)):
+            if not (
+                isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and isinstance(statement.value, ast.Call)
+            ):
                 continue
             name, call = statement.targets[0].id, statement.value
             owner = classes.get(call.func.id) if isinstance(call.func, ast.Name) else None
@@ -309,11 +333,17 @@ def holders(text: str) -> Iterator[str]:
             taken = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)} | set(classes)
             own = {a: a if a not in taken else f"{name}_{a}" for a in attributes}
             names = {k: wrapped(v) for k, v in given.items()}
-            lines = [
-                re.sub(r"\bself\.(\w+)", lambda m: own.get(m[1], m[1]), code(s.value, names)) for s in bodies if isinstance(s, ast.Assign)
-            ]
+            setting = {f"self.{a}": own[a] for a in attributes}
+            lines = [_with_attributes(code(s.value, names), setting) for s in bodies if isinstance(s, ast.Assign)]
             made = "\n".join(f"{own[a]} = {line}" for a, line in zip(attributes, lines, strict=True))
             yield both(text, {statement: made}, [(r, own[r.attr]) for r in reads])
+
+
+def _with_attributes(text: str, names: Mapping[str, str]) -> str:
+    """An expression's code with whole attributes (`self.x`) replaced by names."""
+    for attribute, name in names.items():
+        text = re.sub(rf"\b{re.escape(attribute)}\b", name, text)
+    return text
 
 
 def classes_to_functions(text: str) -> Iterator[str]:
@@ -331,36 +361,106 @@ def classes_to_functions(text: str) -> Iterator[str]:
         made = calls(tree, node.name)
         if len(made) != len(loads(tree, node.name)):
             continue
+        # `Module().forward` is the function as well
+        through: dict[ast.expr, ast.expr] = {
+            n.value: n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.value in made and n.attr == forward.name
+        }
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", node.name).lower()
         name = name if stores(tree, name) == 0 and not loads(tree, name) else "fn"
         lines = _own_text(text, forward).split("\n")
-        rest = [a.strip() for a in [code(forward.args)]][0]
+        rest = next(a.strip() for a in [code(forward.args)])
         rest = rest.split(",", 1)[1].strip() if "," in rest else ""
         start = forward.body[0].lineno - forward.lineno
         body = "\n".join(lines[start:])
-        yield both(text, {node: f"def {name}({rest}):\n{body}"}, [(c, name) for c in made])
+        yield both(text, {node: f"def {name}({rest}):\n{body}"}, [(through.get(c, c), name) for c in made])
+
+
+def attributes_once(text: str) -> Iterator[str]:
+    """An attribute that the constructor sets and one place reads is written out there."""
+    tree = ast.parse(text)
+    for owner in (c for c in tree.body if isinstance(c, ast.ClassDef)):
+        init = next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == "__init__"), None)
+        for statement in init.body if init is not None else []:
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+            if init is None or not isinstance(statement, ast.Assign) or not isinstance(target, ast.Attribute):
+                continue
+            reads = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == target.attr and isinstance(n.ctx, ast.Load)]
+            local = {a.arg for a in init.args.args} | {n for s in init.body for n in names_of(s).binds}
+            if len(reads) == 1 and root(reads[0]) == "self" and not any(loads(statement.value, n) for n in local):
+                yield both(text, {statement: None}, [(reads[0], wrapped(statement.value))])
+
+
+def tuples(text: str) -> Iterator[str]:
+    """`a, b = x, y` becomes `a = x` where nobody reads `b`."""
+    tree = ast.parse(text)
+    for scope in scopes(tree):
+        for statement in (s for b in _blocks_of(scope) for s in b):
+            if not (
+                isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple) and isinstance(statement.value, ast.Tuple)
+            ):
+                continue
+            pairs = list(zip(statement.targets[0].elts, statement.value.elts, strict=False))
+            kept = [(t, v) for t, v in pairs if not (isinstance(t, ast.Name) and not loads(scope, t.id)) and code(t) != code(v)]
+            if len(kept) < len(pairs):
+                yield replaced(text, {statement: "\n".join(f"{code(t)} = {code(v)}" for t, v in kept) or None})
 
 
 def used_once(text: str) -> Iterator[str]:
     """A variable that is read once is written out where it is read; one that only renames another gives way to it."""
     tree = ast.parse(text)
+    lines = text.split("\n")
     for scope in scopes(tree):
+        captured = {
+            n.id
+            for f in ast.walk(scope)
+            if f is not scope and isinstance(f, (*FUNCTIONS, ast.Lambda))
+            for n in ast.walk(f)
+            if isinstance(n, ast.Name)
+        }
         for block in _blocks_of(scope):
             for position, statement in enumerate(block):
                 if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)):
                     continue
                 name = statement.targets[0].id
-                later = [n for s in block[position + 1 :] for n in loads(s, name)]
-                renames = isinstance(statement.value, ast.Name)
-                if not later or (len(later) > 1 and not renames) or has_mark(text, statement):
+                reads, rebound = _reads_of(name, block[position + 1 :])
+                renames = isinstance(statement.value, (ast.Name, ast.Constant))
+                if reads is None or not reads or (len(reads) > 1 and not renames) or name in captured or has_mark(text, statement):
                     continue
-                if any(stores(s, name) for s in block[position + 1 :]) or len(loads(scope, name)) != len(later):
+                inside = sum(len(loads(s, name)) for s in block[position + 1 :])
+                if not rebound and block is not scope.body and inside != len(loads(scope, name)) - len(loads(statement, name)):
                     continue
                 value = wrapped(statement.value)
-                lines = text.split("\n")
-                if not renames and any(len(lines[n.lineno - 1].replace("  " + MARK, "")) + len(value) - len(name) > _WIDTH for n in later):
+                if not renames and any(len(lines[n.lineno - 1].replace("  " + MARK, "")) + len(value) - len(name) > _WIDTH for n in reads):
                     continue
-                yield both(text, {statement: None}, [(n, value) for n in later])
+                yield both(text, {statement: None}, [(n, value) for n in reads])
+
+
+def _reads_of(name: str, later: Sequence[ast.stmt]) -> tuple[list[ast.Name] | None, bool]:
+    """Where a variable's value is read in the statements behind its assignment, and whether it is bound anew; None if unclear."""
+    out: list[ast.Name] = []
+    for statement in later:
+        out += loads(statement, name)
+        if stores(statement, name):
+            plain = isinstance(statement, ast.Assign)
+            return (out if plain else None), True
+    return out, False
+
+
+def unread(text: str) -> Iterator[str]:
+    """A value that nobody reads needs no name."""
+    tree = ast.parse(text)
+    names = {name for _, name in unused(text)}
+    for scope in scopes(tree):
+        for statement in (s for b in _blocks_of(scope) for s in b):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+            if (
+                isinstance(statement, ast.Assign)
+                and isinstance(target, ast.Name)
+                and target.id in names
+                and not isinstance(statement.value, ast.Constant)
+            ):
+                mark = f"  {MARK}" if has_mark(text, statement) else ""
+                yield replaced(text, {statement: code(statement.value) + mark})
 
 
 def constant_parameters(text: str) -> Iterator[str]:
@@ -374,7 +474,9 @@ def constant_parameters(text: str) -> Iterator[str]:
         given = [bound_arguments(function, c, skip=skip) for c in made]
         if not made or len(made) != len(loads(tree, name)) or any(g is None for g in given):
             continue
-        for parameter in [a.arg for a in (*function.args.posonlyargs, *function.args.args)[skip:]] + [a.arg for a in function.args.kwonlyargs]:
+        for parameter in [a.arg for a in (*function.args.posonlyargs, *function.args.args)[skip:]] + [
+            a.arg for a in function.args.kwonlyargs
+        ]:
             values = {code(g[parameter]) for g in given if g is not None}
             value = next(iter(values))
             expression = ast.parse(value, mode="eval").body
@@ -406,7 +508,9 @@ def _header_without(text: str, function: Function, parameter: str) -> str | None
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(a.defaults)) + list(a.defaults)
     kept = [(p, d) for p, d in zip(positional, defaults, strict=True) if p.arg != parameter]
     only = [(p, d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if p.arg != parameter]
-    bare.args = ast.arguments([], [p for p, _ in kept], a.vararg, [p for p, _ in only], [d for _, d in only], a.kwarg, [d for _, d in kept if d])
+    bare.args = ast.arguments(
+        [], [p for p, _ in kept], a.vararg, [p for p, _ in only], [d for _, d in only], a.kwarg, [d for _, d in kept if d]
+    )
     bare.decorator_list, bare.body = [], [ast.Pass()]
     return code(bare).split("\n")[0]
 
@@ -420,25 +524,22 @@ def _with_header(text: str, function: Function, header: str) -> str:
 def numbers(text: str) -> Iterator[str]:
     """Sizes become small: all numbers above 2 at once, then each number everywhere, then in one place."""
     tree = ast.parse(text)
-    found = [
-        n
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 1 and n not in _orders(tree)
-    ]
-    for small in ("2", "1"):
-        large = [n for n in found if isinstance(n.value, int) and n.value > int(small)]
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 1 and n not in _orders(tree)]
+    sized = [(n, n.value) for n in found if isinstance(n.value, int)]
+    for small in (2, 1):
+        large = [n for n, value in sized if value > small]
         if large:
-            yield spliced(text, [(n, small) for n in large])
-    values = sorted({n.value for n in found if isinstance(n.value, int)}, reverse=True)
+            yield spliced(text, [(n, str(small)) for n in large])
+    values = sorted({value for _, value in sized}, reverse=True)
     if len(values) > 1:
         for value in values:
             for small in (1, 2):
                 if value > small:
-                    yield spliced(text, [(n, str(small)) for n in found if n.value == value])
-    if len(found) > len(values):
-        for node in found:
+                    yield spliced(text, [(n, str(small)) for n, v in sized if v == value])
+    if len(sized) > len(values):
+        for node, value in sized:
             for small in (1, 2):
-                if isinstance(node.value, int) and node.value > small:
+                if value > small:
                     yield spliced(text, [(node, str(small))])
 
 
@@ -447,7 +548,8 @@ def _orders(tree: ast.AST) -> set[ast.AST]:
     return {
         n
         for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
         and call.func.attr in ("permute", "transpose", "movedim", "unsqueeze", "squeeze", "seed", "manual_seed")
         for a in call.args
         for n in ast.walk(a)
@@ -458,7 +560,13 @@ def inputs(text: str) -> Iterator[str]:
     """An input is made in the plainest way."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (dotted(node.func) or "") in ("torch.randn", "torch.rand", "torch.randint", "torch.empty", "torch.tensor"):
+        if isinstance(node, ast.Call) and (dotted(node.func) or "") in (
+            "torch.randn",
+            "torch.rand",
+            "torch.randint",
+            "torch.empty",
+            "torch.tensor",
+        ):
             for plain in ("torch.ones(())", "torch.ones(2)", "torch.ones(2, 2)", "torch.randn(2)", "torch.randn(2, 2)"):
                 if len(plain) < len(code(node)):
                     yield spliced(text, [(node, plain)])
@@ -473,6 +581,8 @@ STRUCTURE: tuple[tuple[str, Rewrite], ...] = (
     ("constant parameter", constant_parameters),
     ("hand on", handing_on),
     ("holder", holders),
+    ("attribute once", attributes_once),
     ("class to function", classes_to_functions),
+    ("tuple", tuples),
 )
-VALUES: tuple[tuple[str, Rewrite], ...] = (("number", numbers), ("input", inputs), ("used once", used_once))
+VALUES: tuple[tuple[str, Rewrite], ...] = (("number", numbers), ("input", inputs), ("used once", used_once), ("unread", unread))

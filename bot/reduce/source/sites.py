@@ -6,11 +6,11 @@ Every function takes the tree of a text in normal form and gives edits of it; th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Union
+from typing import Any
 
 import libcst as cst
 
-from bot.reduce.source.edit import Edit, blocks, body_of, is_pass, put, remove, small, statements, walk, width
+from bot.reduce.source.edit import Edit, blocks, body_of, is_pass, remove, small, statements, walk, width
 
 _ENTRY = ("compile", "export", "aoti_compile_and_package", "aot_compile", "optimize", "draft_export")
 _COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
@@ -22,7 +22,6 @@ def levels(module: cst.Module, depth: int) -> list[Edit]:
     for _ in range(depth):
         found = [inner for s in found for block in blocks(s) for inner in body_of(block)]
     return [remove(s) for s in reversed(found) if not is_pass(s)]
-
 
 
 def unwraps(module: cst.Module) -> list[Edit]:
@@ -41,30 +40,23 @@ def _body(node: cst.CSTNode) -> cst.FlattenSentinel[Any]:
     return cst.FlattenSentinel(list(body.body))
 
 
-def operands(module: cst.Module) -> list[Edit]:
-    """An expression gives way to one of its operands: a call to its first argument or its object, `a + b` to `a`."""
+def operands(module: cst.Module, which: int = 0) -> list[Edit]:
+    """An expression gives way to one of its operands: a call to its object or first argument, `a + b` to `a`.
+
+    `which` takes the second, third... operand of those that have as many.
+    """
     out: list[Edit] = []
     for statement in statements(module):
         line = small(statement)
-        if line is None or isinstance(line, (cst.Import, cst.ImportFrom)):
-            continue
-        for node in _outermost(line):
-            out += [Edit(((node, change),), width(node)) for change in _operand_changes(node)[:1]]
+        if line is not None and not isinstance(line, (cst.Import, cst.ImportFrom)):
+            for node in _outermost(line):
+                out += [Edit(((node, change),), width(node)) for change in _operand_changes(node)[which : which + 1]]
     return out
 
 
-def other_operands(module: cst.Module) -> list[list[Edit]]:
-    """For each expression inside a statement, its operands as alternatives."""
-    out: list[list[Edit]] = []
-    for statement in statements(module):
-        line = small(statement)
-        if line is None or isinstance(line, (cst.Import, cst.ImportFrom)):
-            continue
-        for node in walk(line):
-            changes = _operand_changes(node)
-            if changes:
-                out.append([Edit(((node, change),), 4) for change in changes])
-    return out
+def second_operands(module: cst.Module) -> list[Edit]:
+    """As `operands`, with the second one of each."""
+    return operands(module, 1)
 
 
 def _outermost(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -152,7 +144,10 @@ def arguments(module: cst.Module) -> list[Edit]:
     for node in walk(module):
         if isinstance(node, cst.Call):
             first = 1 if _callee(node) in _ENTRY else 0
-            out += [remove(a) for a in reversed(node.args[first:])]
+            # a simpler backend than the default one tells the reader where the fault is not
+            out += [
+                remove(a) for a in reversed(node.args[first:]) if not (first and a.keyword is not None and a.keyword.value == "backend")
+            ]
         elif isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)) and not _is_target(module, node):
             out += [remove(e) for e in reversed(node.elements)]
         elif isinstance(node, cst.ClassDef):
@@ -167,12 +162,12 @@ def _is_target(module: cst.Module, node: cst.CSTNode) -> bool:
     return any(isinstance(n, (cst.AssignTarget, cst.For, cst.CompFor)) and n.target is node for n in walk(module))
 
 
-def annotations(module: cst.Module) -> list[Edit]:
+def type_annotations(module: cst.Module) -> list[Edit]:
     """Type annotations go."""
     out: list[Edit] = []
     for node in walk(module):
         if isinstance(node, cst.FunctionDef) and node.returns is not None:
-            out.append(Edit(((node, lambda n: n.with_changes(returns=None)),), 8))  # type: ignore[attr-defined]
+            out.append(Edit(((node, lambda n: n.with_changes(returns=None)),), 8))
         elif isinstance(node, cst.Param) and node.annotation is not None:
             out.append(Edit(((node, _bare_parameter),), 6))
     return out
@@ -232,5 +227,3 @@ def _given(call: cst.Call, name: str, index: int | None) -> cst.Arg | None:
     if index is not None and 0 <= index < len(plain) and not any(a.star for a in plain[: index + 1]):
         return plain[index]
     return None
-
-

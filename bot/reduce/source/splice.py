@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 
+from bot.reduce.source.layout import legal
 from bot.reduce.source.prune import replaced
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -46,7 +47,7 @@ def both(text: str, statements: Mapping[ast.stmt, str | None], expressions: Iter
             kept.append((node, code))
     # one line stays one line: expression code has no line breaks
     spread = spliced(text, [(n, c) for n, c in kept if "\n" not in c])
-    if spread.count("\n") != text.count("\n"):
+    if spread.count("\n") != text.count("\n") or not legal(spread):
         return text
     return replaced(spread, statements)
 
@@ -91,11 +92,12 @@ def stores(tree: ast.AST, name: str) -> int:
     """How often a variable of this name is bound below, parameters and definitions included."""
     count = 0
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
-            count += 1
-        elif (isinstance(node, ast.arg) and node.arg == name) or (isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == name):
-            count += 1
-        elif isinstance(node, ast.alias) and (node.asname or node.name).split(".")[0] == name:
+        if (
+            (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
+            or (isinstance(node, ast.arg) and node.arg == name)
+            or (isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == name)
+            or (isinstance(node, ast.alias) and (node.asname or node.name).split(".")[0] == name)
+        ):
             count += 1
     return count
 

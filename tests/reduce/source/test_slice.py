@@ -85,7 +85,7 @@ def test_decorators_and_attributes_that_change_a_needed_name_come_along() -> Non
     assert "pass_dict=matcher" in with_mutations
     assert "seen = []" in with_mutations
     assert "mine.extra = tag" in with_mutations
-    assert "tag = 't'" in with_mutations
+    assert 'tag = "t"' in with_mutations
     assert "config.post_grad_custom_post_pass = mine" in with_mutations
 
 
@@ -117,7 +117,7 @@ def test_a_name_that_is_imported_gives_its_import() -> None:
     ("opening", "bound"),
     [
         ("with lock:", ""),
-        ("with scope('my') as lib:", "lib = scope('my').__enter__()"),
+        ("with scope('my') as lib:", 'lib = scope("my").__enter__()'),
         ("for i in range(3):", "i = next(iter(range(3)))"),
         ("if flag:", ""),
         ("try:", ""),
