@@ -177,7 +177,7 @@ class Job:
         accuracy = self.found.reference.kind is Kind.ACCURACY
         guesses, exposable = named_nodes(self.found.capture.outcome.text, start), None
         if accuracy:
-            found = localise(oracle.pool, render(start.program), start.program.graph, self._limit())
+            found = localise(oracle.pool, render(start.program), start.program, self._limit())
             strict = self.options.accuracy == "strict"
             guesses, exposable = found.guesses(strict), None if strict else found.exposable
         reduced = reduce_program(

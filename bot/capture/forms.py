@@ -83,7 +83,7 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
 def _variants(seam: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
     """How the call may have to be made for the failure to show, simplest first."""
     if failure.kind is Kind.ACCURACY:
-        recipe = replace(recipe, accuracy=True)
+        recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
     trains = any(i.requires_grad for i in (*graph.inputs, *graph.constants))
     if seam != "dynamo" or not trains:
         yield recipe

@@ -40,6 +40,13 @@ class RegionRecipe(Model):
     custom_backend_passes: dict[str, Object] = Field(default_factory=dict)
 
 
+class RuleUsed(Model):
+    """By which rule a region's numbers were found to be wrong; see `Recipe.strict` and `Recipe.tolerance`."""
+
+    strict: bool = False
+    tolerance: tuple[float, ...] | None = None
+
+
 class Region(Model):
     """One graph that failed. `graph` is None where it could not be written down; `reason` says why."""
 
@@ -50,6 +57,7 @@ class Region(Model):
     graph: dict[str, Any] | None
     reason: str | None
     blobs: Path
+    rule: RuleUsed = RuleUsed()
 
 
 class Capture(Model):
@@ -59,6 +67,7 @@ class Capture(Model):
     signature: Signature | None
     regions: tuple[Region, ...]
     versions: dict[str, str]
+    tolerance: tuple[float, ...] | None = Field(default=None, description="of the program's own last comparison")
     log: Path
 
 

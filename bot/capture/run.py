@@ -70,6 +70,7 @@ def capture(
     timeout: float,
     check: bool = False,
     strict: bool = False,
+    tolerance: tuple[float, ...] | None = None,
     beforehand: bool = False,
     wanted: Callable[[], bool] | None = None,
 ) -> Capture:
@@ -86,6 +87,7 @@ def capture(
         "out": str(out),
         "check": check,
         "strict": strict,
+        "tolerance": tolerance,
         "beforehand": beforehand,
         "dump": not check and not beforehand,
     }
@@ -115,6 +117,7 @@ def capture(
         regions=read_regions(out),
         versions=facts.get("versions", {}),
         log=log,
+        tolerance=facts.get("tolerance"),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,7 +32,7 @@ def differs(
     *,
     boxed: bool,
     backward: bool,
-    strict: bool,
+    rule: Rule,
     backend: Callable[..., Any] | None,
 ) -> bool:
     """Whether `compiled` and the graph it came from disagree on these inputs.
@@ -43,11 +44,11 @@ def differs(
     if random and backend is not None:
         with importlib.import_module("torch._inductor.config").patch(fallback_random=True):
             compiled = backend(copy.deepcopy(gm), list(inputs))
-            return _compare(gm, compiled, inputs, getattr(compiled, "_boxed_call", False) and boxed, backward, strict)
-    return _compare(gm, compiled, inputs, boxed, backward, strict)
+            return _compare(gm, compiled, inputs, getattr(compiled, "_boxed_call", False) and boxed, backward, rule)
+    return _compare(gm, compiled, inputs, boxed, backward, rule)
 
 
-def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, strict: bool) -> bool:
+def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, rule: Rule) -> bool:
     debug = importlib.import_module("torch._dynamo.debug_utils")
     backward = backward and torch.is_grad_enabled()
 
@@ -68,12 +69,10 @@ def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed
         precise = _run(model, arguments, backward)
     except Exception:  # integer-only operators and the like have no float64 form: eager alone is the reference then
         precise = None
-    if same(expected, actual, precise, strict):
-        return False
-    return same(expected, _run(eager, inputs, backward), None, strict)
+    return not rule.same(expected, actual, precise) and rule.same(expected, _run(eager, inputs, backward))
 
 
-def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, strict: bool) -> bool:
+def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: Rule) -> bool:
     """The same for a loaded AOTInductor package and the program it was made from."""
     flat = importlib.import_module("torch.utils._pytree").tree_leaves
 
@@ -99,9 +98,7 @@ def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, 
         precise = run(lambda *a, **k: doubled(*cast(a), **cast(k)))
     except Exception:
         precise = None
-    if same(expected, actual, precise, strict):
-        return False
-    return same(expected, run(module), None, strict)
+    return not rule.same(expected, actual, precise) and rule.same(expected, run(module))
 
 
 def _run(function: Callable[..., Any], inputs: Sequence[Any], backward: bool) -> list[Any]:
@@ -125,24 +122,42 @@ def _run(function: Callable[..., Any], inputs: Sequence[Any], backward: bool) ->
         return [x.detach() for x in results]
 
 
-def same(expected: list[Any], actual: list[Any], precise: list[Any] | None, strict: bool) -> bool:
-    """PyTorch's rule on two lists of tensors; integral and boolean ones count only if `strict`."""
-    utils = importlib.import_module("torch._dynamo.utils")
-    config = importlib.import_module("torch._dynamo.config")
-    if len(expected) != len(actual):
-        return False
-    if precise is not None and (len(precise) != len(expected) or not config.same_two_models_use_fp64):
-        precise = None
-    kept = [i for i, x in enumerate(expected) if strict or x.is_floating_point() or x.is_complex()]
-    return bool(
-        utils.same(
-            [expected[i] for i in kept],
-            [actual[i] for i in kept],
-            [precise[i] for i in kept] if precise is not None else None,
-            tol=config.repro_tolerance,
-            equal_nan=True,
-        )
-    )
+@dataclass(frozen=True)
+class Rule:
+    """When two results differ.
+
+    Without `tolerance`: PyTorch's rule, `same` with the configured tolerance. With one (`(rtol, atol)`, or `()` for the
+    defaults of `torch.testing.assert_close`): the program's own, which eager has to satisfy against float64.
+    `strict`: integral and boolean tensors count too.
+    """
+
+    strict: bool = False
+    tolerance: tuple[float, ...] | None = None
+
+    def same(self, expected: Sequence[Any], actual: Sequence[Any], precise: Sequence[Any] | None = None) -> bool:
+        """Whether two lists of tensors agree; `precise` is what float64 gives, where that could be had."""
+        if len(expected) != len(actual):
+            return False
+        config = importlib.import_module("torch._dynamo.config")
+        if precise is not None and (len(precise) != len(expected) or not config.same_two_models_use_fp64):
+            precise = None
+        kept = [i for i, x in enumerate(expected) if self.strict or x.is_floating_point() or x.is_complex()]
+        ours, theirs = [expected[i] for i in kept], [actual[i] for i in kept]
+        exact = [precise[i] for i in kept] if precise is not None else None
+        if self.tolerance is not None:
+            rounded = [e.to(o.dtype) for e, o in zip(exact, ours, strict=False)] if exact is not None else ours
+            # eager itself has to be right under this tolerance, or it proves nothing
+            return self._close(theirs, ours) or not self._close(rounded, ours)
+        utils = importlib.import_module("torch._dynamo.utils")
+        return bool(utils.same(ours, theirs, exact, tol=config.repro_tolerance, equal_nan=True))
+
+    def _close(self, actual: Sequence[Any], expected: Sequence[Any]) -> bool:
+        given = dict(zip(("rtol", "atol"), self.tolerance or (), strict=False))
+        try:
+            torch.testing.assert_close(list(actual), list(expected), equal_nan=True, **given)
+        except AssertionError:
+            return False
+        return True
 
 
 def _draws(node: Any) -> bool:

@@ -7,6 +7,7 @@ Reads a JSON file: `{"script" or "module", "argv", "out", "check", "strict", "be
 from __future__ import annotations
 
 import faulthandler
+import functools
 import importlib
 import json
 import os
@@ -27,13 +28,15 @@ def main(arguments: list[str]) -> None:
     except ImportError as error:
         _write(order, {"status": "infra", "text": f"no torch here: {error}", "calls": 0, "versions": {}})
         return
-    from . import child, seams, warm
+    from . import accuracy, child, seams, warm
 
-    tracker = seams.Tracker(
-        out=order["out"], check=order["check"], strict=order["strict"], beforehand=order["beforehand"], dump=order["dump"]
-    )
+    tolerance = None if order["tolerance"] is None else tuple(order["tolerance"])
+    rule = accuracy.Rule(order["strict"], tolerance)
+    tracker = seams.Tracker(out=order["out"], check=order["check"], rule=rule, beforehand=order["beforehand"], dump=order["dump"])
+    comparison = None
     facts: dict[str, Any] = {"versions": warm.versions(sys.modules["torch"])}
     try:
+        comparison = Comparison()
         seams.install(tracker)
         if order["check"]:
             # Inductor's own random numbers differ from eager's, and that is no bug
@@ -45,6 +48,7 @@ def main(arguments: list[str]) -> None:
             facts.update(child.run_as_main(order["script"], order["argv"]))
     finally:
         facts["calls"] = tracker.calls
+        facts["tolerance"] = comparison.tolerance if comparison else None
         facts.setdefault("status", "infra")
         _write(order, facts)
     sys.stdout.flush()
@@ -52,6 +56,31 @@ def main(arguments: list[str]) -> None:
         sys.stderr.write(facts["text"])
     sys.stderr.flush()
     os._exit(int(facts.get("exit") or 0) if facts["status"] in ("ok", "exit") else 1)
+
+
+class Comparison:
+    """Listens to the program's own comparisons: the tolerance of the last one is the one under which it fails."""
+
+    def __init__(self) -> None:
+        self.tolerance: list[float] | None = None
+        torch: Any = sys.modules["torch"]
+        testing = importlib.import_module("torch.testing")
+        self._listen(testing, "assert_close", ())
+        self._listen(torch, "allclose", (1e-5, 1e-8))
+
+    def _listen(self, owner: Any, name: str, defaults: tuple[float, ...]) -> None:
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def compare(*args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("rtol") is not None or kwargs.get("atol") is not None:
+                usual = defaults or (0.0, 0.0)
+                self.tolerance = [float(kwargs.get("rtol") or usual[0]), float(kwargs.get("atol") or usual[1])]
+            else:
+                self.tolerance = list(defaults)
+            return original(*args, **kwargs)
+
+        setattr(owner, name, compare)
 
 
 def _module(order: dict[str, Any], format_error: Any) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
     operands = _instrument(tree)
     with open(path, "w", encoding="utf-8") as file:
         file.write(ast.unparse(tree))
-    probe = _Probe()
+    tolerance = request.get("tolerance")
+    probe = _Probe(accuracy.Rule(bool(request.get("strict")), None if tolerance is None else tuple(tolerance)))
     original = torch.compile
 
     def probing(model: Any = None, **kwargs: Any) -> Any:
@@ -86,7 +87,8 @@ def _names(expression: ast.expr) -> list[str]:
 class _Probe:
     """Runs the module eagerly and compiled at its first compiled call, on the same inputs."""
 
-    def __init__(self) -> None:
+    def __init__(self, rule: accuracy.Rule) -> None:
+        self.rule = rule
         self.eager: dict[str, Any] = {}
         self.compiled: dict[str, Any] = {}
         self.model: Any = None
@@ -110,7 +112,7 @@ class _Probe:
 
     def judge(self, operands: dict[str, list[str]]) -> dict[str, Any]:
         """Compare value by value, then try each wrong one in an eager run."""
-        wrong = [name for name in self.eager if not _alike(self.eager[name], self.compiled.get(name))]
+        wrong = [name for name in self.eager if not self._alike(self.eager[name], self.compiled.get(name))]
         first = [name for name in operands if name in wrong and not any(used in wrong for used in operands[name])]
         harmless = [name for name in [*first, *[w for w in wrong if w not in first]][:MOST] if name != RETURNED and not self._reaches(name)]
         return {"first": first, "harmless": harmless}
@@ -120,14 +122,13 @@ class _Probe:
         put = forward.__globals__[_PUT]
         put[name] = copy.deepcopy(self.compiled[name])
         try:
-            return not _alike(self.eager[RETURNED], self._values(self.model)[RETURNED])
+            return not self._alike(self.eager[RETURNED], self._values(self.model)[RETURNED])
         finally:
             put.clear()
 
+    def _alike(self, expected: Any, actual: Any) -> bool:
+        from torch.utils._pytree import tree_leaves
 
-def _alike(expected: Any, actual: Any) -> bool:
-    from torch.utils._pytree import tree_leaves
-
-    ours = [x for x in tree_leaves(expected) if isinstance(x, torch.Tensor)]
-    theirs = [x for x in tree_leaves(actual) if isinstance(x, torch.Tensor)]
-    return accuracy.same(ours, theirs, None, False)
+        ours = [x for x in tree_leaves(expected) if isinstance(x, torch.Tensor)]
+        theirs = [x for x in tree_leaves(actual) if isinstance(x, torch.Tensor)]
+        return self.rule.same(ours, theirs)

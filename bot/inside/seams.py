@@ -42,7 +42,7 @@ class Tracker:
 
     out: str
     check: bool  # compare each region with eager and fp64 at its first call
-    strict: bool
+    rule: accuracy.Rule
     beforehand: bool  # write each region before it is compiled: the process may die of it
     dump: bool  # call PyTorch's dumpers too
     calls: int = 0
@@ -66,6 +66,7 @@ class Tracker:
         real = inputs if inputs is not None else region.inputs
         facts: dict[str, Any] = {
             "seam": region.seam,
+            "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance},
             "failed": how,
             "backward": region.backward,
             "recipe": region.recipe,
@@ -130,7 +131,7 @@ class Tracker:
             inputs = list(args[0]) if boxed else list(args)
             kept = accuracy.clones(inputs)
             if self.check and accuracy.differs(
-                region.graph, compiled, kept, boxed=boxed, backward=region.seam == "dynamo", strict=self.strict, backend=region.backend
+                region.graph, compiled, kept, boxed=boxed, backward=region.seam == "dynamo", rule=self.rule, backend=region.backend
             ):
                 self.flag(region, "accuracy", kept)
             pending = self.flag(region, "pending", kept) if self.beforehand else None
@@ -302,7 +303,7 @@ class _Loaded:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._worked:
             return self._loaded(*args, **kwargs)
-        if self._tracker.check and accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, strict=self._tracker.strict):
+        if self._tracker.check and accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
             self._tracker.flag(self._region, "accuracy")
         try:
             result = self._loaded(*args, **kwargs)

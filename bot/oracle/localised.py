@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.oracle.pool import Pool, Question
-from bot.reduce.graph import Graph, refs
+from bot.reduce.graph import Program, refs
 
 _RETURNED = "return"
 
@@ -28,12 +28,12 @@ class Localised:
         return [frozenset({name}) for name in self.first if strict or name not in self.harmless]
 
 
-def localise(pool: Pool, text: str, graph: Graph, limit: float) -> Localised:
+def localise(pool: Pool, text: str, program: Program, limit: float) -> Localised:
     """Ask a worker to compare the script's values one by one; empty where it cannot be done."""
-    outcome, facts = pool.ask(Question(text, "localise", limit))
+    outcome, facts = pool.ask(Question(text, "localise", limit, strict=program.recipe.strict, tolerance=program.recipe.tolerance))
     if outcome.status != "ok":
         return Localised()
     # the last operation stands in the return statement
-    returned = next(refs(graph.output), _RETURNED)
+    returned = next(refs(program.graph.output), _RETURNED)
     first = tuple(returned if name == _RETURNED else name for name in facts.get("first", []))
-    return Localised(first, frozenset(facts.get("harmless", [])), frozenset(node.name for node in graph.nodes))
+    return Localised(first, frozenset(facts.get("harmless", [])), frozenset(node.name for node in program.graph.nodes))

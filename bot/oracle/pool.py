@@ -63,6 +63,8 @@ class Question:
     stop_after: str | None = None
     argv: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules lie beside it
+    strict: bool = False  # task localise: integral and boolean values count
+    tolerance: tuple[float, ...] | None = None  # task localise: see Recipe.tolerance
     save: str | None = None  # task export: where the exported program goes
 
 
@@ -178,6 +180,8 @@ class Pool:
                 "argv": list(question.argv),
                 "paths": list(question.paths),
                 "save": question.save,
+                "strict": question.strict,
+                "tolerance": question.tolerance,
                 "dir": directory.name,
             }
         )

@@ -175,7 +175,9 @@ class Recipe:
     setup: tuple[str, ...] = ()
     backward: bool = False  # the sum of the outputs is differentiated after the call
     accuracy: bool = False  # compare with eager
-    tolerance: float = 1e-3
+    strict: bool = False  # accuracy: integral and boolean outputs are compared too
+    # accuracy: (rtol, atol), or () for the defaults of torch.testing.assert_close; None: PyTorch's rule, 1e-3 for both
+    tolerance: tuple[float, ...] | None = None
     seed: int | None = 0  # None: the script does not seed
     export_kwargs: tuple[tuple[str, str], ...] = ()  # strict=True, dynamic_shapes=...
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
