@@ -227,6 +227,10 @@ def test_verify_refuses_a_tolerance_that_eager_does_not_meet(write: Write) -> No
     verification = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN))
     assert (verification.same, verification.eager) == (1, "fails")
     assert verification.differences[0].startswith("eager control: eager is wrong as well, against float64")
+    plain = verify(
+        sys.executable, script, signature(kind=Kind.ACCURACY, phase=Phase.RUN), 1, timeout=100, cwd=script.parent, env=ENV, fp64=False
+    )
+    assert plain.proven
 
 
 def test_a_control_tells_how_often_the_compiler_was_called(write: Write) -> None:
