@@ -17,6 +17,7 @@ from bot.reduce.graph import Program
 from bot.reduce.passes import arguments, bodies, dtypes, guesses, inputs, layout, lift, ops, outputs, recipe, simplify_ops, sizes, values
 from bot.reduce.passes.edits import Edit, apply
 from bot.reduce.passes.incumbent import Incumbent, Neighbour
+from bot.reduce.passes.resize import sizes_of
 from bot.reduce.passes.size import size_key
 
 __all__ = ["Reduced", "reduce_program", "size_key"]
@@ -105,7 +106,7 @@ class _Search:
         """Everything that most failures do not need; what is most often needed stands last, so that one half is right."""
         program = self.incumbent.program
         found: list[Edit] = [*values.edits(program), *layout.edits(program)]
-        if any(size > 2 for size in sizes.sizes_of(program)):
+        if any(size > 2 for size in sizes_of(program)):
             found.append(lambda changed: sizes.everything_small(self.incumbent, changed))
         return [*found, *arguments.edits(program), *dtypes.edits(program), *recipe.edits(program, keep_seed=self.keep_seed)]
 

@@ -89,7 +89,7 @@ def infer(graph: Graph) -> dict[str, Meta] | None:
 def ill_formed(program: Program) -> str | None:
     """What is wrong with a candidate's form."""
     graph = program.graph
-    known = [i.name for i in (*graph.inputs, *graph.constants)]
+    known = [i.name for i in (*graph.inputs, *graph.constants)] + [name for name, _ in graph.bodies]
     for node in graph.nodes:
         missing = set(node.uses()) - set(known)
         if missing:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from bot.reduce.graph import Arg, Node, Program, Ref, is_op, refs
 from bot.reduce.passes.edits import Edit, apply
 from bot.reduce.passes.incumbent import Incumbent
+from bot.reduce.passes.resize import takes_sizes
 from bot.reduce.passes.rewrite import drop_unused, find_node, map_node, with_node
 from bot.reduce.passes.size import leaves, literal_cost
-from bot.reduce.passes.sizes import takes_sizes
 
 _MOST_OPS = 40  # larger programs are left alone: each edit may cost a query
 
