@@ -97,16 +97,13 @@ class Intake:
         )
 
     def _keep(self, found: Capture) -> None:
-        """The script as it ran, its log, and what PyTorch's own dumper made of it."""
+        """The script as it ran, and its log."""
         original = self.space.original
         script = self.options.target.script
         if script:
             shutil.copyfile(script, original / script.name)
         text = found.outcome.text if found.outcome.status == "raised" else ""
         self.space.write(original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))
-        dumped = found.log.parent / "pytorch"
-        if dumped.is_dir():
-            shutil.copytree(dumped, original / "pytorch", dirs_exist_ok=True)
 
     def _failure(self, found: Capture) -> Signature:
         if found.signature is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import signal
 import sys
@@ -98,6 +99,8 @@ class Job:
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             status, reason, fault = "error", f"torch-minify itself failed: {type(error).__name__}: {error}", None
             self._log(traceback.format_exc())
+        with contextlib.suppress(OSError, shutil.Error):
+            self.space.keep_dump()
         ended: EndedBy = self.deadline.ended_by if self._stopped() and not self.found.fixed_point else "fixed_point"
         result = self.found.result(self.space, status, ended, reason, fault)
         try:
@@ -144,7 +147,7 @@ class Job:
         finally:
             self.found.timing["search"] = time.monotonic() - started
             self.found.other = tuple(s.line() for s, _ in oracle.by_products.values())
-        self._prove()
+        self._prove(oracle.precise)
         self._explain(oracle, pool, start)
 
     def _started(self, oracle: ScriptOracle) -> Start | None:
@@ -246,12 +249,12 @@ class Job:
             self.space.write(self.space.repro, self.found.headed(confirmed.text, self.found.verification))
             self.space.save(self.found.result(self.space, "error", "interrupted", self.found.unproven(self._why_ended())))
 
-    def _prove(self) -> None:
+    def _prove(self, precise: bool) -> None:
         """Fresh processes, without anything of ours, decide."""
         assert self.found.text is not None
         self.progress.step(f"verifying in {self.options.verify_runs} fresh processes")
         started = time.monotonic()
-        text, prover = self._final(self.found.program, self.found.text), self._prover()
+        text, prover = self._final(self.found.program, self.found.text), self._prover(precise)
         proof = prover.proof(text, self.options.verify_runs)
         if not proof.same and len(self.found.history) > 1:
             self.progress.say("the warm workers slipped: going back to the last program that fails alone")
@@ -265,7 +268,7 @@ class Job:
             self.space.write(self.space.repro, self.found.headed(text, proof))
         self.found.timing["verification"] = time.monotonic() - started
 
-    def _prover(self) -> Prover:
+    def _prover(self, precise: bool = True) -> Prover:
         assert self.found.failure is not None
         return Prover(
             self.options.python,
@@ -275,6 +278,7 @@ class Job:
             Path(self._scratch.name),
             self._wanted,
             self.progress.say,
+            precise,
         )
 
     def _explain(self, oracle: ScriptOracle, pool: Pool, start: Start | None) -> None:

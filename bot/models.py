@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from enum import Enum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, computed_field
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
 
 class Kind(str, Enum):
@@ -75,6 +75,12 @@ class Signature(Model):
     message: str = Field(default="", description="normalised message of the root cause")
     frame: str | None = Field(default=None, description="innermost torch frame, as torch/path.py:function")
     signal: str | None = Field(default=None, description="for a crash: SIGSEGV, SIGABRT, ...")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_fingerprint(cls, given: Any) -> Any:
+        # it is written for readers and follows from the rest
+        return {key: value for key, value in given.items() if key != "fingerprint"} if isinstance(given, dict) else given
 
     @computed_field  # type: ignore[prop-decorator]
     @property

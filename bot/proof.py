@@ -28,6 +28,7 @@ class Prover:
     scratch: Path
     wanted: Callable[[], bool]
     say: Callable[[str], None]
+    precise: bool = True  # accuracy: eager has to be right against float64 too
 
     def confirms(self, text: str, cache: Path) -> bool:
         """Whether one fresh run fails in the same way; `cache` is its compile directory."""
@@ -60,6 +61,7 @@ class Prover:
             cwd=path.parent,
             env=os.environ,
             wanted=self.wanted,
+            fp64=self.precise,
         )
         for line in found.differences:
             self.say(line)

@@ -67,6 +67,12 @@ class Workspace:
         """Replace `result.json`."""
         self.write(self.result, result.to_json())
 
+    def keep_dump(self) -> None:
+        """Keep what PyTorch's own dumper wrote, beside the original."""
+        dumped = self.work / "capture" / "pytorch"
+        if dumped.is_dir():
+            shutil.copytree(dumped, self.original / "pytorch", dirs_exist_ok=True)
+
     def clean(self) -> None:
         """Remove what only the job itself needed."""
         shutil.rmtree(self.work, ignore_errors=True)

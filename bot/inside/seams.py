@@ -13,6 +13,7 @@ import functools
 import importlib
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,9 @@ from typing import Any
 import torch
 
 from . import accuracy, recipe
+
+# Seconds for PyTorch's own dumper.
+DUMP_LIMIT = 120
 
 
 @dataclass
@@ -92,8 +96,19 @@ class Tracker:
         return path
 
     def pytorch_dump(self, region: Region) -> None:
-        """PyTorch's own dump of a graph that failed to compile, with the names of environment variables left out."""
+        """PyTorch's own dump of a graph that failed to compile.
+
+        In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
+        """
+        if os.fork():
+            return
+        os.setsid()
+        signal.alarm(DUMP_LIMIT)
         root = os.path.join(self.out, "pytorch")
+        os.makedirs(root, exist_ok=True)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
         try:
             with torch._dynamo.config.patch(debug_dir_root=root, disable=True):
                 if region.seam == "aot":
@@ -102,10 +117,12 @@ class Tracker:
                     _module("torch._dynamo.repro.after_dynamo").dump_to_minify_after_dynamo(region.graph, region.inputs, region.compiler)
                 else:
                     _module("torch._dynamo.repro.aoti").dump_to_minify(region.graph, "aot_inductor")
-        except Exception as error:  # whatever is wrong with it must not change what we saw
-            os.makedirs(root, exist_ok=True)
+            _scrub(root)
+        except BaseException as error:
             with open(os.path.join(root, "failed.txt"), "a", encoding="utf-8") as file:
                 file.write(f"{region.seam}: {type(error).__name__}: {error}\n")
+        finally:
+            os._exit(0)
 
     @contextlib.contextmanager
     def compiling(self, region: Region) -> Iterator[None]:
@@ -312,6 +329,18 @@ class _Loaded:
             raise
         self._worked = True
         return result
+
+
+def _scrub(root: str) -> None:
+    """Take out of a dump the environment variables that PyTorch writes into it, whatever they hold."""
+    for directory, _, names in os.walk(root):
+        for name in names:
+            if name.endswith(".py"):
+                path = os.path.join(directory, name)
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    kept = [line for line in file if not line.startswith("os.environ[")]
+                with open(path, "w", encoding="utf-8") as file:
+                    file.writelines(kept)
 
 
 def snapshot(gm: Any) -> Any:

@@ -25,6 +25,8 @@ BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
 
 # Seconds within which the parent must have imported torch and the compiler.
 START_LIMIT = 180.0
+# Seconds that it gets to end by itself; its children die with it.
+LAST_WAIT = 0.3
 
 
 class PoolError(Exception):
@@ -214,7 +216,7 @@ class Pool:
                 with contextlib.suppress(BrokenPipeError):
                     self._process.stdin.close()
             try:
-                self._process.wait(3)
+                self._process.wait(LAST_WAIT)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -81,6 +83,10 @@ def run_process(command: Sequence[str], *, timeout: float, cwd: Path, env: Mappi
         return Outcome(status="infra", text=f"cannot start {command[0]}: {error}")
     assert process.stdout is not None
     assert process.stderr is not None
+    if hasattr(resource, "prlimit"):
+        # asking for the stack by SIGABRT must leave no core file in the user's directory
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
     out, err = _Kept(process.stdout), _Kept(process.stderr)
     late = False
     try:
