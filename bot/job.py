@@ -99,7 +99,7 @@ class Job:
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             status, reason, fault = "error", f"torch-minify itself failed: {type(error).__name__}: {error}", None
             self._log(traceback.format_exc())
-        with contextlib.suppress(OSError, shutil.Error):
+        with contextlib.suppress(OSError):
             self.space.keep_dump()
         ended: EndedBy = self.deadline.ended_by if self._stopped() and not self.found.fixed_point else "fixed_point"
         result = self.found.result(self.space, status, ended, reason, fault)
