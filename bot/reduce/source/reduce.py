@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
-from bot.reduce.source import rewrites, sites
+from bot.reduce.source import rewrites, sites, values
 from bot.reduce.source.build import Base, finish
 from bot.reduce.source.edit import Edit, apply
 from bot.reduce.source.guess import guesses
@@ -110,12 +110,12 @@ class _Search:
             ("annotation", sites.type_annotations),
         ):
             self._delete(name, propose)
-        for name, rewrite in rewrites.VALUES:
+        for name, rewrite in values.ALL:
             self._rewrite(name, rewrite)
         return self.text != before
 
     def _structure(self) -> None:
-        for name, rewrite in rewrites.STRUCTURE:
+        for name, rewrite in rewrites.ALL:
             self._rewrite(name, rewrite)
 
     def _levels(self) -> None:

@@ -159,7 +159,13 @@ def arguments(module: cst.Module) -> list[Edit]:
 
 
 def _is_target(module: cst.Module, node: cst.CSTNode) -> bool:
-    return any(isinstance(n, (cst.AssignTarget, cst.For, cst.CompFor)) and n.target is node for n in walk(module))
+    """Whether a list or tuple is assigned to, or is taken apart by the target it is assigned to."""
+    for outer in walk(module):
+        if isinstance(outer, (cst.AssignTarget, cst.For, cst.CompFor)) and outer.target is node:
+            return True
+        if isinstance(outer, cst.Assign) and outer.value is node and isinstance(outer.targets[0].target, (cst.Tuple, cst.List)):
+            return True
+    return False
 
 
 def type_annotations(module: cst.Module) -> list[Edit]:
@@ -182,15 +188,19 @@ def parameters(module: cst.Module) -> list[Edit]:
     """A parameter goes, together with what the calls of that name give for it; what reads it is repaired away."""
     out: list[Edit] = []
     calls = [n for n in walk(module) if isinstance(n, cst.Call)]
+    aliases = _aliases(module)
+    shared = {n.value for s in module.body for n in _targets(s)}
     for name, function, method in _functions(module):
         positional = [*function.params.posonly_params, *function.params.params]
         for parameter in reversed([*positional, *function.params.kwonly_params]):
             if method and positional and parameter is positional[0]:
                 continue
+            if parameter.name.value in shared and _read_in(function.body, parameter.name.value):
+                continue  # the body would read the variable of that name outside
             index = next((i for i, p in enumerate(positional) if p is parameter), None)
             edits = [remove(parameter)]
             for call in calls:
-                if _callee(call) == name or (name == "forward" and _callee(call) not in _ENTRY and _calls_module(call)):
+                if name in _called_names(call, aliases) or (name == "forward" and _calls_module(call)):
                     argument = _given(call, parameter.name.value, None if index is None else index - int(method))
                     edits += [remove(argument)] if argument is not None else []
             out.append(Edit(tuple(c for e in edits for c in e.changes), sum(e.weight for e in edits)))
@@ -210,8 +220,47 @@ def _functions(module: cst.Module) -> Iterator[tuple[str, cst.FunctionDef, bool]
                 yield statement.name.value, statement, False
 
 
+def _targets(statement: cst.CSTNode) -> list[cst.Name]:
+    line = small(statement)
+    if not isinstance(line, cst.Assign):
+        return []
+    return [n for target in line.targets for n in walk(target.target) if isinstance(n, cst.Name)]
+
+
+def _read_in(body: cst.CSTNode, name: str) -> bool:
+    return any(isinstance(n, cst.Name) and n.value == name for n in walk(body))
+
+
+def _aliases(module: cst.Module) -> dict[str, str]:
+    """Variables that stand for a function: `g = f`, `g = torch.compile(f)`."""
+    out: dict[str, str] = {}
+    for node in walk(module):
+        if isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Name):
+            function = _compiled(node.value)
+            if function is not None:
+                out[node.targets[0].target.value] = function
+    return out
+
+
+def _compiled(node: cst.BaseExpression) -> str | None:
+    if isinstance(node, cst.Call) and _callee(node) in _ENTRY and node.args:
+        node = node.args[0].value
+    return node.value if isinstance(node, cst.Name) else None
+
+
+def _called_names(call: cst.Call, aliases: dict[str, str]) -> set[str]:
+    """The names a call may be of: its own, and what that stands for."""
+    if _callee(call) in _ENTRY:
+        return set()
+    function = _compiled(call.func) if isinstance(call.func, cst.Call) else None
+    own = _callee(call)
+    return {n for n in (own, aliases.get(own), function, aliases.get(function or "")) if n}
+
+
 def _calls_module(call: cst.Call) -> bool:
     """Whether a call may be of a module object: `self.block(x)`, `compiled(x)`, `torch.compile(m)(x)`."""
+    if _callee(call) in _ENTRY:
+        return False
     if isinstance(call.func, cst.Call):
         return _callee(call.func) in _ENTRY
     if isinstance(call.func, cst.Attribute):

@@ -128,3 +128,11 @@ def bound_arguments(function: Function, call: ast.Call, *, skip: int = 0) -> dic
     out.update({k.arg: k.value for k in call.keywords if k.arg is not None})
     wanted = [*names, *(p.arg for p in a.kwonlyargs)]
     return {n: out[n] for n in wanted} if all(n in out for n in wanted) else None
+
+
+def inner_blocks(scope: ast.Module | Function) -> Iterator[list[ast.stmt]]:
+    """The scope's own statements, then those of its `with`, `if` and `for` statements."""
+    yield scope.body
+    for node in ast.walk(scope):
+        if isinstance(node, (ast.With, ast.If, ast.For)):
+            yield node.body

@@ -222,7 +222,7 @@ def reaches(wanted: object) -> Callable[[str], bool]:
             exec(compile(text, "<case>", "exec"), scope)
         except Seen:
             return True
-        except (NameError, TypeError, AttributeError, IndexError, KeyError):
+        except (NameError, TypeError, AttributeError, IndexError, KeyError, ValueError):
             return False
         return False
 
