@@ -45,6 +45,14 @@ def sizes_of(program: Program) -> list[int]:
     return sorted(weight, key=lambda size: (-weight[size], -size))
 
 
+def free_sizes(program: Program) -> list[int]:
+    """The sizes above 1 that others follow: those of inputs, and the parts of composed ones."""
+    parts = composed(program.graph)
+    found = dict.fromkeys(sizes_of(program))
+    found.update(dict.fromkeys(part for many in parts.values() for part in many if part > 1))
+    return [size for size in found if size not in parts]
+
+
 def composed(graph: Graph) -> dict[int, tuple[int, ...]]:
     """Sizes that a view joins or splits: the size, and its parts."""
     found: dict[int, tuple[int, ...]] = {}

@@ -13,17 +13,20 @@ plus log2 of its size. The ties are a cheap form of circt-reduce's width adaptio
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from bot.reduce.graph import Program
 from bot.reduce.passes.incumbent import Incumbent
-from bot.reduce.passes.resize import closed, composed, ints, is_view, resized, sizes_of, with_dim, with_parts
+from bot.reduce.passes.resize import closed, composed, free_sizes, ints, is_view, resized, sizes_of, with_dim, with_parts
+from bot.reduce.passes.rewrite import find_input
 
 _FACTORS = (256, 128, 64, 32, 16, 8, 4, 2)
 _MOST_BISECTED = 12
 _MOST_DIMS = 12
 _MOST_JOINT = 7
+_MOST_ASKED = 4
 _MOST_ILLEGAL = 3
 # Integers from here on mean something else: the end of a slice that has none.
 _NO_SIZE = 2**31
@@ -71,15 +74,14 @@ def run(incumbent: Incumbent) -> bool:
     start = incumbent.key
     if not sizes_of(incumbent.program):
         return False
-    _offer(incumbent, dict.fromkeys(sizes_of(incumbent.program), 1))
-    for mapping in list(_joint_mappings(incumbent.program))[:4]:
+    _offer(incumbent, dict.fromkeys(free_sizes(incumbent.program), 1))
+    for mapping in list(_joint_mappings(incumbent.program))[:_MOST_ASKED]:
         if _offer(incumbent, mapping):
             break
     for target in (2, 1):
-        _adaptively(incumbent, [n for n in sizes_of(incumbent.program) if n > target], target)
-    for size in sizes_of(incumbent.program):
-        if size > 3:
-            _bisect(incumbent, size)
+        _adaptively(incumbent, [n for n in free_sizes(incumbent.program) if n > target], target)
+    for size in free_sizes(incumbent.program):
+        _bisect(incumbent, size, partial(_changed_size, incumbent))
     _untied(incumbent)
     return incumbent.key != start
 
@@ -111,15 +113,22 @@ def _adaptively(incumbent: Incumbent, sizes: list[int], target: int) -> None:
     _adaptively(incumbent, sizes[middle:], target)
 
 
-def _bisect(incumbent: Incumbent, size: int) -> None:
-    """Finds the smallest size that is SAME, between 2 (which is not) and what it is; geometric, since bounds are powers of two."""
+def _changed_size(incumbent: Incumbent, old: int, new: int) -> list[Program]:
+    return _changed(incumbent, {old: new})
+
+
+def _bisect(incumbent: Incumbent, size: int, change: Callable[[int, int], list[Program]]) -> None:
+    """Finds the smallest size that is SAME, between 2 (which is not) and what it is; geometric, since bounds are powers of two.
+
+    `change` gives the legal programs with a size changed from one to another.
+    """
     low, high = 2, size
     illegal = 0
     for _ in range(_MOST_BISECTED):
         middle = max(low + 1, round(math.sqrt(low * high))) if high > 2 * low else (low + high) // 2
         if not low < middle < high or illegal == _MOST_ILLEGAL:
             return
-        programs = _changed(incumbent, {high: middle})
+        programs = change(high, middle)
         illegal = 0 if programs else illegal + 1
         if incumbent.offer_first(programs, "sizes") is not None:
             high = middle
@@ -129,12 +138,16 @@ def _bisect(incumbent: Incumbent, size: int) -> None:
 
 def _untied(incumbent: Incumbent) -> None:
     """Shrinks single dimensions that their equals held back."""
-    places = [
-        (item.name, dim)
-        for item in (*incumbent.program.graph.inputs, *incumbent.program.graph.constants)
-        for dim, size in enumerate(item.meta.shape)
-        if size > 2 and item.meta.kind == "tensor"
-    ]
+    inputs = [i for i in (*incumbent.program.graph.inputs, *incumbent.program.graph.constants) if i.meta.kind == "tensor"]
+    tied = [size for item in inputs for size in item.meta.shape]
+    places = [(item.name, dim) for item in inputs for dim, size in enumerate(item.meta.shape) if size > 2 and tied.count(size) > 1]
     for name, dim in places[:_MOST_DIMS]:
-        programs = [with_dim(incumbent.program, name, dim, size) for size in (1, 2)]
-        incumbent.offer_first([legal(incumbent, program) for program in programs], "sizes")
+
+        def change(_: int, new: int, name: str = name, dim: int = dim) -> list[Program]:
+            changed = legal(incumbent, with_dim(incumbent.program, name, dim, new))
+            return [] if changed is None else [changed]
+
+        small = [each for size in (1, 2) for each in change(0, size)]
+        item = find_input(incumbent.program, name)
+        if incumbent.offer_first(small, "sizes") is None and small and item is not None:
+            _bisect(incumbent, item.meta.shape[dim], change)
