@@ -1,0 +1,129 @@
+"""The one way to replace the smallest program; edits, outputs and simpler operations by it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from curve import chain, present
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from world import World, op, tensor, words
+
+from bot.models import Verdict
+from bot.reduce.candidate import Candidate
+from bot.reduce.graph import Graph, Input, Program, Recipe, Ref, refs
+from bot.reduce.passes import outputs, simplify_ops
+from bot.reduce.passes.edits import Edit, apply
+from bot.reduce.passes.incumbent import Incumbent
+
+META = tensor(4, 4)
+
+
+def named(*targets: str) -> Program:
+    nodes = tuple(op(f"n{i}", f"{t}.default", Ref(f"n{i - 1}" if i else "x"), meta=META) for i, t in enumerate(targets))
+    return Program(Graph((Input("x", META),), nodes, Ref(nodes[-1].name)))
+
+
+def test_what_is_not_smaller_is_not_asked() -> None:
+    oracle = World(lambda p: True)
+    incumbent = Incumbent(named("relu", "sin"), oracle, oracle.render)
+    assert not incumbent.offer(named("relu", "sin", "cos"), "test")
+    assert not incumbent.offer(named("relu", "sin"), "test")
+    assert not incumbent.offer(None, "test")
+    assert oracle.queries == 0
+
+
+def test_nothing_is_asked_twice_and_a_rejected_one_is_a_neighbour_again() -> None:
+    oracle = World(lambda p: words(p) == ["relu"])
+    incumbent = Incumbent(named("relu", "sin", "cos"), oracle, oracle.render)
+    assert not incumbent.offer(named("sin"), "test")
+    assert incumbent.offer(named("relu"), "test")
+    assert incumbent.neighbours == []
+    asked = oracle.queries
+    assert not incumbent.offer(named("sin"), "test")  # no smaller now
+    assert oracle.queries == asked
+
+
+def test_names_do_not_make_another_candidate() -> None:
+    oracle = World(lambda p: False)
+    incumbent = Incumbent(named("relu", "sin"), oracle, oracle.render)
+    other = Program(Graph((Input("p", META),), (op("q", "relu.default", Ref("p"), meta=META),), Ref("q")))
+    assert not incumbent.offer(named("relu"), "test")
+    assert not incumbent.offer(other, "test")
+    assert oracle.queries == 1
+
+
+class Parallel(World):
+    """Asks all alternatives before it answers, as several workers would."""
+
+    def first(self, candidates: Sequence[Candidate]) -> int | None:
+        verdicts = [self.ask(candidate) for candidate in candidates]
+        return verdicts.index(Verdict.SAME) if Verdict.SAME in verdicts else None
+
+
+def test_workers_do_not_change_the_result() -> None:
+    from bot.reduce.search import reduce_program
+
+    results = []
+    for kind in (World, Parallel):
+        oracle = kind(present([7, 31]))
+        results.append(reduce_program(chain(60), oracle, oracle.render))
+    assert results[0] == results[1]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sets(st.integers(0, 11)), st.integers(1, 12))
+def test_edits_are_applied_but_for_those_that_cannot_be(blocked: set[int], count: int) -> None:
+    entries = tuple((f"torch._inductor.config.c{i}", "True") for i in range(count))
+    needed = {f"torch._inductor.config.c{i}" for i in blocked}
+    program = Program(named("relu").graph, Recipe(config=entries))
+    oracle = World(lambda p: needed & {k for k, _ in entries} <= {k for k, _ in p.recipe.config})
+    incumbent = Incumbent(program, oracle, oracle.render)
+
+    def drop(name: str) -> Edit:
+        return lambda p: Program(p.graph, Recipe(config=tuple(c for c in p.recipe.config if c[0] != name)))
+
+    apply(incumbent, [drop(name) for name, _ in entries], "test")
+    assert {k for k, _ in incumbent.program.recipe.config} == needed & {k for k, _ in entries}
+    if not blocked:
+        assert oracle.queries == 1
+
+
+def test_outputs_that_are_not_needed_go_with_what_they_need() -> None:
+    nodes = tuple(op(f"n{i}", f"{t}.default", Ref("x"), meta=META) for i, t in enumerate(("sin", "relu", "cos", "exp", "tanh")))
+    program = Program(Graph((Input("x", META),), nodes, tuple(Ref(f"n{i}") for i in range(5))))
+    oracle = World(lambda p: "cos" in words(p))
+    incumbent = Incumbent(program, oracle, oracle.render)
+    outputs.run(incumbent)
+    assert list(refs(incumbent.program.graph.output)) == ["n2"]
+    assert words(incumbent.program) == ["cos"]
+
+
+def test_an_operation_is_replaced_by_a_plain_one() -> None:
+    nodes = (
+        op("m", "mm.default", Ref("x"), Ref("y"), meta=META),
+        op("t", "tanh.default", Ref("m"), meta=META),
+    )
+    program = Program(Graph((Input("x", META), Input("y", META)), nodes, Ref("t")))
+    oracle = World(lambda p: len(p.graph.nodes) == 2 and words(p)[-1] == "tanh")
+    incumbent = Incumbent(program, oracle, oracle.render)
+    simplify_ops.run(incumbent)
+    assert Counter(words(incumbent.program)) == Counter(["relu", "tanh"])
+    assert [i.name for i in incumbent.program.graph.inputs] == ["x"]
+
+
+def test_a_shared_operand_takes_the_place_of_an_operation() -> None:
+    nodes = (
+        op("r", "relu.default", Ref("x"), meta=META),
+        op("a", "add.Tensor", Ref("r"), Ref("x"), meta=META),
+    )
+    program = Program(Graph((Input("x", META),), nodes, Ref("a")))
+
+    def same_operand_twice(p: Program) -> bool:
+        return any(n.target == "torch.ops.aten.add.Tensor" for n in p.graph.nodes) and len(p.graph.inputs) == 1
+
+    oracle = World(same_operand_twice)
+    incumbent = Incumbent(program, oracle, oracle.render)
+    simplify_ops.run(incumbent)
+    assert [(n.name, list(n.uses())) for n in incumbent.program.graph.nodes] == [("a", ["x", "x"])]
