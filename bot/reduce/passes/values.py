@@ -13,26 +13,18 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bot.reduce.graph import Input, Program, Value
 from bot.reduce.passes.edits import Edit
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.keep import fresh_value
 from bot.reduce.passes.rewrite import find_input, with_input
+from bot.reduce.tensors import unpack
 
 MOST_WRITTEN = 64
 _PLAIN = ("randn", "rand", "zeros", "ones", "randint")
-_FORMATS = {
-    "float64": "d",
-    "float32": "f",
-    "float16": "e",
-    "int64": "q",
-    "int32": "i",
-    "int16": "h",
-    "int8": "b",
-    "uint8": "B",
-    "bool": "?",
-}
+_FLOAT32_MOST = 3.4e38
 
 
 def edits(program: Program) -> list[Edit]:
@@ -73,17 +65,13 @@ def written(item: Input, shape: Sequence[int]) -> Value | None:
     return None if data is None else Value("literal", (_nested(data, item.meta.shape, shape, item.meta.dtype),))
 
 
-def _read(path: Path, dtype: str, count: int) -> list[float] | None:
+def _read(path: Path, dtype: str, count: int) -> list[Any] | None:
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         return None
-    if dtype == "bfloat16" and len(raw) == 2 * count:
-        return [struct.unpack("<f", b"\0\0" + raw[i : i + 2])[0] for i in range(0, len(raw), 2)]
-    code = _FORMATS.get(dtype)
-    if code is None or len(raw) != struct.calcsize(f"<{count}{code}"):
-        return None
-    return list(struct.unpack(f"<{count}{code}", raw))
+    data = unpack(raw, dtype)
+    return data if data is not None and len(data) == count and not dtype.startswith("complex") else None
 
 
 def _nested(data: Sequence[float], whole: Sequence[int], corner: Sequence[int], dtype: str) -> str:
@@ -96,8 +84,15 @@ def _nested(data: Sequence[float], whole: Sequence[int], corner: Sequence[int], 
 
 
 def _number(value: float, dtype: str) -> str:
-    if isinstance(value, float) and not math.isfinite(value):
+    if not isinstance(value, float):
+        return repr(value)
+    if not math.isfinite(value):
         return f'float("{value}")'
-    if dtype == "float32" and isinstance(value, float):
-        return next(text for digits in range(1, 18) if struct.pack("<f", float(text := f"{value:.{digits}g}")) == struct.pack("<f", value))
-    return repr(value)
+    if dtype == "float64":
+        return repr(value)
+    # the shortest text that is the same float32
+    return next(text for digits in range(1, 18) if _float32(float(text := repr(float(f"{value:.{digits}g}")))) == _float32(value))
+
+
+def _float32(value: float) -> bytes:
+    return struct.pack("<d", value) if abs(value) > _FLOAT32_MOST else struct.pack("<f", value)
