@@ -155,7 +155,9 @@ def without_pass(text: str) -> str:
         count = 0
 
         def visit_Assign(self, node: ast.Assign) -> ast.AST:
-            if any(isinstance(t, ast.Attribute) and hooks.search(t.attr) for t in node.targets):
+            names = [t.attr for t in node.targets if isinstance(t, ast.Attribute)]
+            names += [ast.unparse(t.value) for t in node.targets if isinstance(t, ast.Subscript)]
+            if any(hooks.search(name) or name.endswith("custom_backend_passes") for name in names):
                 self.count += 1
                 node.value = ast.Constant(None)
             return self.generic_visit(node)

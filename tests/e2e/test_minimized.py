@@ -38,9 +38,9 @@ def check(row: Row, tmp: Path) -> Answer:
     assert code_lines(text) <= row.lines, answer.described()
     code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     for part in row.has:
-        assert part in code, f"{part!r} is not in the repro\n{answer.described()}"
+        assert holds(code, part), f"{part!r} is not in the repro\n{answer.described()}"
     for part in row.lacks:
-        assert part not in code, f"{part!r} is left in the repro\n{answer.described()}"
+        assert not holds(code, part), f"{part!r} is left in the repro\n{answer.described()}"
     assert "import bot" not in code
     assert "from bot" not in code
     assert str(tmp) not in text, "an absolute path is left in the repro"
@@ -60,6 +60,13 @@ def check(row: Row, tmp: Path) -> Answer:
         elif not result["exported_program"]["same_signature"]:
             assert result["exported_program"]["reason"], answer.described()
     return answer
+
+
+def holds(code: str, part: str) -> bool:
+    """Whether the code has this text as words of its own: `exp` is not in `expected`."""
+    before = r"(?<!\w)" if part[0].isalnum() else ""
+    after = r"(?!\w)" if part[-1].isalnum() else ""
+    return re.search(before + re.escape(part) + after, code) is not None
 
 
 def fails_alone(row: Row, alone: Finished | None, answer: Answer) -> None:

@@ -19,9 +19,7 @@ class NoScan(CustomGraphModulePass):
 
 
 init_backend_registration()
-register_backend_for_device(
-    "cpu", get_scheduling_for_device("cpu"), get_wrapper_codegen_for_device("cpu"), device_custom_pass=NoScan()
-)
+register_backend_for_device("cpu", get_scheduling_for_device("cpu"), get_wrapper_codegen_for_device("cpu"), device_custom_pass=NoScan())
 
 
 @torch.compile

@@ -1,0 +1,48 @@
+"""docs/support-table.md says nothing that no test backs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from e2e_catalog import PASSES, ROWS
+
+TABLES = (Path(__file__).resolve().parents[1] / "docs" / "support-table.md").read_text(encoding="utf-8").split("\n\n")
+STAGES, HOOKS = [block.splitlines() for block in TABLES if block.startswith("|")]
+BY_ID = {row.id: row for row in ROWS}
+
+
+def cells(table: list[str]) -> list[tuple[str, str, str]]:
+    """(row's name, column's name, text) of a Markdown table."""
+    head, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in table)
+    return [(row[0].strip("`"), column, text) for row in body for column, text in zip(head[1:], row[1:], strict=True)]
+
+
+@pytest.mark.parametrize(("stage", "kind", "text"), cells(STAGES))
+def test_a_cell_is_backed_by_default_tests(stage: str, kind: str, text: str) -> None:
+    if text == "–":
+        return
+    names = re.findall(r"`(\w+)`", text)
+    assert names
+    for name in names:
+        row = BY_ID[name]
+        assert row.kind == kind
+        assert stage in row.stage.split("|")
+        assert not row.only_all, f"{name} does not run under scripts/test"
+
+
+@pytest.mark.parametrize(("hook", "way", "text"), cells(HOOKS))
+def test_a_hook_is_backed(hook: str, way: str, text: str) -> None:
+    named = re.findall(r"`(\w+)`(\*?)", text)
+    assert named
+    for name, star in named:
+        row = BY_ID[name]
+        assert row.kind == ("exception" if way == "raises" else "accuracy")
+        assert row.culprit is not None
+        assert hook in row.culprit or hook.startswith("a backend")
+        assert row.only_all is bool(star)
+
+
+def test_every_pass_is_in_the_table() -> None:
+    assert {row.id for row in PASSES} == {name for _, _, text in cells(HOOKS) for name in re.findall(r"`(\w+)`", text)}
