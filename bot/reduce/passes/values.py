@@ -74,7 +74,7 @@ def _read(path: Path, dtype: str, count: int) -> list[Any] | None:
     return data if data is not None and len(data) == count and not dtype.startswith("complex") else None
 
 
-def _nested(data: Sequence[float], whole: Sequence[int], corner: Sequence[int], dtype: str) -> str:
+def _nested(data: Sequence[int | float], whole: Sequence[int], corner: Sequence[int], dtype: str) -> str:
     """Text of nested lists with the first elements along each dimension."""
     if not whole:
         return _number(data[0], dtype)
@@ -83,7 +83,7 @@ def _nested(data: Sequence[float], whole: Sequence[int], corner: Sequence[int], 
     return "[" + ", ".join(rows) + "]"
 
 
-def _number(value: float, dtype: str) -> str:
+def _number(value: int | float, dtype: str) -> str:
     if not isinstance(value, float):
         return repr(value)
     if not math.isfinite(value):
