@@ -191,6 +191,14 @@ def test_a_start_that_works_is_reduced_instead() -> None:
     assert len(reduced.text) < len(DEEP) / 10
 
 
+def test_local_modules_are_written_in_and_reduced_along() -> None:
+    script = "import torch\nfrom mine import go, other\n\n\nrun = torch.compile(go)\nother()\nrun(3)\n"
+    module = "import math\n\n\ndef other():\n    return math.pi\n\n\ndef go(n):\n    k = n + 1\n    return k.missing\n"
+    oracle = Asked(lambda t: "from mine" not in t and ".missing" in t and "torch.compile(go)" in t and "(3)" in t)
+    reduced = reduce_source(script, oracle, failing_lines=[7], modules={"mine": module}, module_lines={"mine": [10]})
+    assert reduced.text == "import torch\n\n\ndef go(n):\n    return n.missing\n\n\ntorch.compile(go)(3)\n"
+
+
 def test_the_nearest_passing_text_is_kept() -> None:
     reduced = reduce_source("import torch\na = 1\nb = 2\ntorch.compile(a)\n", Asked(lambda t: "a = 1" in t))
     assert reduced.passing is not None
