@@ -49,7 +49,9 @@ class Intake:
             found = self._captured()
             failure = self._failure(found)
             if control is not None:
-                self._judge(control)
+                raised = self._judge(control).raised
+                if failure.kind is Kind.ACCURACY and raised and not _wrong(found):
+                    failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         return found, failure
 
     def _captured(self) -> Capture:
@@ -130,13 +132,14 @@ class Intake:
             wanted=self.wanted,
         )
 
-    def _judge(self, control: Future[Outcome]) -> None:
+    def _judge(self, control: Future[Outcome]) -> Outcome:
         outcome = control.result()
         if outcome.status != "ok":
             last = outcome.text.strip().splitlines()[-1:] or [outcome.status]
             raise Ended("not_reproduced", f"the program fails in eager as well: {last[0]}")
         if not outcome.calls:
             raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")
+        return outcome
 
 
 def _wrong(found: Capture) -> tuple[Region, ...]:

@@ -10,8 +10,9 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -47,10 +48,15 @@ from bot.reduce.passes.size import size_key
 from bot.reduce.script import embed_blobs, lines, render
 from bot.reduce.search import reduce_program
 from bot.reduce.source.reduce import reduce_source
+from bot.reduce.source.slice import drop_statements
 from bot.workspace import NotOurs, Workspace
 
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
+
+
+# Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
+MOST_LEFTOVERS = 40
 
 
 class Job:
@@ -192,9 +198,36 @@ class Job:
             keep_seed=accuracy,
             on_accept=lambda program, candidate: self._accepted(program, candidate.text, confirmer),
         )
-        self.found.program, self.found.text = reduced.program, reduced.candidate.text
         self.found.fixed_point = reduced.fixed_point
+        program = self._without_leftovers(reduced.program, oracle, confirmer)
+        self.found.program, self.found.text = program, render(program)
         self.found.passes_if = edit_between(reduced.candidate.text, reduced.nearest_passing.text) if reduced.nearest_passing else None
+
+    def _without_leftovers(self, program: Program, oracle: ScriptOracle, confirmer: Confirmer) -> Program:
+        """The program with only those of the user's own statements that the failure needs."""
+        if not program.preamble:
+            return program
+
+        asked = 0
+
+        def ask(preambles: Sequence[str]) -> int | None:
+            nonlocal asked
+            asked += len(preambles)
+            if asked > MOST_LEFTOVERS:
+                return None
+            programs = [replace(program, preamble=preamble) for preamble in preambles]
+            texts = [render(smaller) for smaller in programs]
+            sizes = [size_key(smaller, text)[0] for smaller, text in zip(programs, texts, strict=True)]
+            index = oracle.first([Candidate(text, "preamble", size) for text, size in zip(texts, sizes, strict=True)])
+            if index is not None:
+                self._accepted(programs[index], texts[index], confirmer)
+            return index
+
+        try:
+            return replace(program, preamble=drop_statements(program.preamble, ask))
+        except BudgetSpent:
+            self.found.fixed_point = False
+            return self.found.program or program
 
     def _reduce_source(self, oracle: ScriptOracle, confirmer: Confirmer) -> None:
         if self.original_text is None:
@@ -221,6 +254,9 @@ class Job:
     def _narrow(self, oracle: ScriptOracle, form: str) -> None:
         """From here on scripts of one form are compared, and phases that the signature does not need are skipped."""
         assert self.found.reference is not None
+        assert self.found.failure is not None
+        if self.found.failure.kind is Kind.NO_RAISE:
+            self.found.reference = self.found.failure  # what is shown is an assertion; that eager raises is not in its text
         oracle.reference, oracle.form, oracle.across_forms, oracle.whole_way = self.found.reference, form, False, False
         oracle.jobs = self.options.jobs
         ledger = oracle.ledger

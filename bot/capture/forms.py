@@ -137,7 +137,7 @@ def _with_objects(
         return
     wanted = [name for _, _, o in objects for name in o.wanted]
     settings = [name.rsplit(".", 1)[-1] for kind, name, _ in objects if kind in ("config", "options")]
-    registered = ["register_backend_for_device"] if any(kind == "pass" for kind, _, _ in objects) else []
+    registered = ["register_backend_for_device", "init_backend_registration"] if any(kind == "pass" for kind, _, _ in objects) else []
     try:
         # the assignments of the settings themselves may be what carries the object
         carried = preambles(source, wanted, [*settings, *registered, *sorted(namespaces)], failing_line)

@@ -28,7 +28,7 @@ AT_ONCE = 2  # fresh processes at a time
 BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
 
 # As compiler_out.MARK: the walls keep that module out of this room.
-_REACHED = re.compile(r"^\[compiler-out\] reached: (\d+)\s*$", re.MULTILINE)
+_REACHED = re.compile(r"^\[compiler-out\] reached: (\d{1,9}) raised: (\d{1,9})\s*$", re.MULTILINE)
 _OURS = Path(__file__).resolve().parent.parent.parent
 
 
@@ -87,8 +87,8 @@ def run_control_fresh(
     command = [*wrap, python, str(BOOT), "control", *(["--fp64"] if fp64 else []), str(script), *argv]
     outcome = _run(command, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
     reached = _REACHED.findall(outcome.text[-2000:])
-    calls = min(int(reached[-1]), 10**9) if reached and len(reached[-1]) < 20 else 0
-    return outcome.model_copy(update={"calls": calls, "text": _REACHED.sub("", outcome.text).rstrip("\n")})
+    calls, raised = map(int, reached[-1]) if reached else (0, 0)
+    return outcome.model_copy(update={"calls": calls, "raised": raised, "text": _REACHED.sub("", outcome.text).rstrip("\n")})
 
 
 def verify(
@@ -129,6 +129,7 @@ def verify(
             python,
             script,
             precise=fp64 and reference.kind is Kind.ACCURACY,
+            must_raise=reference.kind is Kind.NO_RAISE,
             timeout=control_timeout or limit,
             cwd=cwd,
             env=env,
@@ -163,6 +164,7 @@ def _eager(
     script: Path,
     *,
     precise: bool,
+    must_raise: bool,
     timeout: float,
     cwd: Path,
     env: Mapping[str, str],
@@ -177,6 +179,8 @@ def _eager(
         return "fails", signature.line() if signature is not None else control.status
     if not control.calls:
         return "fails", "the script calls no compiler"
+    if must_raise and not control.raised:
+        return "fails", "nothing that the script compiles raises in eager"
     if precise:
         double = run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, fp64=True, argv=argv, wrap=wrap, wanted=wanted)
         signature = signature_of(double, script=script.name)

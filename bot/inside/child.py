@@ -33,9 +33,12 @@ def answer(request: dict[str, Any], pipe: int) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write(request["text"])
     sys.path[:0] = request.get("paths", [])
+    own = os.getpid()
     facts = TASKS[request["task"]](path, request)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _flush()
+    if os.getpid() != own:
+        # the program forked, and this is the other one: the answer is not its to give
+        os._exit(int(facts["status"] != "ok"))
     with os.fdopen(pipe, "wb") as out:
         out.write(json.dumps(facts).encode())
     # not sys.exit: threads and exit handlers of the program must not hold the answer back
@@ -59,7 +62,7 @@ def run_as_main(path: str, argv: list[str]) -> dict[str, Any]:
         return {
             "status": "exit" if code else "ok",
             "exit": code,
-            "text": "" if isinstance(leave.code, (int, type(None))) else str(leave.code),
+            "text": "" if isinstance(leave.code, (int, type(None))) else _encodable(str(leave.code)),
         }
     except KeyboardInterrupt:
         return {"status": "infra", "text": "interrupted"}
@@ -74,8 +77,22 @@ def run_as_main(path: str, argv: list[str]) -> dict[str, Any]:
 
 def format_error(error: BaseException) -> str:
     """The traceback as Python prints it, its middle left out where it is very long."""
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    text = _encodable("".join(traceback.format_exception(type(error), error, error.__traceback__)))
     return text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n[...]\n" + text[-TAIL:]
+
+
+def _encodable(text: str) -> str:
+    """Lone surrogates (names of files that are no UTF-8) as Python prints them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _flush() -> None:
+    # the program may have closed, replaced or removed its streams
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except (AttributeError, ValueError, OSError):
+            continue
 
 
 def _run(path: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +107,7 @@ def _control(path: str, request: dict[str, Any], fp64: bool = False) -> dict[str
 
     counter = compiler_out.take_out(fp64=fp64)
     facts = run_as_main(path, request.get("argv", []))
-    return {**facts, "calls": sum(counter.values())}
+    return {**facts, "calls": sum(counter.values()), "raised": counter["raised"]}
 
 
 def _control_fp64(path: str, request: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import torch
 
 from .fp64 import Fp64Impossible
-from .stand import Exported, Loaded, Stand
+from .stand import RAISED, Exported, Loaded, Stand
 
 __all__ = ["MARK", "Fp64Impossible", "run_control", "take_out"]
 
@@ -230,7 +230,7 @@ def run_control(path: str, argv: list[str], fp64: bool) -> None:
     """Run a script file as `__main__` with the compiler taken out. On the way out the count of calls is written to
     stderr, after all that the script writes there. Exceptions of the script go through."""
     calls = take_out(fp64)
-    atexit.register(lambda: print(f"\n{MARK}{sum(calls.values())}", file=sys.stderr, flush=True))
+    atexit.register(lambda: print(f"\n{MARK}{sum(calls.values())} raised: {calls[RAISED]}", file=sys.stderr, flush=True))
     with open(path, encoding="utf-8") as file:
         text = file.read()
     module = types.ModuleType("__main__")

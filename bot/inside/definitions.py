@@ -5,6 +5,7 @@ A function that closes over values becomes top-level statements: its free variab
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 import sysconfig
@@ -97,14 +98,30 @@ def _define(value: Any, statements: list[str], seen: set[int]) -> str:
     if is_lambda:
         raise _Unknown
     functions = [value] if isinstance(value, types.FunctionType) else [f for f in vars(value).values() if isinstance(f, types.FunctionType)]
-    bases = value.__bases__ if isinstance(value, type) else ()
-    for base in bases:
-        if base is not object:
-            _express(base, statements, seen)
+    known = value.__globals__ if isinstance(value, types.FunctionType) else vars(sys.modules[value.__module__])
+    for used in _header_names(source):
+        if used in known and used != name:
+            line = _bound(used, known[used], statements, seen)
+            if line and line not in statements:
+                statements.append(line)
     for function in functions:
         _bring(function, statements, seen, own=name)
     statements.append(_global(source.rstrip()))
     return name
+
+
+def _header_names(source: str) -> list[str]:
+    """Names that a definition needs when it is made: bases, decorators, defaults, and the class body outside its methods."""
+    definition = ast.parse(source).body[0]
+    found: list[str] = []
+    waiting: list[ast.AST] = [definition]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.append(node.id)
+        body = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+        waiting += [child for child in ast.iter_child_nodes(node) if child not in body]
+    return list(dict.fromkeys(reversed(found)))
 
 
 def _bring(function: types.FunctionType, statements: list[str], seen: set[int], own: str) -> None:

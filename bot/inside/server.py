@@ -10,6 +10,7 @@ Protocol, one JSON object a line. In: `{"id", "task", "text", "limit", "memory",
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import select
@@ -22,6 +23,10 @@ from typing import Any
 KEEP = 100_000
 # Between asking a child for its stack and killing it, in seconds.
 LAST_WORDS = 0.3
+# Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
+LEFT = 32
+# <linux/prctl.h>: orphans below this process become its own children.
+_CHILD_SUBREAPER = 36
 
 
 class Child:
@@ -130,13 +135,21 @@ class Server:
     def finish(self, child: Child) -> None:
         """Kill what is left of a child's group, report, forget."""
         _kill(child.pid, signal.SIGKILL)
-        # what the pipes still hold, without waiting for a grandchild that keeps them open
+        # what the pipes still hold, without waiting for a grandchild that keeps them open, or goes on writing
         for fd in (child.output, child.result):
-            while select.select([fd], [], [], 0)[0] and child.read(fd):
-                pass
+            for _ in range(LEFT):
+                if not (select.select([fd], [], [], 0)[0] and child.read(fd)):
+                    break
             os.close(fd)
         del self.children[child.request["id"]]
+        self.end_orphans()
         self.send({"id": child.request["id"], "outcome": child.outcome()})
+
+    def end_orphans(self) -> None:
+        """End what children left behind in process groups of their own: it came to us when they died."""
+        for pid in _offspring() - {child.pid for child in self.children.values()}:
+            _kill(pid, signal.SIGKILL, group=False)
+            os.waitpid(pid, 0)
 
     def watch(self) -> None:
         """Reap the children that ended; stop those past their limit."""
@@ -192,6 +205,25 @@ class Server:
         for child in list(self.children.values()):
             _kill(child.pid, signal.SIGKILL)
             os.waitpid(child.pid, 0)
+        self.children.clear()
+        self.end_orphans()
+
+
+def _adopt_orphans() -> None:
+    """Linux: what a child leaves behind becomes ours, so that it can be ended."""
+    try:
+        ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
+    except (OSError, AttributeError):
+        return  # other systems: what leaves its process group goes its own way
+
+
+def _offspring() -> set[int]:
+    """The processes whose parent this one is; none where the system does not say."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+            return {int(pid) for pid in file.read().split()}
+    except OSError:
+        return set()
 
 
 def _kill(pid: int, number: int, *, group: bool = True) -> None:
@@ -207,6 +239,7 @@ def main(_: list[str]) -> None:
     # Ctrl-C in the terminal reaches the whole group; the other side decides when we end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = Server(requests, answers)
+    _adopt_orphans()
     try:
         from . import warm
 

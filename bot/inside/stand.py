@@ -19,6 +19,8 @@ import torch
 from .fp64 import clones, evaluate, untouched
 
 _TOKEN = b"compiler taken out: "
+# Under this key the counter holds how often something compiled raised.
+RAISED = "raised"
 
 
 class Stand:
@@ -34,7 +36,12 @@ class Stand:
         """One call of something compiled. A compiled function that calls another is one evaluation, not two."""
         self.calls[what] += 1
         if not self.fp64 or self.depth:
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except Exception:
+                # the program may expect it: then the failure is that compiled code does not raise
+                self.calls[RAISED] += 1
+                raise
         self.depth += 1
         try:
             return evaluate(function, args, kwargs)

@@ -19,4 +19,5 @@ class Outcome(Model):
     exit: int | None = None
     signal: str | None = None
     calls: int = 0  # compile or export calls reached
+    raised: int = 0  # of these, under the eager control, how many raised
     seconds: float = 0.0

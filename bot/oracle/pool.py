@@ -10,14 +10,17 @@ import contextlib
 import itertools
 import json
 import os
+import queue
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+from pydantic import ValidationError
 
 from bot.oracle.outcome import Outcome
 
@@ -27,6 +30,8 @@ BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
 START_LIMIT = 180.0
 # Seconds that it gets to end by itself; its children die with it.
 LAST_WAIT = 0.3
+# How often a parent that died is replaced.
+RESTARTS = 5
 
 
 class PoolError(Exception):
@@ -55,7 +60,8 @@ def environment(cache: Path, extra: Mapping[str, str] | None = None) -> dict[str
 class Question:
     """A script to run in a child.
 
-    `task`: run, control, control_fp64, shapes or export. `limit` in seconds, `memory` in bytes beyond the parent's own.
+    `task`: run, control, control_fp64, shapes, localise or export. `limit` in seconds, `memory` in bytes beyond the
+    parent's own.
     """
 
     text: str
@@ -72,11 +78,121 @@ class Question:
 
 @dataclass
 class Asked:
-    """A question on its way."""
+    """A question on its way. Its future raises `PoolError` where the parent never came up."""
 
     future: Future[tuple[Outcome, dict[str, Any]]]
     number: int
     directory: tempfile.TemporaryDirectory[str]
+
+    def answer(self, facts: dict[str, Any]) -> None:
+        """Settle it with the facts of a child."""
+        self.directory.cleanup()
+        try:
+            outcome = Outcome(**{key: facts[key] for key in Outcome.model_fields if key in facts})
+        except ValidationError as error:  # the program wrote into our pipe
+            outcome = Outcome(status="infra", text=f"unreadable answer: {error}")
+        self.future.set_result((outcome, facts))
+
+    def fail(self, reason: str) -> None:
+        """Settle it where there is nobody to answer."""
+        self.directory.cleanup()
+        self.future.set_exception(PoolError(reason))
+
+
+class _Parent:
+    """One life of the warm parent: its process, and the questions that it has."""
+
+    def __init__(self, process: subprocess.Popen[bytes], on_ready: Callable[[dict[str, str]], None]) -> None:
+        self.process = process
+        self.failure: str | None = None  # why it never was ready
+        self._on_ready = on_ready
+        self._ready = False
+        self._over = False
+        self._waiting: dict[int, Asked] = {}
+        self._state = threading.Lock()
+        # Lines for it, None after the last. One thread writes and one reads, so that no full pipe stops both sides.
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._listens = threading.Event()
+        self._alarm = threading.Timer(START_LIMIT, self._late)
+        self._alarm.daemon = True
+        self._alarm.start()
+        for work in (self._listen, self._speak):
+            threading.Thread(target=work, daemon=True).start()
+
+    def take(self, asked: Asked, message: dict[str, Any]) -> bool:
+        """Send a question, as soon as it can be heard; False where this parent has ended."""
+        with self._state:
+            if self._over:
+                return False
+            self._waiting[asked.number] = asked
+        self._lines.put(json.dumps(message).encode() + b"\n")
+        return True
+
+    def cancel(self, asked: Asked) -> None:
+        """Stop a question."""
+        with self._state:
+            if asked.number not in self._waiting:
+                return
+        self._lines.put(json.dumps({"cancel": asked.number}).encode() + b"\n")
+
+    def close(self) -> None:
+        """End it, and its children with it."""
+        self._lines.put(None)
+        self._listens.set()
+        try:
+            self.process.wait(LAST_WAIT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _speak(self) -> None:
+        self._listens.wait()
+        assert self.process.stdin is not None
+        # a broken pipe: the listener answers what was waiting
+        with contextlib.suppress(OSError), self.process.stdin as pipe:
+            while (line := self._lines.get()) is not None:
+                pipe.write(line)
+                pipe.flush()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as answers:
+            for line in answers:
+                if not line.endswith(b"\n"):
+                    break  # it was killed in the middle of a line
+                self._heard(json.loads(line))
+        self.process.wait()
+        self._alarm.cancel()
+        self._lines.put(None)
+        self._listens.set()
+        with self._state:
+            self._over = True
+            lost, self._waiting = self._waiting, {}
+            if self.failure is None and not self._ready:
+                self.failure = f"the worker's parent ended with status {self.process.returncode} before it was ready"
+        for asked in lost.values():
+            if self.failure is not None:
+                asked.fail(self.failure)
+            else:
+                asked.answer({"status": "infra", "text": "the worker's parent died"})
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            self._alarm.cancel()
+            self._on_ready(message["ready"])
+            self._ready = True
+            self._listens.set()
+        elif "failed" in message:
+            self.failure = message["failed"]
+        else:
+            with self._state:
+                asked = self._waiting.pop(message["id"], None)
+            if asked is not None:
+                asked.answer(message["outcome"])
+
+    def _late(self) -> None:
+        self.failure = f"the interpreter did not import torch within {START_LIMIT:.0f} s"
+        self.process.kill()
 
 
 @dataclass
@@ -91,102 +207,30 @@ class Pool:
     restarts: int = 0
 
     def __post_init__(self) -> None:
-        self._lock = threading.Lock()
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, Asked] = {}
-        self._process: subprocess.Popen[bytes] | None = None
-        self._ready = threading.Event()
-        self._failure: str | None = None
+        self._starting = threading.Lock()
+        self._parent: _Parent | None = None
         self._closed = False
 
     def start(self) -> None:
-        """Start the parent in the background; the first question waits for it."""
-        # The ISA probe of a cold cache costs a second in each child; the proof, in fresh processes, does probe.
-        env = environment(self.cache, {"TORCHINDUCTOR_VEC_ISA_OK": "1"})
-        with open(self.log, "ab") as log:
-            self._process = subprocess.Popen(
-                [self.python, str(BOOT), "server"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=env,
-                cwd=self.cwd,
-                start_new_session=True,
-            )
-        self._ready.clear()
-        self._failure = None
-        threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        """Start the parent in the background, where there is none; questions wait until it is ready.
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            message = json.loads(line)
-            if "ready" in message:
-                self.versions = message["ready"]
-                self._ready.set()
-            elif "failed" in message:
-                self._failure = message["failed"]
-                self._ready.set()
-            else:
-                self._answered(message["id"], message["outcome"])
-        process.wait()
-        if self._failure is None and not self._ready.is_set():
-            self._failure = f"the worker's parent ended with status {process.returncode} before it was ready"
-            self._ready.set()
-        with self._lock:
-            lost = list(self._waiting)
-        for number in lost:
-            self._answered(number, {"status": "infra", "text": "the worker's parent died"})
-
-    def _answered(self, number: int, facts: dict[str, Any]) -> None:
-        with self._lock:
-            asked = self._waiting.pop(number, None)
-        if asked is None:
-            return
-        asked.directory.cleanup()
-        known = {key: facts[key] for key in Outcome.model_fields if key in facts}
-        asked.future.set_result((Outcome(**known), facts))
+        Raises:
+            OSError: the interpreter cannot be run.
+        """
+        self._living()
 
     def submit(self, question: Question) -> Asked:
         """Send a question; its future gives the outcome and the raw facts (`values` for the task shapes).
 
         Raises:
-            PoolError: there is no torch in this interpreter, or the parent keeps dying.
+            PoolError: there is no torch in this interpreter, the parent keeps dying, or the pool is closed.
         """
-        if self._process is None:
-            self.start()
-        if not self._ready.wait(START_LIMIT):
-            raise PoolError(f"{self.python} did not import torch within {START_LIMIT:.0f} s")
-        if self._failure is not None:
-            raise PoolError(self._failure)
-        assert self._process is not None
-        if self._process.poll() is not None:
-            self.restarts += 1
-            if self.restarts > 5:
-                raise PoolError("the worker's parent keeps dying; see " + str(self.log))
-            self.start()
-            return self.submit(question)
-        number = next(self._numbers)
         directory = tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True)
-        asked = Asked(Future(), number, directory)
-        with self._lock:
-            self._waiting[number] = asked
-        self._send(
-            {
-                "id": number,
-                "task": question.task,
-                "text": question.text,
-                "limit": question.limit,
-                "memory": question.memory,
-                "stop_after": question.stop_after,
-                "argv": list(question.argv),
-                "paths": list(question.paths),
-                "save": question.save,
-                "strict": question.strict,
-                "tolerance": question.tolerance,
-                "dir": directory.name,
-            }
-        )
+        asked = Asked(Future(), next(self._numbers), directory)
+        message = {**asdict(question), "id": asked.number, "dir": directory.name}
+        while not self._living().take(asked, message):
+            pass
         return asked
 
     def ask(self, question: Question) -> tuple[Outcome, dict[str, Any]]:
@@ -195,31 +239,46 @@ class Pool:
 
     def cancel(self, asked: Asked) -> None:
         """Stop a question whose answer is no longer needed."""
-        self._send({"cancel": asked.number})
-
-    def _send(self, message: dict[str, Any]) -> None:
-        assert self._process is not None
-        stdin: IO[bytes] | None = self._process.stdin
-        assert stdin is not None
-        with self._lock:
-            try:
-                stdin.write(json.dumps(message).encode() + b"\n")
-                stdin.flush()
-            except (BrokenPipeError, ValueError):
-                return  # the listener answers what was waiting
+        if self._parent is not None:
+            self._parent.cancel(asked)
 
     def close(self) -> None:
         """End the parent and its children."""
-        self._closed = True
-        if self._process is not None:
-            if self._process.stdin is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    self._process.stdin.close()
-            try:
-                self._process.wait(LAST_WAIT)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        with self._starting:
+            self._closed = True
+            if self._parent is not None:
+                self._parent.close()
+
+    def _living(self) -> _Parent:
+        """The parent, replaced if it has died."""
+        with self._starting:
+            if self._closed:
+                raise PoolError("the pool is closed")
+            if self._parent is not None:
+                if self._parent.failure is not None:
+                    raise PoolError(self._parent.failure)
+                if self._parent.process.poll() is None:
+                    return self._parent
+                self.restarts += 1
+                if self.restarts > RESTARTS:
+                    raise PoolError(f"the worker's parent keeps dying; see {self.log}")
+            self._parent = self._born()
+            return self._parent
+
+    def _born(self) -> _Parent:
+        # The ISA probe of a cold cache costs a second in each child; the proof, in fresh processes, does probe.
+        env = environment(self.cache, {"TORCHINDUCTOR_VEC_ISA_OK": "1"})
+        with open(self.log, "ab") as log:
+            process = subprocess.Popen(
+                [self.python, str(BOOT), "server"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=env,
+                cwd=self.cwd,
+                start_new_session=True,
+            )
+        return _Parent(process, self.versions.update)
 
     def __enter__(self) -> Pool:
         return self

@@ -160,7 +160,7 @@ class ScriptOracle:
         control = self._run(Question(text, "control", limit, self.memory), needless)
         if control.status == "infra":
             return Verdict.INFRA, signature
-        if control.status != "ok" or not control.calls:
+        if control.status != "ok" or not control.calls or (self.reference.kind is Kind.NO_RAISE and not control.raised):
             return Verdict.INVALID, signature
         if self.reference.kind is Kind.ACCURACY and self.precise:
             precise = self._run(Question(text, "control_fp64", self.limit, self.memory), needless)

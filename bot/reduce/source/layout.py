@@ -166,6 +166,9 @@ class _Normal(cst.CSTTransformer):
             return updated_node.with_changes(whitespace=cst.SimpleWhitespace("  "))
         return updated_node.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
 
+    def visit_FormattedString(self, node: cst.FormattedString) -> bool:
+        return False  # before Python 3.12 a string inside it may not use its quotes
+
     def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
         # printing a statement anew gives single quotes: one sort in the whole text
         value = updated_node.value

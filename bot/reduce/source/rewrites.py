@@ -43,7 +43,7 @@ def first_turn(text: str) -> Iterator[str]:
 
 
 def _first_of(target: ast.expr, iterable: ast.expr, yielding: set[str]) -> list[str]:
-    name = dotted(iterable.func) if isinstance(iterable, ast.Call) else None
+    name = dotted(iterable.func) if isinstance(iterable, ast.Call) and iterable.args else None
     if isinstance(iterable, ast.Call) and name == "range":
         return [f"{code(target)} = {code(iterable.args[0]) if len(iterable.args) > 1 else 0}"]
     if isinstance(iterable, ast.Call) and name == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
@@ -52,7 +52,7 @@ def _first_of(target: ast.expr, iterable: ast.expr, yielding: set[str]) -> list[
         return [f"{code(target)} = {code(iterable.elts[0])}"]
     if isinstance(iterable, (ast.Name, ast.Attribute)):
         return [f"{code(target)} = {code(iterable)}[0]"]
-    if name in yielding:
+    if isinstance(iterable, ast.Call) and dotted(iterable.func) in yielding:
         return [f"{code(target)} = next({code(iterable)})"]
     return [f"{code(target)} = next(iter({code(iterable)}))"]
 
@@ -146,6 +146,8 @@ def _written_out(text: str, tree: ast.Module, scope: ast.Module | Function, stat
         others = sum(1 for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == name)
         skip = 1
     else:
+        return None
+    if skip and found and not found[0].args.args:
         return None
     if len(found) != 1 or others != 1 or found[0] is scope or found[0].decorator_list or name.startswith("__"):
         return None
