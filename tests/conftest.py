@@ -1,12 +1,26 @@
-"""Settings that hold for all tests."""
+"""Settings that hold for all tests, and the one warm worker that they share."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from bot.oracle.pool import Pool
 
 # On a busy machine a slow example is no fault; on CI the same examples are drawn each time.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """A parent that has imported the compiler: one for all tests, since starting it takes seconds."""
+    pytest.importorskip("torch")
+    directory = tmp_path_factory.mktemp("pool")
+    with Pool(sys.executable, directory, directory / "workers.log") as shared:
+        yield shared
