@@ -1,0 +1,136 @@
+"""`scripts/bench`: ours and PyTorch's minifier on the same failing programs, in one run, on one machine."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchlib import corpus, measure, programs, report
+
+CHILD = "import json, torch; print(json.dumps({'torch': torch.__version__, 'threads': torch.get_num_threads()}))"
+
+
+def grammar() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__, allow_abbrev=False)
+    parser.add_argument("what", nargs="*", metavar="corpus DIR", help="instead: every case of a folder through ours (see docs/bench.md)")
+    parser.add_argument("--python", default=None, help="the interpreter with torch and our dependencies (default: .venv, set up first)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these programs or cases; a name may end in *")
+    parser.add_argument("--list", action="store_true", help="print the names and end")
+    parser.add_argument("--quick", action="store_true", help="the two smallest programs, 30 s each, one verification run")
+    parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS", help="for each program and tool (default 600)")
+    parser.add_argument("--ours-only", action="store_true", help="leave PyTorch's out")
+    parser.add_argument("--modes", nargs="+", default=["isolate", "no-isolate"], choices=["isolate", "no-isolate"], help="of PyTorch's")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="--jobs of ours (default 1)")
+    parser.add_argument("--verify-runs", type=int, default=3, metavar="N", help="--verify-runs of ours (default 3)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the first graph (default 0)")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="so many graphs of each generated sort (default 1)")
+    parser.add_argument("--embed", action="store_true", help="corpus: each case behind a hundred lines of healthy code")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every run")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave programs, logs and results there")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure; 0 where every repro of ours fails alone as its program does and nothing was asked twice, else 1."""
+    parser = grammar()
+    arguments = parser.parse_args(argv)
+    cases = None
+    if arguments.what:
+        if arguments.what[0] != "corpus" or len(arguments.what) != 2:
+            parser.error("the only thing to bench by name is: corpus DIR")
+        cases = corpus.read(Path(arguments.what[1]))
+    names = _chosen(parser, arguments, [case.name for case in cases] if cases is not None else list(programs.CATALOG))
+    if arguments.list:
+        print("\n".join(names))
+        return 0
+    python = arguments.python or _own_python()
+    facts = json.loads(subprocess.run([python, "-c", CHILD], check=True, capture_output=True, text=True).stdout)
+    machine = {**facts, "cpus": os.cpu_count(), "system": platform.platform(), "load_before": os.getloadavg()[0]}
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as made:
+        scratch = (arguments.keep or Path(made)).resolve()
+        scratch.mkdir(parents=True, exist_ok=True)
+        limit = min(arguments.limit, 30.0) if arguments.quick else arguments.limit
+        runs = 1 if arguments.quick else arguments.verify_runs
+        setting = measure.Setting(python, limit, scratch, runs, arguments.jobs)
+        print(f"torch {facts['torch']}, {os.cpu_count()} CPUs, load {machine['load_before']:.1f}, limit {limit:g} s", flush=True)
+        if cases is not None:
+            return _corpus([case for case in cases if case.name in names], setting, arguments, machine)
+        return _programs(names, setting, arguments, machine)
+
+
+def _chosen(parser: argparse.ArgumentParser, arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    if arguments.quick and not arguments.only and not arguments.what:
+        return list(programs.QUICK)
+    wanted = arguments.only or ["*"]
+    for one in wanted:
+        if not any(_matches(name, one) for name in names):
+            parser.error(f"there is no {one}; --list prints the names")
+    return [name for name in names if any(_matches(name, one) for one in wanted)]
+
+
+def _matches(name: str, wanted: str) -> bool:
+    return name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
+
+
+def _own_python() -> str:
+    subprocess.run([str(measure.ROOT / "scripts" / "setup")], check=True)
+    return str(measure.ROOT / ".venv" / "bin" / "python")
+
+
+def _save(path: Path | None, content: object) -> None:
+    if path is not None:
+        new = path.with_name(path.name + ".new")
+        new.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        os.replace(new, path)
+
+
+def _programs(names: Iterable[str], setting: measure.Setting, arguments: argparse.Namespace, machine: object) -> int:
+    rows: list[measure.Measure] = []
+
+    def enter(row: measure.Measure) -> None:
+        rows.append(row)
+        print(report.line(row), flush=True)
+        content = {"machine": machine, "rows": [dataclasses.asdict(row) for row in rows]}
+        ratios = [dataclasses.asdict(ratio) for ratio in report.ratios(rows)]
+        _save(arguments.json, {**content, "ratios": ratios, "summary": report.summary(rows)})
+
+    for name in names:
+        for seed in range(arguments.seed, arguments.seed + arguments.seeds):
+            program = programs.program(name, seed)
+            if seed > arguments.seed and not program.generated:
+                continue
+            enter(measure.ours(program, setting))
+            for mode in program.modes:
+                if not arguments.ours_only and (mode == "in-process" or mode in arguments.modes):
+                    enter(measure.theirs(program, setting, mode))
+    print("\n" + report.table(rows))
+    if not arguments.ours_only:
+        print("\nPyTorch's time over ours (> where the limit cut PyTorch's), and our queries in percent of theirs:")
+        print(report.comparison(rows))
+    print("\n" + "\n".join(f"{key}: {value}" for key, value in report.summary(rows).items() if value is not None))
+    mine = [row for row in rows if row.tool == "ours"]
+    return 0 if all(row.same and not row.duplicates for row in mine) else 1
+
+
+def _corpus(cases: Sequence[corpus.Case], setting: measure.Setting, arguments: argparse.Namespace, machine: object) -> int:
+    verdicts: list[corpus.Verdict] = []
+    for case in cases:
+        verdicts.append(corpus.judge(case, setting, embed=arguments.embed))
+        print(corpus.line(verdicts[-1]), flush=True)
+        _save(arguments.json, {"machine": machine, "rows": [dataclasses.asdict(v) for v in verdicts], "summary": corpus.summary(verdicts)})
+    print("\n" + corpus.table(verdicts))
+    print("\n" + "\n".join(f"{key}: {value}" for key, value in corpus.summary(verdicts).items()))
+    return 0 if all(verdict.counts for verdict in verdicts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""A folder of failing programs through ours, judged from outside.
+
+The folder holds `manifest.jsonl` (a line for each case: `id`, `kind`, `exception_type`, `message_regex`) and `cases/ID.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchlib import measure, report, watch
+
+HANG = 60.0  # a repro that still runs after so many seconds hangs
+COMPARISON = re.compile(r"not close|not equal|are not", re.IGNORECASE)
+CONTROL = Path(__file__).with_name("control.py")
+HEALTHY = Path(__file__).with_name("healthy.py")
+REACHED = re.compile(r"^bench-control: (\d+) calls$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A failing program and what its failure looks like: exception type (or signal), and a regular expression (DOTALL)."""
+
+    name: str
+    text: str
+    kind: str
+    exception: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What ours made of a case, and whether the repro holds.
+
+    `fails`: alone it fails as the manifest says. `control`: with the compiler taken out it ends well. `reaches`: it calls the
+    compiler. `said`: the last line of what it said alone, for whoever looks into a failure.
+    """
+
+    name: str
+    kind: str
+    status: str
+    ended_by: str
+    stage: str | None
+    wall: float
+    search: float
+    queries: int
+    duplicates: int
+    peak: float
+    lines_before: int
+    lines_after: int | None
+    fails: bool = False
+    control: bool = False
+    reaches: bool = False
+    said: str = ""
+    reason: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is minimized and the repro is what it claims to be."""
+        return self.status == "minimized" and self.fails and self.control and self.reaches
+
+
+def read(folder: Path) -> list[Case]:
+    """The cases of a folder, in the manifest's order.
+
+    Raises:
+        OSError: a file is missing. KeyError, ValueError: the manifest is none.
+    """
+    cases = []
+    for line in (folder / "manifest.jsonl").read_text(encoding="utf-8").splitlines():
+        if line.strip():
+            entry = json.loads(line)
+            text = (folder / "cases" / f"{entry['id']}.py").read_text(encoding="utf-8")
+            cases.append(Case(entry["id"], text, entry["kind"], entry["exception_type"], entry["message_regex"]))
+    return cases
+
+
+def embedded(text: str) -> str:
+    """The case at the end of a longer program, as it stands in a user's file."""
+    return HEALTHY.read_text(encoding="utf-8").rstrip("\n") + "\n\n\n" + text
+
+
+def fits(case: Case, run: watch.Run) -> bool:
+    """Whether a run of a repro fails as the case does."""
+    if case.kind == "hang":
+        return run.status is None
+    if run.status is None or run.status == 0:
+        return False
+    if case.kind == "crash":
+        return run.status < 0
+    kind = case.exception.rpartition(".")[2]
+    if not re.search(rf"^(?:\w+\.)*{re.escape(kind)}\b", run.output, re.MULTILINE):
+        return False
+    if kind == "AssertionError" and COMPARISON.search(case.message):
+        return COMPARISON.search(run.output) is not None
+    return re.search(case.message, run.output, re.DOTALL) is not None
+
+
+def judge(case: Case, setting: measure.Setting, *, embed: bool) -> Verdict:
+    """Minimize one case and run what came out."""
+    place = setting.scratch / case.name
+    shutil.rmtree(place, ignore_errors=True)
+    for name in ("tmp", "work", "alone", "control"):
+        (place / name).mkdir(parents=True)
+    text = embedded(case.text) if embed else case.text
+    (place / "work" / "case.py").write_text(text, encoding="utf-8")
+    env = watch.environment({"TMPDIR": str(place / "tmp"), "PYTHONPATH": str(measure.ROOT)})
+    out = place / "out"
+    command = [setting.python, "-m", "bot", "run", "case.py", "--out", str(out), "--budget", f"{setting.limit:g}s"]
+    command += ["--jobs", str(setting.jobs), "--verify-runs", str(setting.verify_runs), "--hang-after", f"{HANG:g}s"]
+    run = watch.run(command, cwd=place / "work", env=env, limit=setting.limit + measure.GRACE, log=place / "log.txt")
+    result = json.loads((out / "result.json").read_text(encoding="utf-8")) if (out / "result.json").exists() else {}
+    keys = [entry["key"] for entry in measure.entries(out / "reduction.jsonl") if "key" in entry]
+    repro = out / "repro.py"
+    verdict = Verdict(
+        case.name,
+        case.kind,
+        "killed" if run.status is None else result.get("status", f"exit {run.status}"),
+        result.get("ended_by", "-"),
+        result.get("stage"),
+        run.seconds,
+        result.get("reduction", {}).get("seconds", 0.0),
+        len(keys),
+        len(keys) - len(set(keys)),
+        run.peak,
+        measure.code_lines(text),
+        measure.code_lines(repro.read_text(encoding="utf-8")) if repro.exists() else None,
+        reason=result.get("reason") or "",
+    )
+    return _proven(verdict, case, repro, setting, place) if repro.exists() else verdict
+
+
+def _proven(verdict: Verdict, case: Case, repro: Path, setting: measure.Setting, place: Path) -> Verdict:
+    limit = HANG if case.kind == "hang" else measure.ALONE_LIMIT
+    runs = []
+    for name, command in (("alone", [setting.python, "repro.py"]), ("control", [setting.python, str(CONTROL), "repro.py"])):
+        shutil.copy(repro, place / name / "repro.py")
+        env = watch.environment({"TMPDIR": str(place / "tmp"), "TORCHINDUCTOR_CACHE_DIR": str(place / name / "cache")})
+        runs.append(watch.run(command, cwd=place / name, env=env, limit=limit, log=place / f"{name}.txt", sample=False))
+    alone, control = runs
+    reached = REACHED.findall(control.output)
+    said = [line for line in alone.output.splitlines() if line.strip()]
+    return Verdict(
+        **{
+            **verdict.__dict__,
+            "fails": fits(case, alone),
+            "control": control.status == 0,
+            "reaches": bool(reached) and int(reached[-1]) > 0,
+            "said": said[-1][:200] if said else "",
+        }
+    )
+
+
+def line(verdict: Verdict) -> str:
+    """One case, as it is said while the others go on."""
+    small = f"{verdict.lines_before} > {'-' if verdict.lines_after is None else verdict.lines_after} lines"
+    return f"{verdict.name}: {verdict.status} in {verdict.wall:.1f} s, {small}, {'holds' if verdict.counts else 'does not hold'}"
+
+
+def table(verdicts: Sequence[Verdict]) -> str:
+    """A line for each case."""
+    head = ("case", "kind", "status", "ended by", "stage", "wall s", "search s", "queries", "dup", "lines", "MiB")
+    return report.aligned([(*head, "fails", "control", "reaches", "why not"), *(_cells(verdict) for verdict in verdicts)])
+
+
+def _cells(verdict: Verdict) -> tuple[str, ...]:
+    return (
+        verdict.name,
+        verdict.kind,
+        verdict.status,
+        verdict.ended_by,
+        verdict.stage or "-",
+        f"{verdict.wall:.1f}",
+        f"{verdict.search:.1f}",
+        str(verdict.queries),
+        str(verdict.duplicates),
+        f"{verdict.lines_before} > {'-' if verdict.lines_after is None else verdict.lines_after}",
+        f"{verdict.peak:.0f}",
+        *("yes" if mark else "NO" for mark in (verdict.fails, verdict.control, verdict.reaches)),
+        "" if verdict.counts else (verdict.reason or verdict.said)[:120],
+    )
+
+
+def summary(verdicts: Sequence[Verdict]) -> dict[str, float | int]:
+    """Over all cases."""
+    after = [verdict.lines_after for verdict in verdicts if verdict.counts and verdict.lines_after is not None]
+    return {
+        "cases": len(verdicts),
+        "counted": sum(verdict.counts for verdict in verdicts),
+        "minimized": sum(verdict.status == "minimized" for verdict in verdicts),
+        "minimized_but_wrong": sum(verdict.status == "minimized" and not verdict.counts for verdict in verdicts),
+        "duplicate_queries": sum(verdict.duplicates for verdict in verdicts),
+        "wall_median": statistics.median(verdict.wall for verdict in verdicts),
+        "lines_median": statistics.median(after) if after else 0,
+        "at_most_20_lines": sum(lines <= 20 for lines in after),
+    }

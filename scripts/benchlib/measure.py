@@ -1,0 +1,187 @@
+"""One program through one tool: what it cost and what is left."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchlib import plant, watch
+from benchlib.programs import Program
+
+ROOT = Path(__file__).resolve().parents[2]
+ALONE_LIMIT = 300.0  # seconds for a repro by itself
+GRACE = 60.0  # seconds that ours may go over its budget before it is killed
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`tool`: ours, or pytorch with its mode. Times in seconds, memory in MiB. None: not known.
+
+    `search`: ours `reduction.seconds`; PyTorch's the whole `minify` command. `wall`: everything, for PyTorch's the dump as well.
+    `cut`: ended by the limit, so its times are lower bounds. `same`: its repro, run alone, fails as the program does.
+    """
+
+    program: str
+    seed: int
+    tool: str
+    status: str
+    wall: float
+    search: float | None = None
+    cut: bool = False
+    queries: int = 0
+    duplicates: int = 0
+    nodes: int | None = None
+    ops_before: int | None = None
+    ops_after: int | None = None
+    optimum: int = 1
+    elements: int | None = None
+    lines: int | None = None
+    peak: float = 0.0
+    same: bool | None = None
+    generated: bool = False
+    isolated: bool = False
+    timing: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How to measure: the interpreter, seconds a program and tool may take, where files go, options of ours."""
+
+    python: str
+    limit: float
+    scratch: Path
+    verify_runs: int = 3
+    jobs: int = 1
+
+
+def code_lines(text: str) -> int:
+    """Lines that are neither blank nor a comment."""
+    return sum(1 for line in text.splitlines() if line.strip() and not line.strip().startswith("#"))
+
+
+def entries(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines; a line that a kill cut off is left out."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def _place(program: Program, setting: Setting, tool: str, site: str) -> tuple[Path, dict[str, str]]:
+    """A directory with the program in it, and the environment of its runs."""
+    place = setting.scratch / f"{program.name}-{program.seed}" / tool
+    shutil.rmtree(place, ignore_errors=True)
+    for name in ("tmp", "site", "work"):
+        (place / name).mkdir(parents=True)
+    (place / "work" / "program.py").write_text(program.text, encoding="utf-8")
+    path = []
+    if site:
+        (place / "site" / "sitecustomize.py").write_text(site, encoding="utf-8")
+        path = [str(place / "site")]
+    env = {"TMPDIR": str(place / "tmp"), "PYTHONPATH": ":".join(path)}
+    return place, watch.environment(env)
+
+
+def fails_alone(repro: Path, program: Program, setting: Setting) -> bool:
+    """Whether the file, in an empty directory with cold caches, fails as the program does. The planted fault is there."""
+    place, env = _place(program, setting, f"alone-{repro.parent.parent.name}", program.fault)
+    shutil.copy(repro, place / "work" / "repro.py")
+    env["TORCHINDUCTOR_CACHE_DIR"] = str(place / "tmp" / "cache")
+    run = watch.run(
+        [setting.python, "repro.py"], cwd=place / "work", env=env, limit=ALONE_LIMIT, log=place / "log.txt", sample=False
+    )  # fmt: skip
+    return run.status not in (0, None) and re.search(program.says, run.output) is not None
+
+
+def ours(program: Program, setting: Setting) -> Measure:
+    """`python -m bot run`, with the limit as its budget."""
+    place, env = _place(program, setting, "ours", program.fault)
+    env["PYTHONPATH"] = ":".join(filter(None, [str(ROOT), env["PYTHONPATH"]]))
+    out = place / "out"
+    command = [setting.python, "-m", "bot", "run", "program.py", "--out", str(out), "--verify-runs", str(setting.verify_runs)]
+    command += ["--jobs", str(setting.jobs), "--budget", f"{setting.limit:g}s"]
+    run = watch.run(command, cwd=place / "work", env=env, limit=setting.limit + GRACE, log=place / "log.txt")
+    facts = Measure(program.name, program.seed, "ours", "killed", run.seconds, cut=run.status is None, peak=run.peak)
+    keys = [entry["key"] for entry in entries(out / "reduction.jsonl") if "key" in entry]
+    result = json.loads((out / "result.json").read_text(encoding="utf-8")) if (out / "result.json").exists() else {}
+    reduction, repro = result.get("reduction", {}), out / "repro.py"
+    return Measure(
+        **{
+            **facts.__dict__,
+            "status": "killed" if run.status is None else result.get("status", f"exit {run.status}"),
+            "search": reduction.get("seconds"),
+            "cut": run.status is None or result.get("ended_by", "fixed_point") != "fixed_point",
+            "queries": len(keys),
+            "duplicates": len(keys) - len(set(keys)),
+            "ops_before": reduction.get("ops_before"),
+            "ops_after": reduction.get("ops_after"),
+            "optimum": program.optimum,
+            "elements": reduction.get("input_elements_after"),
+            "lines": code_lines(repro.read_text(encoding="utf-8")) if repro.exists() else None,
+            "same": fails_alone(repro, program, setting) if repro.exists() else None,
+            "generated": program.generated,
+            "timing": result.get("timing", {}),
+        }
+    )
+
+
+def theirs(program: Program, setting: Setting, mode: str) -> Measure:
+    """PyTorch's: run the program with its dump on, then `minifier_launcher.py minify`. Each has the limit."""
+    tool = f"pytorch {mode}"
+    place, env = _place(program, setting, f"pytorch-{mode}", plant.counter(program.fault))
+    log = place / "queries.jsonl"
+    dumps = {**env, **program.env, "TORCH_COMPILE_DEBUG_DIR": str(place), "TORCHINDUCTOR_CACHE_DIR": str(place / "tmp" / "cache")}
+    dump = watch.run(
+        [setting.python, "program.py"], cwd=place / "work", env=dumps, limit=setting.limit, log=place / "dump.txt"
+    )  # fmt: skip
+    facts = Measure(
+        program.name, program.seed, tool, "nothing dumped", dump.seconds, peak=dump.peak, optimum=program.optimum,
+        generated=program.generated, isolated=mode == "isolate", timing={"dump": dump.seconds},
+    )  # fmt: skip
+    launchers = sorted(place.glob("torch_compile_debug/*/minifier/minifier_launcher.py"))
+    if not launchers:
+        return facts
+    work = place / "minify"
+    work.mkdir()
+    minify = watch.run(
+        [setting.python, str(launchers[-1]), "minify", *(["--no-isolate"] if mode == "no-isolate" else [])],
+        cwd=work,
+        env={**dumps, "BENCH_QUERIES": str(log)},
+        limit=setting.limit,
+        log=place / "minify.txt",
+    )
+    entered = entries(log)
+    queries = [entry for entry in entered if entry["what"] == "query"]
+    accepted = [entry for entry in entered if entry["what"] == "accepted"]
+    # where the limit ended it, the smallest graph that failed is what it had
+    failing = [entry for entry in queries if entry["fails"]] + accepted
+    left = min(failing, key=lambda entry: int(entry["ops"])) if minify.status is None and failing else (failing or [{}])[-1]
+    repro = work / "repro.py"
+    status = {None: "limit", 0: "minified"}.get(minify.status, f"exit {minify.status}")
+    return Measure(
+        **{
+            **facts.__dict__,
+            "status": status,
+            "wall": dump.seconds + minify.seconds,
+            "search": minify.seconds,
+            "cut": minify.status is None,
+            "queries": len(queries),
+            "duplicates": len(queries) - len({entry["key"] for entry in queries}),
+            "nodes": queries[0]["nodes"] if queries else None,
+            "ops_before": queries[0]["ops"] if queries else None,
+            "ops_after": left.get("ops"),
+            "elements": left.get("elements"),
+            "lines": code_lines(repro.read_text(encoding="utf-8")) if repro.exists() else None,
+            "peak": max(dump.peak, minify.peak),
+            "same": fails_alone(repro, program, setting) if repro.exists() else None,
+            "timing": {"dump": dump.seconds, "minify": minify.seconds},
+        }
+    )
