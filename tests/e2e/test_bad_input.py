@@ -67,6 +67,7 @@ def test_syntax_error(tmp_path: Path) -> None:
         (["a.py", "--verify-runs", "0"], "0"),
         (["a.py", "--command", "pytest a.py::test"], "command"),
         (["--command", "make test"], "make"),
+        (["--command", "pytest a.py::test", "--", "-x"], "--"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
