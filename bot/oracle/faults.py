@@ -9,7 +9,11 @@ from bot.oracle.outcome import Outcome
 _KNOWN = (
     (re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found"), "no C++ compiler"),
     (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left"), "the disk is full"),
-    (re.compile(r"^(?:ModuleNotFoundError|ImportError): .*torch", re.M), "no usable torch in this interpreter"),
+    # not of a package that is called like it, nor of a name that torch does not have
+    (
+        re.compile(r"^ModuleNotFoundError: No module named 'torch'|^ImportError: lib(?:torch|c10)\w*\.so|^no torch here: ", re.M),
+        "no usable torch in this interpreter",
+    ),
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
     (re.compile(r"fatal error: Python\.h: No such file"), "the interpreter's C headers are missing"),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -26,17 +27,18 @@ class Ledger:
         self.known: dict[str, Verdict] = {}
         self._lock = threading.Lock()
         if resume and path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
+            held = path.read_bytes()
+            whole = held.rfind(b"\n") + 1
+            if whole < len(held):
+                os.truncate(path, whole)  # a line cut off by a kill must not swallow the next one
+            for line in held[:whole].splitlines():
                 try:
                     entry = json.loads(line)
-                    verdict = Verdict(entry["verdict"])
-                except (ValueError, KeyError):
-                    continue  # a line cut off by a kill
-                if verdict not in (Verdict.INFRA, Verdict.TIMEOUT) and "key" in entry:
-                    self.known[entry["key"]] = verdict
-            # what was cut off in the middle of a line must not swallow the next one
-            with open(path, "a", encoding="utf-8") as file:
-                file.write("\n")
+                    key, verdict = entry["key"], Verdict(entry["verdict"])
+                except (ValueError, KeyError, TypeError):
+                    continue  # a disk that was full cuts lines as well
+                if verdict not in (Verdict.INFRA, Verdict.TIMEOUT):
+                    self.known[key] = verdict
         else:
             path.write_text("", encoding="utf-8")
 

@@ -58,7 +58,8 @@ class ScriptOracle:
 
     def first(self, candidates: Sequence[Candidate]) -> int | None:
         """See `bot.reduce.candidate.Oracle`. Up to `jobs` candidates are asked at once; the first SAME in order wins."""
-        if self.jobs == 1 or len(candidates) < 2:
+        first_of = {candidate.text: index for index, candidate in reversed(list(enumerate(candidates)))}
+        if self.jobs == 1 or len(first_of) < 2:
             for index, candidate in enumerate(candidates):
                 if self.ask(candidate) is Verdict.SAME:
                     return index
@@ -69,18 +70,23 @@ class ScriptOracle:
             return index > settled
 
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as executor:
-            asked = [executor.submit(self._judge, candidate, partial(needless, index)) for index, candidate in enumerate(candidates)]
+            # a text that stands here twice is asked once
+            asked = {
+                index: executor.submit(self._judge, candidate, partial(needless, index))
+                for index, candidate in enumerate(candidates)
+                if first_of[candidate.text] == index
+            }
             try:
-                for index, future in enumerate(asked):
+                for index, future in asked.items():
                     if future.result() is Verdict.SAME:
                         settled = index
                         return index
                 return None
-            except BudgetSpent:
-                settled = -1
+            except BaseException:
+                settled = -1  # nobody waits for the others
                 raise
             finally:
-                for future in asked:
+                for future in asked.values():
                     future.cancel()
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
@@ -164,6 +170,8 @@ class ScriptOracle:
             return Verdict.INVALID, signature
         if self.reference.kind is Kind.ACCURACY and self.precise:
             precise = self._run(Question(text, "control_fp64", self.limit, self.memory), needless)
+            if precise.status == "infra":
+                return Verdict.INFRA, signature
             # where float64 cannot run, eager alone is the reference
             if precise.status == "raised" and "Fp64Impossible" not in precise.text:
                 if not self.across_forms:
@@ -173,7 +181,7 @@ class ScriptOracle:
         return Verdict.SAME, signature
 
     def _run(self, question: Question, needless: Callable[[], bool]) -> Outcome:
-        for _ in range(RETRIES):
+        for _ in range(1 + RETRIES):
             outcome, _facts = self._wait(self.pool.submit(question), needless)
             if outcome.status != "infra":
                 return outcome

@@ -1,0 +1,310 @@
+"""Verdicts, memo, order and deadline of the oracle, over a pool that costs nothing."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import CONTROL, FAILS, OTHER, PASSES, Answer, FakePool, sleep_until
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.models import Kind, Phase, Signature, Verdict
+from bot.oracle.deadline import Deadline
+from bot.oracle.ledger import Ledger
+from bot.oracle.outcome import Outcome
+from bot.oracle.pool import PoolError, Question
+from bot.oracle.script_oracle import RETRIES, ScriptOracle
+from bot.oracle.signature import signature_of
+from bot.reduce.candidate import BudgetSpent, Candidate
+
+shown = signature_of(Outcome(**FAILS))
+assert shown is not None
+REFERENCE: Signature = shown
+WRONG = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("AssertionError",))
+WRONG_TEXT = {
+    "status": "raised",
+    "text": 'Traceback (most recent call last):\n  File "repro.py", line 9, in <module>\n    assert_close(a, b)\n'
+    '  File "/x/torch/testing/_comparison.py", line 1, in assert_close\n    raise error\nAssertionError: Tensor-likes are not close!\n',
+}
+
+Make = Callable[..., tuple[ScriptOracle, FakePool]]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def oracle(answer: Answer, *, reference: Signature = REFERENCE, budget: float = 60.0, wait: Any = lambda _: 0.0, **more: Any) -> Any:
+        pool = FakePool(answer, wait)
+        ledger = more.pop("ledger", None) or Ledger(tmp_path / "reduction.jsonl", resume=False)
+        return ScriptOracle(pool, ledger, Deadline(budget), reference, **more), pool  # type: ignore[arg-type]
+
+    return oracle
+
+
+def candidate(text: str = "script", size: int = 1) -> Candidate:
+    return Candidate(text, "a pass", (size,))
+
+
+def by_task(**answers: dict[str, Any]) -> Answer:
+    return lambda question: answers[question.task]
+
+
+RUNS: list[tuple[dict[str, Any], dict[str, Any], Verdict, int]] = [
+    (FAILS, CONTROL, Verdict.SAME, 2),
+    (FAILS, {"status": "ok", "calls": 0}, Verdict.INVALID, 2),
+    (FAILS, {"status": "raised", "text": "eager fails", "calls": 1}, Verdict.INVALID, 2),
+    (FAILS, {"status": "timeout", "calls": 1}, Verdict.INVALID, 2),
+    (FAILS, {"status": "infra"}, Verdict.INFRA, 2 + RETRIES),
+    (OTHER, CONTROL, Verdict.DIFFERENT, 1),
+    (PASSES, CONTROL, Verdict.PASSES, 1),
+    ({"status": "stopped"}, CONTROL, Verdict.PASSES, 1),
+    ({"status": "timeout"}, CONTROL, Verdict.TIMEOUT, 1),
+    ({"status": "memory"}, CONTROL, Verdict.INFRA, 1),
+    ({"status": "infra"}, CONTROL, Verdict.INFRA, 1 + RETRIES),
+    ({"status": "signal", "signal": "SIGSEGV"}, CONTROL, Verdict.DIFFERENT, 1),
+    ({"status": "exit", "exit": 3}, CONTROL, Verdict.DIFFERENT, 1),
+]
+
+
+@pytest.mark.parametrize(("run", "control", "verdict", "questions"), RUNS)
+def test_verdicts(make: Make, run: dict[str, Any], control: dict[str, Any], verdict: Verdict, questions: int) -> None:
+    oracle, pool = make(by_task(run=run, control=control))
+    assert oracle.ask(candidate()) is verdict
+    assert len(pool.asked) == questions
+
+
+def test_a_fault_of_ours_is_asked_again(make: Make) -> None:
+    answers = iter([{"status": "infra"}, FAILS, {"status": "infra"}, CONTROL])
+    oracle, pool = make(lambda _: next(answers))
+    assert oracle.ask(candidate()) is Verdict.SAME
+    assert pool.tasks == ["run", "run", "control", "control"]
+
+
+def test_by_products_are_kept_with_the_script_that_shows_them(make: Make) -> None:
+    oracle, _ = make(by_task(run=OTHER, control=CONTROL))
+    for text in ("first", "second"):
+        oracle.ask(candidate(text))
+    ((signature, text),) = oracle.by_products.values()
+    assert (signature.exception, text) == (("ValueError",), "first")
+
+
+def test_what_a_script_shows_is_known_or_found_out(make: Make) -> None:
+    oracle, pool = make(by_task(run=FAILS, control=CONTROL))
+    oracle.ask(candidate("known"))
+    assert oracle.shown("known") == REFERENCE
+    assert len(pool.asked) == 2
+    assert oracle.shown("unknown") == REFERENCE
+    assert len(pool.asked) == 3
+    quiet, _ = make(by_task(run=PASSES))
+    assert quiet.shown("passes") is None
+
+
+@pytest.mark.parametrize(
+    ("precise", "across_forms", "verdict"),
+    [
+        ({"status": "ok"}, False, Verdict.SAME),
+        ({"status": "raised", "text": "Fp64Impossible: random numbers"}, False, Verdict.SAME),
+        ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, False, Verdict.INVALID),
+        ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, True, Verdict.SAME),
+        ({"status": "infra"}, False, Verdict.INFRA),
+    ],
+)
+def test_wrong_numbers_need_an_eager_run_that_is_right(make: Make, precise: Any, across_forms: bool, verdict: Verdict) -> None:
+    oracle, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_fp64=precise), reference=WRONG, across_forms=across_forms)
+    assert oracle.ask(candidate()) is verdict
+    assert pool.tasks[:3] == ["run", "control", "control_fp64"]
+    assert oracle.precise is not across_forms, "a tolerance that the original does not meet is not asked of its candidates"
+    oracle.ask(candidate("another"))
+    assert pool.tasks.count("control_fp64") == (1 if across_forms else 2 * (1 + RETRIES * (precise["status"] == "infra")))
+
+
+def test_a_missing_error_needs_an_eager_run_that_raises(make: Make) -> None:
+    reference = Signature(kind=Kind.NO_RAISE, phase=Phase.RUN)
+    for raised, verdict in ((0, Verdict.INVALID), (1, Verdict.SAME)):
+        oracle, _ = make(by_task(run=WRONG_TEXT, control={**CONTROL, "raised": raised}), reference=reference)
+        assert oracle.ask(candidate()) is verdict
+
+
+def test_a_hang_is_the_same_when_its_phase_is(make: Make) -> None:
+    stack = 'Current thread 0x1 (most recent call first):\n  File "/x/torch/_inductor/scheduler.py", line 1 in fuse\n'
+    hang = {"status": "timeout", "text": stack}
+    reference = signature_of(Outcome(**hang))
+    oracle, pool = make(by_task(run=hang, control=CONTROL), reference=reference, hang_after=30.0, limit=5.0)
+    assert oracle.ask(candidate()) is Verdict.SAME
+    assert [question.limit for question in pool.asked] == [30.0, 3.0]
+
+
+class TestRungs:
+    """When the compiler may be left early."""
+
+    @pytest.mark.parametrize("phase", list(Phase))
+    def test_phases(self, make: Make, phase: Phase) -> None:
+        reference = REFERENCE.model_copy(update={"phase": phase})
+        oracle, pool = make(by_task(run=PASSES), reference=reference)
+        oracle.ask(candidate())
+        never = phase in (Phase.DYNAMO, Phase.EXPORT, Phase.LOAD, Phase.RUN)
+        assert pool.asked[0].stop_after == (None if never else phase.value)
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"whole_way": True},
+            {"reference": REFERENCE.model_copy(update={"backward": True})},
+            {"reference": REFERENCE.model_copy(update={"kind": Kind.CRASH})},
+            {"reference": REFERENCE.model_copy(update={"kind": Kind.HANG})},
+            {"reference": WRONG},
+        ],
+    )
+    def test_never(self, make: Make, more: dict[str, Any]) -> None:
+        oracle, pool = make(by_task(run=PASSES), **more)
+        oracle.ask(candidate())
+        assert pool.asked[0].stop_after is None
+
+    def test_the_control_and_what_is_shown_take_the_whole_way(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=FAILS, control=CONTROL))
+        oracle.ask(candidate())
+        oracle.observe("other")
+        assert [question.stop_after for question in pool.asked] == [REFERENCE.phase.value, None, None]
+
+
+class TestMemo:
+    """No text is asked twice."""
+
+    def test_within_a_run(self, make: Make) -> None:
+        answered: list[Verdict] = []
+        oracle, pool = make(by_task(run=OTHER), on_answer=lambda _, verdict: answered.append(verdict))
+        assert [oracle.ask(candidate()) for _ in range(3)] == [Verdict.DIFFERENT] * 3 == answered
+        assert len(pool.asked) == 1
+        assert (oracle.ledger.queries, oracle.ledger.memo_hits) == (1, 2)
+
+    def test_twins_in_one_batch(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=OTHER), wait=lambda _: 0.05, jobs=3)
+        assert oracle.first([candidate() for _ in range(6)]) is None
+        assert oracle.first([candidate(text) for text in "abab"]) is None
+        assert sorted(question.text for question in pool.asked) == ["a", "b", "script"]
+
+    def test_forms_and_references_are_apart(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=OTHER))
+        oracle.ask(candidate())
+        oracle.form = "graph:aot"
+        oracle.ask(candidate())
+        oracle.reference = WRONG
+        oracle.ask(candidate())
+        assert len(pool.asked) == 3
+
+    def test_across_runs(self, make: Make, tmp_path: Path) -> None:
+        oracle, _ = make(by_task(run=FAILS, control=CONTROL))
+        oracle.ask(candidate())
+        resumed, pool = make(by_task(run=PASSES), ledger=Ledger(tmp_path / "reduction.jsonl", resume=True))
+        assert resumed.ask(candidate()) is Verdict.SAME
+        assert not pool.asked
+
+
+class TestFirst:
+    """The lowest index that is SAME, whatever the timing."""
+
+    @given(same=st.sets(st.integers(0, 7)), twins=st.booleans(), seed=st.integers(0, 99))
+    def test_jobs_make_no_difference(self, tmp_path_factory: pytest.TempPathFactory, same: set[int], twins: bool, seed: int) -> None:
+        chance = random.Random(seed)
+        delays = [chance.choice((0.0, 0.002, 0.01)) for _ in range(8)]
+        texts = [str(index // 2 if twins else index) for index in range(8)]
+
+        def answer(question: Question) -> dict[str, Any]:
+            return CONTROL if question.task == "control" else (FAILS if int(question.text) in same else OTHER)
+
+        found = []
+        for jobs in (1, 3):
+            pool = FakePool(answer, lambda question: delays[int(question.text)])
+            ledger = Ledger(tmp_path_factory.mktemp("first") / "reduction.jsonl", resume=False)
+            oracle = ScriptOracle(pool, ledger, Deadline(60), REFERENCE, jobs=jobs)  # type: ignore[arg-type]
+            found.append(oracle.first([candidate(text) for text in texts]))
+        expected = next((index for index, text in enumerate(texts) if int(text) in same), None)
+        assert found == [expected, expected]
+
+    def test_what_is_no_longer_needed_is_cancelled(self, make: Make) -> None:
+        def answer(question: Question) -> dict[str, Any]:
+            return CONTROL if question.task == "control" else (FAILS if question.text == "0" else OTHER)
+
+        oracle, _ = make(answer, wait=lambda question: 0.0 if question.text == "0" else 30.0, jobs=3)
+        started = time.monotonic()
+        assert oracle.first([candidate(str(index)) for index in range(9)]) == 0
+        assert time.monotonic() - started < 2
+        assert oracle.ledger.queries == 1, "what was cancelled is no answer"
+
+    def test_nothing_to_ask(self, make: Make) -> None:
+        oracle, pool = make(by_task())
+        assert oracle.first([]) is None
+        assert not pool.asked
+
+    def test_a_dead_pool_is_said_at_once(self, make: Make) -> None:
+        def answer(question: Question) -> dict[str, Any]:
+            if question.text == "0":
+                raise PoolError("gone")
+            return OTHER
+
+        oracle, _ = make(answer, wait=lambda question: 0.0 if question.text == "0" else 30.0, jobs=3)
+        started = time.monotonic()
+        with pytest.raises(PoolError):
+            oracle.first([candidate(str(index)) for index in range(3)])
+        assert time.monotonic() - started < 2
+
+
+class TestDeadline:
+    """Budget and Ctrl-C end a question that is on its way."""
+
+    @pytest.mark.parametrize("jobs", [1, 3])
+    def test_the_budget(self, make: Make, jobs: int) -> None:
+        oracle, pool = make(by_task(run=OTHER), wait=lambda _: 30.0, budget=0.3, jobs=jobs)
+        started = time.monotonic()
+        with pytest.raises(BudgetSpent):
+            oracle.first([candidate(text) for text in "abcdef"])
+        assert 0.25 < time.monotonic() - started < 1.0
+        assert pool.cancelled == jobs
+        assert oracle.deadline.ended_by == "budget"
+
+    @pytest.mark.parametrize("jobs", [1, 3])
+    def test_an_interruption(self, make: Make, jobs: int) -> None:
+        oracle, pool = make(by_task(run=OTHER), wait=lambda _: 30.0, jobs=jobs)
+        ended: list[float] = []
+
+        def search() -> None:
+            with pytest.raises(BudgetSpent):
+                oracle.first([candidate(text) for text in "abcdef"])
+            ended.append(time.monotonic())
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        sleep_until(lambda: len(pool.asked) >= jobs)
+        interrupted = time.monotonic()
+        oracle.deadline.interrupted.set()
+        thread.join(5)
+        assert ended[0] - interrupted < 0.2
+        assert oracle.deadline.ended_by == "interrupted"
+
+    def test_nothing_is_asked_afterwards(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=OTHER), budget=0.0)
+        with pytest.raises(BudgetSpent):
+            oracle.ask(candidate())
+        assert not pool.asked
+
+    def test_a_reserve_is_kept(self) -> None:
+        assert 4 < Deadline(10.0, reserve=5.0).left() <= 5.0
+
+
+def test_shapes_are_metas_by_name(make: Make) -> None:
+    values = {
+        "x": {"kind": "tensor", "shape": [2, 3], "stride": [3, 1], "dtype": "float32", "device": "cpu"},
+        "pair": {"kind": "other", "items": [{"kind": "int"}]},
+    }
+    oracle, _ = make(by_task(shapes={"status": "ok", "values": values}))
+    found = oracle.shapes("text")
+    assert found is not None
+    assert (found["x"].shape, found["x"].stride, found["x"].dtype, found["pair"].items[0].kind) == ((2, 3), (3, 1), "float32", "int")
+    assert oracle.ledger.queries == 0
+    broken, _ = make(by_task(shapes={"status": "raised", "values": values}))
+    assert broken.shapes("text") is None
