@@ -226,7 +226,8 @@ class _Builder:
 
     def _cut_input(self, name: str, meta: Meta, producer: Node, users: list[str]) -> Input:
         floating = is_floating(meta.dtype)
-        return Input(name, meta, fresh_value(meta, producer.target, users), requires_grad=self.program.recipe.backward and floating)
+        value = fresh_value(meta, producer.target, users, varied=self.program.recipe.accuracy)
+        return Input(name, meta, value, requires_grad=self.program.recipe.backward and floating)
 
 
 def _with_stand_ins(node: Node, stand_in: dict[str, Arg]) -> Node:
@@ -241,17 +242,20 @@ def is_floating(dtype: str) -> bool:
     return dtype.startswith(("float", "bfloat", "complex"))
 
 
-def fresh_value(meta: Meta, producer: str, users: Iterable[str] = ()) -> Value:
+def fresh_value(meta: Meta, producer: str, users: Iterable[str] = (), *, varied: bool = False) -> Value:
     """How to make a value that stands for a dropped operation's result, legal wherever possible.
 
-    Results that are never negative stay so (a logarithm may follow); an index is 0, which is always within bounds.
+    Results that are never negative stay so (a logarithm may follow); an index is 0, which is always within bounds. `varied`: integers
+    take every value of a byte, since wrong numbers show themselves at the ends.
     """
     if is_floating(meta.dtype):
         words = producer.split(".")
         return Value("rand") if any(word in _NON_NEGATIVE for word in words) else Value("randn")
     if any(part in user for user in users for part in _INDEX_USERS):
         return Value("zeros")
-    return Value("randint", (0, 2))
+    if not varied or meta.dtype == "bool":
+        return Value("randint", (0, 2))
+    return Value("randint", (-128, 128) if meta.dtype == "int8" else (0, 256))
 
 
 def _shows(node: Node) -> bool:

@@ -26,7 +26,7 @@ from bot.reduce.graph import Graph
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.keep import Policy, units
 
-_FEW = 4  # up to this many a sweep is as cheap as anything cleverer
+_FEW = 8  # up to this many a sweep is as cheap as anything cleverer
 _DENSE = 16  # up to this many, anchors that leave most of them are not worth their price
 _ANCHORS = 4
 _DOUBTED = 3
@@ -85,7 +85,7 @@ def _anchor(incumbent: Incumbent) -> None:
         present = _units(incumbent)
         anchors = [name for name in anchors if name in present]
         rest = [name for name in by_distance(incumbent.program.graph, anchors) if name in set(present)]
-        if len(present) <= _FEW or not anchors:
+        if len(present) <= _FEW // 2 or not anchors:
             return
         low, high = _grow(incumbent, anchors, rest)
         while high - low > 1:
@@ -140,7 +140,7 @@ def _sweep(incumbent: Incumbent) -> None:
     while True:
         before = incumbent.key
         names = _units(incumbent)[::-1]
-        run_length = 1 if len(names) <= 6 else len(names) // 4
+        run_length = max(1, len(names) // (2 if len(names) > 4 else 4))
         at = 0
         while at < len(names):
             gone = set(names[at : at + run_length])
@@ -187,4 +187,5 @@ def _other_policies(incumbent: Incumbent) -> None:
         rest = present - {name}
         connected = incumbent.keep(rest, Policy.ANY)
         legal = incumbent.legal(connected) if connected is not None else None
-        incumbent.offer_structures([legal, incumbent.keep(rest, Policy.CUT)], _ORIGIN)
+        # where nothing can be connected, the sweep has cut already
+        incumbent.offer_structures([legal if legal is not None else incumbent.keep(rest, Policy.CUT)], _ORIGIN)

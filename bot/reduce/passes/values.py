@@ -24,6 +24,7 @@ from bot.reduce.tensors import unpack
 
 MOST_WRITTEN = 64
 _PLAIN = ("randn", "rand", "zeros", "ones", "randint")
+_SHORT = (*_PLAIN, "arange", "full")  # as plain to a reader
 _FLOAT32_MOST = 3.4e38
 
 
@@ -43,14 +44,15 @@ def _plain(name: str) -> Edit:
 
 def plain_value(program: Program, item: Input) -> Value:
     """Plain values of the input's dtype that its users can take."""
-    return fresh_value(item.meta, "", [n.target for n in program.graph.nodes if item.name in n.uses()])
+    users = [n.target for n in program.graph.nodes if item.name in n.uses()]
+    return fresh_value(item.meta, "", users, varied=program.recipe.accuracy)
 
 
 def run(incumbent: Incumbent) -> bool:
     """Replaces the data of the inputs that random numbers could not replace."""
     start = incumbent.key
     for item in (*incumbent.program.graph.inputs, *incumbent.program.graph.constants):
-        if item.meta.kind != "tensor" or item.value.kind in _PLAIN:
+        if item.meta.kind != "tensor" or item.value.kind in _SHORT:
             continue
         values = [Value("ones"), Value("zeros"), Value("arange"), written(item, item.meta.shape)]
         incumbent.offer_first([None if v is None else with_input(incumbent.program, replace(item, value=v)) for v in values], "values")
