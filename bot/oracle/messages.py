@@ -76,6 +76,10 @@ _LIST = re.compile(r"((?<!\w)\(|\[)\s*(?:[suz]?N|[suz]N\*N)(?:\s*,\s*(?:[suz]?N)
 _BLANKS = re.compile(r"\s+")
 
 
+_IMPORTED = re.compile(r"\s*Failed to import [^\n]*\n\s*(\w+): ([^\n]*)")
+_PLACE = re.compile(r" \([\w<>. ]+, line \d+\)\s*$")
+
+
 def _collapse(text: str) -> str:
     """`Name(...)` in place of each dump of a tensor, a node or a buffer."""
     out: list[str] = []
@@ -111,6 +115,9 @@ def normalise(text: str) -> str:
 
 
 def _peel_once(name: str, message: str) -> tuple[str, str] | None:
+    imported = _IMPORTED.match(message)
+    if imported is not None:  # generated code that Python itself refuses: the reason stands on the next line
+        return imported[1], _PLACE.sub("", imported[2])
     if name not in _WRAPPERS:
         return None
     if name == "TorchRuntimeError":
