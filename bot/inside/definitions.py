@@ -6,22 +6,29 @@ A function that closes over values becomes top-level statements: its free variab
 from __future__ import annotations
 
 import ast
+import enum
+import functools
 import inspect
+import os
+import re
+import site
+import symtable
 import sys
 import sysconfig
 import textwrap
 import types
+from collections.abc import Iterator
 from typing import Any
 
 
 def of(value: Any) -> dict[str, Any] | None:
     """`{"statements": [text, ...], "expression": text}`; None where the source cannot be had."""
-    statements: list[str] = []
+    source = _Source()
     try:
-        expression = _express(value, statements, set())
-    except _Unknown:
+        expression = source.express(value)
+    except (_Unknown, RecursionError):
         return None
-    return {"statements": statements, "expression": expression}
+    return {"statements": source.statements, "expression": expression}
 
 
 class _Unknown(Exception):
@@ -31,146 +38,210 @@ class _Unknown(Exception):
 def installed(module: str | None) -> bool:
     """Whether a module comes with the interpreter or its packages, so that an import finds it anywhere."""
     found = sys.modules.get(module or "")
-    path = getattr(found, "__file__", None)
-    if found is None or module == "__main__":
+    if found is None or module is None or module == "__main__":
         return False
-    if path is None:
+    if module in sys.builtin_module_names or getattr(getattr(found, "__spec__", None), "origin", None) == "frozen":
         return True
+    path = getattr(found, "__file__", None) or next(iter(getattr(found, "__path__", ())), None)
+    if path is None or not os.path.isabs(path):
+        return "." in module and installed(module.rpartition(".")[0])
     roots = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return any(root and path.startswith(root) for root in roots)
+    roots |= {*site.getsitepackages(), site.getusersitepackages()}
+    return any(root and path.startswith(os.path.join(root, "")) for root in roots)
 
 
-def _express(value: Any, statements: list[str], seen: set[int]) -> str:
-    from .recipe import text_of
+class _Source:
+    """Statements for the top of a script, what they need before them."""
 
-    text = text_of(value)
-    if text is not None:
-        return text
-    if isinstance(value, types.ModuleType):
-        statements.append(f"import {value.__name__}")
-        return value.__name__
-    if isinstance(value, types.MethodType):
-        return f"{_express(value.__self__, statements, seen)}.{value.__func__.__name__}"
-    if isinstance(value, (types.FunctionType, type)):
-        return _define(value, statements, seen)
-    state = getattr(value, "__dict__", None)
-    if type(value) in (list, tuple):
-        inside = ", ".join(_express(item, statements, seen) for item in value)
-        return f"[{inside}]" if isinstance(value, list) else f"({inside},)"
-    if state is None:
-        raise _Unknown
-    name = _express(type(value), statements, seen)
-    return f"{name}({_arguments(value, statements, seen)})"
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+        self.bound: dict[str, Any] = {}  # what each name at the top stands for
 
+    def express(self, value: Any) -> str:
+        """An expression for a value; statements that it needs are added.
 
-def _arguments(value: Any, statements: list[str], seen: set[int]) -> str:
-    # An attribute with the parameter's name (or an underscore before it) is what people write in __init__.
-    if type(value).__init__ is object.__init__:
-        return ""
-    parts = []
-    for name, parameter in list(inspect.signature(type(value).__init__).parameters.items())[1:]:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        held = next((vars(value)[n] for n in (name, f"_{name}") if n in vars(value)), parameter.default)
-        if held is parameter.default and parameter.default is not parameter.empty:
-            continue
-        if held is parameter.empty:
+        Raises:
+            _Unknown: there is none.
+        """
+        from .recipe import text_of
+
+        imported = _imported(value)
+        if imported is not None:
+            module, name = imported
+            first = name.split(".")[0]
+            self._claim(first, getattr(sys.modules[module], first))
+            self._add(f"from {module} import {first}")
+            return name
+        text = text_of(value) or _operator(value)
+        if text is not None:
+            return text
+        if isinstance(value, types.ModuleType):
+            if not installed(value.__name__):
+                raise _Unknown
+            self._add(f"import {value.__name__}")
+            return value.__name__
+        if type(value) is functools.partial:
+            self._add("import functools")
+            given = [self.express(item) for item in (value.func, *value.args)]
+            given += [f"{name}={self.express(item)}" for name, item in value.keywords.items()]
+            return f"functools.partial({', '.join(given)})"
+        if isinstance(value, types.MethodType):
+            return f"{self.express(value.__self__)}.{value.__func__.__name__}"
+        if isinstance(value, enum.Enum):
+            return f"{self.express(type(value))}.{value.name}"
+        if type(value) in (list, tuple):
+            inside = "".join(f"{self.express(item)}, " for item in value)
+            return f"[{inside.rstrip(', ')}]" if isinstance(value, list) else f"({inside.rstrip()})"
+        if type(value) is dict:
+            return "{" + ", ".join(f"{self.express(key)}: {self.express(item)}" for key, item in value.items()) + "}"
+        if isinstance(value, (types.FunctionType, type)):
+            return self._define(value)
+        if not hasattr(value, "__dict__"):
             raise _Unknown
-        parts.append(f"{name}={_express(held, statements, seen)}")
-    return ", ".join(parts)
+        return f"{self.express(type(value))}({self._arguments(value)})"
 
+    def _add(self, statement: str) -> None:
+        if statement not in self.statements:
+            self.statements.append(statement)
 
-def _define(value: Any, statements: list[str], seen: set[int]) -> str:
-    name: str = value.__name__
-    if installed(value.__module__):
-        if "<" in value.__qualname__:
+    def _claim(self, name: str, value: Any) -> bool:
+        """Take a name at the top; whether it was free. Two things that go by one name cannot both stand there."""
+        from .recipe import text_of
+
+        if name not in self.bound:
+            self.bound[name] = value
+            return True
+        held = self.bound[name]
+        if held is not value and (text_of(held) is None or text_of(held) != text_of(value)):
             raise _Unknown
-        statements.append(f"from {value.__module__} import {value.__qualname__.split('.')[0]}")
-        return str(value.__qualname__)
-    if id(value) in seen:
-        return name
-    seen.add(id(value))
-    try:
-        source = textwrap.dedent(inspect.getsource(value))
-    except (OSError, TypeError) as error:
-        raise _Unknown from error
-    is_lambda = name == "<lambda>"
-    if is_lambda:
-        raise _Unknown
-    functions = [value] if isinstance(value, types.FunctionType) else [f for f in vars(value).values() if isinstance(f, types.FunctionType)]
-    known = value.__globals__ if isinstance(value, types.FunctionType) else vars(sys.modules[value.__module__])
-    for used in _header_names(source):
-        if used in known and used != name:
-            line = _bound(used, known[used], statements, seen)
-            if line and line not in statements:
-                statements.append(line)
-    for function in functions:
-        _bring(function, statements, seen, own=name)
-    statements.append(_global(source.rstrip()))
-    return name
+        return False
 
+    def _bind(self, name: str, value: Any) -> None:
+        """Statements that make a name stand for a value."""
+        if name in self.bound:
+            self._claim(name, value)
+            return
+        if isinstance(value, types.ModuleType) and installed(value.__name__):
+            self._claim(name, value)
+            self._add(f"import {value.__name__}" + ("" if name == value.__name__ else f" as {name}"))
+            return
+        imported = _imported(value)
+        if imported is not None and "." not in imported[1]:
+            self._claim(name, value)
+            self._add(f"from {imported[0]} import {imported[1]}" + ("" if name == imported[1] else f" as {name}"))
+            return
+        expression = self.express(value)
+        if self._claim(name, value):
+            self._add(f"{name} = {expression}")
 
-def _header_names(source: str) -> list[str]:
-    """Names that a definition needs when it is made: bases, decorators, defaults, and the class body outside its methods."""
-    definition = ast.parse(source).body[0]
-    found: list[str] = []
-    waiting: list[ast.AST] = [definition]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.append(node.id)
-        body = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
-        waiting += [child for child in ast.iter_child_nodes(node) if child not in body]
-    return list(dict.fromkeys(reversed(found)))
-
-
-def _bring(function: types.FunctionType, statements: list[str], seen: set[int], own: str) -> None:
-    """Statements for what a function closes over and for the globals it uses."""
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
-    used: dict[str, Any] = {}
-    for name, cell in cells.items():
-        if name == "__class__":
-            continue
+    def _arguments(self, value: Any) -> str:
+        # An attribute with the parameter's name (or an underscore before it) is what people write in __init__.
+        kind: Any = type(value)
+        if kind.__new__ is not object.__new__:
+            raise _Unknown
+        if kind.__init__ is object.__init__:
+            return ""
         try:
-            used[name] = cell.cell_contents
-        except ValueError as error:
+            parameters = list(inspect.signature(kind.__init__).parameters.items())[1:]
+        except (TypeError, ValueError) as error:
             raise _Unknown from error
-    for name in _names(function.__code__):
-        if name in function.__globals__ and name not in used:
-            used[name] = function.__globals__[name]
-    for name, value in used.items():
-        if name == own or (id(value) in seen and getattr(value, "__name__", None) == name):
-            continue
-        line = _bound(name, value, statements, seen)
-        if line and line not in statements:
-            statements.append(line)
+        parts = []
+        for name, parameter in parameters:
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                continue
+            held = next((vars(value)[n] for n in (name, f"_{name}") if n in vars(value)), parameter.default)
+            if held is parameter.default and parameter.default is not parameter.empty:
+                continue
+            if held is parameter.empty:
+                raise _Unknown
+            parts.append(self.express(held) if parameter.kind is parameter.POSITIONAL_ONLY else f"{name}={self.express(held)}")
+        return ", ".join(parts)
+
+    def _define(self, value: Any) -> str:
+        """The definition of a function or class, after all that it names."""
+        name: str = value.__name__
+        if not self._claim(name, value):
+            return name
+        functions = [inspect.unwrap(value)] if isinstance(value, types.FunctionType) else list(_functions(value))
+        known: dict[str, Any] = dict(vars(sys.modules[value.__module__])) if value.__module__ in sys.modules else {}
+        free: set[str] = set()
+        for function in functions:
+            known.update(function.__globals__)
+        for function in functions:
+            for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                free.add(variable)
+                try:
+                    known[variable] = cell.cell_contents
+                except ValueError as error:
+                    raise _Unknown from error
+        try:
+            source = _as_global(textwrap.dedent(inspect.getsource(value)).rstrip(), free)
+            definition = ast.parse(source).body[0]
+            names = _names(source)
+        except (OSError, TypeError, SyntaxError) as error:
+            raise _Unknown from error
+        if getattr(definition, "name", None) != name:
+            raise _Unknown  # a lambda, or a name that was given later
+        for used in names:
+            if used != name and used in known and not used.startswith("__"):
+                self._bind(used, known[used])
+        self._add(source)
+        return name
 
 
-def _names(code: types.CodeType) -> list[str]:
-    found = list(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found += _names(constant)
+def _operator(value: Any) -> str | None:
+    """An operator of `torch.ops`, or one of its namespaces: modules that cannot be imported."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__ if type(value).__module__ == "torch._ops" else None
+    module = getattr(value, "__module__", None)
+    if not isinstance(module, str) or not module.startswith(("torch._ops.", "torch.ops.")):
+        return None
+    return f"torch.ops.{module.partition('ops.')[2]}.{value.__name__}"
+
+
+def _imported(value: Any) -> tuple[str, str] | None:
+    """Module and name by which a function, a class or a form like `typing.Any` is imported."""
+    module = getattr(value, "__module__", None)
+    name = getattr(value, "__qualname__", None) or getattr(value, "_name", None) or getattr(value, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or not installed(module):
+        return None
+    found: Any = sys.modules[module]
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return (module, name) if found is value else None
+
+
+def _functions(value: type) -> Iterator[types.FunctionType]:
+    """The functions in a class's body."""
+    for held in vars(value).values():
+        parts = (held.fget, held.fset, held.fdel) if isinstance(held, property) else (getattr(held, "__func__", held),)
+        for part in parts:
+            function = inspect.unwrap(part) if callable(part) else part
+            if isinstance(function, types.FunctionType) and function.__module__ == value.__module__:
+                yield function
+
+
+def _names(source: str) -> list[str]:
+    """Names that a definition takes from around it, when it is made or when it is called."""
+    found: list[str] = []
+
+    def look(table: symtable.SymbolTable) -> None:
+        for symbol in table.get_symbols():
+            outer = not symbol.is_assigned() if table.get_type() == "module" else symbol.is_global()
+            if outer and (symbol.is_referenced() or symbol.is_declared_global()):
+                found.append(symbol.get_name())
+        for child in table.get_children():
+            look(child)
+
+    look(symtable.symtable(source, "definition", "exec"))
     return list(dict.fromkeys(found))
 
 
-def _bound(name: str, value: Any, statements: list[str], seen: set[int]) -> str | None:
-    if isinstance(value, types.ModuleType):
-        if value.__name__ == name:
-            return f"import {name}"
-        return f"import {value.__name__} as {name}"
-    from .recipe import text_of
+def _as_global(source: str, free: set[str]) -> str:
+    """What was a free variable is now a global of the script."""
 
-    if installed(getattr(value, "__module__", None)) and isinstance(value, (type, types.FunctionType)):
-        return f"from {value.__module__} import {value.__qualname__}" + ("" if value.__qualname__ == name else f" as {name}")
-    if text_of(value) is None and type(value).__module__.startswith("torch._ops"):
-        return f"{name} = {str(value) if str(value).startswith('torch.') else 'torch.ops.' + str(value)}"
-    expression = _express(value, statements, seen)
-    return None if expression == name else f"{name} = {expression}"
+    def say(match: re.Match[str]) -> str:
+        own = {name.strip() for name in match[2].split(",")} <= free
+        return f"{match[1]}{'global' if own else 'nonlocal'} {match[2]}"
 
-
-def _global(source: str) -> str:
-    # what was a free variable is now a global of the repro
-    return "\n".join(
-        line.replace("nonlocal ", "global ", 1) if line.strip().startswith("nonlocal ") else line for line in source.split("\n")
-    )
+    return re.sub(r"^([ \t]*)nonlocal ([\w, \t]+)", say, source, flags=re.MULTILINE)

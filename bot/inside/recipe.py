@@ -5,10 +5,12 @@ Read from torch's state at the moment a graph is handed to a backend. Values are
 
 from __future__ import annotations
 
+import enum
 import importlib
 import math
 import sys
 import types
+import warnings
 from typing import Any
 
 import torch
@@ -31,11 +33,15 @@ _NOT_OURS = {
 
 def text_of(value: Any) -> str | None:
     """Python text that makes an equal value without the user's definitions, or None where there is none."""
-    if isinstance(value, str):
+    if isinstance(value, enum.Enum):
+        held = _importable(type(value))
+        return f"{held}.{value.name}" if held else None
+    # their subclasses print otherwise, and would be of another type
+    if type(value) is str:
         return f'"{value}"' if repr(value) == f"'{value}'" and '"' not in value else repr(value)
-    if isinstance(value, float) and not math.isfinite(value):
+    if type(value) is float and not math.isfinite(value):
         return f'float("{value}")'
-    if value is None or isinstance(value, (bool, int, float)):
+    if value is None or type(value) in (bool, int, float):
         return repr(value)
     if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
         return str(value)
@@ -111,7 +117,10 @@ def config_entries() -> dict[str, Any]:
             if name in skipped or name.split(".")[0] in skipped or getattr(entry, "alias", None):
                 continue
             try:
-                value = getattr(module, name) if "." not in name else _nested(module, name)
+                with warnings.catch_warnings():
+                    # reading a deprecated entry warns, and the program may have made warnings errors
+                    warnings.simplefilter("ignore")
+                    value = _nested(module, name)
             except AttributeError:
                 continue
             # an environment variable is the machine's setting, not the program's
