@@ -42,21 +42,26 @@ def localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
 
     torch.compile = probing
     facts = child.run_as_main(path, request.get("argv", []))
-    if not probe.eager:
+    if not probe.compiled:  # the script does not get there, or does not compile
         return {**facts, "first": [], "harmless": []}
     return {"status": "ok", "text": "", **probe.judge(operands)}
 
 
 def _instrument(tree: ast.Module) -> dict[str, list[str]]:
     """Make `forward` return its values too, and take replacements; for each value the names it is made of."""
-    forward = next(
-        inner
-        for outer in tree.body
-        if isinstance(outer, ast.ClassDef) and outer.name == "Repro"
-        for inner in outer.body
-        if isinstance(inner, ast.FunctionDef) and inner.name == "forward"
-    )
     operands: dict[str, list[str]] = {}
+    forward = next(
+        (
+            inner
+            for outer in tree.body
+            if isinstance(outer, ast.ClassDef) and outer.name == "Repro"
+            for inner in outer.body
+            if isinstance(inner, ast.FunctionDef) and inner.name == "forward"
+        ),
+        None,
+    )
+    if forward is None:
+        return operands
     body: list[ast.stmt] = []
     for statement in forward.body:
         if isinstance(statement, ast.Return) and statement.value is not None:
