@@ -62,12 +62,9 @@ class Findings:
             return len(self.text) < len(self.original)
         return reduced.lines_after < reduced.lines_before
 
-    def unproven(self, ended: str) -> str | None:
-        """Why it is not proven; None where it is. `ended` says what cut it short."""
-        proof = self.verification
-        if proof.same >= self.verify_runs:
-            return None
-        return f"{ended} after {proof.same} of {self.verify_runs} fresh runs; --resume goes on from here"
+    def unproven(self, why: str) -> str | None:
+        """`why` where the repro is not proven; None where it is."""
+        return None if self.verification.same >= self.verify_runs else why
 
     def reduction(self) -> Reduction:
         """How much smaller it became."""

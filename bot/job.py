@@ -72,6 +72,7 @@ class Job:
         self.found = Findings(self.original_text, options.verify_runs)
         self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
         self._saving = threading.Lock()
+        self._last_difference = ""
 
     def run(self) -> Result | None:
         """Do the job and write the result directory; None where the directory cannot be used (said on standard error)."""
@@ -92,11 +93,20 @@ class Job:
         try:
             with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions={}) as pool:
                 self._work(pool)
-            status, reason, fault = self.found.status(), None, None
+            status, fault = self.found.status(), None
+            reason = (
+                self.found.unproven("fresh processes did not show the same failure: " + self._last_difference)
+                if status == "error"
+                else None
+            )
         except Ended as end:
             status, reason, fault = end.status, end.reason, end.machine_fault
         except (BudgetSpent, Interrupted):
-            status, reason, fault = self.found.status(), self.found.unproven(self._why_ended()), None
+            status, reason, fault = (
+                self.found.status(),
+                self._cut_short(),
+                None,
+            )
         except PoolError as error:
             status, reason, fault = "error", str(error), str(error)
         except OSError as error:
@@ -237,7 +247,9 @@ class Job:
         self.found.stage = Stage.SOURCE
         text = self.original_text
         if oracle.ask(Candidate(text, "start:source", (lines(text), len(text)))) is not Verdict.SAME:
-            raise Ended("error", "the script fails, but not when it is run again in a warm process")
+            # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
+            self.found.text, self.found.fixed_point = text, True
+            return
         self.found.reference = oracle.shown(text)
         self._narrow(oracle, "source")
         self._accepted(None, text, confirmer)
@@ -283,7 +295,14 @@ class Job:
         with self._saving:
             self.found.verification = VerificationFacts(runs=1, same=1, eager="passes")
             self.space.write(self.space.repro, self.found.headed(confirmed.text, self.found.verification))
-            self.space.save(self.found.result(self.space, "error", "interrupted", self.found.unproven(self._why_ended())))
+            self.space.save(
+                self.found.result(
+                    self.space,
+                    "error",
+                    "interrupted",
+                    self._cut_short(),
+                )
+            )
 
     def _prove(self, precise: bool) -> None:
         """Fresh processes, without anything of ours, decide."""
@@ -313,9 +332,13 @@ class Job:
             self.options.hang_after,
             Path(self._scratch.name),
             self._wanted,
-            self.progress.say,
+            self._differs,
             precise,
         )
+
+    def _differs(self, line: str) -> None:
+        self._last_difference = line
+        self.progress.say(line)
 
     def _explain(self, oracle: ScriptOracle, pool: Pool, start: Start | None) -> None:
         """What is said beside the repro; nothing here can change the status."""
@@ -375,8 +398,10 @@ class Job:
     def _wanted(self) -> bool:
         return not self.deadline.interrupted.is_set()
 
-    def _why_ended(self) -> str:
-        return "interrupted" if self.deadline.interrupted.is_set() else "out of time"
+    def _cut_short(self) -> str | None:
+        why = "interrupted" if self.deadline.interrupted.is_set() else "out of time"
+        done = f"{self.found.verification.same} of {self.options.verify_runs}"
+        return self.found.unproven(f"{why} after {done} fresh runs; --resume goes on from here")
 
     def _stopped(self) -> bool:
         return self.deadline.interrupted.is_set() or self.deadline.left() <= 0
