@@ -98,9 +98,9 @@ DYNAMO = (
 )  # fmt: skip
 
 OTHERS = (
-    Row("backward_compile_error", "aot|dynamo|source", "exception", "cpp_compile", CPP, backward=True, has=("relu", "backward"),
+    Row("backward_compile_error", "aot|dynamo|source", "exception", "cpp_compile", CPP, backward=True, has=("relu",),
         original=CPP, repro=CPP),
-    Row("backward_accuracy", "aot|dynamo|source", "accuracy", "run", has=("relu", "backward"), original=CLOSE, repro=CLOSE),
+    Row("backward_accuracy", "aot|dynamo|source", "accuracy", "run", has=("relu",), original=CLOSE, repro=CLOSE),
     Row("dynamic_shapes", "dynamo|source", "exception", None, "TypeError", "whose size is not known", has=("dynamic=True", "cat"),
         lacks=("torch.sin",), original="whose size is not known", repro="whose size is not known"),
     Row("two_bugs", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!", ops=1,
@@ -160,7 +160,7 @@ PASSES = (
         has=("class Shapes", "cat"), lacks=("softmax",), culprit="joint_custom_post_pass", original="cannot lay out", repro="cannot lay out a"),
     Row("pass_joint_post_numbers", "aot|dynamo|source", "accuracy", "run", has=("cos_to_sin",), lacks=("tanh",),
         culprit="joint_custom_post_pass", original=CLOSE, repro=CLOSE),
-    Row("pass_post_pre_raises", "aot|dynamo|source", "exception", "post_grad", "NotImplementedError", "cos of a product", ops=2,
+    Row("pass_post_pre_raises", "aot|dynamo|source", "exception", "inductor_lowering|post_grad", "NotImplementedError", "cos of a product", ops=2,
         has=("register_lowering_pattern", "cos_of_product"), lacks=("tanh",), culprit="post_grad_custom_pre_pass",
         original="cos of a product", repro="cos of a product"),
     Row("pass_post_pre_numbers", "aot|dynamo|source", "accuracy", "run", ops=1, has=("class Patterns", "register_graph_pattern"),
