@@ -18,6 +18,20 @@ from benchlib import corpus, measure, programs, report
 CHILD = "import json, torch; print(json.dumps({'torch': torch.__version__, 'threads': torch.get_num_threads()}))"
 
 
+def _positive(text: str) -> float:
+    value = float(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1")
+    return value
+
+
 def grammar() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__, allow_abbrev=False)
@@ -26,13 +40,13 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these programs or cases; a name may end in *")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--quick", action="store_true", help="the two smallest programs, 30 s each, one verification run")
-    parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS", help="for each program and tool (default 600)")
+    parser.add_argument("--limit", type=_positive, default=600.0, metavar="SECONDS", help="for each program and tool (default 600)")
     parser.add_argument("--ours-only", action="store_true", help="leave PyTorch's out")
     parser.add_argument("--modes", nargs="+", default=["isolate", "no-isolate"], choices=["isolate", "no-isolate"], help="of PyTorch's")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="--jobs of ours (default 1)")
-    parser.add_argument("--verify-runs", type=int, default=3, metavar="N", help="--verify-runs of ours (default 3)")
+    parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="--jobs of ours (default 1)")
+    parser.add_argument("--verify-runs", type=_count, default=3, metavar="N", help="--verify-runs of ours (default 3)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the first graph (default 0)")
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="so many graphs of each generated sort (default 1)")
+    parser.add_argument("--seeds", type=_count, default=1, metavar="N", help="so many graphs of each generated sort (default 1)")
     parser.add_argument("--embed", action="store_true", help="corpus: each case behind a hundred lines of healthy code")
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every run")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave programs, logs and results there")

@@ -77,9 +77,35 @@ class Residual(torch.nn.Module):
         return values + self.second(functional.gelu(self.first(self.norm(values))))
 
 
+class Attention(torch.nn.Module):
+    def __init__(self, width, heads=2):
+        super().__init__()
+        self.heads = heads
+        self.inwards = torch.nn.Linear(width, 3 * width)
+        self.outwards = torch.nn.Linear(width, width)
+
+    def forward(self, values):
+        query, key, value = (part.unflatten(-1, (self.heads, -1)) for part in self.inwards(values).chunk(3, dim=-1))
+        weights = torch.softmax(query @ key.transpose(-2, -1) / math.sqrt(query.size(-1)), dim=-1)
+        return values + self.outwards((weights @ value).flatten(-2))
+
+
+def frequencies(words):
+    counts = defaultdict(int)
+    for word in words:
+        counts[word.lower()] += 1
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def clipped(parameters, most):
+    found = [parameter for parameter in parameters if parameter.grad is not None]
+    return torch.nn.utils.clip_grad_norm_(found, most)
+
+
 def classifier(settings):
     layers = OrderedDict()
     for number in range(settings.depth):
+        layers[f"attention{number}"] = Attention(settings.width)
         layers[f"block{number}"] = Residual(settings.width)
     layers["head"] = torch.nn.Linear(settings.width, 2)
     return torch.nn.Sequential(layers)
@@ -96,6 +122,7 @@ def trained(settings):
             optimizer.zero_grad()
             loss = functional.cross_entropy(network(batch), labels)
             loss.backward()
+            meter.add("norm", clipped(network.parameters(), 1.0))
             optimizer.step()
             meter.add("loss", loss.detach())
     return network, meter
@@ -104,7 +131,7 @@ def trained(settings):
 settings = Settings(steps=int(os.environ.get("STEPS", "2")))
 seeded(settings.width)
 network, meter = trained(settings)
-logger.info("%s %s", settings.described(), meter.lines())
+logger.info("%s %s %s", settings.described(), meter.lines(), frequencies(settings.names))
 with torch.no_grad():
     scores = network.eval()(torch.zeros(3, settings.width)).softmax(-1)
 print("healthy part:", tuple(scores.shape))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SAMPLE = 0.5  # seconds; reading a process's pages stops it for some milliseconds
+DYING = 10.0  # seconds that a killed process may take to give back its memory
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,12 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], limit: float,
 
 
 def _stat(pid: int) -> tuple[int, str] | None:
-    """Parent and start time of a process; None where it is gone."""
+    """Parent and start time of a process; None where it has ended, collected by its parent or not."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
-    return int(fields[1]), fields[19]
+    return None if fields[0] == "Z" else (int(fields[1]), fields[19])
 
 
 def _join(family: dict[int, str], root: int) -> None:
@@ -97,9 +98,12 @@ def _end(child: subprocess.Popen[bytes], family: Mapping[int, str]) -> None:
     """Kill what is left of the group and of the descendants that left it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    for pid, born in family.items():
-        stat = _stat(pid)
-        if stat is not None and stat[1] == born:
+    left = dict(family)
+    end = time.monotonic() + DYING
+    while left and time.monotonic() < end:
+        left = {pid: born for pid, born in left.items() if (_stat(pid) or (0, ""))[1] == born}
+        for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
     child.wait()

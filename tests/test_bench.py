@@ -1,0 +1,256 @@
+"""The bench's own parts: programs that are what their names say, counts, verdicts, ratios. Nothing here runs torch."""
+
+import dataclasses
+import importlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from benchlib import corpus, graphs, measure, plant, programs, report, watch  # noqa: E402
+
+bench = importlib.import_module("benchlib.__main__")
+
+
+@pytest.mark.parametrize("name", programs.CATALOG)
+def test_a_program_is_the_same_for_the_same_seed_and_is_python(name):
+    program = programs.program(name, 3)
+    assert program == programs.program(name, 3)
+    assert program.name == name
+    compile(program.text, name, "exec")
+    compile(program.fault, name, "exec")
+
+
+@pytest.mark.parametrize("name", [name for name in programs.CATALOG if name.startswith(("chain", "mixed"))])
+def test_a_graph_has_its_operations_and_each_needed_one_once(name):
+    program = programs.program(name, 5)
+    _, n, needed, kind = name.split("-")
+    assert len(re.findall(r"^    v\d+ = ", program.text, re.MULTILINE)) == int(n)
+    assert program.optimum == int(needed)
+    marks = {"lowering": ["fractional_max_pool2d"], "accuracy": ["relu"]}.get(kind, list(programs.NEEDED[: int(needed)]))
+    if kind == "cpp" and needed == "1":
+        marks = ["relu"]
+    for mark in marks:
+        assert len(re.findall(rf"\b{mark}\(", program.text)) == 1
+        assert program.text != programs.program(name, 6).text
+
+
+def test_nothing_of_a_graph_is_dead():
+    body = graphs.mixed(200, ["erf"], random.Random(1))
+    defined = [line.split(" = ")[0] for line in body[:-1]]
+    rest = "\n".join(line.split(" = ")[-1] for line in body)
+    assert all(re.search(rf"\b{name}\b", rest) for name in defined)
+
+
+def test_only_planted_faults_need_a_site():
+    assert programs.program("mixed-50-1-cpp", 0).fault == ""
+    assert "aten.asinh.default" in programs.program("mixed-50-3-post_grad", 0).fault
+    assert "planted" not in programs.program("mixed-50-3-post_grad", 0).text
+
+
+def test_which_modes_of_pytorchs_there_are():
+    assert programs.program("small-aot", 0).modes == ("isolate", "no-isolate")
+    assert programs.program("small-dynamo", 0).modes == programs.program("small-aoti", 0).modes == ("in-process",)
+
+
+def test_a_planted_fault_breaks_a_module_right_after_it_was_loaded(tmp_path):
+    package = tmp_path / "torch" / "_inductor" / "fx_passes"
+    package.mkdir(parents=True)
+    for place in (package, *package.parents[:2]):
+        (place / "__init__.py").write_text("")
+    (package / "post_grad.py").write_text("def post_grad_passes(gm, is_inference):\n    return 'done'\n")
+    (tmp_path / "sitecustomize.py").write_text(plant.fault("post_grad", ["aten.erf.default", "aten.atan.default"]))
+    code = """
+from types import SimpleNamespace as N
+from torch._inductor.fx_passes.post_grad import post_grad_passes
+graph = lambda *names: N(graph=N(nodes=[N(target=f"aten.{name}.default") for name in names]))
+assert post_grad_passes(graph("erf", "sin"), True) == "done"
+try:
+    post_grad_passes(graph("atan", "sin", "erf"), True)
+except RuntimeError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=watch.environment({"PYTHONPATH": str(tmp_path)}),
+                         capture_output=True, text=True)  # fmt: skip
+    assert run.stderr == ""
+    assert run.stdout.strip() == plant.MESSAGES["post_grad"]
+
+
+def test_the_watch_over_pytorchs_minifier_counts_and_changes_nothing(tmp_path):
+    package = tmp_path / "torch" / "_functorch"
+    package.mkdir(parents=True)
+    for place in (package, package.parent):
+        (place / "__init__.py").write_text("")
+    (package / "fx_minifier.py").write_text(
+        "def dump_state(gm, inputs):\n    print('dumped')\n\n\n"
+        "def minifier(gm, inputs, module_fails, dump_state=dump_state, *, save_dir=None):\n"
+        "    found = [module_fails(gm, inputs), module_fails(gm, inputs)]\n    dump_state(gm, inputs)\n    return found, save_dir\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(plant.counter(""))
+    code = """
+from types import SimpleNamespace as N
+from torch._functorch.fx_minifier import minifier
+nodes = [N(op="placeholder", target="x"), N(op="call_function", target="aten.relu.default"),
+         N(op="call_function", target="<built-in function getitem>"), N(op="output", target="output")]
+gm = N(graph=N(nodes=nodes), code="def forward(x): ...")
+assert minifier(gm, [N(shape=(2, 3), dtype="float32", numel=lambda: 6)], lambda gm, inputs: True, save_dir="here") == ([True, True], "here")
+"""
+    log = tmp_path / "log.jsonl"
+    env = watch.environment({"PYTHONPATH": str(tmp_path), "BENCH_QUERIES": str(log)})
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, check=True, capture_output=True)
+    first, second, accepted, end = measure.entries(log)
+    assert (first["what"], first["ops"], first["nodes"], first["elements"], first["fails"]) == ("query", 1, 4, 6, True)
+    assert first["key"] == second["key"]
+    assert (accepted["what"], end["what"]) == ("accepted", "end")
+
+
+def test_a_command_over_its_limit_is_killed_with_what_left_its_group(tmp_path):
+    code = (
+        "import subprocess, sys, time\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)\n"
+        "print(p.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    run = watch.run([sys.executable, "-c", code], cwd=tmp_path, env=dict(os.environ), limit=2, log=tmp_path / "log")
+    assert run.status is None
+    assert 2 <= run.seconds < 20
+    left = Path(f"/proc/{int(run.output)}/stat")
+    # gone, or a zombie that its new parent has not collected
+    assert not left.exists() or left.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_memory_is_that_of_the_whole_family(tmp_path):
+    code = (
+        "import subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', 'import time; x = bytearray(b\"1\" * 150_000_000); time.sleep(2.5)'])\n"
+    )
+    run = watch.run([sys.executable, "-c", code], cwd=tmp_path, env=dict(os.environ), limit=60, log=tmp_path / "log")
+    assert run.status == 0
+    assert run.peak > 140
+
+
+ROW = measure.Measure(
+    "mixed-50-1-cpp", 0, "ours", "minimized", 20.0, 5.0,
+    queries=8, ops_before=50, ops_after=1, elements=1, lines=8, same=True, generated=True,
+)  # fmt: skip
+THEIRS = dataclasses.replace(
+    ROW, tool="pytorch isolate", status="minified", wall=210.0, search=200.0,
+    queries=32, duplicates=10, nodes=53, isolated=True, elements=20,
+)  # fmt: skip
+
+
+def test_ratios_are_theirs_over_ours():
+    (ratio,) = report.ratios([ROW, THEIRS])
+    assert (ratio.search, ratio.whole, ratio.least) == (40.0, 10.5, False)
+    found = report.summary([ROW, THEIRS])
+    assert found["search_vs_isolated_median"] == found["search_vs_isolated_least"] == 40.0
+    assert found["search_vs_in_process_median"] is None
+    assert found["end_to_end_least_where_long"] == 10.5
+    assert found["query_share_median"] == 0.25
+    assert (found["optimum_share"], found["excess_ops_most"], found["more_ops_than_theirs"], found["duplicate_queries"]) == (1.0, 0, 0, 0)
+
+
+def test_what_the_limit_cut_is_a_lower_bound_and_no_query_share():
+    rows = [ROW, dataclasses.replace(THEIRS, status="limit", cut=True)]
+    assert report.ratios(rows)[0].least
+    assert "> 40.0" in report.comparison(rows).replace(">40.0", "> 40.0")
+    assert report.summary(rows)["query_share_median"] is None
+
+
+@pytest.mark.parametrize("mine", [dataclasses.replace(ROW, status="error"), dataclasses.replace(ROW, search=None)])
+def test_no_ratio_without_a_result_of_ours(mine):
+    assert report.ratios([mine, THEIRS]) == []
+
+
+def test_no_ratio_where_theirs_dumped_nothing():
+    assert report.ratios([ROW, dataclasses.replace(THEIRS, status="nothing dumped", search=None)]) == []
+
+
+def test_more_operations_than_theirs_are_seen_only_beside_a_repro_that_fails():
+    mine = dataclasses.replace(ROW, ops_after=3)
+    assert report.summary([mine, THEIRS])["more_ops_than_theirs"] == 1
+    assert report.summary([mine, dataclasses.replace(THEIRS, same=False)])["more_ops_than_theirs"] == 0
+
+
+def test_the_table_says_where_a_repro_does_not_fail():
+    lines = report.table([ROW, dataclasses.replace(THEIRS, same=False)]).splitlines()
+    assert lines[1].endswith("yes")
+    assert lines[2].endswith("NO")
+
+
+def test_lines_are_code_lines():
+    assert measure.code_lines("# a\n\nimport torch\n  # b\nx = 1  # c\n") == 2
+
+
+NOT_CLOSE = "AssertionError: Tensor-likes are not close!"
+CASE = corpus.Case("a", "raise ValueError\n", "inductor_compile", "torch._inductor.exc.InductorError", "LoweringException:.*target: aten")
+
+
+@pytest.mark.parametrize(
+    ("case", "status", "output", "fits"),
+    [
+        (CASE, 1, "Traceback\ntorch._inductor.exc.InductorError: LoweringException: x\n  target: aten.scatter", True),
+        (CASE, 1, "torch._inductor.exc.InductorError: another", False),
+        (CASE, 1, "RuntimeError: LoweringException: x\n  target: aten.scatter", False),
+        (CASE, 0, "torch._inductor.exc.InductorError: LoweringException: x\n  target: aten.scatter", False),
+        (CASE, None, "torch._inductor.exc.InductorError: LoweringException: x\n  target: aten.scatter", False),
+        (dataclasses.replace(CASE, exception="AssertionError", message="Scalars are not equal"), 1, NOT_CLOSE, True),
+        (dataclasses.replace(CASE, exception="AssertionError", message="int output"), 1, NOT_CLOSE, False),
+        (dataclasses.replace(CASE, exception="AssertionError", message="int output"), 1, "AssertionError: int output: 4", True),
+        (dataclasses.replace(CASE, kind="crash", exception="SIGSEGV", message=""), -11, "", True),
+        (dataclasses.replace(CASE, kind="crash", exception="SIGSEGV", message=""), 1, "", False),
+        (dataclasses.replace(CASE, kind="hang", exception="TimeoutExpired", message=""), None, "", True),
+        (dataclasses.replace(CASE, kind="hang", exception="TimeoutExpired", message=""), 0, "", False),
+    ],
+)  # fmt: skip
+def test_whether_a_run_fails_as_its_case(case, status, output, fits):
+    assert corpus.fits(case, watch.Run(status, 1.0, 0.0, output)) is fits
+
+
+def test_a_manifest_is_read_in_its_order(tmp_path):
+    (tmp_path / "cases").mkdir()
+    lines = []
+    for name in ("b", "a"):
+        (tmp_path / "cases" / f"{name}.py").write_text(f"# {name}\n")
+        lines.append(json.dumps({"id": name, "kind": "hang", "exception_type": "X", "message_regex": "m", "other": 1}))
+    (tmp_path / "manifest.jsonl").write_text("\n".join(lines) + "\n")
+    assert [(case.name, case.text) for case in corpus.read(tmp_path)] == [("b", "# b\n"), ("a", "# a\n")]
+
+
+def test_an_embedded_case_stands_behind_a_hundred_lines():
+    text = corpus.embedded("raise ValueError\n")
+    assert text.endswith("\n\n\nraise ValueError\n")
+    assert measure.code_lines(text) >= 100
+    compile(text, "embedded", "exec")
+
+
+def test_a_case_counts_only_where_everything_holds():
+    verdict = corpus.Verdict("a", "hang", "minimized", "fixed_point", "source", 1, 1, 1, 0, 1, 9, 3, fails=True, control=True, reaches=True)
+    assert verdict.counts
+    for change in ({"fails": False}, {"control": False}, {"reaches": False}, {"status": "reproduced"}):
+        worse = dataclasses.replace(verdict, **change)
+        assert not worse.counts
+        assert corpus.summary([verdict, worse])["counted"] == 1
+    assert corpus.summary([dataclasses.replace(verdict, fails=False)])["minimized_but_wrong"] == 1
+
+
+def test_names_are_chosen(capsys):
+    assert bench.main(["--list", "--quick"]) == 0
+    assert capsys.readouterr().out.split() == list(programs.QUICK)
+    assert bench.main(["--list", "--only", "small*", "mixed-50-1-cpp"]) == 0
+    assert capsys.readouterr().out.split() == ["small-dynamo", "small-aot", "small-accuracy", "small-aoti", "mixed-50-1-cpp"]
+
+
+@pytest.mark.parametrize("argv", [["--only", "nothing"], ["corpus"], ["speed", "here"], ["--limit", "0"], ["--seeds", "0"]])
+def test_what_cannot_be_benched_is_refused(argv, capsys):
+    with pytest.raises(SystemExit) as end:
+        bench.main(argv)
+    assert end.value.code == 2
+    assert "scripts/bench: error:" in capsys.readouterr().err
