@@ -15,7 +15,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -37,7 +37,7 @@ class Region:
     compiler: str = "inductor"
     backward: bool = False
     backend: Callable[..., Any] | None = None
-    failed: str = ""  # compile | run | accuracy | pending
+    failed: str = ""  # compile | run | accuracy | pending: written beforehand
 
 
 @dataclass
@@ -54,16 +54,11 @@ class Tracker:
     dynamo: Region | None = None  # the innermost graph that Dynamo handed over, or the last one
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
-    failed: set[int] = field(default_factory=set)
-    accurate: dict[str, int] = field(default_factory=dict)
 
     def flag(self, region: Region, how: str, inputs: Sequence[Any] | None = None) -> str | None:
         """Write a region that failed; the file's path. Each failure of a graph is written once."""
-        key = id(region)
-        if how != "pending":
-            if key in self.failed:
-                return None
-            self.failed.add(key)
+        if region.failed not in ("", "pending"):
+            return None
         region.failed = how
         self.written += 1
         name = f"region-{self.written:03d}"
@@ -87,6 +82,8 @@ class Tracker:
                 facts["graph"] = reader.read_graph(region.graph, real, blob_dir=blobs)
         except reader.Unreadable as error:
             facts["reason"] = str(error)
+        except Exception as error:  # a fault of ours must not take the place of the program's own failure
+            facts["reason"] = f"{type(error).__name__}: {error}"
         path = os.path.join(self.out, f"{name}.json")
         with open(path + ".new", "w", encoding="utf-8") as file:
             json.dump(facts, file)
@@ -147,6 +144,9 @@ class Tracker:
                 return compiled(*args)
             inputs = list(args[0]) if boxed else list(args)
             kept = accuracy.clones(inputs)
+            if region.seam == "dynamo":
+                # while it compiles, Dynamo makes inference mode look like no_grad
+                region.recipe = {**region.recipe, "contexts": recipe.contexts()}
             if self.check and accuracy.differs(
                 region.graph, compiled, kept, boxed=boxed, backward=region.seam == "dynamo", rule=self.rule, backend=region.backend
             ):
