@@ -55,7 +55,7 @@ class Intake:
         return found, failure
 
     def _captured(self) -> Capture:
-        self.progress.step(f"running {self.options.target.name} with the capture in place, and once without the compiler")
+        self.progress.step(f"running {self.options.target.name} with the capture in place")
         found = self._capture("capture", check=self.options.accuracy in ("on", "strict"))
         self._keep(found)
         outcome = found.outcome
