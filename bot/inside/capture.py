@@ -6,6 +6,7 @@ Reads a JSON file: `{"script" or "module", "argv", "out", "check", "strict", "be
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import functools
 import importlib
@@ -14,6 +15,7 @@ import os
 import runpy
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 
@@ -35,6 +37,7 @@ def main(arguments: list[str]) -> None:
     tracker = seams.Tracker(out=order["out"], check=order["check"], rule=rule, beforehand=order["beforehand"], dump=order["dump"])
     comparison = None
     facts: dict[str, Any] = {"versions": warm.versions(sys.modules["torch"])}
+    errors: list[str] = []  # that a test runner catches
     try:
         comparison = Comparison()
         seams.install(tracker)
@@ -42,19 +45,26 @@ def main(arguments: list[str]) -> None:
             # Inductor's own random numbers differ from eager's, and that is no bug
             inductor: Any = importlib.import_module("torch._inductor.config")
             inductor.fallback_random = True
+
+        def on_error(error: BaseException) -> None:
+            errors.append(child.format_error(error))
+
+        _listen_to_unittest(on_error)
         if order.get("module"):
-            facts.update(_module(order, child.format_error))
+            facts.update(_module(order, on_error, child.format_error))
         else:
             facts.update(child.run_as_main(order["script"], order["argv"]))
+        if errors and facts["status"] == "exit":
+            facts.update(status="raised", text=errors[0])
     finally:
         facts["calls"] = tracker.calls
         facts["tolerance"] = comparison.tolerance if comparison else None
         facts.setdefault("status", "infra")
         _write(order, facts)
-    sys.stdout.flush()
+    child.flush()
     if facts["status"] == "raised":
-        sys.stderr.write(facts["text"])
-    sys.stderr.flush()
+        with contextlib.suppress(OSError):  # the program may have closed it
+            os.write(2, facts["text"].encode("utf-8"))
     os._exit(int(facts.get("exit") or 0) if facts["status"] in ("ok", "exit") else 1)
 
 
@@ -73,36 +83,56 @@ class Comparison:
 
         @functools.wraps(original)
         def compare(*args: Any, **kwargs: Any) -> Any:
-            if kwargs.get("rtol") is not None or kwargs.get("atol") is not None:
-                usual = defaults or (0.0, 0.0)
-                self.tolerance = [float(kwargs.get("rtol") or usual[0]), float(kwargs.get("atol") or usual[1])]
-            else:
+            usual = defaults or (0.0, 0.0)
+            # allclose takes them in this order behind the two tensors, assert_close by name alone
+            given = [kwargs.get(word, args[place] if len(args) > place else None) for word, place in (("rtol", 2), ("atol", 3))]
+            if given == [None, None]:
                 self.tolerance = list(defaults)
+            else:
+                self.tolerance = [float(otherwise if value is None else value) for value, otherwise in zip(given, usual, strict=True)]
             return original(*args, **kwargs)
 
         setattr(owner, name, compare)
 
 
-def _module(order: dict[str, Any], format_error: Any) -> dict[str, Any]:
-    """`python -m NAME ARGS`; for pytest and unittest the first failing test's own error is the program's."""
-    errors: list[str] = []
+def _listen_to_unittest(on_error: Callable[[BaseException], None]) -> None:
+    """Hear of the errors that make tests fail, whoever runs them: a script that ends in `unittest.main()` as well."""
+    result: Any = importlib.import_module("unittest.result").TestResult
+
+    def listen(name: str) -> None:
+        original = getattr(result, name)
+
+        @functools.wraps(original)
+        def add(self: Any, *args: Any) -> Any:
+            if args[-1] is not None:  # of a subtest: None where it passed
+                on_error(args[-1][1])
+            return original(self, *args)
+
+        setattr(result, name, add)
+
+    for name in ("addError", "addFailure", "addSubTest"):
+        listen(name)
+
+
+def _module(
+    order: dict[str, Any], on_error: Callable[[BaseException], None], format_error: Callable[[BaseException], str]
+) -> dict[str, Any]:
+    """`python -m NAME ARGS`. Errors of failing tests, which pytest catches, are told to `on_error`."""
     sys.argv = [order["module"], *order["argv"]]
     sys.path.insert(0, os.getcwd())
     if order["module"] == "pytest":
         os.environ["PYTEST_PLUGINS"] = ",".join(filter(None, [os.environ.get("PYTEST_PLUGINS"), f"{__package__}.pytest_plugin"]))
         from . import pytest_plugin
 
-        pytest_plugin.on_error = lambda error: errors.append(format_error(error))
+        pytest_plugin.on_error = on_error
     try:
         runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
-        if errors:
-            return {"status": "raised", "exit": code, "text": errors[0]}
-        return {"status": "exit" if code else "ok", "exit": code, "text": ""}
+        return {"status": "exit" if code else "ok", "exit": int(code), "text": ""}
     except BaseException as error:
         return {"status": "raised", "text": format_error(error)}
-    return {"status": "raised", "text": errors[0]} if errors else {"status": "ok", "exit": 0, "text": ""}
+    return {"status": "ok", "exit": 0, "text": ""}
 
 
 def _write(order: dict[str, Any], facts: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ def answer(request: dict[str, Any], pipe: int) -> None:
     sys.path[:0] = request.get("paths", [])
     own = os.getpid()
     facts = TASKS[request["task"]](path, request)
-    _flush()
+    flush()
     if os.getpid() != own:
         # the program forked, and this is the other one: the answer is not its to give
         os._exit(int(facts["status"] != "ok"))
@@ -86,8 +86,8 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _flush() -> None:
-    # the program may have closed, replaced or removed its streams
+def flush() -> None:
+    """Flush standard output and error; the program may have closed, replaced or removed them."""
     for name in ("stdout", "stderr"):
         try:
             getattr(sys, name).flush()

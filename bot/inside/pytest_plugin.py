@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
-
-def on_error(error: BaseException) -> None:
-    """Replaced by the capture."""
+import pytest
 
 
-def pytest_runtest_makereport(call: Any) -> None:
-    """Pytest's hook, called after each phase of a test."""
-    if call.excinfo is not None and call.excinfo.typename not in ("Skipped", "XFailed"):
-        callback: Callable[[BaseException], None] = on_error
-        callback(call.excinfo.value)
+def _nobody(_: BaseException) -> None:
+    return
+
+
+# Told of each error; the capture puts its own here.
+on_error: Callable[[BaseException], None] = _nobody
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(call: Any) -> Generator[None, Any, None]:
+    """Pytest's hook around the report of each phase of a test; a failure that is expected is none."""
+    outcome = yield
+    if call.excinfo is not None and outcome.get_result().failed:
+        on_error(call.excinfo.value)
