@@ -193,6 +193,8 @@ def _mutates(graph: Graph) -> bool:
 
 def _in_place(node: Node) -> bool:
     parts = node.target.split(".")
+    if any(name == "inplace" and value is True for name, value in node.kwargs):
+        return True
     if parts[:2] == ["torch", "ops"]:
         return len(parts) > 3 and parts[3].endswith("_") and not parts[3].endswith("__")
     if parts[0] == "operator":

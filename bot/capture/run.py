@@ -16,6 +16,9 @@ from bot.oracle.pool import BOOT, environment
 from bot.oracle.process import run_process
 from bot.oracle.signature import signature_of
 
+# Python's own options: those that take a value, and those that do not. None of them changes what the compiler does.
+_VALUED, _FLAGS = "WX", "bBdEiIOPqRsSuvx"
+
 
 class CommandError(Exception):
     """A `--command` that does not start a Python program."""
@@ -51,13 +54,33 @@ def target_of_command(command: str) -> Target:
     if first in ("pytest", "py.test"):
         return Target(None, "pytest", tuple(rest))
     if re.fullmatch(r"python[0-9.]*", first):
-        while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
-            rest = rest[1:]
-        if rest[:1] == ["-m"] and len(rest) > 1:
-            return Target(None, rest[1], tuple(rest[2:]))
-        if rest and not rest[0].startswith("-"):
-            return Target(Path(rest[0]), None, tuple(rest[1:]))
+        found = _of_python(rest)
+        if found is not None:
+            return found
     raise CommandError(f"{words[0]!r} is not a Python program: use 'pytest ...', 'python SCRIPT ...' or 'python -m MODULE ...'")
+
+
+def _of_python(words: list[str]) -> Target | None:
+    """What an interpreter's arguments run; None for code given in the command or on standard input.
+
+    Raises:
+        CommandError: an option that this interpreter does not have.
+    """
+    while words and words[0].startswith("-") and words[0] != "-":
+        word, words = words[0], words[1:]
+        for place, letter in enumerate(word[1:], 2):
+            tail = [word[place:]] if word[place:] else []
+            if letter == "c":
+                return None
+            if letter == "m":
+                module = [*tail, *words]
+                return Target(None, module[0], tuple(module[1:])) if module else None
+            if letter in _VALUED:
+                words = words if tail else words[1:]
+                break
+            if letter not in _FLAGS:
+                raise CommandError(f"{word!r} is no option that torch-minify knows of Python's")
+    return Target(Path(words[0]), None, tuple(words[1:])) if words and words[0] != "-" else None
 
 
 def capture(
