@@ -14,11 +14,11 @@ from bot.oracle.pool import Pool, Question
 def loading(script: str, path: str) -> str | None:
     """The script with `Repro` taken from a saved program instead of its class; None where there is no such class."""
     tree = ast.parse(script)
-    rows = script.splitlines()
+    rows = script.split("\n")  # as Python counts lines, not by form feeds
     for statement in tree.body:
         if isinstance(statement, ast.ClassDef) and statement.name == "Repro":
             rows[statement.lineno - 1 : statement.end_lineno] = ["def Repro():", f"    return torch.export.load({path!r}).module()"]
-            return "\n".join(rows) + "\n"
+            return "\n".join(rows)
     return None
 
 

@@ -1,0 +1,105 @@
+"""Confirmations in fresh processes beside the search."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bot.evidence.confirming import Confirmed, Confirmer
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.005)
+
+
+class World:
+    """Counts the checks; one named `slips` does not confirm, and `hold` keeps a check from ending."""
+
+    def __init__(self) -> None:
+        self.checked: list[str] = []
+        self.confirmed: list[Confirmed] = []
+        self.hold = threading.Event()
+        self.hold.set()
+
+    def check(self, text: str) -> bool:
+        self.checked.append(text)
+        self.hold.wait(5)
+        return text != "slips"
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def confirmer(world: World) -> Iterator[Confirmer]:
+    made = Confirmer(world.check, world.confirmed.append, every=0.01)
+    yield made
+    world.hold.set()
+    made.stop()
+
+
+def test_what_is_confirmed_is_told_at_once(world: World, confirmer: Confirmer) -> None:
+    confirmer.offer("first", 0)
+    wait_for(lambda: bool(world.confirmed))
+    assert world.confirmed == [Confirmed("first", 0, 1, 1)]
+    assert confirmer.best == world.confirmed[0]
+
+
+def test_a_slip_leaves_the_last_that_was_confirmed(world: World, confirmer: Confirmer) -> None:
+    confirmer.offer("first", 0)
+    wait_for(lambda: bool(world.confirmed))
+    confirmer.offer("slips", 1)
+    wait_for(lambda: bool(confirmer.slipped))
+    assert confirmer.slipped == ["slips"]
+    assert confirmer.best == Confirmed("first", 0, 1, 1)
+
+
+def test_only_the_newest_is_checked_after_a_check(world: World, confirmer: Confirmer) -> None:
+    world.hold.clear()
+    confirmer.offer("first", 0)
+    wait_for(lambda: world.checked == ["first"])
+    for position in range(1, 4):
+        confirmer.offer(f"later {position}", position)
+    world.hold.set()
+    wait_for(lambda: len(world.confirmed) == 2)
+    assert world.checked == ["first", "later 3"]
+    assert world.confirmed[-1].position == 3
+
+
+def test_what_was_confirmed_is_not_checked_again(world: World, confirmer: Confirmer) -> None:
+    confirmer.offer("first", 0)
+    wait_for(lambda: bool(world.confirmed))
+    confirmer.offer("first", 1)
+    time.sleep(0.1)
+    assert world.checked == ["first"]
+
+
+def test_after_the_stop_nothing_is_checked_and_a_check_cut_off_is_no_slip(world: World, confirmer: Confirmer) -> None:
+    world.hold.clear()
+    confirmer.offer("slips", 0)
+    wait_for(lambda: world.checked == ["slips"])
+    confirmer.stop()
+    world.hold.set()
+    confirmer.offer("second", 1)
+    time.sleep(0.1)
+    assert world.checked == ["slips"]
+    assert confirmer.slipped == []
+    assert world.confirmed == []
+
+
+def test_between_two_checks_the_machine_belongs_to_the_search(world: World) -> None:
+    slow = Confirmer(world.check, world.confirmed.append, every=600.0)
+    slow.offer("first", 0)
+    wait_for(lambda: bool(world.confirmed))
+    slow.offer("second", 1)
+    time.sleep(0.1)
+    assert world.checked == ["first"]
+    slow.stop()
