@@ -87,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command is not None and rest:
             grammar.error("arguments after -- belong to a SCRIPT; with --command write them into the command")
         return _run(grammar, arguments, rest)
+    if rest:
+        grammar.error("only run takes arguments after --")
     if arguments.command_name == "verify":
         from bot.evidence import verifying
 

@@ -85,7 +85,7 @@ class Signature(Model):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits that are equal exactly where `same_across_forms` is true."""
+        """Sixteen hex digits: of two signatures of one kind, equal exactly where `same_across_forms` is true."""
         parts = (self.kind.value, *self._essence())
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
 # On a log nobody wants a line for every query.
 PLAIN_EVERY = 5.0
@@ -32,7 +33,7 @@ class Progress:
             self._console.print(f"::group::{_escaped(text)}", markup=False)
             self._grouped = True
         elif self._console.is_terminal:
-            self._status = self._console.status(text)
+            self._status = self._console.status(Text(text))  # what looks like markup is none
             self._status.start()
         else:
             self._line(text)
@@ -40,7 +41,7 @@ class Progress:
     def update(self, text: str) -> None:
         """How far the part is."""
         if self._status is not None:
-            self._status.update(text)
+            self._status.update(Text(text))
         elif time.monotonic() - self._last > PLAIN_EVERY:
             self._line(text)
 
@@ -59,7 +60,9 @@ class Progress:
 
     def _line(self, text: str) -> None:
         self._last = time.monotonic()
-        self._console.print(f"[{self._last - self._started:6.1f} s] {text}", markup=False)
+        # A line of its own might begin with :: and so be a command to the runner of Actions.
+        words = " | ".join(text.splitlines())
+        self._console.print(f"[{self._last - self._started:6.1f} s] {words}", markup=False)
 
 
 def _escaped(text: str) -> str:

@@ -53,7 +53,8 @@ class Workspace:
 
     def _is_ours(self) -> bool:
         try:
-            return "schema" in json.loads((self.root / _MARK).read_text(encoding="utf-8"))
+            held = json.loads((self.root / _MARK).read_text(encoding="utf-8"))
+            return isinstance(held, dict) and "schema" in held
         except (OSError, ValueError):
             return False
 
