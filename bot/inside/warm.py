@@ -61,6 +61,31 @@ MODULES = (
     "torch.utils.cpp_extension",
     "torch.utils._cpp_embed_headers",
     "sympy",
+    "torch._dynamo.dce_extra_outputs",
+    "torch._export.passes._node_metadata_hook",
+    "torch._functorch._activation_checkpointing.remat_using_tags_for_fwd_loss_bwd_graph_pass",
+    "torch._functorch._aot_autograd.subclass_codegen",
+    "torch._higher_order_ops.passes.inline_invoke_subgraph",
+    "torch._inductor.bounds",
+    "torch._inductor.extern_node_serializer",
+    "torch._inductor.fx_passes.apply_gumbel_max_trick",
+    "torch._inductor.codegen.memory_planning",
+    "torch._inductor.codegen.segmented_tree",
+)
+
+# The code generators of all devices, which the first compile imports whatever the device is. Not where there is CUDA: a
+# parent that asked the driver could not fork any more.
+GENERATORS = (
+    "torch._inductor.codegen.cpp_wrapper_cpu_array_ref",
+    "torch._inductor.codegen.cpp_wrapper_gpu",
+    "torch._inductor.codegen.cpp_wrapper_mps",
+    "torch._inductor.codegen.cuda_combined_scheduling",
+    "torch._inductor.codegen.halide",
+    "torch._inductor.codegen.mps",
+    "torch._inductor.codegen.pallas",
+    "torch._inductor.codegen.python_wrapper_mtia",
+    "torch._inductor.codegen.wrapper_fxir",
+    "torch._inductor.codegen.xpu.xpu_combined_scheduling",
 )
 
 
@@ -72,7 +97,7 @@ def warm_up() -> dict[str, Any]:
     """
     import torch
 
-    for name in MODULES[1:]:
+    for name in (*MODULES[1:], *(() if torch_has_cuda() else GENERATORS)):
         try:
             importlib.import_module(name)
         except ImportError:
@@ -99,6 +124,7 @@ def _initialise_dynamo() -> None:
         build = getattr(trace_rules, name, None)
         if build is not None:
             build()
+    importlib.import_module("torch._dynamo.backends.registry").lookup_backend("inductor")
 
 
 def torch_has_cuda() -> bool:
@@ -120,6 +146,7 @@ def _initialise_inductor() -> None:
         post_grad.lazy_init()
         # Its memo is keyed by the device of the first input: a graph without inputs would register everything twice.
         joint_graph.lazy_init = lambda *_: None
+        importlib.import_module("torch._inductor.codegen.common").get_device_op_overrides("cpu")
     # isinstance() on Inductor's abstract classes walks all subclasses once: 0.2 s
     ir = importlib.import_module("torch._inductor.ir")
     classes = [c for c in vars(ir).values() if isinstance(c, type)]

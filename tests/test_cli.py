@@ -1,0 +1,193 @@
+"""Arguments in, exit status out."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bot.job
+from bot import __version__, cli, doctor
+from bot.cli import duration, main, positive
+from bot.models import EXIT_STATUS, Result, Stage
+from bot.options import Options
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("1.5m", 90), ("30m", 1800), ("2h", 7200), (" 5 ", 5), ("0.5", 0.5)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "0.0m", "-5", "5d", "5 m", "m", "1e3", "inf", "nan", "1h30m", "٥x"])
+def test_no_durations(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="use for example"):
+        duration(text)
+
+
+@given(st.text(max_size=6))
+def test_a_duration_is_positive_or_none(text: str) -> None:
+    for read in (duration, positive):
+        try:
+            value = read(text)
+        except argparse.ArgumentTypeError:
+            continue
+        assert value > 0
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "x", "²", " 1"])
+def test_no_whole_numbers(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        positive(text)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
+    """What the job is asked to do, in place of doing it; the result's status is `bot.cli`'s to translate."""
+    seen: list[Options] = []
+
+    class Job:
+        answer: Result | None = Result(status="minimized")
+
+        def __init__(self, options: Options) -> None:
+            seen.append(options)
+
+        def run(self) -> Result | None:
+            return Job.answer
+
+    monkeypatch.setattr(bot.job, "Job", Job)
+    return seen
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fail.py").write_text("pass\n")
+    return "fail.py"
+
+
+def test_the_defaults_of_the_contract(asked: list[Options], script: str) -> None:
+    assert main(["run", script]) == 0
+    (options,) = asked
+    assert options.target.script == Path(script).resolve()
+    assert (options.out, options.stage, options.accuracy, options.device) == (Path("minified"), None, "auto", None)
+    assert (options.budget, options.hang_after, options.verify_runs, options.jobs) == (1800.0, 60.0, 3, 1)
+    assert (options.seed, options.resume) == (0, False)
+
+
+def test_every_option_arrives(asked: list[Options], script: str) -> None:
+    given = "--stage aot_inductor --accuracy strict --device cpu --python /p --out o --budget 5m --hang-after 9"
+    assert (
+        main(
+            [
+                "run",
+                *given.split(),
+                "--verify-runs",
+                "5",
+                "--jobs",
+                "2",
+                "--seed",
+                "7",
+                "--resume",
+                script,
+                "--",
+                "--stage",
+                "-v",
+                "--",
+                "x",
+            ]
+        )
+        == 0
+    )
+    (options,) = asked
+    assert options.target.argv == ("--stage", "-v", "--", "x")
+    assert (options.stage, options.accuracy, options.device, options.python, options.out) == (
+        Stage.AOT_INDUCTOR,
+        "strict",
+        "cpu",
+        "/p",
+        Path("o"),
+    )
+    assert (options.budget, options.hang_after, options.verify_runs, options.jobs, options.seed, options.resume) == (
+        300.0,
+        9.0,
+        5,
+        2,
+        7,
+        True,
+    )
+
+
+def test_a_command(asked: list[Options], script: str) -> None:
+    assert main(["run", "--command", "pytest test_x.py::test_y"]) == 0
+    assert main(["run", "--command", f"python {script} -v"]) == 0
+    assert (asked[0].target.module, asked[0].target.argv) == ("pytest", ("test_x.py::test_y",))
+    assert (asked[1].target.script, asked[1].target.argv) == (Path(script).resolve(), ("-v",))
+
+
+@pytest.mark.parametrize("status", EXIT_STATUS)
+def test_exit_statuses(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch, status: Any) -> None:
+    monkeypatch.setattr(bot.job.Job, "answer", Result(status=status))
+    assert main(["run", script]) == EXIT_STATUS[status]
+
+
+def test_a_directory_that_cannot_be_used(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bot.job.Job, "answer", None)
+    assert main(["run", script]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "COMMAND"),
+        (["minimise"], "invalid choice"),
+        (["run"], "either a SCRIPT or --command"),
+        (["run", "fail.py", "--command", "pytest"], "either a SCRIPT or --command"),
+        (["run", "--command", "pytest", "--", "x"], "write them into the command"),
+        (["run", "--command", "make"], "not a Python program"),
+        (["run", "none.py"], "no file none.py"),
+        (["run", "."], "no file"),
+        (["run", "--command", "python none.py"], "no file none.py"),
+        (["run", "fail.py", "-x"], "unrecognized arguments"),
+        (["run", "fail.py", "--budget", "soon"], "not a duration"),
+        (["run", "fail.py", "--jobs", "0"], "whole number"),
+        (["run", "fail.py", "--stage", "triton"], "invalid choice"),
+        (["run", "fail.py", "--acc", "on"], "unrecognized arguments"),
+        (["verify", "repro.py"], "--result"),
+        (["verify", "repro.py", "--result", "r", "--", "x"], "only run takes arguments"),
+        (["doctor", "--", "x"], "only run takes arguments"),
+    ],
+)
+def test_unusable_arguments(asked: list[Options], script: str, capsys: Any, arguments: list[str], words: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
+    assert asked == []
+
+
+def test_version(capsys: Any) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert __version__ in capsys.readouterr().out
+
+
+def test_verify_and_doctor_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bot.evidence import verifying
+
+    monkeypatch.setattr(verifying, "main", lambda *given: given)
+    monkeypatch.setattr(doctor, "main", lambda *given: given)
+    assert main(["verify", "repro.py", "--result", "r.json", "--python", "p", "--runs", "2"]) == (Path("repro.py"), Path("r.json"), "p", 2)
+    assert main(["doctor", "--python", "p"]) == ("p",)
+
+
+def test_arguments_of_the_process_are_the_default(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["torch-minify", "run", script])
+    assert cli.main() == 0
+    assert len(asked) == 1
