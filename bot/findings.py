@@ -29,6 +29,7 @@ class Findings:
     text: str | None = None  # the best script
     reference: Signature | None = None  # its signature, in its own form
     ledger: Ledger | None = None
+    confirmed: tuple[Program | None, str] | None = None
     verification: VerificationFacts = field(default_factory=VerificationFacts)
     fixed_point: bool = False
     passes_if: str | None = None
@@ -37,6 +38,12 @@ class Findings:
     other: tuple[str, ...] = ()
     timing: dict[str, float] = field(default_factory=dict)
     history: list[tuple[Program | None, str]] = field(default_factory=list)  # every accepted step
+
+    def back_to_confirmed(self) -> None:
+        """Describe the last program that a fresh process confirmed: the one that stands on disk."""
+        if self.confirmed is not None:
+            program, self.text = self.confirmed
+            self.program = program or self.program
 
     def status(self) -> Status:
         """What the fresh runs say."""

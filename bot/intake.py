@@ -61,7 +61,8 @@ class Intake:
         outcome = found.outcome
         fault = fault_of(outcome) if outcome.status != "ok" else None
         if fault:
-            raise Ended("error", f"the machine is at fault: {fault}", machine_fault=fault)
+            said = f" ({outcome.text.strip()}); --python names another one" if outcome.status == "infra" else ""
+            raise Ended("error", f"the machine is at fault: {fault}{said}", machine_fault=fault)
         kind = found.signature.kind if found.signature else None
         if not _wrong(found) and (
             (kind is None and outcome.status == "ok" and self.options.accuracy == "auto")
@@ -135,8 +136,15 @@ class Intake:
     def _judge(self, control: Future[Outcome]) -> Outcome:
         outcome = control.result()
         if outcome.status != "ok":
-            last = outcome.text.strip().splitlines()[-1:] or [outcome.status]
-            raise Ended("not_reproduced", f"the program fails in eager as well: {last[0]}")
+            last = outcome.text.strip().splitlines()[-1:] or ["nothing was printed"]
+            ended = (
+                f" (exit status {outcome.exit})"
+                if outcome.status == "exit"
+                else f" ({outcome.status})"
+                if outcome.status != "raised"
+                else ""
+            )
+            raise Ended("not_reproduced", f"the program fails in eager as well{ended}: {last[0]}")
         if not outcome.calls:
             raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")
         return outcome

@@ -102,6 +102,7 @@ class Job:
         except Ended as end:
             status, reason, fault = end.status, end.reason, end.machine_fault
         except (BudgetSpent, Interrupted):
+            self.found.back_to_confirmed()
             status, reason, fault = (
                 self.found.status(),
                 self._cut_short(),
@@ -293,16 +294,13 @@ class Job:
 
     def _on_confirmed(self, confirmed: Confirmed) -> None:
         with self._saving:
+            program = self.found.history[confirmed.position][0]
+            self.found.confirmed = (program, confirmed.text)
             self.found.verification = VerificationFacts(runs=1, same=1, eager="passes")
             self.space.write(self.space.repro, self.found.headed(confirmed.text, self.found.verification))
-            self.space.save(
-                self.found.result(
-                    self.space,
-                    "error",
-                    "interrupted",
-                    self._cut_short(),
-                )
-            )
+            so_far = replace(self.found)
+            so_far.back_to_confirmed()
+            self.space.save(so_far.result(self.space, "error", "interrupted", self._cut_short()))
 
     def _prove(self, precise: bool) -> None:
         """Fresh processes, without anything of ours, decide."""

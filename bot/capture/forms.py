@@ -170,10 +170,11 @@ def _use(base: Recipe, uses: Iterable[tuple[str, str, str]]) -> Recipe:
         elif kind == "backend":
             recipe = replace(recipe, backend=expression)
         else:
+            parts = f'common.get_scheduling_for_device("{name}"), common.get_wrapper_codegen_for_device("{name}")'
             lines = (
                 "from torch._inductor.codegen import common",
                 "common.init_backend_registration()",
-                f'common.custom_backend_passes["{name}"] = {expression}',
+                f'common.register_backend_for_device("{name}", {parts}, device_custom_pass={expression})',
             )
             recipe = replace(recipe, setup=(*recipe.setup, *lines))
     return recipe

@@ -18,6 +18,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+# The oldest torch whose seams this package knows.
+OLDEST = (2, 9)
+
 
 def main(arguments: list[str]) -> None:
     """Run the program and write what was seen. Leaves as the program would have left."""
@@ -29,6 +32,10 @@ def main(arguments: list[str]) -> None:
         import torch  # noqa: F401
     except ImportError as error:
         _write(order, {"status": "infra", "text": f"no torch here: {error}", "calls": 0, "versions": {}})
+        return
+    if _too_old(sys.modules["torch"]):
+        found = getattr(sys.modules["torch"], "__version__", "of no version")
+        _write(order, {"status": "infra", "text": f"torch {found} is too old: 2.9 or later is needed", "calls": 0, "versions": {}})
         return
     from . import accuracy, child, seams, warm
 
@@ -66,6 +73,14 @@ def main(arguments: list[str]) -> None:
         with contextlib.suppress(OSError):  # the program may have closed it
             os.write(2, facts["text"].encode("utf-8"))
     os._exit(int(facts.get("exit") or 0) if facts["status"] in ("ok", "exit") else 1)
+
+
+def _too_old(torch: Any) -> bool:
+    parts = str(getattr(torch, "__version__", "")).split("+")[0].split(".")
+    try:
+        return (int(parts[0]), int(parts[1])) < OLDEST
+    except (ValueError, IndexError):
+        return True
 
 
 class Comparison:

@@ -11,7 +11,10 @@ _KNOWN = (
     (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left"), "the disk is full"),
     # not of a package that is called like it, nor of a name that torch does not have
     (
-        re.compile(r"^ModuleNotFoundError: No module named 'torch'|^ImportError: lib(?:torch|c10)\w*\.so|^no torch here: ", re.M),
+        re.compile(
+            r"^ModuleNotFoundError: No module named 'torch'|^ImportError: lib(?:torch|c10)\w*\.so|^no torch here: |^torch \S+ is too old",
+            re.M,
+        ),
         "no usable torch in this interpreter",
     ),
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
