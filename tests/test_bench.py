@@ -185,6 +185,17 @@ def test_the_table_says_where_a_repro_does_not_fail():
     assert lines[2].endswith("NO")
 
 
+def test_a_repro_that_is_not_what_the_result_says_counts_for_nothing(tmp_path):
+    repro = tmp_path / "repro.py"
+    repro.write_text("# head\nimport torch\nx = 1\n")
+    assert measure.agrees(repro, {"lines_after": 2})
+    assert not measure.agrees(repro, {"lines_after": 1})
+    mine = dataclasses.replace(ROW, agrees=False)
+    assert report.ratios([mine, THEIRS]) == []
+    assert report.summary([mine])["repro_fails_alone"] == 0
+    assert "not what" in report.table([mine])
+
+
 def test_lines_are_code_lines():
     assert measure.code_lines("# a\n\nimport torch\n  # b\nx = 1  # c\n") == 2
 
@@ -234,7 +245,7 @@ def test_an_embedded_case_stands_behind_a_hundred_lines():
 def test_a_case_counts_only_where_everything_holds():
     verdict = corpus.Verdict("a", "hang", "minimized", "fixed_point", "source", 1, 1, 1, 0, 1, 9, 3, fails=True, control=True, reaches=True)
     assert verdict.counts
-    for change in ({"fails": False}, {"control": False}, {"reaches": False}, {"status": "reproduced"}):
+    for change in ({"fails": False}, {"control": False}, {"reaches": False}, {"agrees": False}, {"status": "reproduced"}):
         worse = dataclasses.replace(verdict, **change)
         assert not worse.counts
         assert corpus.summary([verdict, worse])["counted"] == 1

@@ -37,7 +37,7 @@ class Case:
 class Verdict:
     """What ours made of a case, and whether the repro holds.
 
-    `fails`: alone it fails as the manifest says. `control`: with the compiler taken out it ends well. `reaches`: it calls the
+    `agrees`: it has the lines that result.json says. `fails`: alone it fails as the manifest says. `control`: with the compiler taken out it ends well. `reaches`: it calls the
     compiler. `said`: the last line of what it said alone, for whoever looks into a failure.
     """
 
@@ -53,6 +53,7 @@ class Verdict:
     peak: float
     lines_before: int
     lines_after: int | None
+    agrees: bool = True
     fails: bool = False
     control: bool = False
     reaches: bool = False
@@ -62,7 +63,7 @@ class Verdict:
     @property
     def counts(self) -> bool:
         """Whether it is minimized and the repro is what it claims to be."""
-        return self.status == "minimized" and self.fails and self.control and self.reaches
+        return self.status == "minimized" and self.agrees and self.fails and self.control and self.reaches
 
 
 def read(folder: Path) -> list[Case]:
@@ -130,6 +131,7 @@ def judge(case: Case, setting: measure.Setting, *, embed: bool) -> Verdict:
         run.peak,
         measure.code_lines(text),
         measure.code_lines(repro.read_text(encoding="utf-8")) if repro.exists() else None,
+        agrees=measure.agrees(repro, result.get("reduction", {})),
         reason=result.get("reason") or "",
     )
     return _proven(verdict, case, repro, setting, place) if repro.exists() else verdict
@@ -182,7 +184,7 @@ def _cells(verdict: Verdict) -> tuple[str, ...]:
         f"{verdict.lines_before} > {'-' if verdict.lines_after is None else verdict.lines_after}",
         f"{verdict.peak:.0f}",
         *("yes" if mark else "NO" for mark in (verdict.fails, verdict.control, verdict.reaches)),
-        "" if verdict.counts else (verdict.reason or verdict.said)[:120],
+        "" if verdict.counts else (verdict.reason or verdict.said)[:120] if verdict.agrees else "not what result.json says",
     )
 
 

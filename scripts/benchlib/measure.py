@@ -23,7 +23,8 @@ class Measure:
     """`tool`: ours, or pytorch with its mode. Times in seconds, memory in MiB. None: not known.
 
     `search`: ours `reduction.seconds`; PyTorch's the whole `minify` command. `wall`: everything, for PyTorch's the dump as well.
-    `cut`: ended by the limit, so its times are lower bounds. `same`: its repro, run alone, fails as the program does.
+    `cut`: ended by the limit, so its times are lower bounds. `same`: its repro, run alone, fails as the program does;
+    `agrees`: it has the lines that ours says it has.
     """
 
     program: str
@@ -43,6 +44,7 @@ class Measure:
     lines: int | None = None
     peak: float = 0.0
     same: bool | None = None
+    agrees: bool = True
     generated: bool = False
     isolated: bool = False
     timing: Mapping[str, float] = field(default_factory=dict)
@@ -62,6 +64,11 @@ class Setting:
 def code_lines(text: str) -> int:
     """Lines that are neither blank nor a comment."""
     return sum(1 for line in text.splitlines() if line.strip() and not line.strip().startswith("#"))
+
+
+def agrees(repro: Path, reduction: Mapping[str, Any]) -> bool:
+    """Whether the repro is the script that `reduction` of result.json speaks of, as far as its lines show."""
+    return not repro.exists() or code_lines(repro.read_text(encoding="utf-8")) == reduction.get("lines_after")
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
@@ -127,6 +134,7 @@ def ours(program: Program, setting: Setting) -> Measure:
             "elements": reduction.get("input_elements_after"),
             "lines": code_lines(repro.read_text(encoding="utf-8")) if repro.exists() else None,
             "same": fails_alone(repro, program, setting) if repro.exists() else None,
+            "agrees": agrees(repro, reduction),
             "generated": program.generated,
             "timing": result.get("timing", {}),
         }

@@ -29,7 +29,7 @@ class Ratio:
 
 def ratios(rows: Sequence[Measure]) -> list[Ratio]:
     """For each run of PyTorch's that asked something beside a run of ours that searched to its end."""
-    mine = {(row.program, row.seed): row for row in rows if row.tool == "ours" and row.search and row.status == "minimized"}
+    mine = {(row.program, row.seed): row for row in rows if row.tool == "ours" and row.search and row.status == "minimized" and row.agrees}
     found = []
     for row in rows:
         own = mine.get((row.program, row.seed))
@@ -81,7 +81,7 @@ def _cells(row: Measure) -> tuple[str, ...]:
         _said(row.elements),
         _said(row.lines),
         f"{row.peak:.0f}",
-        {True: "yes", False: "NO", None: "-"}[row.same],
+        {True: "yes", False: "NO", None: "-"}[row.same] if row.agrees else "not what result.json says",
     )
 
 
@@ -146,7 +146,7 @@ def summary(rows: Sequence[Measure]) -> dict[str, float | int | None]:
     return {
         "programs": len(mine),
         "minimized": sum(row.status == "minimized" for row in mine),
-        "repro_fails_alone": sum(row.same is True for row in mine),
+        "repro_fails_alone": sum(row.same is True and row.agrees for row in mine),
         "their_repro_fails_alone": sum(row.same is True for row in rows if row.tool != "ours"),
         "their_runs": sum(row.tool != "ours" for row in rows),
         "search_vs_isolated_median": _median(isolated),
