@@ -6,7 +6,7 @@ from bot.oracle.signature import signature_of
 
 # As torch 2.11 printed it on a GPU, its middle left out.
 TEXT = """Traceback (most recent call last):
-  File "/tmp/work/repro.py", line 12, in <module>
+  File "/tmp/here/repro.py", line 12, in <module>
     torch.compile(Repro())(x)
   File "/opt/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py", line 1004, in compile_wrapper
     raise e.remove_dynamo_frames() from None

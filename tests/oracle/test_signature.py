@@ -210,7 +210,7 @@ def test_within_one_form_the_graph_and_the_frame_count_too() -> None:
 def test_place_and_noise_change_nothing(name: str) -> None:
     """What a program prints before, where torch is installed, line numbers and colours are no part of the bug."""
     text = text_of(name)
-    moved = text.replace("site-packages/", "/opt/conda/lib/python3.12/site-packages/").replace('"repro.py"', '"/home/me/work/repro.py"')
+    moved = text.replace("site-packages/", "/opt/conda/lib/python3.12/site-packages/").replace('"repro.py"', '"/home/me/here/repro.py"')
     moved = re.sub(r", line \d+,", ", line 77777,", moved)
     noisy = "W0101 torch warns\nTraceback (most recent call last):\n  something logged\nValueError: not this one\n" + moved
     if name == "syntax_error":
