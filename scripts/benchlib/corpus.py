@@ -37,8 +37,9 @@ class Case:
 class Verdict:
     """What ours made of a case, and whether the repro holds.
 
-    `agrees`: it has the lines that result.json says. `fails`: alone it fails as the manifest says. `control`: with the compiler taken out it ends well. `reaches`: it calls the
-    compiler. `said`: the last line of what it said alone, for whoever looks into a failure.
+    `agrees`: it has the lines that result.json says. `fails`: alone it fails as the manifest says. `control`: with the compiler
+    taken out it ends well. `reaches`: it calls the compiler. `said`: the last line of what it said alone, for whoever looks
+    into a failure.
     """
 
     name: str

@@ -114,7 +114,8 @@ def ours(program: Program, setting: Setting) -> Measure:
     env["PYTHONPATH"] = ":".join(filter(None, [str(ROOT), env["PYTHONPATH"]]))
     out = place / "out"
     command = [setting.python, "-m", "bot", "run", "program.py", "--out", str(out), "--verify-runs", str(setting.verify_runs)]
-    command += ["--jobs", str(setting.jobs), "--budget", f"{setting.limit:g}s"]
+    # none of the programs hangs, but on a busy machine the large ones compile for longer than a minute
+    command += ["--jobs", str(setting.jobs), "--budget", f"{setting.limit:g}s", "--hang-after", f"{setting.limit / 2:g}s"]
     run = watch.run(command, cwd=place / "work", env=env, limit=setting.limit + GRACE, log=place / "log.txt")
     facts = Measure(program.name, program.seed, "ours", "killed", run.seconds, cut=run.status is None, peak=run.peak)
     keys = [entry["key"] for entry in entries(out / "reduction.jsonl") if "key" in entry]
