@@ -149,7 +149,7 @@ class Block(nn.Module):
     def attend(self, x):
         batch, length, _ = x.shape
         q, k, v = self.qkv(x).view(batch, length, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4).unbind(0)
-        scores = torch.softmax(q @ k.transpose(-2, -1) * (WIDTH // HEADS) ** -0.5, dim=-1)
+        scores = torch.softmax(torch.tanh(q @ k.transpose(-2, -1)), dim=-1)
         return self.out((scores @ v).transpose(1, 2).reshape(batch, length, WIDTH))
 
     def forward(self, x{more}):
