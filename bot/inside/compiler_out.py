@@ -24,7 +24,7 @@ import torch
 from .fp64 import Fp64Impossible
 from .stand import RAISED, Exported, Loaded, Stand
 
-__all__ = ["MARK", "Fp64Impossible", "run_control", "take_out"]
+__all__ = ["MARK", "Fp64Impossible", "reached", "run_control", "take_out"]
 
 # The last line on stderr of a control that ran as a process of its own.
 MARK = "[compiler-out] reached: "
@@ -226,11 +226,16 @@ def _take_out_aoti(stand: Stand) -> None:
     _replace(old, "aot_load", load)
 
 
+def reached(calls: Counter[str]) -> int:
+    """How often the program called the compiler, or what it had compiled."""
+    return sum(count for what, count in calls.items() if what != RAISED)
+
+
 def run_control(path: str, argv: list[str], fp64: bool) -> None:
     """Run a script file as `__main__` with the compiler taken out. On the way out the count of calls is written to
     stderr, after all that the script writes there. Exceptions of the script go through."""
     calls = take_out(fp64)
-    atexit.register(lambda: print(f"\n{MARK}{sum(calls.values())} raised: {calls[RAISED]}", file=sys.stderr, flush=True))
+    atexit.register(lambda: print(f"\n{MARK}{reached(calls)} raised: {calls[RAISED]}", file=sys.stderr, flush=True))
     with open(path, encoding="utf-8") as file:
         text = file.read()
     module = types.ModuleType("__main__")
