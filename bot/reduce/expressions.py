@@ -61,8 +61,8 @@ def number(value: float | complex) -> str:
     """A float or complex number, special values by torch's names."""
     if isinstance(value, complex):
         parts = (value.real, value.imag)
-        # `1-0j` is 1+0j: a negative zero needs the call
-        if all(p - p == 0 and str(p) != "-0.0" for p in parts):
+        # `1-0j` is 1+0j, and `-1j` is -0-1j: zeros beside a sign need the call
+        if all(p - p == 0 and str(p) != "-0.0" for p in parts) and (value.real or value.imag >= 0):
             return repr(value)
         return f"complex({', '.join(number(p) for p in parts)})"
     if value != value:

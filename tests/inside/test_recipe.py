@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import torch._inductor.config as inductor_config  # noqa: E402
 from bot.inside import recipe  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
+Changed = Callable[[], "dict[str, Any]"]
 
 PLAIN = st.recursive(
     st.none()
@@ -134,20 +136,27 @@ class TestDescribed:
         assert recipe.described(3) == {"text": "3", "name": "3", "expressions": ["3"], "wanted": [], "definitions": []}
 
 
+@pytest.fixture
+def changed() -> Callable[[], dict[str, Any]]:
+    """What differs from the default now, and did not before: other tests of this process may have turned some entries."""
+    before = recipe.config_entries()
+    return lambda: {name: entry for name, entry in recipe.config_entries().items() if before.get(name) != entry}
+
+
 class TestConfig:
     """Entries that differ from their defaults."""
 
-    def test_nothing_at_the_start_and_not_even_a_warning(self) -> None:
+    def test_looking_warns_of_nothing(self, changed: Changed) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert recipe.config_entries() == {}
+            assert changed() == {}
 
-    def test_what_was_set(self) -> None:
+    def test_what_was_set(self, changed: Changed) -> None:
         def my_pass(graph: Any) -> None: ...
 
         values = {"freezing": True, "cpp.simdlen": 1, "post_grad_custom_post_pass": my_pass, "compile_threads": 3, "trace.enabled": True}
         with inductor_config.patch(values), dynamo_config.patch(verbose=True, assume_static_by_default=False):
-            found = recipe.config_entries()
+            found = changed()
         assert {name: entry["text"] for name, entry in found.items()} == {
             "torch._inductor.config.freezing": "True",
             "torch._inductor.config.cpp.simdlen": "1",
@@ -156,14 +165,14 @@ class TestConfig:
         }
         assert found["torch._inductor.config.post_grad_custom_post_pass"]["name"] == "my_pass"
 
-    def test_special_numbers(self) -> None:
+    def test_special_numbers(self, changed: Changed) -> None:
         with inductor_config.patch({"comprehensive_padding": False, "realize_reads_threshold": float("inf")}):
-            texts = {name.rsplit(".", 1)[1]: entry["text"] for name, entry in recipe.config_entries().items()}
+            texts = {name.rsplit(".", 1)[1]: entry["text"] for name, entry in changed().items()}
         assert texts == {"comprehensive_padding": "False", "realize_reads_threshold": 'float("inf")'}
 
-    def test_set_back_to_the_default_is_not_a_setting(self) -> None:
+    def test_set_back_to_the_default_is_not_a_setting(self, changed: Changed) -> None:
         with inductor_config.patch(freezing=inductor_config.freezing):
-            assert recipe.config_entries() == {}
+            assert changed() == {}
 
     def test_what_the_environment_sets_is_the_machines(self) -> None:
         code = "import json; from bot.inside import recipe; print(json.dumps(recipe.config_entries()))"
