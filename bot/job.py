@@ -163,7 +163,6 @@ class Job:
                 raise
         finally:
             self.found.timing["search"] = time.monotonic() - started
-            self.found.other = tuple(s.line() for s, _ in oracle.by_products.values())
         self._prove(oracle.precise)
         self._explain(oracle, pool, start)
 
@@ -191,8 +190,8 @@ class Job:
     def _reduce_graph(self, oracle: ScriptOracle, start: Start, confirmer: Confirmer) -> None:
         assert self.found.reference is not None
         assert self.found.capture is not None
-        self._narrow(oracle, f"graph:{start.stage.value}")
         self._accepted(start.program, render(start.program), confirmer)
+        self._narrow(oracle, f"graph:{start.stage.value}", render(start.program))
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = self.found.reference.kind is Kind.ACCURACY
         guesses, exposable = named_nodes(self.found.capture.outcome.text, start), None
@@ -212,7 +211,9 @@ class Job:
         self.found.fixed_point = reduced.fixed_point
         program = self._without_leftovers(reduced.program, oracle, confirmer)
         self.found.program, self.found.text = program, render(program)
-        self.found.passes_if = edit_between(reduced.candidate.text, reduced.nearest_passing.text) if reduced.nearest_passing else None
+        nearest = reduced.nearest_passing
+        if nearest is not None and oracle.passes(nearest.text):
+            self.found.passes_if = edit_between(reduced.candidate.text, nearest.text)
 
     def _without_leftovers(self, program: Program, oracle: ScriptOracle, confirmer: Confirmer) -> Program:
         """The program with only those of the user's own statements that the failure needs."""
@@ -252,8 +253,8 @@ class Job:
             self.found.text, self.found.fixed_point = text, True
             return
         self.found.reference = oracle.shown(text)
-        self._narrow(oracle, "source")
         self._accepted(None, text, confirmer)
+        self._narrow(oracle, "source", text)
         self.progress.step(f"reducing the script: {lines(text)} lines")
         assert self.found.capture is not None
         reduced = reduce_source(
@@ -264,13 +265,14 @@ class Job:
         )
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
 
-    def _narrow(self, oracle: ScriptOracle, form: str) -> None:
-        """From here on scripts of one form are compared, and phases that the signature does not need are skipped."""
+    def _narrow(self, oracle: ScriptOracle, form: str, text: str) -> None:
+        """From here on scripts of one form are compared, that of `text`, and phases that the signature does not need are skipped."""
         assert self.found.reference is not None
         assert self.found.failure is not None
         if self.found.failure.kind is Kind.NO_RAISE:
             self.found.reference = self.found.failure  # what is shown is an assertion; that eager raises is not in its text
-        oracle.reference, oracle.form, oracle.across_forms, oracle.whole_way = self.found.reference, form, False, False
+        oracle.reference, oracle.form, oracle.across_forms = self.found.reference, form, False
+        oracle.leave_early(text)
         oracle.jobs = self.options.jobs
         ledger = oracle.ledger
         ledger.queries = ledger.memo_hits = 0
@@ -340,21 +342,25 @@ class Job:
 
     def _explain(self, oracle: ScriptOracle, pool: Pool, start: Start | None) -> None:
         """What is said beside the repro; nothing here can change the status."""
-        if start is None or self.found.program is None or self.found.text is None or not self.found.verification.same:
+        if self.found.text is None or not self.found.verification.same:
             return
         self.progress.step("the exported program, and what is to blame")
         started = time.monotonic()
         oracle.deadline = Deadline(self.options.budget - (time.monotonic() - self.deadline.started))
         oracle.deadline.interrupted = self.deadline.interrupted
         try:
+            self.found.other = tuple(signature.line() for signature in oracle.other_failures())
+            if start is None or self.found.program is None:
+                return
             self.found.culprit = culprit(self.found.program, self._suspects(), oracle.ask, render)
             reference = oracle.reference
             self.found.exported = exported.write(
                 self.found.text, self.space.exported, pool, self._limit(), lambda shown: shown.same_across_forms(reference), oracle.observe
             )
         except BudgetSpent:
-            pass
-        self.found.timing["evidence"] = time.monotonic() - started
+            return
+        finally:
+            self.found.timing["evidence"] = time.monotonic() - started
 
     def _suspects(self) -> list[Suspect]:
         assert self.found.capture is not None

@@ -136,6 +136,30 @@ class ScriptOracle:
             self.failures[text] = signature
         return self.failures[text]
 
+    def leave_early(self, text: str) -> None:
+        """From here on the compiler is left after the phase of the signature, provided that `text`, which fails in the
+        same way, shows it even then: a healthy graph that is compiled before the failing one ends the run too."""
+        self.whole_way = False
+        rung = self._rung()
+        if rung is not None:
+            outcome = self._run(Question(text, "run", self._limit(), self.memory, rung), lambda: False)
+            signature = signature_of(outcome)
+            self.whole_way = signature is None or not self.matches(signature)
+
+    def passes(self, text: str) -> bool:
+        """Whether a script runs to its end, all the way."""
+        return self.observe(text)[0].status == "ok"
+
+    def other_failures(self, most: int = 20) -> list[Signature]:
+        """The failures beside the one that is minimized, of programs that eager runs: of the compiler, not of broken programs.
+        Looks at `most` of those that the search met."""
+        found = []
+        for signature, text in list(self.by_products.values())[:most]:
+            control = self._run(Question(text, "control", self.limit, self.memory), lambda: False)
+            if control.status == "ok" and control.calls:
+                found.append(signature)
+        return found
+
     def observe(self, text: str) -> tuple[Outcome, Signature | None]:
         """Run a script the whole way and say what it shows, whatever that is; not a query of the search."""
         limit = self._limit()

@@ -93,6 +93,26 @@ def test_by_products_are_kept_with_the_script_that_shows_them(make: Make) -> Non
     assert (signature.exception, text) == (("ValueError",), "first")
 
 
+def test_other_failures_are_those_of_programs_that_eager_runs(make: Make) -> None:
+    def answer(question: Question) -> dict[str, Any]:
+        if question.task == "run":
+            return {**OTHER, "text": OTHER["text"].replace("ValueError", f"{question.text}Error")}
+        return {"Broken": {"status": "raised", "text": "", "calls": 1}, "Idle": PASSES}.get(question.text, CONTROL)
+
+    oracle, _ = make(answer)
+    for text in ("Broken", "First", "Idle", "Second"):
+        assert oracle.ask(candidate(text)) is Verdict.DIFFERENT
+    assert [signature.exception[-1] for signature in oracle.other_failures()] == ["FirstError", "SecondError"]
+    assert [signature.exception[-1] for signature in oracle.other_failures(most=2)] == ["FirstError"]
+
+
+@pytest.mark.parametrize(("run", "passes"), [(PASSES, True), (FAILS, False), ({"status": "timeout"}, False)])
+def test_whether_a_script_passes_all_the_way(make: Make, run: dict[str, Any], passes: bool) -> None:
+    oracle, pool = make(by_task(run=run))
+    assert oracle.passes("text") is passes
+    assert pool.asked[0].stop_after is None
+
+
 def test_what_a_script_shows_is_known_or_found_out(make: Make) -> None:
     oracle, pool = make(by_task(run=FAILS, control=CONTROL))
     oracle.ask(candidate("known"))
@@ -170,6 +190,20 @@ class TestRungs:
         oracle.ask(candidate())
         oracle.observe("other")
         assert [question.stop_after for question in pool.asked] == [REFERENCE.phase.value, None, None]
+
+    @pytest.mark.parametrize(("early", "whole_way"), [(FAILS, False), ({"status": "stopped"}, True), (OTHER, True)])
+    def test_only_where_the_program_at_the_start_still_shows_its_failure(self, make: Make, early: dict[str, Any], whole_way: bool) -> None:
+        oracle, pool = make(lambda question: early if question.stop_after else FAILS, whole_way=True)
+        oracle.leave_early("start")
+        assert oracle.whole_way is whole_way
+        assert [question.stop_after for question in pool.asked] == [REFERENCE.phase.value]
+        oracle.ask(candidate())
+        assert pool.asked[1].stop_after == (None if whole_way else REFERENCE.phase.value)
+
+    def test_nothing_is_asked_where_there_is_no_rung(self, make: Make) -> None:
+        oracle, pool = make(by_task(), reference=WRONG, whole_way=True)
+        oracle.leave_early("start")
+        assert not pool.asked
 
 
 class TestMemo:
