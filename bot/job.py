@@ -17,7 +17,9 @@ from pathlib import Path
 from types import FrameType
 
 from bot.capture.forms import Start, starts
+from bot.capture.modules import local_modules, module_lines
 from bot.capture.named import failing_line, named_nodes, script_lines
+from bot.capture.source import source_of
 from bot.evidence import exported
 from bot.evidence.ablation import Suspect, culprit
 from bot.evidence.confirming import Confirmed, Confirmer
@@ -47,6 +49,7 @@ from bot.reduce.graph import Program
 from bot.reduce.passes.size import size_key
 from bot.reduce.script import embed_blobs, lines, render
 from bot.reduce.search import reduce_program
+from bot.reduce.source.modules import joined
 from bot.reduce.source.reduce import reduce_source
 from bot.reduce.source.slice import drop_statements
 from bot.workspace import NotOurs, Workspace
@@ -54,7 +57,8 @@ from bot.workspace import NotOurs, Workspace
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
 
-
+# A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
+PATIENCE = 1 / 3
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
 
@@ -68,8 +72,8 @@ class Job:
         reserve = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
         self.deadline = Deadline(options.budget, min(reserve, options.budget / 2))
         self.progress = Progress()
-        self.original_text = options.target.script.read_text(encoding="utf-8", errors="replace") if options.target.script else None
-        self.found = Findings(self.original_text, options.verify_runs)
+        self.source = source_of(options.target, Path.cwd())
+        self.found = Findings(self.source.text if self.source else None, options.verify_runs)
         self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
         self._saving = threading.Lock()
         self._last_difference = ""
@@ -146,6 +150,7 @@ class Job:
             failure,
             limit=self._limit(),
             hang_after=self.options.hang_after,
+            patience=PATIENCE,
             form="start",
             across_forms=True,
             whole_way=True,
@@ -174,9 +179,8 @@ class Job:
         assert failure is not None
         self.progress.step("looking for the smallest form that fails in the same way")
         started = time.monotonic()
-        name = self.options.target.name
-        line = failing_line(found.outcome.text, name)
-        for start in starts(found.regions, failure, self.original_text, line, seed=self.options.seed):
+        line = failing_line(found.outcome.text, self.source.name) if self.source else None
+        for start in starts(found.regions, failure, self.source.text if self.source else None, line, seed=self.options.seed):
             if self.options.stage not in (None, start.stage):
                 continue
             text = render(start.program)
@@ -242,12 +246,17 @@ class Job:
             return self.found.program or program
 
     def _reduce_source(self, oracle: ScriptOracle, confirmer: Confirmer) -> None:
-        if self.original_text is None:
-            raise Ended("error", "no graph of this command fails alone, and only a script can be reduced as source")
+        if self.source is None:
+            raise Ended(
+                "error", "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
+            )
         if self.options.stage not in (None, Stage.SOURCE):
             raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
         self.found.stage = Stage.SOURCE
-        text = self.original_text
+        assert self.found.capture is not None
+        said = self.found.capture.outcome.text
+        modules = local_modules(self.source.file)
+        text, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
         if oracle.ask(Candidate(text, "start:source", (lines(text), len(text)))) is not Verdict.SAME:
             # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
             self.found.text, self.found.fixed_point = text, True
@@ -256,11 +265,10 @@ class Job:
         self._accepted(None, text, confirmer)
         self._narrow(oracle, "source", text)
         self.progress.step(f"reducing the script: {lines(text)} lines")
-        assert self.found.capture is not None
         reduced = reduce_source(
             text,
             oracle,
-            failing_lines=script_lines(self.found.capture.outcome.text, self.options.target.name),
+            failing_lines=failing,
             on_accept=lambda smaller: self._accepted(None, smaller, confirmer),
         )
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point

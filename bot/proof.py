@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.evidence import fresh
-from bot.models import Signature, VerificationFacts
+from bot.models import Kind, Signature, VerificationFacts
 from bot.oracle.process import Interrupted
 from bot.oracle.signature import signature_of
 
@@ -33,9 +33,10 @@ class Prover:
     def confirms(self, text: str, cache: Path) -> bool:
         """Whether one fresh run fails in the same way; `cache` is its compile directory."""
         path = self._file(text)
+        limit = self.hang_after if self.failure.kind is Kind.HANG else self.limit
         try:
             outcome = fresh.run_fresh(
-                self.python, path, cwd=path.parent, env=os.environ, timeout=self.limit, cache_dir=cache, wanted=self.wanted
+                self.python, path, cwd=path.parent, env=os.environ, timeout=limit, cache_dir=cache, wanted=self.wanted
             )
         except Interrupted:
             return False
