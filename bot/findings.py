@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.capture.region import Capture
-from bot.models import EndedBy, Evidence, ExportedProgram, Files, Reduction, Result, Signature, Stage, Status, Timing, VerificationFacts
+from bot.models import (
+    Elsewhere,
+    EndedBy,
+    Evidence,
+    ExportedProgram,
+    Files,
+    Reduction,
+    Result,
+    Signature,
+    Stage,
+    Status,
+    Timing,
+    VerificationFacts,
+)
 from bot.oracle.ledger import Ledger
 from bot.reduce.graph import Program
 from bot.reduce.script import lines
@@ -36,6 +49,7 @@ class Findings:
     culprit: str | None = None
     exported: ExportedProgram | None = None
     other: tuple[str, ...] = ()
+    elsewhere: tuple[Elsewhere, ...] = ()
     timing: dict[str, float] = field(default_factory=dict)
     history: list[tuple[Program | None, str]] = field(default_factory=list)  # every accepted step
 
@@ -114,7 +128,12 @@ class Findings:
             verification=self.verification,
             culprit=self.culprit,
             versions=self.capture.versions if self.capture else {},
-            evidence=Evidence(passes_if=self.passes_if, other_failures=self.other, pytorch_dump=(space.original / "pytorch").is_dir()),
+            evidence=Evidence(
+                passes_if=self.passes_if,
+                other_failures=self.other,
+                elsewhere=self.elsewhere,
+                pytorch_dump=(space.original / "pytorch").is_dir(),
+            ),
             exported_program=self.exported,
             files=Files(
                 repro=space.repro.name if space.repro.exists() else None,

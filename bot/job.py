@@ -357,6 +357,8 @@ class Job:
         oracle.deadline = Deadline(self.options.budget - (time.monotonic() - self.deadline.started))
         oracle.deadline.interrupted = self.deadline.interrupted
         try:
+            prover, text = self._prover(oracle.precise), self.found.text
+            self.found.elsewhere = tuple(prover.elsewhere(text, python) for python in self.options.also_python if self._wanted())
             self.found.other = tuple(signature.line() for signature in oracle.other_failures())
             if start is None or self.found.program is None:
                 return
@@ -395,6 +397,9 @@ class Job:
         if result.files.repro and self.space.repro.exists():
             say(self.space.repro.read_text(encoding="utf-8") + "\n")
         say(f"{result.status} (ended by: {result.ended_by})" + (f": {result.reason}" if result.reason else "") + "\n")
+        for other in result.evidence.elsewhere:
+            version = other.versions.get("torch", "no torch")
+            say(f"with {other.python} (torch {version}): {'the same failure' if other.same else other.said}\n")
         if result.culprit:
             say(f"to blame: {result.culprit}\n")
         say(f"files: {self.space.root}\n")
