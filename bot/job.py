@@ -29,6 +29,7 @@ from bot.intake import Intake
 from bot.models import (
     EndedBy,
     Kind,
+    Phase,
     Result,
     Stage,
     Status,
@@ -38,7 +39,7 @@ from bot.models import (
 from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
-from bot.oracle.localised import localise
+from bot.oracle.localised import blamed, localise
 from bot.oracle.pool import Pool, PoolError
 from bot.oracle.process import Interrupted
 from bot.oracle.script_oracle import ScriptOracle
@@ -199,6 +200,8 @@ class Job:
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = self.found.reference.kind is Kind.ACCURACY
         guesses, exposable = named_nodes(self.found.capture.outcome.text, start), None
+        if not guesses and self.found.reference.phase in (Phase.CPP_COMPILE, Phase.TRITON_COMPILE):
+            guesses = blamed(oracle.pool, render(start.program), start.program, self._limit())
         if accuracy:
             found = localise(oracle.pool, render(start.program), start.program, self._limit())
             strict = self.options.accuracy == "strict"
