@@ -34,6 +34,7 @@ class Findings:
 
     original: str | None  # the user's script; None for a command
     verify_runs: int
+    versions: dict[str, str] = field(default_factory=dict)  # of the user's interpreter
     capture: Capture | None = None
     failure: Signature | None = None  # of the original program
     stage: Stage | None = None
@@ -104,9 +105,8 @@ class Findings:
 
     def headed(self, text: str, proof: VerificationFacts) -> str:
         """The script with the comments that a repro begins with."""
-        assert self.capture is not None
         assert self.failure is not None
-        versions = self.capture.versions
+        versions = self.versions
         head = [
             self.failure.line(),
             ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
@@ -127,7 +127,7 @@ class Findings:
             timing=Timing(**{name: round(self.timing.get(name, 0.0), 3) for name in Timing.model_fields}),
             verification=self.verification,
             culprit=self.culprit,
-            versions=self.capture.versions if self.capture else {},
+            versions=self.versions,
             evidence=Evidence(
                 passes_if=self.passes_if,
                 other_failures=self.other,

@@ -96,7 +96,7 @@ class Job:
     def _guarded(self) -> Result:
         status: Status
         try:
-            with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions={}) as pool:
+            with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions=self.found.versions) as pool:
                 self._work(pool)
             status, fault = self.found.status(), None
             reason = (
@@ -144,11 +144,33 @@ class Job:
         self.found.failure = failure
         self.progress.say(failure.line())
         ledger = self.found.ledger = Ledger(self.space.ledger, resume=self.options.resume)
-        oracle = ScriptOracle(
+        oracle = self._oracle(pool, ledger)
+        start = self._started(oracle)
+        started = time.monotonic()
+        try:
+            with self._confirming() as confirmer:
+                if start is None:
+                    self._reduce_source(oracle, confirmer)
+                else:
+                    self._reduce_graph(oracle, start, confirmer)
+                    if self._wordy():
+                        oracle = self._reduce_source_instead(oracle, confirmer)
+        except BudgetSpent:
+            if self.deadline.interrupted.is_set():
+                raise
+        finally:
+            self.found.timing["search"] = time.monotonic() - started
+        self._prove(oracle.precise)
+        self._explain(oracle, pool, start if self.found.stage is not Stage.SOURCE else None)
+
+    def _oracle(self, pool: Pool, ledger: Ledger) -> ScriptOracle:
+        """One that compares with the original program's failure, whatever the form of a script."""
+        assert self.found.failure is not None
+        return ScriptOracle(
             pool,
             ledger,
             self.deadline,
-            failure,
+            self.found.failure,
             limit=self._limit(),
             hang_after=self.options.hang_after,
             patience=PATIENCE,
@@ -156,21 +178,6 @@ class Job:
             across_forms=True,
             whole_way=True,
         )
-        start = self._started(oracle)
-        started = time.monotonic()
-        try:
-            with self._confirming() as confirmer:
-                if start is not None:
-                    self._reduce_graph(oracle, start, confirmer)
-                else:
-                    self._reduce_source(oracle, confirmer)
-        except BudgetSpent:
-            if self.deadline.interrupted.is_set():
-                raise
-        finally:
-            self.found.timing["search"] = time.monotonic() - started
-        self._prove(oracle.precise)
-        self._explain(oracle, pool, start)
 
     def _started(self, oracle: ScriptOracle) -> Start | None:
         """The first form of the program, smallest first, that fails as the original did."""
@@ -275,6 +282,28 @@ class Job:
             on_accept=lambda smaller: self._accepted(None, smaller, confirmer),
         )
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
+
+    def _wordy(self) -> bool:
+        """Whether a script of the user's is shorter than the repro that came of its graph."""
+        asked = self.options.stage is None and self.source is not None and self.found.text is not None and self.found.fixed_point
+        return asked and lines(self.found.text or "") > lines(self.source.text if self.source else "")
+
+    def _reduce_source_instead(self, oracle: ScriptOracle, confirmer: Confirmer) -> ScriptOracle:
+        """Reduce the script as well and keep the shorter of both; the oracle that knows the one that is kept."""
+        self.progress.step("the script is shorter than what came of its graph: reducing it as well")
+        of_graph, asked = replace(self.found), oracle.ledger.queries
+        other = self._oracle(oracle.pool, oracle.ledger)
+        self.found.start = self.found.program = None
+        try:
+            self._reduce_source(other, confirmer)
+        finally:
+            oracle.ledger.queries += asked
+            shorter = self.found.reference is not of_graph.reference and lines(self.found.text or "") < lines(of_graph.text or "")
+            if not shorter:
+                for name in ("start", "program", "text", "stage", "reference", "fixed_point", "passes_if"):
+                    setattr(self.found, name, getattr(of_graph, name))
+                self._accepted(of_graph.program, of_graph.text or "", confirmer)
+        return other if shorter else oracle
 
     def _narrow(self, oracle: ScriptOracle, form: str, text: str) -> None:
         """From here on scripts of one form are compared, that of `text`, and phases that the signature does not need are skipped."""
