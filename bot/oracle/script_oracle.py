@@ -24,6 +24,8 @@ RETRIES = 2
 DEAR = 1.0
 # Seconds below which nothing is a hang, unless the user says so.
 LEAST_HANG = 10.0
+# Limit for a run without the compiler: so many times the longest that passed, and at least so many seconds.
+EAGER_TIMES, LEAST_EAGER = 20, 6.0
 # Phases after which nothing of the compiler is left to skip, or before which there is nothing to stop at.
 _NO_RUNG = (Phase.DYNAMO, Phase.EXPORT, Phase.LOAD, Phase.RUN)
 
@@ -57,6 +59,7 @@ class ScriptOracle:
     failures: dict[str, Signature] = field(default_factory=dict)  # of the scripts that were SAME
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)
     _seconds: float = 0.0  # of the last run that failed as it should
+    _eager_seconds: float = 0.0  # of the longest control that passed
 
     def ask(self, candidate: Candidate) -> Verdict:
         """See `bot.reduce.candidate.Oracle`."""
@@ -97,7 +100,7 @@ class ScriptOracle:
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
         """See `bot.reduce.candidate.Oracle`."""
-        outcome, facts = self._wait(self.pool.submit(Question(text, "shapes", self.limit, self.memory)), lambda: False)
+        outcome, facts = self._wait(self.pool.submit(Question(text, "shapes", self._eager_limit(), self.memory)), lambda: False)
         if outcome.status != "ok":
             return None
         return {name: _meta(value) for name, value in facts.get("values", {}).items()}
@@ -175,6 +178,10 @@ class ScriptOracle:
     def _limit(self) -> float:
         return max(min(LEAST_HANG, self.hang_after), self.hang_after * self.patience) if self.reference.kind is Kind.HANG else self.limit
 
+    def _eager_limit(self) -> float:
+        """A candidate whose loop lost its end runs for ever in eager too: a program that passed says how long one may take."""
+        return min(self.limit, max(LEAST_EAGER, EAGER_TIMES * self._eager_seconds)) if self._eager_seconds else self.limit
+
     def _rung(self) -> str | None:
         exception = self.reference.kind is Kind.EXCEPTION
         if self.whole_way or not exception or self.reference.backward or self.reference.phase in _NO_RUNG:
@@ -205,10 +212,12 @@ class ScriptOracle:
 
     def _control(self, text: str, needless: Callable[[], bool]) -> Verdict:
         """SAME where the script passes with the compiler taken out, as it has to."""
-        limit = self.hang_after / 10 if self.reference.kind is Kind.HANG else self.limit
+        limit = self.hang_after / 10 if self.reference.kind is Kind.HANG else self._eager_limit()
         control = self._run(Question(text, "control", limit, self.memory), needless)
         if control.status == "infra":
             return Verdict.INFRA
+        if control.status == "ok":
+            self._eager_seconds = max(control.seconds, self._eager_seconds)
         if control.status != "ok" or not control.calls or (self.reference.kind is Kind.NO_RAISE and not control.raised):
             return Verdict.INVALID
         if self.reference.kind is Kind.ACCURACY and self.precise:

@@ -19,7 +19,7 @@ from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
 from bot.oracle.outcome import Outcome
 from bot.oracle.pool import PoolError, Question
-from bot.oracle.script_oracle import DEAR, RETRIES, ScriptOracle
+from bot.oracle.script_oracle import DEAR, EAGER_TIMES, RETRIES, ScriptOracle
 from bot.oracle.signature import signature_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 
@@ -165,6 +165,13 @@ def test_the_search_waits_less_for_a_hang_than_the_proof(make: Make, hang_after:
     oracle, pool = make(by_task(run={"status": "ok"}, control=CONTROL), reference=reference, hang_after=hang_after, patience=1 / 3)
     assert oracle.ask(candidate()) is Verdict.PASSES
     assert pool.asked[1].limit == pytest.approx(limit)
+
+
+def test_eager_is_given_many_times_what_it_took(make: Make) -> None:
+    oracle, pool = make(by_task(run=FAILS, control={**CONTROL, "seconds": 0.5}), limit=60.0)
+    oracle.ask(candidate("first"))
+    oracle.ask(candidate("second"))
+    assert [question.limit for question in pool.asked if question.task == "control"] == [60.0, EAGER_TIMES * 0.5]
 
 
 def test_where_a_run_is_dear_its_control_comes_first(make: Make) -> None:
