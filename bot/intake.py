@@ -16,6 +16,7 @@ from bot.evidence import fresh
 from bot.models import Kind, Phase, Signature
 from bot.options import Ended, Options
 from bot.oracle.faults import fault_of
+from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
 from bot.progress import Progress
 from bot.workspace import Workspace
@@ -49,7 +50,7 @@ class Intake:
             found = self._captured()
             failure = self._failure(found)
             if control is not None:
-                without = self._judge(control)
+                without = self._judge(control, found)
                 if failure.kind is Kind.HANG and without.seconds > self.options.hang_after / 10 + START:
                     raise Ended(
                         "not_reproduced",
@@ -57,6 +58,7 @@ class Intake:
                         " no hang by that limit; --hang-after sets a longer one",
                     )
                 raised = without.raised
+                found = found.model_copy(update={"eager_error": without.error})
                 if failure.kind is Kind.ACCURACY and raised and not _wrong(found):
                     failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         return found, failure
@@ -143,9 +145,10 @@ class Intake:
             wanted=self.wanted,
         )
 
-    def _judge(self, control: Future[Outcome]) -> Outcome:
+    def _judge(self, control: Future[Outcome], found: Capture) -> Outcome:
         outcome = control.result()
-        if outcome.status != "ok":
+        behind = outcome.status == "raised" and further(outcome.text, found.outcome.text, self.options.target.name)
+        if outcome.status != "ok" and not behind:
             last = outcome.text.strip().splitlines()[-1:] or ["nothing was printed"]
             ended = (
                 f" (exit status {outcome.exit})"

@@ -60,6 +60,8 @@ RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
 
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
 PATIENCE = 1 / 3
+# A graph of so few operations is the form that a maintainer wants, however short the script was.
+FEW_OPS = 3
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
 
@@ -177,6 +179,7 @@ class Job:
             form="start",
             across_forms=True,
             whole_way=True,
+            error=self._eager_error(),
         )
 
     def _started(self, oracle: ScriptOracle) -> Start | None:
@@ -268,6 +271,9 @@ class Job:
         modules = local_modules(self.source.file)
         text, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
         if oracle.ask(Candidate(text, "start:source", (lines(text), len(text)))) is not Verdict.SAME:
+            if modules and text == self.source.text:
+                names = ", ".join(sorted(modules))
+                raise Ended("error", f"a repro stands alone, but these modules beside the script cannot be written into it: {names}")
             # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
             self.found.text, self.found.fixed_point = text, True
             return
@@ -284,9 +290,10 @@ class Job:
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
 
     def _wordy(self) -> bool:
-        """Whether a script of the user's is shorter than the repro that came of its graph."""
-        asked = self.options.stage is None and self.source is not None and self.found.text is not None and self.found.fixed_point
-        return asked and lines(self.found.text or "") > lines(self.source.text if self.source else "")
+        """Whether the graph could not be made small, and the user's script is shorter than the repro that came of it."""
+        if self.options.stage is not None or self.source is None or self.found.program is None or not self.found.fixed_point:
+            return False
+        return self.found.program.graph.ops > FEW_OPS and lines(self.found.text or "") > lines(self.source.text)
 
     def _reduce_source_instead(self, oracle: ScriptOracle, confirmer: Confirmer) -> ScriptOracle:
         """Reduce the script as well and keep the shorter of both; the oracle that knows the one that is kept."""
@@ -373,8 +380,14 @@ class Job:
             Path(self._scratch.name),
             self._wanted,
             self._differs,
+            self._eager_error(),
             precise,
         )
+
+    def _eager_error(self) -> str:
+        """What eager raises, where the failure is that compiled code does not."""
+        missing = self.found.failure is not None and self.found.failure.kind is Kind.NO_RAISE
+        return self.found.capture.eager_error if missing and self.found.capture is not None else ""
 
     def _differs(self, line: str) -> None:
         self._last_difference = line

@@ -29,6 +29,7 @@ class Prover:
     scratch: Path
     wanted: Callable[[], bool]
     say: Callable[[str], None]
+    error: str = ""  # no_raise: what eager has to raise
     precise: bool = True  # accuracy: eager has to be right against float64 too
 
     def confirms(self, text: str, cache: Path) -> bool:
@@ -64,6 +65,7 @@ class Prover:
             env=os.environ,
             wanted=self.wanted,
             fp64=self.precise,
+            error=self.error,
         )
         for line in found.differences:
             self.say(line)

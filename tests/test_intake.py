@@ -18,6 +18,7 @@ from bot.oracle.outcome import Outcome
 from bot.progress import Progress
 from bot.workspace import Workspace
 
+FAILED = 'Traceback (most recent call last):\n  File "/a/fail.py", line 5, in <module>\nInternalTorchDynamoError: no'
 Judge = Callable[..., Signature]
 
 
@@ -25,7 +26,7 @@ Judge = Callable[..., Signature]
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
     def run(kind: Kind, **control: Any) -> Signature:
         signature = Signature(kind=kind, phase=Phase.DYNAMO)
-        found = Capture(outcome=Outcome(status="raised"), signature=signature, regions=(), versions={}, log=tmp_path / "log")
+        found = Capture(outcome=Outcome(status="raised", text=FAILED), signature=signature, regions=(), versions={}, log=tmp_path / "log")
         eager = Outcome(**{"status": "ok", "calls": 1, "seconds": 2.0, **control})
         monkeypatch.setattr(Intake, "_captured", lambda _: found)
         monkeypatch.setattr(fresh, "run_control_fresh", lambda *_, **__: eager)
@@ -51,6 +52,20 @@ def test_what_is_no_failure_of_the_compiler(judge: Judge, control: dict[str, Any
     with pytest.raises(Ended, match=said) as ended:
         judge(Kind.EXCEPTION, **control)
     assert ended.value.status == "not_reproduced"
+
+
+@pytest.mark.parametrize(("line", "fails"), [(9, False), (3, True)])
+def test_a_control_that_ends_behind_the_failure(judge: Judge, line: int, fails: bool) -> None:
+    """The script looks at what only the compiler makes."""
+    control = {
+        "status": "raised",
+        "text": f'Traceback (most recent call last):\n  File "/a/fail.py", line {line}, in <module>\nAttributeError: graph',
+    }
+    if not fails:
+        assert judge(Kind.EXCEPTION, **control).kind is Kind.EXCEPTION
+        return
+    with pytest.raises(Ended, match="AttributeError: graph"):
+        judge(Kind.EXCEPTION, **control)
 
 
 def test_an_error_that_only_eager_raises(judge: Judge) -> None:

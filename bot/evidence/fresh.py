@@ -19,6 +19,7 @@ from pathlib import Path
 from pydantic import Field
 
 from bot.models import EagerControl, Kind, Model, Signature
+from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
 from bot.oracle.process import Wanted, run_process
 from bot.oracle.signature import signature_of
@@ -28,7 +29,7 @@ AT_ONCE = 2  # fresh processes at a time
 BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
 
 # As compiler_out.MARK: the walls keep that module out of this room.
-_REACHED = re.compile(r"^\[compiler-out\] reached: (\d{1,9}) raised: (\d{1,9})\s*$", re.MULTILINE)
+_REACHED = re.compile(r"^\[compiler-out\] reached: (\d{1,9}) raised: (\d{1,9})(?: (\S.*?))?[ \t\r]*$", re.MULTILINE)
 _OURS = Path(__file__).resolve().parent.parent.parent
 
 
@@ -87,8 +88,9 @@ def run_control_fresh(
     command = [*wrap, python, str(BOOT), "control", *(["--fp64"] if fp64 else []), str(script), *argv]
     outcome = _run(command, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
     reached = _REACHED.findall(outcome.text[-2000:])
-    calls, raised = map(int, reached[-1]) if reached else (0, 0)
-    return outcome.model_copy(update={"calls": calls, "raised": raised, "text": _REACHED.sub("", outcome.text).rstrip("\n")})
+    calls, raised, error = reached[-1] if reached else ("0", "0", "")
+    text = _REACHED.sub("", outcome.text).rstrip("\n")
+    return outcome.model_copy(update={"calls": int(calls), "raised": int(raised), "error": error, "text": text})
 
 
 def verify(
@@ -105,6 +107,7 @@ def verify(
     hang_after: float | None = None,
     control_timeout: float | None = None,
     fp64: bool = True,
+    error: str = "",
     wanted: Wanted = None,
 ) -> Verification:
     """Run the script `runs` times and its eager control once, and compare with `reference` across forms.
@@ -112,7 +115,8 @@ def verify(
     A hang is a run still going after `hang_after` seconds (default: `timeout`); for any other reference a time-out is a
     difference. For accuracy the control is run in float64 as well: eager has to be right under the script's own tolerance;
     where float64 cannot be had, plain eager decides alone. `fp64` is false for a program that did not meet this from the
-    start: its user chose the tolerance, and a smaller program cannot be asked for more.
+    start: its user chose the tolerance, and a smaller program cannot be asked for more. `error` is what eager has to raise,
+    where the failure is that compiled code does not (empty: anything).
     """
     started = time.monotonic()
     limit = (hang_after or timeout) if reference.kind is Kind.HANG else timeout
@@ -120,16 +124,14 @@ def verify(
 
     with _cache(None) as cache, ThreadPoolExecutor(max_workers=AT_ONCE) as executor:
 
-        def once() -> Signature | None:
-            outcome = run_fresh(python, script, timeout=limit, cache_dir=cache, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
-            return signature_of(outcome, script=script.name)
+        def once() -> Outcome:
+            return run_fresh(python, script, timeout=limit, cache_dir=cache, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
 
         control = executor.submit(
             _eager,
             python,
             script,
             precise=fp64 and reference.kind is Kind.ACCURACY,
-            must_raise=reference.kind is Kind.NO_RAISE,
             timeout=control_timeout or limit,
             cwd=cwd,
             env=env,
@@ -139,9 +141,10 @@ def verify(
         )
         # The first run fills the compile directory (precompiled headers, the probe of the instruction set) for the rest;
         # the graph caches are off, so no run sees another's result.
-        signatures = [executor.submit(once).result()]
-        signatures += [future.result() for future in [executor.submit(once) for _ in range(runs - 1)]]
-        eager, why = control.result()
+        first = executor.submit(once).result()
+        outcomes = [first, *(future.result() for future in [executor.submit(once) for _ in range(runs - 1)])]
+        signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
+        eager, why = _judged(control.result(), first, script, must_raise=reference.kind is Kind.NO_RAISE, error=error)
     for number, signature in enumerate(signatures):
         said = difference(reference, signature)
         if said:
@@ -164,29 +167,36 @@ def _eager(
     script: Path,
     *,
     precise: bool,
-    must_raise: bool,
     timeout: float,
     cwd: Path,
     env: Mapping[str, str],
     argv: Sequence[str],
     wrap: Sequence[str],
     wanted: Wanted,
-) -> tuple[EagerControl, str]:
-    """The eager control's result and, if it does not pass, why."""
+) -> tuple[Outcome, str]:
+    """The eager control, and how it is wrong against float64 (empty: it is not)."""
     control = run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
-    if control.status != "ok":
-        signature = signature_of(control, script=script.name)
-        return "fails", signature.line() if signature is not None else control.status
-    if not control.calls:
-        return "fails", "the script calls no compiler"
-    if must_raise and not control.raised:
-        return "fails", "nothing that the script compiles raises in eager"
-    if precise:
+    if precise and control.status == "ok" and control.calls:
         double = run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, fp64=True, argv=argv, wrap=wrap, wanted=wanted)
         signature = signature_of(double, script=script.name)
         if signature is not None and signature.kind is Kind.ACCURACY:
-            return "fails", f"eager is wrong as well, against float64: {signature.line()}"
-    return "passes", ""
+            return control, f"eager is wrong as well, against float64: {signature.line()}"
+    return control, ""
+
+
+def _judged(control: tuple[Outcome, str], failed: Outcome, script: Path, *, must_raise: bool, error: str) -> tuple[EagerControl, str]:
+    """The eager control's result and, if it does not pass, why."""
+    outcome, wrong = control
+    if outcome.status != "ok" and not (outcome.status == "raised" and further(outcome.text, failed.text, script.name)):
+        signature = signature_of(outcome, script=script.name)
+        return "fails", signature.line() if signature is not None else outcome.status
+    if not outcome.calls:
+        return "fails", "the script calls no compiler"
+    if must_raise and not outcome.raised:
+        return "fails", "nothing that the script compiles raises in eager"
+    if must_raise and error not in ("", outcome.error):
+        return "fails", f"eager raises another error: {outcome.error}"
+    return ("fails", wrong) if wrong else ("passes", "")
 
 
 def difference(reference: Signature, found: Signature | None) -> str:

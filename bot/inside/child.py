@@ -105,9 +105,9 @@ def _run(path: str, request: dict[str, Any]) -> dict[str, Any]:
 def _control(path: str, request: dict[str, Any], fp64: bool = False) -> dict[str, Any]:
     from . import compiler_out
 
-    counter = compiler_out.take_out(fp64=fp64)
+    stand = compiler_out.take_out(fp64=fp64)
     facts = run_as_main(path, request.get("argv", []))
-    return {**facts, "calls": compiler_out.reached(counter), "raised": counter["raised"]}
+    return {**facts, "calls": compiler_out.reached(stand.calls), "raised": len(stand.errors), "error": "".join(stand.errors[:1])}
 
 
 def _control_fp64(path: str, request: dict[str, Any]) -> dict[str, Any]:

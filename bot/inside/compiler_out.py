@@ -72,7 +72,7 @@ def _find(name: str) -> Any:
         return None
 
 
-def take_out(fp64: bool = False) -> Counter[str]:
+def take_out(fp64: bool = False) -> Stand:
     """Replace the entry points of the compiler in this process, for good. Returns what counts the calls made of them.
 
     With `fp64`, what would be compiled is evaluated in float64 instead (see `fp64.evaluate`, which may raise
@@ -82,7 +82,7 @@ def take_out(fp64: bool = False) -> Counter[str]:
     _take_out_compile(stand)
     _take_out_export(stand)
     _take_out_aoti(stand)
-    return stand.calls
+    return stand
 
 
 def _take_out_compile(stand: Stand) -> None:
@@ -234,8 +234,13 @@ def reached(calls: Counter[str]) -> int:
 def run_control(path: str, argv: list[str], fp64: bool) -> None:
     """Run a script file as `__main__` with the compiler taken out. On the way out the count of calls is written to
     stderr, after all that the script writes there. Exceptions of the script go through."""
-    calls = take_out(fp64)
-    atexit.register(lambda: print(f"\n{MARK}{reached(calls)} raised: {calls[RAISED]}", file=sys.stderr, flush=True))
+    stand = take_out(fp64)
+
+    def say() -> None:
+        error = "".join(stand.errors[:1])
+        print(f"\n{MARK}{reached(stand.calls)} raised: {stand.calls[RAISED]} {error}".rstrip(), file=sys.stderr, flush=True)
+
+    atexit.register(say)
     with open(path, encoding="utf-8") as file:
         text = file.read()
     module = types.ModuleType("__main__")

@@ -9,6 +9,7 @@ import copy
 import functools
 import os
 import pathlib
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -28,6 +29,7 @@ class Stand:
 
     def __init__(self, fp64: bool) -> None:
         self.calls: Counter[str] = Counter()
+        self.errors: list[str] = []
         self.fp64 = fp64
         self.packages: dict[bytes, Any] = {}
         self.depth = 0
@@ -38,9 +40,10 @@ class Stand:
         if not self.fp64 or self.depth:
             try:
                 return function(*args, **kwargs)
-            except Exception:
+            except Exception as error:
                 # the program may expect it: then the failure is that compiled code does not raise
                 self.calls[RAISED] += 1
+                self.errors.append(_essence(error))
                 raise
         self.depth += 1
         try:
@@ -99,6 +102,12 @@ class Stand:
             return None  # the real loader says what is wrong with the path
 
 
+def _essence(error: Exception) -> str:
+    """Class and first line of an error, with a 0 for each number: sizes change, the error stays."""
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {re.sub(r'[0-9]+(?:[.][0-9]+)?', '0', first)[:200]}".encode("ascii", "backslashreplace").decode()
+
+
 class Module(torch.nn.Module):
     """Looks like what `torch.compile(module)` gives: the original is `_orig_mod`, its attributes are seen through."""
 
@@ -128,7 +137,10 @@ class Module(torch.nn.Module):
 
 
 class ExportedModule(Module):
-    """What `ExportedProgram.module()` gives: names its parameters as the original does."""
+    """What `ExportedProgram.module()` gives: names its parameters as the original does, and has no graph."""
+
+    def __getattr__(self, name: str) -> Any:
+        return Nothing() if name in ("graph", "code", "print_readable", "recompile") else super().__getattr__(name)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         return self._orig_mod.state_dict(*args, **kwargs)
@@ -182,6 +194,32 @@ class Exported:
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise RuntimeError("an exported program is run by its module()")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Nothing()  # a graph, its signature, what is only looked at
+
+
+class Nothing:
+    """Stands for what only the compiler makes: it can be looked at, called and iterated, and is empty."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Nothing()
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        return Nothing()
+
+    def __getitem__(self, _: Any) -> Any:
+        return Nothing()
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 class Loaded:

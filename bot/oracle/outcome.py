@@ -20,4 +20,5 @@ class Outcome(Model):
     signal: str | None = None
     calls: int = 0  # compile or export calls reached
     raised: int = 0  # of these, under the eager control, how many raised
+    error: str = ""  # under the eager control, class and message of the first that was raised so, its numbers left out
     seconds: float = 0.0

@@ -12,12 +12,15 @@ from typing import Any
 from bot.models import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger, key_of
+from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
 from bot.oracle.pool import Asked, Pool, Question
 from bot.oracle.signature import signature_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Meta
 
+# What a worker calls the script.
+SCRIPT = "repro.py"
 # How often an answer that was our own fault is asked again.
 RETRIES = 2
 # Seconds of a failing run from which on the control, a few hundredths, is asked first.
@@ -55,6 +58,8 @@ class ScriptOracle:
     across_forms: bool = False
     precise: bool = True  # accuracy: eager must be right under the script's tolerance, against float64
     whole_way: bool = False  # never leave the compiler early
+    partial: bool = False  # the original's control ends behind the failure, at what only the compiler makes: so may a candidate's
+    error: str = ""  # no_raise: what the original's eager run raises
     on_answer: Callable[[Candidate, Verdict], None] | None = None
     failures: dict[str, Signature] = field(default_factory=dict)  # of the scripts that were SAME
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)
@@ -178,6 +183,10 @@ class ScriptOracle:
     def _limit(self) -> float:
         return max(min(LEAST_HANG, self.hang_after), self.hang_after * self.patience) if self.reference.kind is Kind.HANG else self.limit
 
+    def _raises_alike(self, control: Outcome) -> bool:
+        """Whether eager raises, and what it raised in the original program where that is known."""
+        return control.raised > 0 and self.error in ("", control.error)
+
     def _eager_limit(self) -> float:
         """A candidate whose loop lost its end runs for ever in eager too: a program that passed says how long one may take."""
         return min(self.limit, max(LEAST_EAGER, EAGER_TIMES * self._eager_seconds)) if self._eager_seconds else self.limit
@@ -190,7 +199,7 @@ class ScriptOracle:
 
     def _verdict(self, text: str, needless: Callable[[], bool]) -> tuple[Verdict, Signature | None]:
         # most candidates fail to fail, so the control comes second; where a run is dear, an illegal program is found first
-        known = self._control(text, needless) if self._dear() else None
+        known = self._control(text, needless) if self._dear() and not self.partial else None
         if known is not None and known is not Verdict.SAME:
             return known, None
         outcome = self._run(Question(text, "run", self._limit(), self.memory, self._rung()), needless)
@@ -204,21 +213,25 @@ class ScriptOracle:
         if signature is None or not self.matches(signature):
             return Verdict.DIFFERENT, signature
         self._seconds = outcome.seconds
-        return known or self._control(text, needless), signature
+        return known or self._control(text, needless, outcome.text), signature
 
     def _dear(self) -> bool:
         """Whether running a candidate costs so much more than its control that the control is better asked first."""
         return self.reference.kind is Kind.HANG or self._seconds > DEAR
 
-    def _control(self, text: str, needless: Callable[[], bool]) -> Verdict:
-        """SAME where the script passes with the compiler taken out, as it has to."""
+    def _control(self, text: str, needless: Callable[[], bool], failed: str = "") -> Verdict:
+        """SAME where the script passes with the compiler taken out, as it has to. `failed` is what it said with the compiler."""
         limit = self.hang_after / 10 if self.reference.kind is Kind.HANG else self._eager_limit()
         control = self._run(Question(text, "control", limit, self.memory), needless)
         if control.status == "infra":
             return Verdict.INFRA
         if control.status == "ok":
             self._eager_seconds = max(control.seconds, self._eager_seconds)
-        if control.status != "ok" or not control.calls or (self.reference.kind is Kind.NO_RAISE and not control.raised):
+        elif not ((self.across_forms or self.partial) and control.status == "raised" and further(control.text, failed, SCRIPT)):
+            return Verdict.INVALID
+        else:
+            self.partial = True
+        if not control.calls or (self.reference.kind is Kind.NO_RAISE and not self._raises_alike(control)):
             return Verdict.INVALID
         if self.reference.kind is Kind.ACCURACY and self.precise:
             precise = self._run(Question(text, "control_fp64", self.limit, self.memory), needless)

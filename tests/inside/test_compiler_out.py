@@ -39,7 +39,7 @@ def control(path: Path, body: str, *options: str) -> tuple[int, int, str]:
     script.write_text(textwrap.dedent(body))
     command = [sys.executable, str(BOOT), "control", *options, str(script), "argument"]
     ran = subprocess.run(command, cwd=path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ""}, timeout=100)
-    said = re.findall(r"^\[compiler-out\] reached: (\d+) raised: \d+$", ran.stderr, re.MULTILINE)
+    said = re.findall(r"^\[compiler-out\] reached: (\d+) raised: \d+.*$", ran.stderr, re.MULTILINE)
     return ran.returncode, int(said[-1]) if said else -1, ran.stdout + ran.stderr
 
 

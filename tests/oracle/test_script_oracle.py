@@ -150,6 +150,35 @@ def test_a_missing_error_needs_an_eager_run_that_raises(make: Make) -> None:
         assert oracle.ask(candidate()) is verdict
 
 
+def test_the_error_that_is_missing_is_the_original_one(make: Make) -> None:
+    reference = Signature(kind=Kind.NO_RAISE, phase=Phase.RUN)
+    for error, verdict in (("ValueError: 0 is too large", Verdict.SAME), ("TypeError: 0", Verdict.INVALID)):
+        control = {**CONTROL, "raised": 1, "error": error}
+        oracle, _ = make(by_task(run=WRONG_TEXT, control=control), reference=reference, error="ValueError: 0 is too large")
+        assert oracle.ask(candidate()) is verdict
+
+
+BEHIND = {
+    **CONTROL,
+    "status": "raised",
+    "text": 'Traceback (most recent call last):\n  File "/w/repro.py", line 99, in <module>\nAttributeError: a',
+}
+BEFORE = {**BEHIND, "text": BEHIND["text"].replace("99", "1")}
+
+
+def test_a_control_may_end_behind_the_failure_where_the_original_does(make: Make) -> None:
+    oracle, _ = make(lambda q: FAILS if q.task == "run" else BEFORE if "before" in q.text else BEHIND, across_forms=True)
+    assert oracle.ask(candidate("the original")) is Verdict.SAME
+    oracle.across_forms = False
+    assert oracle.ask(candidate("a candidate")) is Verdict.SAME
+    assert oracle.ask(candidate("one that fails before")) is Verdict.INVALID
+
+
+def test_where_the_original_passes_its_control_so_must_every_candidate(make: Make) -> None:
+    oracle, _ = make(by_task(run=FAILS, control=BEHIND))
+    assert oracle.ask(candidate()) is Verdict.INVALID
+
+
 def test_a_hang_is_the_same_when_its_phase_is(make: Make) -> None:
     stack = 'Current thread 0x1 (most recent call first):\n  File "/x/torch/_inductor/scheduler.py", line 1 in fuse\n'
     hang = {"status": "timeout", "text": stack}

@@ -52,7 +52,8 @@ class _Join:
     def file(self, name: str, text: str) -> str:
         """A file's text with its imports of modules replaced by their statements, where they are not there yet."""
         tree = ast.parse(text)
-        package = name.rpartition(".")[0]
+        # a package's own file is inside the package
+        package = name if any(other.startswith(f"{name}.") for other in self._modules) else name.rpartition(".")[0]
         changes: dict[ast.stmt, str | None] = {}
         prefixes: dict[str, str] = {}  # `m` of `import m`, `import p.q as m`
         for statement in tree.body:

@@ -57,3 +57,9 @@ def test_lines_that_a_traceback_names_are_found_again() -> None:
 def test_what_cannot_be_written_in_leaves_the_script(modules: dict[str, str]) -> None:
     script = "from pkg.layers import Layer  # mine\nLayer()\n"
     assert joined(script, [2], modules, {}) == (script, (2,))
+
+
+def test_a_package_whose_own_file_imports_from_it() -> None:
+    modules = {"pkg": "from .blocks import scaled\nFACTOR = 2\n", "pkg.blocks": "def scaled(x, by):\n    return x * by\n"}
+    found = inlined("from pkg import FACTOR, scaled\nscaled(1, FACTOR)\n", modules)
+    assert found == "def scaled(x, by):\n    return x * by\n\n\nFACTOR = 2\nscaled(1, FACTOR)\n"
