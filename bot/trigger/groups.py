@@ -37,8 +37,8 @@ class Group:
 
     @property
     def first(self) -> Failure:
-        """The test to minimize: the one with the shortest id, since it is most often the plainest."""
-        return min(self.failures, key=lambda failure: (not failure.test, len(failure.test), failure.test))
+        """The test to minimize: one without parameters, with the shortest id, since it is most often the plainest."""
+        return min(self.failures, key=lambda failure: (not failure.test, "[" in failure.test, len(failure.test), failure.test))
 
     @property
     def tests(self) -> tuple[str, ...]:
