@@ -97,7 +97,7 @@ def _matching(pattern: re.Pattern[str], what: str) -> Any:
     return check
 
 
-def test_id(text: str) -> str:
+def nodeid(text: str) -> str:
     """A test's id that can stand in a command line.
 
     Raises:
@@ -112,7 +112,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--stage": {"choices": ["auto", *(stage.value for stage in Stage)], "help": "the form to minimize in"},
     "--accuracy": {"choices": ["off", "auto", "on", "strict"], "help": "whether to look for wrong numbers"},
     "--device": {"choices": ["cpu", "cuda"], "help": "refuse to run without this device"},
-    "--test": {"type": test_id, "metavar": "NODEID", "help": "a test of this repository, instead of code in the comment"},
+    "--test": {"type": nodeid, "metavar": "NODEID", "help": "a test of this repository, instead of code in the comment"},
     "--budget": {"type": _budget, "metavar": "TIME", "help": "time for everything, like 90s, 30m or 1h"},
     "--python-version": {"type": _matching(_PYTHON, "a version like 3.12"), "metavar": "3.12", "help": "the Python to run with"},
     "--torch-version": {"type": _matching(_TORCH, "a version like 2.13.0"), "metavar": "2.13.0", "help": "the torch to run with"},
