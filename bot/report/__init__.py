@@ -1,0 +1,1 @@
+"""All that is posted, as pure functions."""
