@@ -92,15 +92,24 @@ def minify(request: Request, place: Place, out: Path, environ: Mapping[str, str]
         try:
             status = room.minify()
         except Unprepared as why:
-            status = room.failed(str(why))
+            status = unprepared(out, str(why))
         except Stopped:
-            status = room.failed("the job was ended before it began")
+            status = unprepared(out, "the job was ended before it began")
         children.account.end()
         room.save()
         if not (out / "result.json").is_file():
-            status = room.failed(f"the engine ended with exit status {status} and left no result")
+            status = unprepared(out, f"the engine ended with exit status {status} and left no result")
         give_back(out)
     return status
+
+
+def unprepared(out: Path, reason: str) -> int:
+    """Leave a result that says why there is none, by no fault of the program; its exit status."""
+    sys.stderr.write(f"torch-minify: {reason}\n")
+    result = Result(status="error", reason=reason, machine_fault=reason[:200])
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "result.json").write_text(result.to_json(), encoding="utf-8")
+    return EXIT_STATUS[result.status]
 
 
 class Room:
@@ -132,13 +141,6 @@ class Room:
     def save(self) -> None:
         """Bring what there is to where it is wanted. Repeated while the engine runs: a job may be killed at any time."""
         copy_out(self.out, self.target, _WORK)
-
-    def failed(self, reason: str) -> int:
-        """Leave a result that says why there is none."""
-        sys.stderr.write(f"torch-minify: {reason}\n")
-        result = Result(status="error", reason=reason, machine_fault=reason[:200])
-        (self.target / "result.json").write_text(result.to_json(), encoding="utf-8")
-        return EXIT_STATUS[result.status]
 
     def _furnish(self) -> Path:
         """The directories, the program, and the checkout: a copy where the account may not write to the given one."""
