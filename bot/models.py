@@ -232,7 +232,7 @@ class Result(Model):
 class Code(Model):
     """Whose program it is, and where it was found. It is run, so the answer says it."""
 
-    where: Literal["comment", "issue", "pull_request"]
+    where: Literal["comment", "issue", "pull_request", "push"]
     author: str = Field(description="login of who wrote it")
     trusted: bool = Field(description="whether the author has write permission")
     url: str | None = None

@@ -21,6 +21,9 @@ class Posting(Protocol):
     def comments(self, repository: str, issue: int) -> Sequence[Comment]:
         """All comments, oldest first."""
 
+    def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
+        """The comments on all issues that were written or edited since, oldest first."""
+
     def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
         """Our own comment whose body begins with `marker`."""
 

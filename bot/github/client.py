@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any, TypeVar, get_args
 from urllib.parse import quote
 
@@ -70,6 +70,11 @@ class GitHub:
     def comments(self, repository: str, issue: int) -> Sequence[Comment]:
         """All comments, oldest first."""
         return [_read(Comment, data) for data in self._http.pages(f"{_repo(repository)}/issues/{issue}/comments", limit=50)]
+
+    def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
+        """The comments on all issues that were written or edited since, oldest first."""
+        wanted = {"since": since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "asc"}
+        return [_read(Comment, data) for data in self._http.pages(f"{_repo(repository)}/issues/comments", wanted, limit=50)]
 
     def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
         """Our own comment whose body begins with `marker`."""

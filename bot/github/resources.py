@@ -48,6 +48,7 @@ class Comment(Authored):
     body: str | None = None
     created_at: datetime
     html_url: str = ""
+    issue_url: str = ""
 
     @property
     def text(self) -> str:

@@ -1,0 +1,41 @@
+"""A failing test, wherever it was read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Where runners put a checkout: /home/runner/work/NAME/NAME/ on hosted ones, .../_work/NAME/NAME/ on others, /__w/ in containers.
+_CHECKOUT = re.compile(r"^.*?/(?:_?work|__w)/([^/]+)/\1/")
+_ABOVE = re.compile(r"^(?:\.\.?/)+")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failing test.
+
+    `test` is what pytest calls it (`tests/test_x.py::TestY::test_z[param]`), empty where the file is not known; `name` is
+    for people. `text` ends in a traceback as Python prints it, or holds faulthandler's dump where `signal` is set.
+    """
+
+    name: str
+    test: str
+    text: str
+    signal: str | None = None
+    job: str = ""
+
+
+def repository_path(path: str) -> str:
+    """A path in a log as the repository has it; as it is where that cannot be seen."""
+    return _ABOVE.sub("", _CHECKOUT.sub("", path.replace("\\", "/")))
+
+
+def file_of_module(module: str) -> str:
+    """`tests.test_x` as a path."""
+    return module.replace(".", "/") + ".py"
+
+
+def pytest_id(file: str, qualified: str) -> str:
+    """What pytest calls a test, from a file and `TestY.test_z[param]`: dots within brackets are the parameters' own."""
+    head, bracket, parameters = qualified.partition("[")
+    return "::".join([file, *head.split(".")]) + bracket + parameters
