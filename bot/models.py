@@ -318,6 +318,6 @@ class Section(Model):
 class Report(Model):
     """All that is posted for one event."""
 
-    marker: str = Field(description="of the answer's comment")
+    marker: str = Field(description="the first line of the comment, as in Answer")
     sections: tuple[Section, ...]
     run_url: str | None = None

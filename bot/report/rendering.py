@@ -6,7 +6,7 @@ from bot.models import Report
 from bot.report import section
 from bot.report.layout import fit, whole
 from bot.report.markdown import link
-from bot.report.text import hidden, size
+from bot.report.text import marker_line, size
 
 # GitHub refuses a comment of more characters; bytes are never fewer.
 COMMENT_LIMIT = 65_536
@@ -25,7 +25,7 @@ def render(report: Report, limit: int = COMMENT_LIMIT) -> str:
     Raises:
         ValueError: the report's marker is none.
     """
-    blocks = [whole((0,), hidden(report.marker))]
+    blocks = [whole((0,), marker_line(report.marker))]
     for index, part in enumerate(report.sections):
         blocks += section.blocks(part, index, len(report.sections))
     blocks.append(whole((section.SOURCE, len(report.sections)), _footer(report)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.models import Result, Section, Stored
+from bot.models import Request, Result, Section, Stored
 from bot.report import facts, local, verdict
 from bot.report.layout import Block, whole
 from bot.report.markdown import code, fence, fold, fold_within, link, table
@@ -13,7 +13,7 @@ from bot.report.text import number, one_line, size
 # What is served first. Headings are worth more than repros: a repro under no title would claim what it may not.
 HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, EXPORTED, KERNEL, REDUCTION, TESTS, VERSIONS = range(1, 12)
 
-_WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request"}
+_WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
 _LOADED = "the run's files"
 
 
@@ -39,7 +39,8 @@ def blocks(section: Section, index: int, of: int) -> list[Block]:
     made.append(whole((LOCAL, index), fold("Do the same on your machine", local.steps(section))))
     if result is not None and result.versions:
         made.append(_folded(VERSIONS, index, "Versions", "", _lines(f"{name} {version}" for name, version in result.versions.items())))
-    made.append(whole((SOURCE, index), _source(section)))
+    altered = " Secrets or personal paths in the texts above were replaced." if section.altered else ""
+    made.append(whole((SOURCE, index), source(section.request) + altered))
     return made
 
 
@@ -117,18 +118,15 @@ def _where(stored: Stored, section: Section) -> str:
     return f"{code(stored.name)}, {number(stored.size)} bytes, sha256 {code(stored.sha256)}, {place}{kept}."
 
 
-def _source(section: Section) -> str:
-    """Whose code was run, and on whose word."""
-    request = section.request
+def source(request: Request) -> str:
+    """Whose code is run, and on whose word."""
     whose = f"Code by {code(request.code.author)} from {link(_WHOSE[request.code.where], request.code.url)}"
     asked = f"asked for by {code(request.asked_by)}"
     said = [
-        f"{whose}, {asked}." if request.code.trusted else f"{whose}, who has no write permission here: it was run because it was {asked}."
+        f"{whose}, {asked}." if request.code.trusted else f"{whose}, who has no write permission here: it is run because it was {asked}."
     ]
     if request.code.note:
         said.append(f"Taken: {code(request.code.note)}.")
     if request.commit:
         said.append(f"Commit {code(request.commit)} of {code(request.repository)}.")
-    if section.altered:
-        said.append("Secrets or personal paths in the texts above were replaced.")
     return " ".join(said)

@@ -12,7 +12,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Characters that turn the order of what follows: code would read otherwise than it runs.
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NAME = re.compile(r"[A-Za-z0-9]+(?:[._:/#-][A-Za-z0-9]+)*")  # no two dashes, which would end the comment early
+# no two dashes in it, which would end the comment early
+_MARKER = re.compile(rf"{MARKER_START}:[A-Za-z0-9]+(?:[ ._:/#-][A-Za-z0-9]+)* -->")
 _URL = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:/[A-Za-z0-9._~/#?=&%+-]*)?")
 
 
@@ -38,15 +39,15 @@ def one_line(text: str, most: int = 300) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def hidden(name: str) -> str:
-    """The marker of that name: the first line of a comment, which GitHub does not show.
+def marker_line(marker: str) -> str:
+    """The marker, if it is one: an HTML comment of ours in one line, which GitHub does not show.
 
     Raises:
-        ValueError: the name is not of letters and digits with single `._:/#-` between them.
+        ValueError: it is not.
     """
-    if len(name) > 200 or not _NAME.fullmatch(name):
-        raise ValueError(f"no name for a marker: {name[:100]!r}")
-    return f"{MARKER_START}: {name} -->"
+    if len(marker) > 300 or not _MARKER.fullmatch(marker):
+        raise ValueError(f"not a marker: {marker[:100]!r}")
+    return marker
 
 
 def safe_url(url: str | None) -> str | None:
