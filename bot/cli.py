@@ -45,6 +45,13 @@ def parser() -> argparse.ArgumentParser:
     verify.add_argument("--python", default=sys.executable)
     verify.add_argument("--runs", type=positive, default=3, metavar="N")
 
+    for name, what in (("gate", "turn an event of GitHub into requests"), ("stop", "cancel what a /minify stop is about")):
+        flow = commands.add_parser(name, help=what, allow_abbrev=False)
+        flow.add_argument("--event", type=Path, required=True, help="the event's payload, as GITHUB_EVENT_PATH names it")
+        flow.add_argument("--event-name", required=True, help="issue_comment or workflow_run")
+        if name == "gate":
+            flow.add_argument("--out", type=Path, required=True, help="where the requests are written: a JSON list")
+
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable)
     return top
@@ -68,6 +75,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from bot.evidence import verifying
 
         return verifying.main(arguments.repro, arguments.result, arguments.python, arguments.runs)
+    if arguments.command_name in ("gate", "stop"):
+        from bot import gate
+
+        return gate.main(arguments.event, arguments.event_name, arguments.out if arguments.command_name == "gate" else None)
     from bot import doctor
 
     return doctor.main(arguments.python)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,8 +22,9 @@ log = logging.getLogger(__name__)
 # A run may have hundreds of jobs; the causes show in the first of them.
 MAX_JOBS = 30
 MAX_ARTIFACTS = 30
+MAX_RUNS = 5
 _GONE = (404, 410)
-_FAILED = ("failure", "timed_out")
+FAILED = ("failure", "timed_out")
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def failing_tests(api: Asking, repository: str, run: int, junit_artifacts: str, 
             archive = api.artifact(repository, artifact)
             for failure in junit.in_archive(archive, artifact.name) if archive is not None else ():
                 found.setdefault(failure.test or failure.name, failure)
-    failed = [each for each in api.jobs(repository, run) if each.conclusion in _FAILED and job in (None, each.id)]
+    failed = [each for each in api.jobs(repository, run) if each.conclusion in FAILED and job in (None, each.id)]
     for each in failed[:MAX_JOBS]:
         try:
             text = api.job_log(repository, each.id)
@@ -98,12 +100,18 @@ def base_of(api: Asking, repository: str, subject: Subject, junit_artifacts: str
     return groups.Base.of(subject.base, failures, sign) if failures else None
 
 
-def examine(api: Asking, repository: str, subject: Subject, junit_artifacts: str = "*") -> tuple[groups.Group, ...]:
-    """The causes of a red run.
+def examine(api: Asking, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> tuple[groups.Group, ...]:
+    """The causes of red runs of one commit, each once; those worth minimizing first.
 
     Raises:
         GitHubError: GitHub does not hand out what is needed.
     """
-    failures = failing_tests(api, repository, subject.run, junit_artifacts, subject.job)
-    base = base_of(api, repository, subject, junit_artifacts) if failures else None
-    return groups.group(failures, base, sign, fault)
+    found: dict[tuple[str, ...], groups.Group] = {}
+    for subject in subjects[:MAX_RUNS]:
+        failures = failing_tests(api, repository, subject.run, junit_artifacts, subject.job)
+        base = base_of(api, repository, subject, junit_artifacts) if failures else None
+        for group in groups.group(failures, base, sign, fault):
+            key = (group.signature.fingerprint,) if group.signature else group.tests
+            if key not in found or groups.ORDER[group.verdict] < groups.ORDER[found[key].verdict]:
+                found[key] = group
+    return tuple(sorted(found.values(), key=groups.rank))

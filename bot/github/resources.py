@@ -17,6 +17,11 @@ class Resource(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, given: Any) -> Any:
+        return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
+
 
 class User(Resource):
     """An account. GitHub shows a deleted one as null: `ghost`."""
@@ -32,13 +37,6 @@ class Authored(Resource):
     """What somebody wrote."""
 
     user: User = GHOST
-
-    @model_validator(mode="before")
-    @classmethod
-    def _ghost(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("user") is None:
-            return {key: value for key, value in given.items() if key != "user"}
-        return given
 
 
 class Comment(Authored):
@@ -112,6 +110,7 @@ class Run(Resource):
     run_attempt: int = 1
     created_at: datetime
     html_url: str = ""
+    actor: User = GHOST
 
 
 class Job(Resource):

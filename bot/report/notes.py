@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from bot.models import Request
 from bot.report.layout import Block, fit, whole
 from bot.report.markdown import code, fence_within, fold_within, link
-from bot.report.rendering import COMMENT_LIMIT
 from bot.report.section import source
 from bot.report.text import number, one_line
 
-_ROOM = COMMENT_LIMIT - 1_000  # the marker comes before it
+_ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed behind it
 _PATIENCE = "Where no runner with that label is online it waits for 24 hours, and nothing more is said here until then."
 
 

@@ -16,6 +16,8 @@ Sign = Callable[[Failure], "Signature | None"]
 # What is wrong with the machine, where the failure is its fault.
 Fault = Callable[[Failure], "str | None"]
 
+ORDER: dict[Verdict, int] = {"suggested": 0, "possible": 1, "no": 2}
+
 # Raised by the compiler alone, also where its frames were cut out of the traceback.
 _COMPILERS = frozenset(
     {"BackendCompilerFailed", "CppCompileError", "CUDACompileError", "InductorError", "InternalTorchDynamoError", "LoweringException"}
@@ -93,8 +95,12 @@ def group(failures: Iterable[Failure], base: Base | None, sign: Sign, fault: Fau
         by_key.setdefault(key, []).append(failure)
         signatures.setdefault(key, signature)
     groups = [_group(signatures[key], tuple(found), base, fault) for key, found in by_key.items()]
-    order = {"suggested": 0, "possible": 1, "no": 2}
-    return tuple(sorted(groups, key=lambda found: (order[found.verdict], -len(found.failures), _key(found.signature), found.tests)))
+    return tuple(sorted(groups, key=rank))
+
+
+def rank(found: Group) -> tuple[int, int, str, tuple[str, ...]]:
+    """Sorts groups: those worth minimizing first, then the largest."""
+    return ORDER[found.verdict], -len(found.failures), _key(found.signature), found.tests
 
 
 def _group(signature: Signature | None, failures: tuple[Failure, ...], base: Base | None, fault: Fault) -> Group:
@@ -111,7 +117,7 @@ def _group(signature: Signature | None, failures: tuple[Failure, ...], base: Bas
     if verdict != "no" and not any(failure.test for failure in failures):
         return Group(signature, failures, "no", f"{reason}, but the log does not name the test's file")
     if verdict == "suggested":
-        reason += f"; it did not on {base.name}" if base is not None else "; there is no earlier run to compare with"
+        reason += f"; it did not on {base.name}" if base is not None else "; there is no run of the base to compare with"
     return Group(signature, failures, verdict, reason)
 
 
