@@ -39,6 +39,11 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the inputs that the repro draws (default 0)")
     run.add_argument("--resume", action="store_true", help="go on from what --out holds")
 
+    minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)
+    minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
+    minify.add_argument("--index", type=int, required=True, metavar="N", help="which request of it, from 0")
+    minify.add_argument("--out", type=Path, required=True, help="the result directory")
+
     verify = commands.add_parser("verify", help="run a repro alone and compare it with a result", allow_abbrev=False)
     verify.add_argument("repro", type=Path)
     verify.add_argument("--result", type=Path, required=True, help="the result.json that came with it")
@@ -71,6 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(grammar, arguments, rest)
     if rest:
         grammar.error("only run takes arguments after --")
+    if arguments.command_name == "minify":
+        return _minify(arguments)
     if arguments.command_name == "verify":
         from bot.evidence import verifying
 
@@ -116,3 +123,9 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     )
     result = Job(options).run()
     return 2 if result is None else EXIT_STATUS[result.status]
+
+
+def _minify(arguments: argparse.Namespace) -> int:
+    from bot import action
+
+    return action.minify(arguments.request, arguments.index, arguments.out)
