@@ -120,7 +120,9 @@ def shower(api: Posting, requests: Sequence[Request], index: int, run_url: str) 
         if answer.issue is None:
             return
         try:
-            api.upsert_comment(answer.repository, answer.issue, answer.marker, progress.running(requests, index, line, run_url), answer.comment)
+            api.upsert_comment(
+                answer.repository, answer.issue, answer.marker, progress.running(requests, index, line, run_url), answer.comment
+            )
         except GitHubError as error:
             log.warning("the comment was not edited: %s", error)
 

@@ -13,7 +13,8 @@ from bot.report.text import number, one_line
 def running(requests: Sequence[Request], index: int, line: str, run_url: str | None) -> str:
     """How far the request with that index is; `line` is what was printed last."""
     of = f" {index + 1} of {len(requests)}" if len(requests) > 1 else ""
-    return f"### Minimizing{of}\n\n{code(notes.what(requests[index]))}\n\n{code(one_line(line)) if line else 'It begins.'}\n\n{link('The run', run_url)}"
+    now = code(one_line(line)) if line else "It begins."
+    return f"### Minimizing{of}\n\n{code(notes.what(requests[index]))}\n\n{now}\n\n{link('The run', run_url)}"
 
 
 def waiting(hours: float, run_url: str | None) -> str:
@@ -27,4 +28,6 @@ def waiting(hours: float, run_url: str | None) -> str:
 def ended(conclusion: str | None, run_url: str | None) -> str:
     """That the run is over and left nothing."""
     how = f" ({code(conclusion)})" if conclusion else ""
-    return f"### Ended without a result\n\n{link('The run', run_url)} is over{how}, and no result came of it. `/minify again` asks once more."
+    return (
+        f"### Ended without a result\n\n{link('The run', run_url)} is over{how}, and no result came of it. `/minify again` asks once more."
+    )
