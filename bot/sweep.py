@@ -42,7 +42,7 @@ def sweep(api: Api, repository: str, stale_after: float, now: datetime) -> int:
         GitHubError: GitHub does not answer.
     """
     login, marked = api.login(), 0
-    for comment in api.comments_since(repository, now - LOOK_BACK):
+    for comment in api.recent_comments(repository, now - LOOK_BACK):
         number = run_of_comment(comment.text)
         if comment.user.login != login or number is None or comment.issue is None or not queued(comment):
             continue

@@ -24,9 +24,6 @@ class Posting(Protocol):
     def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
         """The comments on all issues that were written or edited since, oldest first."""
 
-    def comments_since(self, repository: str, since: datetime) -> Sequence[Comment]:
-        """The comments on all issues and pull requests that were made or changed since, the last changed first."""
-
     def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
         """Our own comment whose body begins with `marker`."""
 

@@ -76,11 +76,6 @@ class GitHub:
         wanted = {"since": since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "asc"}
         return [_read(Comment, data) for data in self._http.pages(f"{_repo(repository)}/issues/comments", wanted, limit=50)]
 
-    def comments_since(self, repository: str, since: datetime) -> Sequence[Comment]:
-        """The comments on all issues and pull requests that were made or changed since, the last changed first."""
-        wanted = {"since": since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "updated", "direction": "desc"}
-        return [_read(Comment, data) for data in self._http.pages(f"{_repo(repository)}/issues/comments", wanted, limit=50)]
-
     def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
         """Our own comment whose body begins with `marker`."""
         login = self.login()
