@@ -24,7 +24,10 @@ HERE = Path(__file__).parent / "act"
 TOKEN = "token-of-the-workflow-0123456789"
 LIGHT = re.compile(r"docker://\S+-light@sha256:[0-9a-f]{64}")
 _STUBS = {
-    "actions/checkout": ({"repository": "", "ref": "", "path": ".", "persist-credentials": "true"}, 'mkdir -p "$A_PATH" && echo "$A_REPOSITORY $A_REF" > "$A_PATH/checked-out.txt"'),
+    "actions/checkout": (
+        {"repository": "", "ref": "", "path": ".", "persist-credentials": "true"},
+        'mkdir -p "$A_PATH" && echo "$A_REPOSITORY $A_REF" > "$A_PATH/checked-out.txt"',
+    ),
     "actions/upload-artifact": (
         {"name": "", "path": "", "if-no-files-found": "warn", "retention-days": "0", "include-hidden-files": "false"},
         f'A_MISSING="$A_IF_NO_FILES_FOUND" "{sys.executable}" "{HERE}/artifact.py" up',
@@ -121,7 +124,11 @@ def _stubs(where: Path, repository: Path) -> list[str]:
     for name, (inputs, command) in _STUBS.items():
         folder = where / name
         environment = {f"A_{key.upper().replace('-', '_')}": f"${{{{ inputs.{key} }}}}" for key in inputs}
-        action = {"name": name, "description": name, "inputs": {key: {"description": key, "default": value} for key, value in inputs.items()}}
+        action = {
+            "name": name,
+            "description": name,
+            "inputs": {key: {"description": key, "default": value} for key, value in inputs.items()},
+        }
         _composite(folder, action, {"shell": "bash", "env": environment, "run": command})
         found += [f"{name}@{commit}={folder}" for commit in sorted(set(re.findall(rf"{name}@([0-9a-f]{{40}})", text)))]
     return found
@@ -137,7 +144,9 @@ def _programs(where: Path) -> Path:
     """What the job with the GPU finds on its PATH: our program, with the engine replaced."""
     where.mkdir()
     engine = where / "engine"
-    engine.write_text(f'#!/bin/sh\n# called as: engine -I -m bot run ...\nshift 3\nexec "{sys.executable}" "{HERE}/engine.py" "$@"\n', encoding="utf-8")
+    engine.write_text(
+        f'#!/bin/sh\n# called as: engine -I -m bot run ...\nshift 3\nexec "{sys.executable}" "{HERE}/engine.py" "$@"\n', encoding="utf-8"
+    )
     program = where / "torch-minify-action"
     program.write_text(
         f"#!{sys.executable} -I\nimport sys\nfrom bot import action, minify\n"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
 import socket
 import subprocess
 import time
@@ -65,7 +62,19 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
     }
     (where / "seed.yaml").write_text(yaml.safe_dump(seed), encoding="utf-8")
     url = f"http://127.0.0.1:{port}"
-    command = ["node", str(TOOLS / "node_modules/emulate/dist/index.js"), "start", "-s", "github", "-p", str(port), "--base-url", url, "--seed", "seed.yaml"]
+    command = [
+        "node",
+        str(TOOLS / "node_modules/emulate/dist/index.js"),
+        "start",
+        "-s",
+        "github",
+        "-p",
+        str(port),
+        "--base-url",
+        url,
+        "--seed",
+        "seed.yaml",
+    ]
     with (where / "log").open("w") as log:
         server = subprocess.Popen(command, cwd=where, stdout=log, stderr=log)
     try:
