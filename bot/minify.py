@@ -39,7 +39,7 @@ class Unprepared(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """How this machine does it. `budget` (seconds) is the most a request may take; `python` the interpreter with the user's torch."""
+    """How this machine does it. `budget` (seconds) is for a request that names none; `python` the interpreter with the user's torch."""
 
     checkout: Path
     setup: str = ""
@@ -65,6 +65,11 @@ def read(file: Path, index: int) -> Request:
     return requests[index]
 
 
+def budget(request: Request, place: Place) -> float:
+    """Seconds for a request."""
+    return request.options.budget or place.budget
+
+
 def arguments(request: Request, place: Place, *, script: Path, python: str, out: Path) -> list[str]:
     """The arguments of `run` for a request; `script` is where its text lies."""
     options = request.options
@@ -72,7 +77,7 @@ def arguments(request: Request, place: Place, *, script: Path, python: str, out:
         "--stage": options.stage.value if options.stage else None,
         "--accuracy": options.accuracy,
         "--device": options.device or place.device,
-        "--budget": f"{min(options.budget or place.budget, place.budget):g}s",
+        "--budget": f"{budget(request, place):g}s",
         "--jobs": str(place.jobs),
         "--python": python,
         "--out": str(out),
@@ -136,7 +141,7 @@ class Room:
         self._set_up(checkout)
         engine = [sys.executable, "-I", "-m", "bot", *arguments(self.request, self.place, script=self.script, python=python, out=self.out)]
         with folded("torch-minify run", actions=self.place.actions):
-            return self.children.run(engine, cwd=checkout, env=self._environment(), limit=self.place.budget + BEYOND_BUDGET, tick=self.save)
+            return self.children.run(engine, cwd=checkout, env=self._environment(), limit=budget(self.request, self.place) + BEYOND_BUDGET, tick=self.save)
 
     def save(self) -> None:
         """Bring what there is to where it is wanted. Repeated while the engine runs: a job may be killed at any time."""
