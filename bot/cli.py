@@ -57,6 +57,13 @@ def parser() -> argparse.ArgumentParser:
         if name == "gate":
             flow.add_argument("--out", type=Path, required=True, help="where the requests are written: a JSON list")
 
+    report = commands.add_parser("report", help="post what came back for the requests that gate wrote", allow_abbrev=False)
+    report.add_argument(
+        "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or one that holds them"
+    )
+    report.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
+    report.add_argument("--dry-run", action="store_true", help="print the comments instead of posting them")
+
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable)
     return top
@@ -86,6 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from bot import gate
 
         return gate.main(arguments.event, arguments.event_name, arguments.out if arguments.command_name == "gate" else None)
+    if arguments.command_name == "report":
+        from bot import posting
+
+        return posting.main(arguments.result, arguments.request, dry_run=arguments.dry_run)
     from bot import doctor
 
     return doctor.main(arguments.python)

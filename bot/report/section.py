@@ -14,7 +14,6 @@ from bot.report.text import number, one_line, size
 HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, EXPORTED, KERNEL, REDUCTION, TESTS, VERSIONS = range(1, 12)
 
 _WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
-_LOADED = "the run's files"
 
 
 def blocks(section: Section, index: int, of: int) -> list[Block]:
@@ -39,8 +38,9 @@ def blocks(section: Section, index: int, of: int) -> list[Block]:
     made.append(whole((LOCAL, index), fold("Do the same on your machine", local.steps(section))))
     if result is not None and result.versions:
         made.append(_folded(VERSIONS, index, "Versions", "", _lines(f"{name} {version}" for name, version in result.versions.items())))
+    files = f" {_files(section)}" if section.download else ""
     altered = " Secrets or personal paths in the texts above were replaced." if section.altered else ""
-    made.append(whole((SOURCE, index), source(section.request) + altered))
+    made.append(whole((SOURCE, index), source(section.request) + files + altered))
     return made
 
 
@@ -74,7 +74,7 @@ def _repro(section: Section, index: int) -> Block:
     """The repro whole; where it does not fit, its module alone; where that does not either, where to find it."""
     text = section.repro or ""
     full = fence(text, "python")
-    note = f"The repro has {number(size(text))} bytes, too many for this comment: it is `repro.py` in {link(_LOADED, _files_url(section))}."
+    note = f"The repro has {number(size(text))} bytes, too many for this comment: it is `repro.py` in {_place(section)}."
     module = module_of(text)
     shorter = f"{note} Its module:\n\n{fence(module, 'python')}" if module else note
 
@@ -96,8 +96,14 @@ def module_of(repro: str) -> str | None:
     return "\n".join(rows[start:end]).rstrip()
 
 
-def _files_url(section: Section) -> str | None:
-    return section.download.url if section.download else None
+def _files(section: Section) -> str:
+    """Where all that came back can be had, in a sentence."""
+    until = f", until {code(section.download.expires)}" if section.download and section.download.expires else ""
+    return f"All of it is in {_place(section)}{until}: GitHub asks for a login."
+
+
+def _place(section: Section) -> str:
+    return link("the run's files", section.download.url if section.download else None)
 
 
 def _exported(section: Section, result: Result, index: int) -> Block:
@@ -110,12 +116,10 @@ def _exported(section: Section, result: Result, index: int) -> Block:
 
 
 def _where(stored: Stored, section: Section) -> str:
-    download = section.download
-    place = f"in {link(_LOADED, _files_url(section))}" + (
-        f" until {code(download.expires)} (GitHub asks for a login)" if download and download.expires else ""
-    )
+    expires = section.download.expires if section.download else None
+    until = f" until {code(expires)} (GitHub asks for a login)" if expires else ""
     kept = f", and {link('for good', stored.kept)}" if stored.kept else ""
-    return f"{code(stored.name)}, {number(stored.size)} bytes, sha256 {code(stored.sha256)}, {place}{kept}."
+    return f"{code(stored.name)}, {number(stored.size)} bytes, sha256 {code(stored.sha256)}, in {_place(section)}{until}{kept}."
 
 
 def source(request: Request) -> str:
