@@ -39,6 +39,11 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the inputs that the repro draws (default 0)")
     run.add_argument("--resume", action="store_true", help="go on from what --out holds")
 
+    minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)
+    minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
+    minify.add_argument("--index", type=int, required=True, metavar="N", help="which request of it, from 0")
+    minify.add_argument("--out", type=Path, required=True, help="the result directory")
+
     verify = commands.add_parser("verify", help="run a repro alone and compare it with a result", allow_abbrev=False)
     verify.add_argument("repro", type=Path)
     verify.add_argument("--result", type=Path, required=True, help="the result.json that came with it")
@@ -51,6 +56,13 @@ def parser() -> argparse.ArgumentParser:
         flow.add_argument("--event-name", required=True, help="issue_comment or workflow_run")
         if name == "gate":
             flow.add_argument("--out", type=Path, required=True, help="where the requests are written: a JSON list")
+
+    report = commands.add_parser("report", help="post what came back for the requests that gate wrote", allow_abbrev=False)
+    report.add_argument(
+        "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or one that holds them"
+    )
+    report.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
+    report.add_argument("--dry-run", action="store_true", help="print the comments instead of posting them")
 
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable)
@@ -71,6 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(grammar, arguments, rest)
     if rest:
         grammar.error("only run takes arguments after --")
+    if arguments.command_name == "minify":
+        return _minify(arguments)
     if arguments.command_name == "verify":
         from bot.evidence import verifying
 
@@ -79,6 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from bot import gate
 
         return gate.main(arguments.event, arguments.event_name, arguments.out if arguments.command_name == "gate" else None)
+    if arguments.command_name == "report":
+        from bot import posting
+
+        return posting.main(arguments.result, arguments.request, dry_run=arguments.dry_run)
     from bot import doctor
 
     return doctor.main(arguments.python)
@@ -116,3 +134,9 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     )
     result = Job(options).run()
     return 2 if result is None else EXIT_STATUS[result.status]
+
+
+def _minify(arguments: argparse.Namespace) -> int:
+    from bot import action
+
+    return action.minify(arguments.request, arguments.index, arguments.out)

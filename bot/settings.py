@@ -56,11 +56,13 @@ class Settings(BaseSettings):
         description="Token that reads the repository and writes comments",
         json_schema_extra={"input": "github-token"},
     )
-    mode: Literal["auto", "gate", "minify", "report", "stop"] = _input("mode", "auto", "What to do")
+    mode: Literal["auto", "gate", "minify", "report", "stop", "sweep"] = _input("mode", "auto", "What to do")
     bot_login: str | None = _input("bot-login", None, "Login of the token's owner, where it is not GITHUB_TOKEN")
     runner_label: str = _input("runner-label", "self-hosted", "Label of the runner that minifies", max_length=100)
     test_command: str = _input("test-command", "pytest {nodeid}", "How a test is run; {nodeid} stands for its id", max_length=1000)
     setup: str = _input("setup", "", "Shell commands that prepare the checkout; they may use the network")
+    python: str | None = _input("python", None, "Interpreter with the user's torch; a path with a slash counts from the checkout")
+    jobs: int = _input("jobs", 1, "Candidates to try at once", ge=1, le=256)
     budget: str = _input("budget", "30m", "Time for one request", pattern=r"^\d+(?:\.\d+)?[smh]?$")
     device: Literal["cpu", "cuda", ""] = _input("device", "", "Refuse to run without this device")
     accuracy: Literal["off", "auto", "on", "strict"] = _input("accuracy", "auto", "Whether to look for wrong numbers")
@@ -70,6 +72,16 @@ class Settings(BaseSettings):
     junit_artifacts: str = _input("junit-artifacts", "*", "Artifacts in which JUnit XML is looked for: a pattern of names")
     retention_days: int = _input("retention-days", 30, "How long artifacts are kept", ge=1, le=90)
     durable: Literal["none", "branch", "release"] = _input("durable", "none", "Where the files are kept beyond that")
+
+    durable_token: SecretStr = _input("durable-token", SecretStr(""), "Token with contents write, for durable alone")
+    stale_after: float = _input("stale-after", 20.0, "Hours that a request may wait for a runner", gt=0)
+
+    # what the jobs hand on
+    request_file: Path = _input("request-file", Path("request.json"), "The file between the jobs, written by gate")
+    index: int = _input("index", 0, "Which request of that file, from 0", ge=0)
+    checkout: Path = _input("checkout", Path(), "Directory of the checkout in which programs run")
+    result: Path = _input("result", Path("result"), "Directory of the result")
+    results: Path = _input("results", Path("results"), "Directory that holds the results, one directory each, named by index")
 
     @field_validator("repository")
     @classmethod

@@ -1,1 +1,1 @@
-"""All that is posted, as pure functions."""
+"""What is posted: pure functions from a Report to Markdown, annotations and the notes of the gate."""
