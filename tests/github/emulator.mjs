@@ -42,7 +42,7 @@ async function faulty(c, next) {
 
 async function tooLong(c, next) {
   if (["POST", "PATCH"].includes(c.req.method) && /\/issues\/(\d+\/comments|comments\/\d+)$/.test(c.req.path)) {
-    const body = (await c.req.json()).body ?? "";
+    const body = (await c.req.raw.clone().json()).body ?? "";
     if (body.length > 65536) return c.json({ message: "Validation Failed", errors: [{ message: "body is too long" }] }, 422);
   }
   return next();
@@ -119,6 +119,11 @@ function extra(app, gh) {
     const found = state.runs.flatMap((one) => (c.req.param("kind") === "log" ? one.jobs : one.artifacts) ?? []).find((one) => String(one.id) === c.req.param("id"));
     if (!found) return missing(c);
     return c.body(found.zip ? Buffer.from(found.zip, "base64") : found.log);
+  });
+  app.get(`${repo}/commits/:sha/pulls`, async (c) => {
+    // asked of the emulator itself, which knows how a pull request is shown
+    const all = await app.request(`/repos/${full(c)}/pulls?state=open&per_page=100`, { headers: c.req.raw.headers });
+    return c.json((await all.json()).filter((one) => one.head.sha === c.req.param("sha")));
   });
   app.get(`${repo}/activity`, (c) => c.json(state.activity.filter((one) => one.ref === c.req.query("ref"))));
   app.get(`${repo}/environments/:name`, (c) => {

@@ -82,10 +82,16 @@ class Emulator:
         return {
             "action": "created",
             "comment": comment,
-            "issue": self.ask("GET", f"/repos/{REPO}/issues/{issue}"),
+            "issue": self._issue(issue),
             "repository": self.ask("GET", f"/repos/{REPO}"),
             "sender": comment["user"],
         }
+
+    def _issue(self, number: int) -> Any:
+        try:
+            return self.ask("GET", f"/repos/{REPO}/issues/{number}")
+        except requests.HTTPError:  # a pull request, which the emulator does not show as the issue that it is
+            return self.ask("GET", f"/repos/{REPO}/pulls/{number}") | {"pull_request": {"url": f"{self.url}/repos/{REPO}/pulls/{number}"}}
 
     def ours(self, issue: int) -> list[str]:
         """What we wrote there."""
