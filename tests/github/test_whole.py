@@ -187,12 +187,12 @@ def red(emulator: Emulator, run: int, sha: str, log: str = "pytest", **more: Any
         "event": "push",
         "conclusion": "failure",
         "name": "tests",
+        "created_at": AT,
     } | more
     emulator.add(runs=[told | {"jobs": jobs, "status": "completed"}])
     repository = emulator.ask("GET", f"/repos/{REPO}")
     told |= {
         "head_repository": repository,
-        "created_at": "2026-11-03T12:00:00Z",
         "html_url": f"https://github.com/{REPO}/actions/runs/{run}",
     }
     return {"action": "completed", "workflow_run": told, "repository": repository}
