@@ -93,7 +93,7 @@ def downloads(api: Api, settings: Settings, requests: Sequence[Request]) -> dict
     try:
         listed = sorted(api.artifacts(settings.repository, settings.run_id), key=lambda artifact: artifact.id)
     except GitHubError as error:
-        log.warning("the artifacts of this run are not known: %s", error)
+        log.warning("the artifacts of this run are not known: %s", one_line(str(error)))
         return {}
     found: dict[int, Download] = {}
     for artifact in listed:  # a later attempt's are newer
@@ -146,7 +146,7 @@ def give_up(letter: Letter, number: int, settings: Settings, error: GitHubError)
     UNPOSTED_DIRECTORY.mkdir(exist_ok=True)
     path = UNPOSTED_DIRECTORY / f"comment-{number}.md"
     path.write_text(render(letter.report), encoding="utf-8")
-    log.error("not posted: %s", error)
+    log.error("not posted: %s", one_line(str(error)))
     log.error("its text is in this job's summary, and in the artifact %s as %s", UNPOSTED_DIRECTORY, path.name)
     if letter.answer.issue is not None:
         log.error("to post it: gh run download %d --name %s", settings.run_id, UNPOSTED_DIRECTORY)
