@@ -39,7 +39,7 @@ class Unprepared(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """How this machine does it. `budget` (seconds) is the most a request may take; `python` the interpreter with the user's torch."""
+    """How this machine does it. `budget` (seconds) is for a request that names none; `python` the interpreter with the user's torch."""
 
     checkout: Path
     setup: str = ""
@@ -65,6 +65,11 @@ def read(file: Path, index: int) -> Request:
     return requests[index]
 
 
+def budget(request: Request, place: Place) -> float:
+    """Seconds for a request."""
+    return request.options.budget or place.budget
+
+
 def arguments(request: Request, place: Place, *, script: Path, python: str, out: Path) -> list[str]:
     """The arguments of `run` for a request; `script` is where its text lies."""
     options = request.options
@@ -72,7 +77,7 @@ def arguments(request: Request, place: Place, *, script: Path, python: str, out:
         "--stage": options.stage.value if options.stage else None,
         "--accuracy": options.accuracy,
         "--device": options.device or place.device,
-        "--budget": f"{min(options.budget or place.budget, place.budget):g}s",
+        "--budget": f"{budget(request, place):g}s",
         "--jobs": str(place.jobs),
         "--python": python,
         "--out": str(out),
@@ -92,15 +97,24 @@ def minify(request: Request, place: Place, out: Path, environ: Mapping[str, str]
         try:
             status = room.minify()
         except Unprepared as why:
-            status = room.failed(str(why))
+            status = unprepared(out, str(why))
         except Stopped:
-            status = room.failed("the job was ended before it began")
+            status = unprepared(out, "the job was ended before it began")
         children.account.end()
         room.save()
         if not (out / "result.json").is_file():
-            status = room.failed(f"the engine ended with exit status {status} and left no result")
+            status = unprepared(out, f"the engine ended with exit status {status} and left no result")
         give_back(out)
     return status
+
+
+def unprepared(out: Path, reason: str) -> int:
+    """Leave a result that says why there is none, by no fault of the program; its exit status."""
+    sys.stderr.write(f"torch-minify: {reason}\n")
+    result = Result(status="error", reason=reason, machine_fault=reason[:200])
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "result.json").write_text(result.to_json(), encoding="utf-8")
+    return EXIT_STATUS[result.status]
 
 
 class Room:
@@ -127,18 +141,13 @@ class Room:
         self._set_up(checkout)
         engine = [sys.executable, "-I", "-m", "bot", *arguments(self.request, self.place, script=self.script, python=python, out=self.out)]
         with folded("torch-minify run", actions=self.place.actions):
-            return self.children.run(engine, cwd=checkout, env=self._environment(), limit=self.place.budget + BEYOND_BUDGET, tick=self.save)
+            return self.children.run(
+                engine, cwd=checkout, env=self._environment(), limit=budget(self.request, self.place) + BEYOND_BUDGET, tick=self.save
+            )
 
     def save(self) -> None:
         """Bring what there is to where it is wanted. Repeated while the engine runs: a job may be killed at any time."""
         copy_out(self.out, self.target, _WORK)
-
-    def failed(self, reason: str) -> int:
-        """Leave a result that says why there is none."""
-        sys.stderr.write(f"torch-minify: {reason}\n")
-        result = Result(status="error", reason=reason, machine_fault=reason[:200])
-        (self.target / "result.json").write_text(result.to_json(), encoding="utf-8")
-        return EXIT_STATUS[result.status]
 
     def _furnish(self) -> Path:
         """The directories, the program, and the checkout: a copy where the account may not write to the given one."""

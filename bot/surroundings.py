@@ -29,8 +29,9 @@ _KEPT = re.compile(
     r"|(?:CUDA|NVIDIA|NCCL|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|OMP|MKL|KMP|OPENBLAS)_\w+|HF_HOME|SSL_CERT_FILE|SSL_CERT_DIR"
 )
 _PROXIES = re.compile(r"(?:https?|no|all)_proxy", re.IGNORECASE)
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE", re.IGNORECASE)
 # A cache of compiled code is executable: requests share none.
-_REFUSED = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE|CACHE_DIR", re.IGNORECASE)
+_CACHE = re.compile(r"CACHE_DIR")
 _PR_SET_DUMPABLE = 4
 
 
@@ -39,8 +40,13 @@ def kept(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]
     return {
         name: value
         for name, value in environ.items()
-        if not _REFUSED.search(name) and (_KEPT.fullmatch(name) or (network and _PROXIES.fullmatch(name)))
+        if not secret(name) and not _CACHE.search(name) and (_KEPT.fullmatch(name) or (network and _PROXIES.fullmatch(name)))
     }
+
+
+def secret(name: str) -> bool:
+    """Whether a variable is, by its name, one that no program may see."""
+    return bool(_SECRET.search(name))
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,10 @@ def test_the_options_of_a_request_are_those_of_run() -> None:
     assert (parsed.script, parsed.command, parsed.python, parsed.out) == (Path("p.py"), None, "py", Path("out"))
 
 
-def test_the_machine_bounds_the_budget() -> None:
-    words = arguments(request(options=RequestOptions(budget=9000)), Place(Path(), budget=90), script=Path("p"), python="py", out=Path("o"))
-    assert cli.parser().parse_args(words).budget == 90
+@pytest.mark.parametrize(("asked", "expected"), [(9000.0, 9000.0), (None, 90.0)])
+def test_the_budget_of_the_workflow_is_for_a_request_that_names_none(asked: float | None, expected: float) -> None:
+    words = arguments(request(options=RequestOptions(budget=asked)), Place(Path(), budget=90), script=Path("p"), python="py", out=Path("o"))
+    assert cli.parser().parse_args(words).budget == expected
 
 
 @given(st.text(min_size=1))

@@ -129,7 +129,7 @@ def test_what_cannot_be_posted_is_kept_and_said(api: Memory, settings: Settings,
     assert "### Minimized" in body
     assert settings.summary is not None
     assert settings.summary.read_text(encoding="utf-8") == body + "\n"
-    assert "gh run download 7 --name torch-minify-unposted" in caplog.text
+    assert "gh run download 7 --repo owner/name --name torch-minify-unposted" in caplog.text
     assert "gh issue comment 7 --repo owner/name --body-file comment-1.md" in caplog.text
     assert api.reactions == []
 

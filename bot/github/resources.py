@@ -53,6 +53,12 @@ class Comment(Authored):
         """The body; empty where GitHub says null."""
         return self.body or ""
 
+    @property
+    def issue(self) -> int | None:
+        """The number of the issue or pull request that it stands under."""
+        number = self.issue_url.rpartition("/")[2]
+        return int(number) if number.isdecimal() else None
+
 
 class Issue(Authored):
     """An issue; a pull request is one too, with `pull_request` set."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# Where runners put a checkout: /home/runner/work/NAME/NAME/ on hosted ones, .../_work/NAME/NAME/ on others, /__w/ in containers.
+# Where runners put a checkout: .../work/NAME/NAME/ on hosted ones, .../_work/NAME/NAME/ on others, /__w/NAME/NAME/ in containers.
 _CHECKOUT = re.compile(r"^.*?/(?:_?work|__w)/([^/]+)/\1/")
 _ABOVE = re.compile(r"^(?:\.\.?/)+")
 

@@ -90,8 +90,13 @@ def command_lines(body: str) -> tuple[str, ...]:
     if COMMAND not in body:
         return ()
     found: list[str] = []
+    heading = False
     for token, top in _own(_parser().parse(body[:MAX_BODY])):
-        if top and token.type == "inline":
+        if token.type == "heading_open":
+            heading = token.markup.startswith("#")  # the line begins with that; a line of dashes below is meant as a rule
+        elif token.type == "heading_close":
+            heading = False
+        elif top and token.type == "inline" and not heading:
             found += [child.content for child in token.children or () if child.type == "minify_command"]
     return tuple(found)
 
