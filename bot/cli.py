@@ -38,6 +38,18 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--jobs", type=positive, default=1, metavar="N", help="candidates to try at once (default 1)")
     run.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the inputs that the repro draws (default 0)")
     run.add_argument("--resume", action="store_true", help="go on from what --out holds")
+    run.add_argument(
+        "--also-python",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="run the repro in this interpreter as well, and report (repeatable)",
+    )
+    run.add_argument("--network", choices=["off", "on"], default=None, help="off needs a sandbox, and there is none yet: refused")
+    run.add_argument(
+        "--require-sandbox", action="store_true", help="refuse to run user code without a sandbox (there is none yet: refused)"
+    )
+    run.add_argument("--cuda-arch", default=None, metavar="N", help="compile for this GPU without having it (not supported yet: refused)")
 
     minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)
     minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
@@ -118,6 +130,12 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         if not target.script.is_file():
             grammar.error(f"there is no file {target.script}")
         target = Target(target.script.resolve(), None, target.argv)
+    if arguments.require_sandbox or arguments.network == "off":
+        asked = "--require-sandbox" if arguments.require_sandbox else "--network off"
+        sys.stderr.write(f"torch-minify: {asked}: this version has no sandbox, so nothing was run\n")
+        return EXIT_STATUS["error"]
+    if arguments.cuda_arch is not None:
+        grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")
     options = Options(
         target=target,
         python=arguments.python,
@@ -131,6 +149,7 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         jobs=arguments.jobs,
         seed=arguments.seed,
         resume=arguments.resume,
+        also_python=tuple(arguments.also_python),
     )
     result = Job(options).run()
     return 2 if result is None else EXIT_STATUS[result.status]

@@ -40,15 +40,20 @@ class Line:
     needed: bool
 
 
+def facts_of(python: str) -> dict[str, object]:
+    """What an interpreter says of itself and its torch; `error` where it cannot."""
+    try:
+        run = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=120, check=False)
+        found = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        return {"error": str(error)}
+    return found if isinstance(found, dict) else {"error": f"{python} is no Python"}
+
+
 def examine(python: str) -> list[Line]:
     """What is there, in the order in which a person would look."""
     lines = []
-    facts: dict[str, object] = {}
-    try:
-        run = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=120, check=False)
-        facts = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
-        facts = {"error": str(error)}
+    facts = facts_of(python)
     lines.append(Line("python", str(facts.get("python", f"{python} does not run")), "python" in facts, True))
     torch = facts.get("torch")
     lines.append(Line("torch", str(torch or facts.get("error", "not installed")), torch is not None and _supported(str(torch)), True))

@@ -9,6 +9,7 @@ from typing import Literal
 from bot.github.api import Posting
 from bot.github.transport import GitHubError
 from bot.models import Section, Stored
+from bot.report.text import one_line
 from bot.report.verdict import status
 from bot.results import EXPORTED, REPRO, RESULT, Folder, Unreadable
 
@@ -37,7 +38,7 @@ def keep(section: Section, folder: Folder | None, where: Where, api: Posting, re
             else:
                 kept[name] = api.put_asset(repository, NAME, f"{prefix}-{name}", content)
         except GitHubError as error:
-            log.warning("%s is not kept: %s", name, error)
+            log.warning("%s is not kept: %s", name, one_line(str(error)))
     files = tuple(_with(stored, kept.get(stored.name)) for stored in section.files)
     return section.model_copy(update={"files": files})
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.capture.region import Capture
-from bot.models import EndedBy, Evidence, ExportedProgram, Files, Reduction, Result, Signature, Stage, Status, Timing, VerificationFacts
+from bot.models import (
+    Elsewhere,
+    EndedBy,
+    Evidence,
+    ExportedProgram,
+    Files,
+    Reduction,
+    Result,
+    Signature,
+    Stage,
+    Status,
+    Timing,
+    VerificationFacts,
+)
 from bot.oracle.ledger import Ledger
 from bot.reduce.graph import Program
 from bot.reduce.script import lines
@@ -21,6 +34,7 @@ class Findings:
 
     original: str | None  # the user's script; None for a command
     verify_runs: int
+    versions: dict[str, str] = field(default_factory=dict)  # of the user's interpreter
     capture: Capture | None = None
     failure: Signature | None = None  # of the original program
     stage: Stage | None = None
@@ -36,6 +50,7 @@ class Findings:
     culprit: str | None = None
     exported: ExportedProgram | None = None
     other: tuple[str, ...] = ()
+    elsewhere: tuple[Elsewhere, ...] = ()
     timing: dict[str, float] = field(default_factory=dict)
     history: list[tuple[Program | None, str]] = field(default_factory=list)  # every accepted step
 
@@ -90,9 +105,8 @@ class Findings:
 
     def headed(self, text: str, proof: VerificationFacts) -> str:
         """The script with the comments that a repro begins with."""
-        assert self.capture is not None
         assert self.failure is not None
-        versions = self.capture.versions
+        versions = self.versions
         head = [
             self.failure.line(),
             ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
@@ -113,11 +127,17 @@ class Findings:
             timing=Timing(**{name: round(self.timing.get(name, 0.0), 3) for name in Timing.model_fields}),
             verification=self.verification,
             culprit=self.culprit,
-            versions=self.capture.versions if self.capture else {},
-            evidence=Evidence(passes_if=self.passes_if, other_failures=self.other, pytorch_dump=(space.original / "pytorch").is_dir()),
+            versions=self.versions,
+            evidence=Evidence(
+                passes_if=self.passes_if,
+                other_failures=self.other,
+                elsewhere=self.elsewhere,
+                pytorch_dump=(space.original / "pytorch").is_dir(),
+            ),
             exported_program=self.exported,
             files=Files(
                 repro=space.repro.name if space.repro.exists() else None,
                 exported_program=space.exported.name if space.exported.exists() else None,
+                exported_text=space.exported_text.name if space.exported_text.exists() else None,
             ),
         )

@@ -17,7 +17,9 @@ from pathlib import Path
 from types import FrameType
 
 from bot.capture.forms import Start, starts
+from bot.capture.modules import local_modules, module_lines
 from bot.capture.named import failing_line, named_nodes, script_lines
+from bot.capture.source import source_of
 from bot.evidence import exported
 from bot.evidence.ablation import Suspect, culprit
 from bot.evidence.confirming import Confirmed, Confirmer
@@ -27,6 +29,7 @@ from bot.intake import Intake
 from bot.models import (
     EndedBy,
     Kind,
+    Phase,
     Result,
     Stage,
     Status,
@@ -36,7 +39,7 @@ from bot.models import (
 from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
-from bot.oracle.localised import localise
+from bot.oracle.localised import blamed, localise
 from bot.oracle.pool import Pool, PoolError
 from bot.oracle.process import Interrupted
 from bot.oracle.script_oracle import ScriptOracle
@@ -47,6 +50,7 @@ from bot.reduce.graph import Program
 from bot.reduce.passes.size import size_key
 from bot.reduce.script import embed_blobs, lines, render
 from bot.reduce.search import reduce_program
+from bot.reduce.source.modules import joined
 from bot.reduce.source.reduce import reduce_source
 from bot.reduce.source.slice import drop_statements
 from bot.workspace import NotOurs, Workspace
@@ -54,7 +58,8 @@ from bot.workspace import NotOurs, Workspace
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
 
-
+# A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
+PATIENCE = 1 / 3
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
 
@@ -68,8 +73,8 @@ class Job:
         reserve = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
         self.deadline = Deadline(options.budget, min(reserve, options.budget / 2))
         self.progress = Progress()
-        self.original_text = options.target.script.read_text(encoding="utf-8", errors="replace") if options.target.script else None
-        self.found = Findings(self.original_text, options.verify_runs)
+        self.source = source_of(options.target, Path.cwd())
+        self.found = Findings(self.source.text if self.source else None, options.verify_runs)
         self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
         self._saving = threading.Lock()
         self._last_difference = ""
@@ -91,7 +96,7 @@ class Job:
     def _guarded(self) -> Result:
         status: Status
         try:
-            with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions={}) as pool:
+            with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions=self.found.versions) as pool:
                 self._work(pool)
             status, fault = self.found.status(), None
             reason = (
@@ -139,32 +144,40 @@ class Job:
         self.found.failure = failure
         self.progress.say(failure.line())
         ledger = self.found.ledger = Ledger(self.space.ledger, resume=self.options.resume)
-        oracle = ScriptOracle(
-            pool,
-            ledger,
-            self.deadline,
-            failure,
-            limit=self._limit(),
-            hang_after=self.options.hang_after,
-            form="start",
-            across_forms=True,
-            whole_way=True,
-        )
+        oracle = self._oracle(pool, ledger)
         start = self._started(oracle)
         started = time.monotonic()
         try:
             with self._confirming() as confirmer:
-                if start is not None:
-                    self._reduce_graph(oracle, start, confirmer)
-                else:
+                if start is None:
                     self._reduce_source(oracle, confirmer)
+                else:
+                    self._reduce_graph(oracle, start, confirmer)
+                    if self._wordy():
+                        oracle = self._reduce_source_instead(oracle, confirmer)
         except BudgetSpent:
             if self.deadline.interrupted.is_set():
                 raise
         finally:
             self.found.timing["search"] = time.monotonic() - started
         self._prove(oracle.precise)
-        self._explain(oracle, pool, start)
+        self._explain(oracle, pool, start if self.found.stage is not Stage.SOURCE else None)
+
+    def _oracle(self, pool: Pool, ledger: Ledger) -> ScriptOracle:
+        """One that compares with the original program's failure, whatever the form of a script."""
+        assert self.found.failure is not None
+        return ScriptOracle(
+            pool,
+            ledger,
+            self.deadline,
+            self.found.failure,
+            limit=self._limit(),
+            hang_after=self.options.hang_after,
+            patience=PATIENCE,
+            form="start",
+            across_forms=True,
+            whole_way=True,
+        )
 
     def _started(self, oracle: ScriptOracle) -> Start | None:
         """The first form of the program, smallest first, that fails as the original did."""
@@ -174,9 +187,8 @@ class Job:
         assert failure is not None
         self.progress.step("looking for the smallest form that fails in the same way")
         started = time.monotonic()
-        name = self.options.target.name
-        line = failing_line(found.outcome.text, name)
-        for start in starts(found.regions, failure, self.original_text, line, seed=self.options.seed):
+        line = failing_line(found.outcome.text, self.source.name) if self.source else None
+        for start in starts(found.regions, failure, self.source.text if self.source else None, line, seed=self.options.seed):
             if self.options.stage not in (None, start.stage):
                 continue
             text = render(start.program)
@@ -195,6 +207,8 @@ class Job:
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = self.found.reference.kind is Kind.ACCURACY
         guesses, exposable = named_nodes(self.found.capture.outcome.text, start), None
+        if not guesses and self.found.reference.phase in (Phase.CPP_COMPILE, Phase.TRITON_COMPILE):
+            guesses = blamed(oracle.pool, render(start.program), start.program, self._limit())
         if accuracy:
             found = localise(oracle.pool, render(start.program), start.program, self._limit())
             strict = self.options.accuracy == "strict"
@@ -242,12 +256,17 @@ class Job:
             return self.found.program or program
 
     def _reduce_source(self, oracle: ScriptOracle, confirmer: Confirmer) -> None:
-        if self.original_text is None:
-            raise Ended("error", "no graph of this command fails alone, and only a script can be reduced as source")
+        if self.source is None:
+            raise Ended(
+                "error", "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
+            )
         if self.options.stage not in (None, Stage.SOURCE):
             raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
         self.found.stage = Stage.SOURCE
-        text = self.original_text
+        assert self.found.capture is not None
+        said = self.found.capture.outcome.text
+        modules = local_modules(self.source.file)
+        text, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
         if oracle.ask(Candidate(text, "start:source", (lines(text), len(text)))) is not Verdict.SAME:
             # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
             self.found.text, self.found.fixed_point = text, True
@@ -256,14 +275,35 @@ class Job:
         self._accepted(None, text, confirmer)
         self._narrow(oracle, "source", text)
         self.progress.step(f"reducing the script: {lines(text)} lines")
-        assert self.found.capture is not None
         reduced = reduce_source(
             text,
             oracle,
-            failing_lines=script_lines(self.found.capture.outcome.text, self.options.target.name),
+            failing_lines=failing,
             on_accept=lambda smaller: self._accepted(None, smaller, confirmer),
         )
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
+
+    def _wordy(self) -> bool:
+        """Whether a script of the user's is shorter than the repro that came of its graph."""
+        asked = self.options.stage is None and self.source is not None and self.found.text is not None and self.found.fixed_point
+        return asked and lines(self.found.text or "") > lines(self.source.text if self.source else "")
+
+    def _reduce_source_instead(self, oracle: ScriptOracle, confirmer: Confirmer) -> ScriptOracle:
+        """Reduce the script as well and keep the shorter of both; the oracle that knows the one that is kept."""
+        self.progress.step("the script is shorter than what came of its graph: reducing it as well")
+        of_graph, asked = replace(self.found), oracle.ledger.queries
+        other = self._oracle(oracle.pool, oracle.ledger)
+        self.found.start = self.found.program = None
+        try:
+            self._reduce_source(other, confirmer)
+        finally:
+            oracle.ledger.queries += asked
+            shorter = self.found.reference is not of_graph.reference and lines(self.found.text or "") < lines(of_graph.text or "")
+            if not shorter:
+                for name in ("start", "program", "text", "stage", "reference", "fixed_point", "passes_if"):
+                    setattr(self.found, name, getattr(of_graph, name))
+                self._accepted(of_graph.program, of_graph.text or "", confirmer)
+        return other if shorter else oracle
 
     def _narrow(self, oracle: ScriptOracle, form: str, text: str) -> None:
         """From here on scripts of one form are compared, that of `text`, and phases that the signature does not need are skipped."""
@@ -349,6 +389,8 @@ class Job:
         oracle.deadline = Deadline(self.options.budget - (time.monotonic() - self.deadline.started))
         oracle.deadline.interrupted = self.deadline.interrupted
         try:
+            prover, text = self._prover(oracle.precise), self.found.text
+            self.found.elsewhere = tuple(prover.elsewhere(text, python) for python in self.options.also_python if self._wanted())
             self.found.other = tuple(signature.line() for signature in oracle.other_failures())
             if start is None or self.found.program is None:
                 return
@@ -387,6 +429,9 @@ class Job:
         if result.files.repro and self.space.repro.exists():
             say(self.space.repro.read_text(encoding="utf-8") + "\n")
         say(f"{result.status} (ended by: {result.ended_by})" + (f": {result.reason}" if result.reason else "") + "\n")
+        for other in result.evidence.elsewhere:
+            version = other.versions.get("torch", "no torch")
+            say(f"with {other.python} (torch {version}): {'the same failure' if other.same else other.said}\n")
         if result.culprit:
             say(f"to blame: {result.culprit}\n")
         say(f"files: {self.space.root}\n")

@@ -193,11 +193,21 @@ class Files(Model):
     kernel: str | None = None
 
 
+class Elsewhere(Model):
+    """What the repro does under another interpreter."""
+
+    python: str = Field(description="the interpreter, as it was given")
+    versions: dict[str, str] = Field(default_factory=dict)
+    same: bool
+    said: str | None = Field(default=None, description="what it did instead of failing alike")
+
+
 class Evidence(Model):
     """What explains the failure beyond the repro."""
 
     passes_if: str | None = Field(default=None, description="the nearest program that passes: the edit that leads to it")
     other_failures: tuple[str, ...] = Field(default=(), description="signatures of other failures that the search met")
+    elsewhere: tuple[Elsewhere, ...] = Field(default=(), description="one for each --also-python")
     pytorch_dump: bool = Field(default=False, description="whether PyTorch's own minifier dumped anything")
 
 

@@ -25,6 +25,7 @@ class Options:
     jobs: int = 1
     seed: int = 0
     resume: bool = False
+    also_python: tuple[str, ...] = ()
 
 
 class Ended(Exception):

@@ -93,7 +93,7 @@ def downloads(api: Api, settings: Settings, requests: Sequence[Request]) -> dict
     try:
         listed = sorted(api.artifacts(settings.repository, settings.run_id), key=lambda artifact: artifact.id)
     except GitHubError as error:
-        log.warning("the artifacts of this run are not known: %s", error)
+        log.warning("the artifacts of this run are not known: %s", one_line(str(error)))
         return {}
     found: dict[int, Download] = {}
     for artifact in listed:  # a later attempt's are newer
@@ -143,13 +143,17 @@ def post(letter: Letter, api: Posting, settings: Settings) -> str:
 
 def give_up(letter: Letter, number: int, settings: Settings, error: GitHubError) -> None:
     """Leave the comment in a file, and say how a person can post it."""
-    UNPOSTED_DIRECTORY.mkdir(exist_ok=True)
     path = UNPOSTED_DIRECTORY / f"comment-{number}.md"
-    path.write_text(render(letter.report), encoding="utf-8")
-    log.error("not posted: %s", error)
-    log.error("its text is in this job's summary, and in the artifact %s as %s", UNPOSTED_DIRECTORY, path.name)
+    log.error("not posted: %s", one_line(str(error)))
+    log.error("its text is in the summary of this job: %s", settings.run_url)
+    try:
+        UNPOSTED_DIRECTORY.mkdir(exist_ok=True)
+        path.write_text(render(letter.report), encoding="utf-8")
+    except OSError as trouble:
+        log.error("%s cannot be written: %s", path, trouble.strerror)
+        return
     if letter.answer.issue is not None:
-        log.error("to post it: gh run download %d --name %s", settings.run_id, UNPOSTED_DIRECTORY)
+        log.error("to post it: gh run download %d --repo %s --name %s", settings.run_id, settings.repository, UNPOSTED_DIRECTORY)
         log.error("            gh issue comment %d --repo %s --body-file %s", letter.answer.issue, settings.repository, path.name)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot import doctor
 from bot.evidence import fresh
-from bot.models import Signature, VerificationFacts
+from bot.models import Elsewhere, Kind, Signature, VerificationFacts
 from bot.oracle.process import Interrupted
 from bot.oracle.signature import signature_of
 
@@ -33,9 +34,10 @@ class Prover:
     def confirms(self, text: str, cache: Path) -> bool:
         """Whether one fresh run fails in the same way; `cache` is its compile directory."""
         path = self._file(text)
+        limit = self.hang_after if self.failure.kind is Kind.HANG else self.limit
         try:
             outcome = fresh.run_fresh(
-                self.python, path, cwd=path.parent, env=os.environ, timeout=self.limit, cache_dir=cache, wanted=self.wanted
+                self.python, path, cwd=path.parent, env=os.environ, timeout=limit, cache_dir=cache, wanted=self.wanted
             )
         except Interrupted:
             return False
@@ -66,6 +68,18 @@ class Prover:
         for line in found.differences:
             self.say(line)
         return VerificationFacts(runs=found.runs, same=found.same, eager=found.eager)
+
+    def elsewhere(self, text: str, python: str) -> Elsewhere:
+        """What the script does under another interpreter: one fresh run and its control. Messages and phases may differ there."""
+        facts = doctor.facts_of(python)
+        versions = {name: str(facts[name]) for name in ("python", "torch", "triton", "cuda") if facts.get(name)}
+        if "torch" not in versions:
+            return Elsewhere(python=python, versions=versions, same=False, said=f"could not be run: {facts.get('error')}")
+        found = fresh.verify(
+            python, self._file(text), self.failure, 1, timeout=self.limit, hang_after=self.hang_after, cwd=self.scratch, env=os.environ,
+            wanted=self.wanted, fp64=self.precise,
+        )  # fmt: skip
+        return Elsewhere(python=python, versions=versions, same=found.proven, said="; ".join(found.differences) or None)
 
     def latest(self, texts: Sequence[str], cache: Path) -> int | None:
         """Index of the latest accepted script that a fresh process confirms, by halving: slips come late. None: not even the first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,21 @@ def test_every_option_arrives(asked: list[Options], script: str) -> None:
         7,
         True,
     )
+
+
+def test_other_interpreters(asked: list[Options], script: str) -> None:
+    assert main(["run", script, "--also-python", "/a", "--also-python", "/b", "--network", "on"]) == 0
+    assert asked[0].also_python == ("/a", "/b")
+
+
+@pytest.mark.parametrize(("option", "status"), [(["--require-sandbox"], 1), (["--network", "off"], 1), (["--cuda-arch", "90"], 2)])
+def test_what_cannot_be_kept_is_not_promised(
+    asked: list[Options], script: str, option: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.suppress(SystemExit) if status == 2 else contextlib.nullcontext():
+        assert main(["run", script, *option]) == status
+    assert not asked
+    assert option[0] in capsys.readouterr().err
 
 
 def test_a_command(asked: list[Options], script: str) -> None:

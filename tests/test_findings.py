@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.capture.region import Capture
 from bot.findings import Findings
 from bot.models import Kind, Phase, Result, Signature, Stage, VerificationFacts
 from bot.oracle.ledger import Ledger
-from bot.oracle.outcome import Outcome
 from bot.reduce.graph import Graph, Input, Meta, Node, Program, Ref
 from bot.workspace import Workspace
 
@@ -96,14 +94,11 @@ def test_unproven() -> None:
     assert findings(verification=VerificationFacts(runs=1, same=1, eager="passes")).unproven("out of time") == "out of time"
 
 
-@pytest.fixture
-def captured(tmp_path: Path) -> Capture:
-    versions = {"python": "3.11", "torch": "2.13", "git": "abc"}
-    return Capture(outcome=Outcome(status="raised"), signature=SIGNATURE, regions=(), versions=versions, log=tmp_path / "log")
+VERSIONS = {"python": "3.11", "torch": "2.13", "git": "abc"}
 
 
-def test_the_head_of_a_repro_is_comments(captured: Capture) -> None:
-    text = findings(capture=captured).headed("import torch\n", VerificationFacts(runs=10, same=4, eager="passes"))
+def test_the_head_of_a_repro_is_comments() -> None:
+    text = findings(versions=VERSIONS).headed("import torch\n", VerificationFacts(runs=10, same=4, eager="passes"))
     assert text.splitlines() == [
         "# exception in inductor_lowering: InductorError: KeyError: 7",
         "# torch 2.13, python 3.11",
@@ -112,17 +107,19 @@ def test_the_head_of_a_repro_is_comments(captured: Capture) -> None:
     ]
 
 
-def test_the_result_says_what_is_there(captured: Capture, tmp_path: Path) -> None:
+def test_the_result_says_what_is_there(tmp_path: Path) -> None:
     space = Workspace(tmp_path / "out")
     space.prepare(resume=False)
-    found = findings(capture=captured, culprit="pass", passes_if="-a", other=("x",), timing={"capture": 1.0, "start": 9.0})
+    found = findings(versions=VERSIONS, culprit="pass", passes_if="-a", other=("x",), timing={"capture": 1.0, "start": 9.0})
     empty = found.result(space, "minimized", "fixed_point")
     assert (empty.files.repro, empty.files.exported_program, empty.evidence.pytorch_dump) == (None, None, False)
     space.repro.write_text("")
     space.exported.write_text("")
+    space.exported_text.write_text("")
     (space.original / "pytorch").mkdir()
     full = found.result(space, "error", "budget", "why", "the disk is full")
     assert (full.files.repro, full.files.exported_program) == ("repro.py", "exported_program.pt2")
+    assert full.files.exported_text == "exported_program.txt"
     assert (full.status, full.ended_by, full.reason, full.machine_fault) == ("error", "budget", "why", "the disk is full")
     assert (full.signature, full.culprit, full.evidence.passes_if, full.evidence.other_failures) == (SIGNATURE, "pass", "-a", ("x",))
     assert (full.timing.capture, full.timing.search) == (1.0, 0.0)

@@ -132,7 +132,21 @@ def _localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
     return localise.localise(path, request)
 
 
-TASKS = {"run": _run, "control": _control, "control_fp64": _control_fp64, "shapes": _shapes, "export": _export, "localise": _localise}
+def _origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    from . import origins
+
+    return origins.origins(path, request)
+
+
+TASKS = {
+    "run": _run,
+    "control": _control,
+    "control_fp64": _control_fp64,
+    "shapes": _shapes,
+    "export": _export,
+    "localise": _localise,
+    "origins": _origins,
+}
 
 
 def _die_with_parent() -> None:

@@ -7,7 +7,9 @@ there; the proof always takes the whole way.
 from __future__ import annotations
 
 import importlib
+import os
 import shlex
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -38,13 +40,14 @@ def stop_after(phase: str | None) -> None:
 
 
 def _check_only() -> None:
-    """AOTInductor's wrapper and kernel are only checked for errors; no object is made, and linking ends the run."""
+    """C++ is only checked for errors: no object is made. A package ends the run where it would be linked; a kernel that is compiled
+    on its own is not loaded, and the run ends when the last one has been checked."""
     builder: Any = importlib.import_module("torch._inductor.cpp_builder")
     codecache: Any = importlib.import_module("torch._inductor.codecache")
-    compiler = codecache.AotCodeCompiler
-    if not hasattr(builder, "_run_compile_cmd"):
+    compiler, kernels = codecache.AotCodeCompiler, codecache.CppCodeCache
+    if not hasattr(builder, "_run_compile_cmd") or not hasattr(kernels, "_load_library"):
         return  # an older torch: the whole way is slower, not wrong
-    run, build = builder._run_compile_cmd, compiler.compile
+    run, build, load = builder._run_compile_cmd, compiler.compile, kernels._load_library.__func__
     packaging = False
 
     def compile_package(*args: Any, **kwargs: Any) -> Any:
@@ -55,16 +58,27 @@ def _check_only() -> None:
     def check(command: str, cwd: str) -> None:
         words = shlex.split(command)
         sources = [word for word in words if word.endswith((".cpp", ".cc"))]
-        if not packaging or "-E" in words or "c++-header" in words:
+        if "-E" in words or "c++-header" in words:
             run(command, cwd)
-        elif not sources:
-            raise PhasePassed
-        else:
+        elif sources:
             output = words.index("-o")
             run(shlex.join([*words[:output], *words[output + 2 :], "-fsyntax-only"]), cwd)
+        elif packaging:
+            raise PhasePassed
+
+    def load_library(cache: Any, path: str, key: str) -> Any:
+        return load(cache, path, key) if os.path.exists(path) else _Unloaded(key)
 
     compiler.compile = compile_package
+    kernels._load_library = classmethod(load_library)
     builder._run_compile_cmd = check
+
+
+class _Unloaded(types.ModuleType):
+    """Stands for a library that was only checked; nothing of it is called before the run ends."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _leave
 
 
 def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:

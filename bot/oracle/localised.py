@@ -1,4 +1,4 @@
-"""Where wrong numbers begin: asked of a worker once, before an accuracy search."""
+"""Where it goes wrong, asked of a worker once, before a search: wrong numbers begin at a value, refused code is of a kernel."""
 
 from __future__ import annotations
 
@@ -37,3 +37,10 @@ def localise(pool: Pool, text: str, program: Program, limit: float) -> Localised
     returned = next(refs(program.graph.output), _RETURNED)
     first = tuple(returned if name == _RETURNED else name for name in facts.get("first", []))
     return Localised(first, frozenset(facts.get("harmless", [])), frozenset(node.name for node in program.graph.nodes))
+
+
+def blamed(pool: Pool, text: str, program: Program, limit: float) -> list[frozenset[str]]:
+    """Sets of operations in the code that a C++ or Triton compiler refuses, the narrowest first; empty where that cannot be told."""
+    _, facts = pool.ask(Question(text, "origins", limit))
+    returned = next(refs(program.graph.output), _RETURNED)
+    return [frozenset(returned if name == _RETURNED else name for name in names) for names in facts.get("guesses", [])]

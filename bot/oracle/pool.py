@@ -60,7 +60,7 @@ def environment(cache: Path, extra: Mapping[str, str] | None = None) -> dict[str
 class Question:
     """A script to run in a child.
 
-    `task`: run, control, control_fp64, shapes, localise or export. `limit` in seconds, `memory` in bytes beyond the
+    `task`: run, control, control_fp64, shapes, localise, origins or export. `limit` in seconds, `memory` in bytes beyond the
     parent's own.
     """
 

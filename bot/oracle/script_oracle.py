@@ -20,6 +20,12 @@ from bot.reduce.graph import Meta
 
 # How often an answer that was our own fault is asked again.
 RETRIES = 2
+# Seconds of a failing run from which on the control, a few hundredths, is asked first.
+DEAR = 1.0
+# Seconds below which nothing is a hang, unless the user says so.
+LEAST_HANG = 10.0
+# Limit for a run without the compiler: so many times the longest that passed, and at least so many seconds.
+EAGER_TIMES, LEAST_EAGER = 20, 6.0
 # Phases after which nothing of the compiler is left to skip, or before which there is nothing to stop at.
 _NO_RUNG = (Phase.DYNAMO, Phase.EXPORT, Phase.LOAD, Phase.RUN)
 
@@ -42,6 +48,7 @@ class ScriptOracle:
     reference: Signature
     limit: float = 60.0
     hang_after: float = 60.0
+    patience: float = 1.0  # a hang: the share of `hang_after` after which the search takes it for one; the proof waits it all
     memory: int = 16 << 30
     jobs: int = 1
     form: str = ""
@@ -51,6 +58,8 @@ class ScriptOracle:
     on_answer: Callable[[Candidate, Verdict], None] | None = None
     failures: dict[str, Signature] = field(default_factory=dict)  # of the scripts that were SAME
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)
+    _seconds: float = 0.0  # of the last run that failed as it should
+    _eager_seconds: float = 0.0  # of the longest control that passed
 
     def ask(self, candidate: Candidate) -> Verdict:
         """See `bot.reduce.candidate.Oracle`."""
@@ -91,7 +100,7 @@ class ScriptOracle:
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
         """See `bot.reduce.candidate.Oracle`."""
-        outcome, facts = self._wait(self.pool.submit(Question(text, "shapes", self.limit, self.memory)), lambda: False)
+        outcome, facts = self._wait(self.pool.submit(Question(text, "shapes", self._eager_limit(), self.memory)), lambda: False)
         if outcome.status != "ok":
             return None
         return {name: _meta(value) for name, value in facts.get("values", {}).items()}
@@ -167,7 +176,11 @@ class ScriptOracle:
         return outcome, signature_of(outcome)
 
     def _limit(self) -> float:
-        return self.hang_after if self.reference.kind is Kind.HANG else self.limit
+        return max(min(LEAST_HANG, self.hang_after), self.hang_after * self.patience) if self.reference.kind is Kind.HANG else self.limit
+
+    def _eager_limit(self) -> float:
+        """A candidate whose loop lost its end runs for ever in eager too: a program that passed says how long one may take."""
+        return min(self.limit, max(LEAST_EAGER, EAGER_TIMES * self._eager_seconds)) if self._eager_seconds else self.limit
 
     def _rung(self) -> str | None:
         exception = self.reference.kind is Kind.EXCEPTION
@@ -176,6 +189,10 @@ class ScriptOracle:
         return self.reference.phase.value
 
     def _verdict(self, text: str, needless: Callable[[], bool]) -> tuple[Verdict, Signature | None]:
+        # most candidates fail to fail, so the control comes second; where a run is dear, an illegal program is found first
+        known = self._control(text, needless) if self._dear() else None
+        if known is not None and known is not Verdict.SAME:
+            return known, None
         outcome = self._run(Question(text, "run", self._limit(), self.memory, self._rung()), needless)
         if outcome.status in ("ok", "stopped"):
             return Verdict.PASSES, None
@@ -186,23 +203,34 @@ class ScriptOracle:
         signature = signature_of(outcome)
         if signature is None or not self.matches(signature):
             return Verdict.DIFFERENT, signature
-        limit = self.hang_after / 10 if self.reference.kind is Kind.HANG else self.limit
+        self._seconds = outcome.seconds
+        return known or self._control(text, needless), signature
+
+    def _dear(self) -> bool:
+        """Whether running a candidate costs so much more than its control that the control is better asked first."""
+        return self.reference.kind is Kind.HANG or self._seconds > DEAR
+
+    def _control(self, text: str, needless: Callable[[], bool]) -> Verdict:
+        """SAME where the script passes with the compiler taken out, as it has to."""
+        limit = self.hang_after / 10 if self.reference.kind is Kind.HANG else self._eager_limit()
         control = self._run(Question(text, "control", limit, self.memory), needless)
         if control.status == "infra":
-            return Verdict.INFRA, signature
+            return Verdict.INFRA
+        if control.status == "ok":
+            self._eager_seconds = max(control.seconds, self._eager_seconds)
         if control.status != "ok" or not control.calls or (self.reference.kind is Kind.NO_RAISE and not control.raised):
-            return Verdict.INVALID, signature
+            return Verdict.INVALID
         if self.reference.kind is Kind.ACCURACY and self.precise:
             precise = self._run(Question(text, "control_fp64", self.limit, self.memory), needless)
             if precise.status == "infra":
-                return Verdict.INFRA, signature
+                return Verdict.INFRA
             # where float64 cannot run, eager alone is the reference
             if precise.status == "raised" and "Fp64Impossible" not in precise.text:
                 if not self.across_forms:
-                    return Verdict.INVALID, signature
+                    return Verdict.INVALID
                 # The original's own tolerance is one that its eager run misses: that cannot be asked of a candidate.
                 self.precise = False
-        return Verdict.SAME, signature
+        return Verdict.SAME
 
     def _run(self, question: Question, needless: Callable[[], bool]) -> Outcome:
         for _ in range(1 + RETRIES):

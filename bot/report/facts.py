@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bot.models import Kind, Result, Stage
-from bot.report.markdown import cell, cell_lines, code
+from bot.report.markdown import cell, cell_lines, code, fence_within
 from bot.report.text import number
 
+_LONGEST = 6_000  # bytes of a reason
 _STAGE = {
     Stage.SOURCE: "source: the script itself",
     Stage.DYNAMO: "dynamo: the graph that Dynamo traced",
@@ -16,7 +17,9 @@ _STAGE = {
 
 def why(result: Result) -> str:
     """The reason that a result gives, and whose fault it was."""
-    said = [code(result.reason)] if result.reason else []
+    reason = result.reason or ""
+    # an error of the program in eager is given with its traceback
+    said = [fence_within(reason, _LONGEST) or code(reason)] if "\n" in reason.strip() else [code(reason)] if reason else []
     if result.machine_fault:
         said.append(f"The machine's fault: {code(result.machine_fault)}")
     return "\n\n".join(said)
@@ -40,7 +43,8 @@ def evidence(result: Result) -> list[tuple[str, str]]:
     proof = result.verification
     if proof.runs:
         rows.append(("Fails in the same way, alone, in fresh processes", f"{number(proof.same)} of {number(proof.runs)}"))
-    rows.append(("Without the compiler", _control(result)))
+    if proof.runs or proof.eager != "not_applicable":
+        rows.append(("Without the compiler", _control(result)))
     if result.stage is not None:
         rows.append(("Form", _STAGE[result.stage]))
     if result.compile_only:

@@ -52,9 +52,3 @@ def problem(error_text: str, help_text: str) -> str:
         Block((2,), lambda room: fold_within("How to ask", "", help_text, room)),
     ]
     return fit(blocks, _ROOM)
-
-
-def stale(runner_label: str, hours: float, run_url: str | None) -> str:
-    """That no runner took it for so long."""
-    waited = f"No runner with the label {code(runner_label)} took {link('this run', run_url)} in {number(float(hours))} hours."
-    return f"### Still waiting\n\n{waited} GitHub gives up after 24. Is one with that label online, and may this repository use it?"

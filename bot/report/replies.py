@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.report.markdown import cell, code, link
+from bot.report.text import size
+
 MOST_ROWS = 20
+# Three of them fit behind a note.
+MOST_BYTES = 10_000
+_END = "</table>"
 _MARKS = {"suggested": "suggested", "possible": "possible", "no": "not a candidate"}
 
 
@@ -21,24 +26,27 @@ class Candidate:
     taken: bool
 
 
-def _code(text: str, most: int) -> str:
-    """Hostile text in one line of a table in HTML: no mention, no link, no tag."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return f"<code>{html.escape(line[:most] + ('…' if len(line) > most else ''))}</code>"
-
-
 def candidates(found: Sequence[Candidate]) -> str:
-    """A table of causes, bounded. No blank line in it: it stays one block of HTML."""
-    rows = []
+    """A table of causes, at most `MOST_BYTES` of it. No blank line in it: it stays one block of HTML."""
+    rows = ["<table>", "<tr><th></th><th>why</th><th>failure</th><th>tests</th></tr>"]
+    room = MOST_BYTES - size("\n".join([*rows, _END])) - 100
+    listed = 0
     for each in found[:MOST_ROWS]:
-        tests = _code(each.tests[0], 150) + (f" and {len(each.tests) - 1} more" if len(each.tests) > 1 else "")
-        verdict = _MARKS.get(each.verdict, "not a candidate") + (", taken" if each.taken else "")
-        rows.append(
-            f"<tr><td>{verdict}</td><td>{html.escape(each.reason[:300])}</td><td>{_code(each.failure, 200)}</td><td>{tests}</td></tr>"
-        )
-    head = "<table>\n<tr><th></th><th>why</th><th>failure</th><th>tests</th></tr>\n"
-    more = f"\n\n{len(found) - MOST_ROWS} more causes are not listed." if len(found) > MOST_ROWS else ""
-    return head + "\n".join(rows) + "\n</table>" + more
+        row = _row(each)
+        room -= size(row) + 1
+        if room < 0:
+            break
+        rows.append(row)
+        listed += 1
+    more = f"\n\n{len(found) - listed} more causes are not listed." if len(found) > listed else ""
+    return "\n".join([*rows, _END]) + more
+
+
+def _row(candidate: Candidate) -> str:
+    count = len(candidate.tests)
+    tests = cell(candidate.tests[0], 150) + (f" and {count - 1} more" if count > 1 else "") if count else "–"
+    verdict = _MARKS.get(candidate.verdict, "not a candidate") + (", taken" if candidate.taken else "")
+    return f"<tr><td>{verdict}</td><td>{cell(candidate.reason)}</td><td>{cell(candidate.failure, 200)}</td><td>{tests}</td></tr>"
 
 
 def helped(help_text: str) -> str:
@@ -53,5 +61,5 @@ def stopped(runs: int) -> str:
 
 def opened(repository: str, branch: str, run_url: str) -> str:
     """The body of an issue about a branch that turned red; the failure itself is said in a comment below."""
-    where = f"[a run of CI]({run_url})" if run_url.startswith("https://") else "CI"
-    return f"Tests fail in PyTorch's compiler on {_code(branch, 100)} of {_code(repository, 150)}: see {where}. The comments below say how."
+    where = link("a run of CI", run_url)
+    return f"Tests fail in PyTorch's compiler on {code(branch, 100)} of {code(repository, 150)}: see {where}. The comments below say how."

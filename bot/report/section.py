@@ -29,7 +29,7 @@ def blocks(section: Section, index: int, of: int) -> list[Block]:
         made.append(_exported(section, result, index))
     if section.kernel is not None:
         made.append(_folded(KERNEL, index, "The kernel", "", section.kernel, "python"))
-    if result is not None:
+    if result is not None and result.reduction.queries:
         made.append(whole((REDUCTION, index), fold("How it was reduced", facts.reduction(result))))
     if section.request.tests:
         made.append(
@@ -124,11 +124,11 @@ def _where(stored: Stored, section: Section) -> str:
 
 def source(request: Request) -> str:
     """Whose code is run, and on whose word."""
-    whose = f"Code by {code(request.code.author)} from {link(_WHOSE[request.code.where], request.code.url)}"
-    asked = f"asked for by {code(request.asked_by)}"
-    said = [
-        f"{whose}, {asked}." if request.code.trusted else f"{whose}, who has no write permission here: it is run because it was {asked}."
-    ]
+    place, asked = link(_WHOSE[request.code.where], request.code.url), f"asked for by {code(request.asked_by)}"
+    if request.code.trusted:
+        said = [f"Code by {code(request.code.author)} from {place}, {asked}."]
+    else:
+        said = [f"Code by {code(request.code.author)}, who has no write permission here, from {place}; run because it was {asked}."]
     if request.code.note:
         said.append(f"Taken: {code(request.code.note)}.")
     if request.commit:

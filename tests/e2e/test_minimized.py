@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,19 @@ def test_same_repro_twice(tmp_path: Path) -> None:
         assert answer.process.status == 0, answer.described()
         texts.append(answer.repro)
     assert texts[0] == texts[1]
+
+
+@pytest.mark.all
+def test_also_with_another_interpreter(tmp_path: Path) -> None:
+    other = tmp_path / "python-without-torch"
+    other.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    other.chmod(0o755)
+    answer = minify_script(
+        CASES / "real_aot_lowering.py", tmp_path, "--verify-runs", "1", "--also-python", sys.executable, "--also-python", str(other)
+    )
+    same, without = answer.result["evidence"]["elsewhere"]
+    assert (same["same"], same["said"]) == (True, None)
+    assert same["versions"]["torch"] == answer.result["versions"]["torch"]
+    assert not without["same"]
+    assert "torch" in without["said"]
+    assert "the same failure" in answer.process.out

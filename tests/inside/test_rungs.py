@@ -105,3 +105,17 @@ def test_a_cpp_error_in_a_package_is_seen(pool: Pool) -> None:
     assert healthy.status == "stopped", healthy.text
     assert "was packaged" not in healthy.text
     assert healthy.seconds < 60
+
+
+@pytest.mark.slow
+def test_kernels_are_checked_and_not_made(pool: Pool) -> None:
+    script = "import torch\nf = lambda x, w: (torch.relu(x) @ w).sin() + %s\nprint(torch.compile(f)(torch.ones(3, 3), torch.ones(3, 3)))\n"
+
+    def made() -> set[str]:
+        return {str(file) for file in pool.cache.rglob("*.so")}
+
+    before = made()
+    assert ask(pool, "cpp_compile", script % 41).status == "stopped"
+    assert made() == before
+    assert ask(pool, None, script % 43).status == "ok"
+    assert made() > before

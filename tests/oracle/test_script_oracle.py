@@ -19,7 +19,7 @@ from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
 from bot.oracle.outcome import Outcome
 from bot.oracle.pool import PoolError, Question
-from bot.oracle.script_oracle import RETRIES, ScriptOracle
+from bot.oracle.script_oracle import DEAR, EAGER_TIMES, RETRIES, ScriptOracle
 from bot.oracle.signature import signature_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 
@@ -156,7 +156,31 @@ def test_a_hang_is_the_same_when_its_phase_is(make: Make) -> None:
     reference = signature_of(Outcome(**hang))
     oracle, pool = make(by_task(run=hang, control=CONTROL), reference=reference, hang_after=30.0, limit=5.0)
     assert oracle.ask(candidate()) is Verdict.SAME
-    assert [question.limit for question in pool.asked] == [30.0, 3.0]
+    assert [(question.task, question.limit) for question in pool.asked] == [("control", 3.0), ("run", 30.0)]
+
+
+@pytest.mark.parametrize(("hang_after", "limit"), [(60.0, 20.0), (12.0, 10.0), (5.0, 5.0)])
+def test_the_search_waits_less_for_a_hang_than_the_proof(make: Make, hang_after: float, limit: float) -> None:
+    reference = Signature(kind=Kind.HANG, phase=Phase.INDUCTOR_LOWERING)
+    oracle, pool = make(by_task(run={"status": "ok"}, control=CONTROL), reference=reference, hang_after=hang_after, patience=1 / 3)
+    assert oracle.ask(candidate()) is Verdict.PASSES
+    assert pool.asked[1].limit == pytest.approx(limit)
+
+
+def test_eager_is_given_many_times_what_it_took(make: Make) -> None:
+    oracle, pool = make(by_task(run=FAILS, control={**CONTROL, "seconds": 0.5}), limit=60.0)
+    oracle.ask(candidate("first"))
+    oracle.ask(candidate("second"))
+    assert [question.limit for question in pool.asked if question.task == "control"] == [60.0, EAGER_TIMES * 0.5]
+
+
+def test_where_a_run_is_dear_its_control_comes_first(make: Make) -> None:
+    slow = {**FAILS, "seconds": DEAR * 2}
+    oracle, pool = make(lambda question: CONTROL if question.task == "control" and "legal" in question.text else slow)
+    assert oracle.ask(candidate("legal")) is Verdict.SAME
+    assert oracle.ask(candidate("not this one")) is Verdict.INVALID
+    assert oracle.ask(candidate("legal again")) is Verdict.SAME
+    assert pool.tasks == ["run", "control", "control", "control", "run"]
 
 
 class TestRungs:
@@ -181,7 +205,7 @@ class TestRungs:
         ],
     )
     def test_never(self, make: Make, more: dict[str, Any]) -> None:
-        oracle, pool = make(by_task(run=PASSES), **more)
+        oracle, pool = make(by_task(run=PASSES, control=CONTROL), **more)
         oracle.ask(candidate())
         assert pool.asked[0].stop_after is None
 

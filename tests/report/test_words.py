@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 import reports
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.models import Code, Download, Kind, Phase, Report, Request, RequestOptions, Result, Section, Signature, Stage, Stored
-from bot.report import annotation, notes
+from bot.report import annotation, notes, replies
 from bot.report.local import command, loading
 from bot.report.rendering import COMMENT_LIMIT, render, summary
 from bot.report.section import module_of
@@ -96,9 +97,15 @@ def test_titles(changes: dict[str, Any], expected: str) -> None:
 
 def test_whose_code_it_was() -> None:
     stranger = render(reports.report(of()))
-    assert "`stranger` from [the issue](https://github.com/owner/name/issues/7), who has no write permission here" in stranger
+    assert "`stranger`, who has no write permission here, from [the issue](https://github.com/owner/name/issues/7)" in stranger
     trusted = reports.request(code=Code(where="comment", author="maintainer", trusted=True))
     assert "no write permission" not in render(reports.report(of().model_copy(update={"request": trusted})))
+
+
+def test_a_traceback_stays_in_lines() -> None:
+    reason = "fails in eager as well:\nTraceback (most recent call last):\n  File 'x.py'\nValueError: ```"
+    body = render(reports.report(Section(request=reports.request(), result=reports.result(status="not_reproduced", reason=reason))))
+    assert f"````text\n{reason}\n````" in body
 
 
 def test_missing_errors_are_said_in_their_own_words() -> None:
@@ -134,6 +141,7 @@ def test_the_module_of_a_repro() -> None:
     assert module_of("x = 1") is None
 
 
+@settings(max_examples=40)
 @given(reports.reports)
 def test_annotations_are_one_command_each(report: Report) -> None:
     lines = annotation.commands(report)
@@ -144,11 +152,42 @@ def test_annotations_are_one_command_each(report: Report) -> None:
         assert line.count("::", 0, line.index("::", 2) + 2) == 2
 
 
+@settings(max_examples=40)
 @given(st.lists(reports.requests, min_size=1, max_size=4), reports.texts, reports.maybe(reports.texts))
 def test_notes_leave_room_and_mention_nobody(asked: list[Request], words: str, url: str | None) -> None:
     for body in (notes.queued(asked, words, url), notes.refused(words * 5_000), notes.problem(words * 5_000, words * 5_000)):
         assert size(body) <= COMMENT_LIMIT // 2
         assert "<!-- torch-minify" not in body.lower()
+
+
+candidates = st.builds(
+    replies.Candidate,
+    verdict=st.sampled_from(["suggested", "possible", "no", "?"]),
+    reason=reports.texts,
+    failure=reports.long_texts,
+    tests=st.lists(reports.texts, max_size=3).map(tuple),
+    taken=st.booleans(),
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(candidates, max_size=30))
+def test_a_table_of_causes_is_bounded_and_one_block(found: list[replies.Candidate]) -> None:
+    table = replies.candidates(found)
+    assert size(table) <= replies.MOST_BYTES
+    rows, _, more = table.partition("\n</table>")
+    listed = rows.count("<tr>") - 1
+    assert rows.count("\n") == listed + 1
+    assert more == (f"\n\n{len(found) - listed} more causes are not listed." if listed < len(found) else "")
+    assert "@" not in re.sub(r"<code>[^<]*</code>", "", rows)
+
+
+def test_causes_that_fit_are_all_listed() -> None:
+    each = replies.Candidate("suggested", "it fails in the compiler", "RuntimeError: x", ("a::b", "a::c"), True)
+    table = replies.candidates([each] * 25)
+    assert table.count("<td>suggested, taken</td>") == 20
+    assert table.endswith("5 more causes are not listed.")
+    assert "<code>a::b</code> and 1 more" in table
 
 
 def test_the_queued_note_names_the_label_and_the_run() -> None:

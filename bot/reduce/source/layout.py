@@ -133,6 +133,14 @@ def _imports(node: cst.BaseStatement) -> bool:
     return isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], (cst.Import, cst.ImportFrom))
 
 
+def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
+    """The expression without parentheses around it, where they only group: on one line, and nothing that needs them."""
+    needed = (cst.Tuple, cst.GeneratorExp, cst.Yield, cst.NamedExpr, cst.Await)
+    if not value.lpar or isinstance(value, needed) or "\n" in cst.Module([]).code_for_node(value):
+        return value
+    return value.with_changes(lpar=[], rpar=[])
+
+
 class _Normal(cst.CSTTransformer):
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
@@ -175,6 +183,19 @@ class _Normal(cst.CSTTransformer):
         if value.startswith("'") and not value.startswith("'''") and '"' not in value and "\\" not in value:
             return updated_node.with_changes(value=f'"{value[1:-1]}"')
         return updated_node
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_Element(self, original_node: cst.Element, updated_node: cst.Element) -> cst.Element:
+        return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
+        return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_Return(self, original_node: cst.Return, updated_node: cst.Return) -> cst.Return:
+        value = updated_node.value
+        return updated_node if value is None else updated_node.with_changes(value=_bare(value))
 
     def leave_Else(self, original_node: cst.Else, updated_node: cst.Else) -> cst.Else:
         return updated_node.with_changes(leading_lines=[])

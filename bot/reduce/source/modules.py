@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from bot.reduce.source.layout import legal, normal
+from bot.reduce.source.layout import MARK, legal, marked, normal, unmarked
 from bot.reduce.source.names import dotted, names_of
 from bot.reduce.source.prune import replaced
 from bot.reduce.source.splice import spliced
@@ -23,6 +23,23 @@ def inlined(text: str, modules: Mapping[str, str]) -> str | None:
         return None
     whole = normal(_without_repeats(whole))
     return whole if legal(whole) else None
+
+
+def joined(
+    text: str, lines: Sequence[int], modules: Mapping[str, str], module_lines: Mapping[str, Sequence[int]]
+) -> tuple[str, tuple[int, ...]]:
+    """The script with its modules written into it, and where the lines that a traceback names are then.
+
+    `lines` are the script's (1-based) and `module_lines` each module's. The script and its lines as they are where nothing can be
+    written in.
+    """
+    try:
+        whole = inlined(marked(text, lines), {name: marked(of, module_lines.get(name, ())) for name, of in modules.items()})
+    except SyntaxError:
+        whole = None
+    if whole is None:
+        return text, tuple(lines)
+    return unmarked(whole), tuple(number for number, line in enumerate(whole.split("\n"), 1) if line.endswith(MARK))
 
 
 class _Join:

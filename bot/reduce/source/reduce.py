@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -13,7 +13,6 @@ from bot.reduce.source.build import Base, finish
 from bot.reduce.source.edit import Edit, apply
 from bot.reduce.source.guess import guesses
 from bot.reduce.source.layout import legal, marked, measure, normal, unmarked
-from bot.reduce.source.modules import inlined
 from bot.reduce.source.search import adaptive
 
 SizeOf = Callable[[str], "tuple[int, ...]"]
@@ -43,8 +42,6 @@ def reduce_source(
     oracle: Oracle,
     *,
     failing_lines: Sequence[int] = (),
-    modules: Mapping[str, str] | None = None,
-    module_lines: Mapping[str, Sequence[int]] | None = None,
     starts: Sequence[str] = (),
     size_of: SizeOf = lines_and_characters,
     on_accept: Accepted | None = None,
@@ -52,16 +49,15 @@ def reduce_source(
     """The smallest script found that fails as `text` does, which is known to be SAME.
 
     `failing_lines` are the lines of `text` (1-based) that the traceback names in the user's frames; they make the search
-    short and may be left out. `modules` are the local modules that the script imports (full name to text) and
-    `module_lines` the traceback's lines in them: they are written into the script if it fails alike then. `starts` are
-    whole programs to ask first (the program written anew around an inner frame): the first that is SAME is reduced
-    instead. `size_of` gives a candidate's size for the log; `on_accept` is told each step's text.
+    short and may be left out. `starts` are whole programs to ask first (the program written anew around an inner frame):
+    the first that is SAME is reduced instead. `size_of` gives a candidate's size for the log; `on_accept` is told each
+    step's text.
     Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
     Raises SyntaxError where `text` is not Python.
     """
     search = _Search(text, oracle, size_of, on_accept)
     try:
-        search.start(failing_lines, starts, modules or {}, module_lines or {})
+        search.start(failing_lines, starts)
         while search.round():
             pass
         fixed_point = True
@@ -84,17 +80,11 @@ class _Search:
         self._failed: set[str] = set()
         self._sliced = False
 
-    def start(
-        self, failing_lines: Sequence[int], starts: Sequence[str], modules: Mapping[str, str], module_lines: Mapping[str, Sequence[int]]
-    ) -> None:
+    def start(self, failing_lines: Sequence[int], starts: Sequence[str]) -> None:
         """Normal form and the first guesses."""
         with_marks = marked(self.text, failing_lines)
         if self._first([s for s in starts if legal(s)], "start", anew=True) is not None:
             with_marks = self.original = self.text
-        elif modules:
-            whole = inlined(with_marks, {name: marked(text, module_lines.get(name, ())) for name, text in modules.items()})
-            if self._first([whole], "modules", anew=True) is not None:
-                with_marks, self.original = self.text, unmarked(self.text)
         laid_out = normal(with_marks)
         self._sliced = self._first([normal(g) for g in guesses(laid_out)], "slice") is not None
         if not self._sliced:

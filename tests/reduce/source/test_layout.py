@@ -70,3 +70,20 @@ def test_a_mark_stays_with_its_statement() -> None:
 def test_fewer_lines_come_before_fewer_characters() -> None:
     texts = ["a\nb\n", "abcdef\n", "# only\n\nabc\n", "abc\n", "abd\n"]
     assert sorted(texts, key=measure) == ["abc\n", "abd\n", "abcdef\n", "# only\n\nabc\n", "a\nb\n"]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("f((x + 1), key=(-y))\n", "f(x + 1, key=-y)\n"),
+        ("z = ((a * b))\n", "z = a * b\n"),
+        ("f((yield))\n", "f((yield))\n"),
+        ("f((x, y), (i for i in x), [(a := 1)])\n", "f((x, y), (i for i in x), [(a := 1)])\n"),
+        ("z = (a\n     + b)\n", "z = (a\n     + b)\n"),
+        ("z = (a + b).c\n", "z = (a + b).c\n"),
+    ],
+)
+def test_parentheses_that_only_group_go(given: str, wanted: str) -> None:
+    body = "def g():\n    " if "yield" in given else ""
+    assert normal(body + given) == body + wanted
+    assert ast.dump(ast.parse(body + given)) == ast.dump(ast.parse(body + wanted))

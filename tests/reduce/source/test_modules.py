@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.reduce.source.modules import inlined
+from bot.reduce.source.modules import inlined, joined
 
 LAYERS = (
     "import math\nimport torch\nfrom .util import scaled\n\nclass Layer:\n    def forward(self, x):\n        return scaled(x, math.pi)\n"
@@ -43,3 +43,17 @@ def test_two_meanings_of_a_name_are_refused() -> None:
 
 def test_where_nothing_is_imported_there_is_nothing_to_do() -> None:
     assert inlined("import torch\n", MODULES) is None
+
+
+def test_lines_that_a_traceback_names_are_found_again() -> None:
+    script = "import torch\nfrom pkg.layers import Layer\n\ntorch.compile(Layer())(2)\n"
+    text, lines = joined(script, [4], MODULES, {"pkg.layers": [7], "pkg.util": [4]})
+    assert [text.split("\n")[line - 1].strip() for line in lines] == [
+        "return torch.mul(x, by)", "return scaled(x, math.pi)", "torch.compile(Layer())(2)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("modules", [{}, {"pkg.layers": "no python ("}])
+def test_what_cannot_be_written_in_leaves_the_script(modules: dict[str, str]) -> None:
+    script = "from pkg.layers import Layer  # mine\nLayer()\n"
+    assert joined(script, [2], modules, {}) == (script, (2,))

@@ -17,6 +17,7 @@ from bot.models import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Meta
 from bot.reduce.source.layout import MARK, legal, measure
+from bot.reduce.source.modules import joined
 from bot.reduce.source.reduce import reduce_source
 
 
@@ -195,7 +196,8 @@ def test_local_modules_are_written_in_and_reduced_along() -> None:
     script = "import torch\nfrom mine import go, other\n\n\nrun = torch.compile(go)\nother()\nrun(3)\n"
     module = "import math\n\n\ndef other():\n    return math.pi\n\n\ndef go(n):\n    k = n + 1\n    return k.missing\n"
     oracle = Asked(lambda t: "from mine" not in t and ".missing" in t and "torch.compile(go)" in t and "(3)" in t)
-    reduced = reduce_source(script, oracle, failing_lines=[7], modules={"mine": module}, module_lines={"mine": [10]})
+    text, lines = joined(script, [7], {"mine": module}, {"mine": [10]})
+    reduced = reduce_source(text, oracle, failing_lines=lines)
     assert reduced.text == "import torch\n\n\ndef go(n):\n    return n.missing\n\n\ntorch.compile(go)(3)\n"
 
 

@@ -1,0 +1,129 @@
+"""Which values of a script went into the code that a C++ or Triton compiler refused.
+
+Inductor knows for each kernel the graph nodes that were fused into it, for each variable of the kernel the operation that it is
+made for, and for each graph node the line that it stems from. The refused kernel is the one whose code stands in the file that the
+compiler complains of, or whose name stands in the error; the refused operation is the one whose variable stands in the line.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+# Where kernels are defined; both take the code first and the fused nodes second, and give the kernel's name.
+_SCHEDULINGS = (("torch._inductor.codegen.cpp", "CppScheduling"), ("torch._inductor.codegen.triton", "TritonScheduling"))
+_COMPLAINT = re.compile(r"^(?P<file>\S+\.(?:cpp|cc|h)):(?P<line>\d+):\d+: (?:fatal )?error:", re.M)
+_VARIABLE = re.compile(r"\btmp\d+\b")
+RETURNED = "return"
+
+
+def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Facts with `guesses`: lists of names of values, the narrowest first; `return` for the returned expression."""
+    from . import child
+
+    watch = _Watch(path)
+    for module, name in _SCHEDULINGS:
+        try:
+            scheduling = getattr(importlib.import_module(module), name)
+            scheduling.define_kernel = watch.defining(scheduling.define_kernel)
+        except (ImportError, AttributeError):
+            continue  # a build without it, or another version: there is less to guess from then
+    try:
+        common = importlib.import_module("torch._inductor.codegen.common")
+        virtualized = importlib.import_module("torch._inductor.virtualized")
+        common.CSE.newvar = watch.making(common.CSE.newvar, virtualized.V)
+    except (ImportError, AttributeError):
+        pass
+    facts = child.run_as_main(path, request.get("argv", []))
+    return {**facts, "guesses": watch.guesses(facts.get("text", ""))}
+
+
+class _Watch:
+    """Notes what Inductor makes, and reads an error by it."""
+
+    def __init__(self, path: str) -> None:
+        self.frame = re.compile(r'File "' + re.escape(path) + r'", line (\d+)')
+        self.names = _names_of(path)
+        self.kernels: list[tuple[str, str, frozenset[str]]] = []  # name, code, values
+        self.variables: dict[str, list[tuple[str, frozenset[str]]]] = {}  # the operation, and the values fused around it
+
+    def defining(self, define: Callable[..., Any]) -> Callable[..., Any]:
+        def defined(scheduling: Any, code: str, nodes: Any, *rest: Any, **more: Any) -> Any:
+            name = define(scheduling, code, nodes, *rest, **more)
+            self.kernels.append((str(name), code, self._values(nodes)))
+            return name
+
+        return defined
+
+    def making(self, make: Callable[..., Any], virtual: Any) -> Callable[..., Any]:
+        def made(cse: Any, *args: Any, **more: Any) -> Any:
+            variable = make(cse, *args, **more)
+            node = getattr(virtual.kernel, "current_node", None)
+            operation = getattr(getattr(virtual.interpreter, "current_node", None), "target", "")
+            if node is not None:
+                self.variables.setdefault(str(variable), []).append((str(operation), self._values([node])))
+            return variable
+
+        return made
+
+    def guesses(self, error: str) -> list[list[str]]:
+        """What the error points at: operations of their variable's kind, what is fused around them, the kernel."""
+        found: list[frozenset[str]] = []
+        for operation, values in self._of_lines(error):
+            found += [frozenset(v for v in values if re.sub(r"_\d+$", "", v) == operation), values]
+        found += [values for name, code, values in self.kernels if _stands_in(name, code, error)]
+        return [sorted(values) for values in sorted(dict.fromkeys(found), key=len) if values]
+
+    def _of_lines(self, error: str) -> Iterator[tuple[str, frozenset[str]]]:
+        for match in _COMPLAINT.finditer(error):
+            lines = _read(match["file"]).split("\n")
+            number = int(match["line"])
+            for variable in _VARIABLE.findall(lines[number - 1]) if number <= len(lines) else ():
+                yield from self.variables.get(variable, ())
+
+    def _values(self, nodes: Iterable[Any]) -> frozenset[str]:
+        """The script's values that scheduler nodes stem from."""
+        lines: set[int] = set()
+        for node in nodes:
+            # markers of loops stand between the nodes of a schedule
+            for origin in getattr(getattr(node, "node", None), "origins", ()):
+                named = self.frame.findall(origin.meta.get("stack_trace") or "")
+                lines.update(int(line) for line in named[-1:])
+        return frozenset(self.names[line] for line in lines if line in self.names)
+
+
+def _stands_in(name: str, code: str, error: str) -> bool:
+    if re.search(rf"\b{re.escape(name)}\b", error):
+        return True
+    # the function's name is filled in later: its body tells
+    body = code[code.find("{", code.rfind('extern "C"')) :].strip() if 'extern "C"' in code else ""
+    return bool(body) and any(body in _read(file) for file in dict.fromkeys(m["file"] for m in _COMPLAINT.finditer(error)))
+
+
+def _read(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8") as source:
+            return source.read()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _names_of(path: str) -> dict[int, str]:
+    """For each line of the script's functions, the name that its statement binds."""
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    found: dict[int, str] = {}
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for statement in function.body:
+            name = None
+            if isinstance(statement, ast.Return):
+                name = RETURNED
+            elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                name = statement.targets[0].id
+            if name is not None:
+                for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
+                    found[line] = name
+    return found

@@ -1,0 +1,101 @@
+"""A test becomes a script that calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.capture.run import Target
+from bot.capture.source import source_of
+
+TESTS = """import unittest
+
+import pytest
+
+
+def test_plain():
+    raise KeyError("plain")
+
+
+def test_fixture(tmp_path):
+    pass
+
+
+@pytest.mark.parametrize("mode", ["fast", "slow"])
+@pytest.mark.parametrize(("n", "t"), [(1, -2.5), (3, int)])
+def test_cases(mode, n, t):
+    raise KeyError(mode, n, t)
+
+
+class TestMany:
+    @pytest.mark.parametrize("n", [0, 7])
+    def test_inside(self, n):
+        raise KeyError(n)
+
+
+class Old(unittest.TestCase):
+    def setUp(self):
+        self.n = 4
+
+    def test_old(self):
+        raise KeyError(self.n)
+"""
+
+
+def called(tmp_path: Path, *argv: str) -> tuple[object, ...] | None:
+    """What the test raises when the script is run."""
+    (tmp_path / "test_them.py").write_text(TESTS, encoding="utf-8")
+    source = source_of(Target(None, "pytest", argv), tmp_path)
+    if source is None:
+        return None
+    assert source.text.startswith(TESTS.rstrip())
+    try:
+        exec(compile(source.text, source.name, "exec"), {"__name__": "__main__"})
+    except KeyError as error:
+        return error.args
+    raise AssertionError("nothing was called")
+
+
+@pytest.mark.parametrize(
+    ("node", "raised"),
+    [
+        ("test_plain", ("plain",)),
+        ("test_cases[3-int-slow]", ("slow", 3, int)),
+        ("test_cases[1--2.5-fast]", ("fast", 1, -2.5)),
+        ("TestMany::test_inside[7]", (7,)),
+        ("Old::test_old", (4,)),
+    ],
+)
+def test_the_test_is_called(tmp_path: Path, node: str, raised: tuple[object, ...]) -> None:
+    assert called(tmp_path, "-x", f"test_them.py::{node}") == raised
+
+
+@pytest.mark.parametrize("node", ["test_fixture", "test_missing", "test_cases[4-int-slow]", "TestNone::test_inside[7]"])
+def test_what_cannot_be_called_is_no_source(tmp_path: Path, node: str) -> None:
+    assert called(tmp_path, f"test_them.py::{node}") is None
+
+
+def test_a_whole_file_is_no_source(tmp_path: Path) -> None:
+    assert called(tmp_path, "test_them.py") is None
+
+
+@pytest.mark.parametrize("target", [Target(None, "http.server", ()), Target(None, "pytest", ("nowhere.py::test_a",))])
+def test_other_commands_have_none(tmp_path: Path, target: Target) -> None:
+    assert source_of(target, tmp_path) is None
+
+
+def test_a_declared_encoding_goes(tmp_path: Path) -> None:
+    script = tmp_path / "a.py"
+    script.write_bytes("#!/usr/bin/env python\n# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"))
+    source = source_of(Target(script, None, ()), tmp_path)
+    assert source is not None
+    assert source.text == "#!/usr/bin/env python\n#\nx = 'é'\n"
+
+
+def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
+    script = tmp_path / "a.py"
+    script.write_bytes(b"x = '\xff'\n")
+    source = source_of(Target(script, None, ()), tmp_path)
+    assert source is not None
+    assert source.text == "x = '\ufffd'\n"
