@@ -125,6 +125,13 @@ function extra(app, gh) {
     const all = await app.request(`/repos/${full(c)}/pulls?state=open&per_page=100`, { headers: c.req.raw.headers });
     return c.json((await all.json()).filter((one) => one.head.sha === c.req.param("sha")));
   });
+  app.get(`${repo}/issues/comments`, async (c) => {
+    const own = (path) => app.request(`/repos/${full(c)}${path}`, { headers: c.req.raw.headers }).then((answer) => answer.json());
+    const issues = await own("/issues?state=all&per_page=100");
+    const all = (await Promise.all(issues.map((one) => own(`/issues/${one.number}/comments?per_page=100`)))).flat();
+    const since = c.req.query("since") ?? "", page = Number(c.req.query("page") ?? 1), size = Number(c.req.query("per_page") ?? 30);
+    return c.json(all.filter((one) => one.updated_at >= since).slice((page - 1) * size, page * size));
+  });
   app.get(`${repo}/activity`, (c) => c.json(state.activity.filter((one) => one.ref === c.req.query("ref"))));
   app.get(`${repo}/environments/:name`, (c) => {
     const rules = state.environments[c.req.param("name")];

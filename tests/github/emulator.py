@@ -40,13 +40,17 @@ class Emulator:
         with (self._where / "log").open("w") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         for _ in range(200):
-            if "ready" in (self._where / "log").read_text():
+            if "ready" in (self._where / "log").read_text() and self._listens():
                 return self
             if self._process.poll() is not None:
                 break
             time.sleep(0.05)
         self._process.kill()
         raise RuntimeError((self._where / "log").read_text())
+
+    def _listens(self) -> bool:
+        with socket.socket() as asked:
+            return asked.connect_ex(("127.0.0.1", self._port)) == 0
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
