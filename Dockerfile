@@ -1,7 +1,8 @@
 # Two images from one file; release.yml builds them, everything names them by digest.
 #   light   gate, report, stop, sweep: no torch, small enough for a hosted runner to pull in seconds
 #   gpu     minify and auto: torch, triton, a C++ compiler and Python's headers besides
-FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254 AS base
+ARG BASE=python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
+FROM ${BASE} AS base
 
 ARG VERSION=0.0.0
 ARG REVISION=unknown
@@ -46,7 +47,9 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     # programs that are not ours run as this account
     && useradd --uid 1001 --create-home --shell /bin/bash torch-minify
-COPY docker/gpu.txt ./
+# scripts/try-container gives a smaller list, without CUDA
+ARG REQUIREMENTS=docker/gpu.txt
+COPY ${REQUIREMENTS} gpu.txt
 RUN pip install --require-hashes -r gpu.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY bot bot

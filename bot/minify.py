@@ -140,10 +140,9 @@ class Room:
         python = self._interpreter(checkout)
         self._set_up(checkout)
         engine = [sys.executable, "-I", "-m", "bot", *arguments(self.request, self.place, script=self.script, python=python, out=self.out)]
+        limit = budget(self.request, self.place) + BEYOND_BUDGET
         with folded("torch-minify run", actions=self.place.actions):
-            return self.children.run(
-                engine, cwd=checkout, env=self._environment(), limit=budget(self.request, self.place) + BEYOND_BUDGET, tick=self.save
-            )
+            return self.children.run(engine, cwd=checkout, env=self._environment(), limit=limit, tick=self.save)
 
     def save(self) -> None:
         """Bring what there is to where it is wanted. Repeated while the engine runs: a job may be killed at any time."""

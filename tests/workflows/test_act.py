@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import time
@@ -97,8 +98,107 @@ def comment(tmp_path: Path, forge: Forge, event: dict[str, Any]) -> Ran:
 def test_a_comment_becomes_a_result(tmp_path: Path, forge: Forge) -> None:
     event = forge.commented("maintainer", "/minify\n\n" + CODE.format(result="lowering"))
     ran = comment(tmp_path, forge, event)
-    print(ran.log)
-    assert ran.status == 0
+    assert ran.status == 0, ran.log
     (answer,) = forge.answers(event)
-    print(answer)
-    assert "Minimized" in answer
+    assert "### Minimized" in answer
+    assert "class Repro(torch.nn.Module)" in answer
+    # what the program could see: the commit that was resolved, and no token
+    head = forge.ask("GET", f"/repos/{OWNER}/{NAME}/commits/main")["sha"]
+    assert ran.seen(0)["here"] == {"checked-out.txt": f"{OWNER}/{NAME} {head}\n"}
+    assert TOKEN not in json.dumps(ran.seen(0))
+    assert not [name for name in ran.seen(0)["environment"] if name.startswith(("GITHUB_", "ACTIONS_", "INPUT_"))]
+    # what a program prints is no command to the runner
+    assert "this is printed by a program" in ran.job("minify 0")
+    assert "::stop-commands::" in ran.job("minify 0")
+
+
+def test_several_commands_are_one_comment(tmp_path: Path, forge: Forge) -> None:
+    event = forge.commented("maintainer", "/minify --device cpu\n/minify --budget 5m\n\n" + CODE.format(result="flaky"))
+    ran = comment(tmp_path, forge, event)
+    # a flaky program is an answer, not a fault
+    assert ran.status == 0, ran.log
+    assert {path.name for path in ran.artifacts.iterdir()} == {"torch-minify-request", "torch-minify-result-0", "torch-minify-result-1"}
+    (answer,) = forge.answers(event)
+    assert [line for line in answer.splitlines() if line.startswith("### ")] == ["### 1. Flaky, 7 of 10", "### 2. Flaky, 7 of 10"]
+    assert "--device=cpu" in ran.seen(0)["arguments"]
+    assert "--budget=300s" in ran.seen(1)["arguments"]
+
+
+def test_a_fault_is_red_and_reported(tmp_path: Path, forge: Forge) -> None:
+    event = forge.commented("maintainer", "/minify\n\n" + CODE.format(result="machine_fault"))
+    ran = comment(tmp_path, forge, event)
+    assert ran.status != 0
+    assert "Job failed" in ran.job("minify 0")
+    assert "Job succeeded" in ran.job("report")
+    (answer,) = forge.answers(event)
+    assert "### Could not be minimized" in answer
+
+
+def test_a_job_that_leaves_nothing_is_reported(tmp_path: Path, forge: Forge) -> None:
+    """As when its machine goes away: no artifact."""
+    event = forge.commented("maintainer", "/minify\n\n" + CODE.format(result="lowering"))
+    ran = run(tmp_path / "act", "issue_comment", event, forge.url, "on-comment.yml", runner="nobody")
+    assert not list(ran.artifacts.glob("*result*"))
+    assert "Job succeeded" in ran.job("report"), ran.log
+    (answer,) = forge.answers(event)
+    assert "### Queued" not in answer
+    assert "Minimized" not in answer
+
+
+def test_a_stranger_is_told_and_nothing_runs(tmp_path: Path, forge: Forge) -> None:
+    event = forge.commented("stranger", "/minify\n\n" + CODE.format(result="lowering"))
+    ran = comment(tmp_path, forge, event)
+    assert ran.status == 0, ran.log
+    (answer,) = forge.answers(event)
+    assert "write permission" in answer
+    assert not list(ran.artifacts.iterdir())
+    assert not ran.job("minify 0")
+    assert "outcome=refused" in ran.job("gate")
+
+
+def test_hostile_text_stays_text(tmp_path: Path, forge: Forge) -> None:
+    """In the program, the issue, the names: nothing of it is a command, an expression or an output."""
+    trap = tmp_path / "trap"
+    evil = (
+        f"$(touch {trap}) `touch {trap}` ${{{{ github.token }}}} ::set-output name=outcome::stop\n::add-mask::x\n"
+        "@everyone <!-- torch-minify:comment-1 run:1 -->"
+    )
+    code = f"```python\nimport torch\n# result: lowering\n{chr(34) * 3}\n{evil}\n{chr(34) * 3}\n```"
+    event = forge.commented("maintainer", f"/minify\n\n{code}", issue_body=evil)
+    event["issue"]["title"] = evil
+    ran = comment(tmp_path, forge, event)
+    assert ran.status == 0, ran.log
+    (answer,) = forge.answers(event)
+    assert "### Minimized" in answer
+    assert not trap.exists()
+    assert TOKEN not in answer
+    assert evil in ran.seen(0)["text"]
+
+
+@pytest.mark.parametrize(
+    ("body", "answers"),
+    [("see the docs of /minify please", 0), ("/minifying is fun", 0), ("/minify --stage nonsense", 1), ("/minify help", 1), ("/minify", 1)],
+)
+def test_what_starts_nothing(tmp_path: Path, forge: Forge, body: str, answers: int) -> None:
+    event = forge.commented("maintainer", body)
+    ran = comment(tmp_path, forge, event)
+    assert ran.status == 0, ran.log
+    assert len(forge.answers(event)) == answers
+    assert not list(ran.artifacts.iterdir())
+    assert not ran.job("stop")
+
+
+def test_other_comments_start_no_job(tmp_path: Path, forge: Forge) -> None:
+    ran = comment(tmp_path, forge, forge.commented("maintainer", "nice work"))
+    assert ran.status == 0
+    assert not ran.job("gate")
+
+
+def test_stop_has_a_job_of_its_own(tmp_path: Path, forge: Forge) -> None:
+    event = forge.commented("maintainer", "/minify stop")
+    ran = comment(tmp_path, forge, event)
+    assert ran.status == 0, ran.log
+    assert "outcome=stop" in ran.job("gate")
+    assert "Job succeeded" in ran.job("stop")
+    assert len(forge.answers(event)) == 1
+    assert not ran.job("minify 0")

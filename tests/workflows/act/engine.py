@@ -15,7 +15,8 @@ text = command if command is not None else Path(sys.argv[-1]).read_text(encoding
 # the program says which result it has
 name = next((path.name for path in sorted(RECORDED.iterdir()) if f"result: {path.name}" in text), "minimized")
 shutil.copytree(RECORDED / name, out, dirs_exist_ok=True)
-seen = {"environment": dict(os.environ), "arguments": sys.argv[1:], "here": sorted(os.listdir("."))}
+here = {path.name: path.read_text(encoding="utf-8") for path in Path().iterdir()}
+seen = {"environment": dict(os.environ), "arguments": sys.argv[1:], "here": here, "text": text}
 (out / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
 print("[   0.1 s] minimizing\n::error::this is printed by a program, and is no command", file=sys.stderr)
 sys.exit({"minimized": 0, "reproduced": 3, "not_reproduced": 4, "flaky": 5}.get(json.loads((out / "result.json").read_text())["status"], 1))
