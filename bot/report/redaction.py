@@ -48,7 +48,7 @@ def redact(text: str) -> str:
 
 def redacted(model: M) -> M:
     """The model with all its texts redacted."""
-    return type(model).model_validate(redact_all(model.model_dump(by_alias=True)))
+    return type(model).model_validate(redact_all(model.model_dump(by_alias=True, round_trip=True)))
 
 
 def redact_all(value: Any) -> Any:
