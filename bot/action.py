@@ -85,9 +85,9 @@ def _stop(settings: Settings) -> int:
 
 
 def _report(settings: Settings) -> int:
-    from bot import cli
+    from bot import posting
 
-    return cli.main(["report", "--result", str(settings.results), "--request", str(settings.request_file)])
+    return posting.main([settings.results], settings.request_file, dry_run=False)
 
 
 def _sweep(settings: Settings) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 
-from bot import cli, fetching, gate
+from bot import fetching, gate, posting
 from bot import minify as minifying
 from bot.action import GREEN, place
 from bot.github.api import Posting
@@ -97,7 +97,7 @@ def _all(settings: Settings, api: Posting, requests: Sequence[Request]) -> int:
         for index, request in enumerate(requests):
             with Live(shower(api, requests, index, settings.run_url)) as live:
                 statuses.append(_one(settings, request, Path(scratch) / f"checkout-{index}", settings.result / str(index), live.watch))
-        posted = cli.main(["report", "--result", str(settings.result), "--request", str(file)])
+        posted = posting.main([settings.result], file, dry_run=False)
     return posted or next((status for status in statuses if status not in GREEN), 0)
 
 

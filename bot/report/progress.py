@@ -20,7 +20,7 @@ def running(requests: Sequence[Request], index: int, line: str, run_url: str | N
 def waiting(hours: float, run_url: str | None) -> str:
     """That no runner took it for so long."""
     return (
-        f"### Still waiting\n\nNo runner took {link('this run', run_url)} in {number(float(int(hours)))} hours. GitHub gives up after 24. "
+        f"### Still waiting\n\nNo runner took {link('this run', run_url)} in {number(int(hours))} hours. GitHub gives up after 24. "
         "The workflow's input `runner` names the label: is a runner with it online, and may this repository use it?"
     )
 

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from emulator import BOT, TOKENS
 from workflow_files import ROOT, TOOLS, load
 
 HERE = Path(__file__).parent / "act"
-TOKEN = "token-of-the-workflow-0123456789"
+TOKEN = TOKENS[BOT]
 LIGHT = re.compile(r"docker://\S+-light@sha256:[0-9a-f]{64}")
 _STUBS = {
     "actions/checkout": (

@@ -13,7 +13,7 @@ out = Path(next(word.split("=", 1)[1] for word in sys.argv if word.startswith("-
 command = next((word.split("=", 1)[1] for word in sys.argv if word.startswith("--command=")), None)
 text = command if command is not None else Path(sys.argv[-1]).read_text(encoding="utf-8")
 # the program says which result it has
-name = next((path.name for path in sorted(RECORDED.iterdir()) if f"result: {path.name}" in text), "minimized")
+name = next((path.name for path in sorted(RECORDED.iterdir()) if f"result: {path.name}" in text), "lowering")
 shutil.copytree(RECORDED / name, out, dirs_exist_ok=True)
 here = {path.name: path.read_text(encoding="utf-8") for path in Path().iterdir()}
 seen = {"environment": dict(os.environ), "arguments": sys.argv[1:], "here": here, "text": text}
