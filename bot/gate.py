@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot import settings as settings_room
+from bot.answering import react
 from bot.conversation import Conversation
 from bot.github.api import Api
 from bot.github.client import GitHub
@@ -24,6 +25,8 @@ from bot.stopping import stop
 from bot.trigger.events import EVENTS, IssueComment, WorkflowRun
 
 EXIT_STATUS: dict[Status, int] = {"requests": 0, "stop": 6, "nothing": 6, "refused": 7}
+log = logging.getLogger(__name__)
+
 MAX_EVENT = 32 << 20
 
 
@@ -92,6 +95,14 @@ def outputs(values: dict[str, str]) -> str:
     return "".join(lines)
 
 
+def _failed(event: IssueComment | WorkflowRun | None, settings: Settings, api: Api, why: str) -> int:
+    """Say that it did not work, where that may still go through: a reaction, the summary."""
+    if isinstance(event, IssueComment):
+        react(api, settings.repository, event.comment.id, "confused")
+    _append(settings.summary, f"{why} The log of this job says more.\n")
+    return 1
+
+
 def main(event: Path, name: str, out: Path | None) -> int:
     """Run the gate; without `out`, the stop.
 
@@ -111,8 +122,12 @@ def main(event: Path, name: str, out: Path | None) -> int:
         else:
             outcome = stop(asked, settings, api) if isinstance(asked, IssueComment) else Outcome("nothing")
     except GitHubError as error:
-        sys.stderr.write(f"torch-minify: GitHub does not answer: {error}\n")
-        return 1
+        log.error("torch-minify: GitHub does not answer: %s", error)
+        return _failed(asked, settings, api, "GitHub did not answer.")
+    except Exception:
+        # whatever it is, the person who asked must not wait for nothing
+        log.exception("torch-minify: this is a fault of ours; please report it with the lines below")
+        return _failed(asked, settings, api, "A fault of torch-minify.")
     if out is not None and outcome.requests:
         out.write_text(written(outcome.requests), encoding="utf-8")
     _append(settings.output, outputs({"outcome": outcome.status, "matrix": json.dumps(matrix(outcome.requests))}))

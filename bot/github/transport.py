@@ -9,13 +9,15 @@ from typing import Any
 
 import requests
 from github import Auth, Github, GithubException, RateLimitExceededException
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+from tenacity import RetryCallState, Retrying, retry_if_exception
 
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 6
 # Seconds. GitHub asks for a minute after its secondary limit, and doubles where nothing says how long.
-FIRST_WAIT, SECONDARY_WAIT, LONGEST_WAIT = 1.0, 60.0, 900.0
+FIRST_WAIT, SECONDARY_WAIT = 1.0, 60.0
+# All waits of one client together: the job must have time left to say that it gave up.
+PATIENCE = 600.0
 TIMEOUT = 30.0
 PAGE = 100
 _PASSING = frozenset({429, 500, 502, 503, 504})
@@ -60,7 +62,7 @@ def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
         wait = max(wait, reset - now + 1)
     elif isinstance(error, RateLimitExceededException):
         wait = SECONDARY_WAIT * 2.0 ** (attempt - 1)
-    return min(max(wait, 0.0), LONGEST_WAIT)
+    return max(wait, 0.0)
 
 
 class Transport:
@@ -81,18 +83,24 @@ class Transport:
         ).requester  # fmt: skip
         self._api_url, self._token = api_url.rstrip("/"), token
         self._sleep, self._now, self._attempts = sleep, now, attempts
+        self._waited = 0.0
 
-    def _patiently(self, what: str, ask: Callable[[], Any], again: Callable[[BaseException], bool] = passing) -> Any:
+    def _patiently(self, what: str, ask: Callable[[], Any]) -> Any:
         def wait(state: RetryCallState) -> float:
+            return wait_for(state.outcome.exception() if state.outcome else None, state.attempt_number, self._now())
+
+        def stop(state: RetryCallState) -> bool:
+            return state.attempt_number >= self._attempts or self._waited + state.upcoming_sleep > PATIENCE
+
+        def before(state: RetryCallState) -> None:
+            self._waited += state.upcoming_sleep
             error = state.outcome.exception() if state.outcome else None
-            seconds = wait_for(error, state.attempt_number, self._now())
-            log.warning("%s: %s; again in %.0f s", what, _words(error), seconds)
-            return seconds
+            log.warning("%s: %s; again in %.0f s", what, _words(error), state.upcoming_sleep)
 
         try:
-            return Retrying(
-                retry=retry_if_exception(again), wait=wait, stop=stop_after_attempt(self._attempts), sleep=self._sleep, reraise=True
-            )(ask)
+            return Retrying(retry=retry_if_exception(passing), wait=wait, stop=stop, before_sleep=before, sleep=self._sleep, reraise=True)(
+                ask
+            )
         except GithubException as error:
             raise GitHubError(f"{what}: {_words(error)}", error.status) from error
         except requests.RequestException as error:
@@ -184,5 +192,5 @@ def _words(error: BaseException | None) -> str:
     """An error in one line, without what GitHub's pages of HTML say."""
     if isinstance(error, GithubException):
         said = error.data.get("message") if isinstance(error.data, dict) else None
-        return f"{error.status} {said or ''}".strip()[:300]
-    return f"{type(error).__name__}: {error}"[:300]
+        return " ".join(f"{error.status} {said or ''}".split())[:300]
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

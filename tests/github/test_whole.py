@@ -132,6 +132,20 @@ def test_where_github_stays_away_the_answer_is_in_the_summary(job: Job, caplog: 
     assert "Minimized" not in emulator.ours(issue)[0]
 
 
+@pytest.mark.parametrize("ours", [False, True])
+def test_a_gate_that_fails_says_so(job: Job, ours: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    event = job.emulator.commented(job.emulator.issue("x"), f"/minify\n{CODE}")
+    if ours:
+        monkeypatch.setattr("bot.conversation.code.find", lambda *_, **__: 1 / 0)
+    else:
+        job.emulator.plant(status=500, method="GET", path="/permission$", times=6)
+    assert job.gate(event) == 1
+    assert ("ZeroDivisionError" in caplog.text) == ours
+    assert "confused" in [one["content"] for one in job.emulator.state["reactions"] if one["comment"] == event["comment"]["id"]]
+    assert (job.where / "summary.md").read_text()
+    assert job.emulator.state["faults"] == []
+
+
 def test_stop(job: Job) -> None:
     emulator = job.emulator
     issue = emulator.issue("x")
@@ -187,12 +201,12 @@ def red(emulator: Emulator, run: int, sha: str, log: str = "pytest", **more: Any
         "event": "push",
         "conclusion": "failure",
         "name": "tests",
+        "created_at": AT,
     } | more
     emulator.add(runs=[told | {"jobs": jobs, "status": "completed"}])
     repository = emulator.ask("GET", f"/repos/{REPO}")
     told |= {
         "head_repository": repository,
-        "created_at": "2026-11-03T12:00:00Z",
         "html_url": f"https://github.com/{REPO}/actions/runs/{run}",
     }
     return {"action": "completed", "workflow_run": told, "repository": repository}
