@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.scrubbing import LONGEST, is_text, scrubbed
+
 # The account that the image makes for this; nothing else runs under it.
 ACCOUNT = "torch-minify"
 # Of what leaves the private directory, larger files and more files are left behind (bytes, count).
@@ -132,10 +134,16 @@ def _copy_file(source: Path, target: Path) -> str | None:
             return "no plain file"
         if facts.st_size > LARGEST_FILE:
             return f"larger than {LARGEST_FILE >> 20} MiB"
+        text = is_text(source)
+        if text and facts.st_size > LONGEST:
+            return f"a text larger than {LONGEST >> 20} MiB: it cannot be searched for secrets"
         target.parent.mkdir(parents=True, exist_ok=True)
         new = target.with_name(target.name + ".new")
         with open(new, "wb") as written:
-            shutil.copyfileobj(opened, written)
+            if text:
+                written.write(scrubbed(source, opened.read(LONGEST)))
+            else:
+                shutil.copyfileobj(opened, written)
         os.replace(new, target)
     return None
 

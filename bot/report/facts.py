@@ -21,7 +21,8 @@ def why(result: Result) -> str:
     # an error of the program in eager is given with its traceback
     said = [fence_within(reason, _LONGEST) or code(reason)] if "\n" in reason.strip() else [code(reason)] if reason else []
     if result.machine_fault:
-        said.append(f"The machine's fault: {code(result.machine_fault)}")
+        again = reason.startswith(result.machine_fault)
+        said.append("This is the machine's fault." if again else f"The machine's fault: {code(result.machine_fault)}")
     return "\n\n".join(said)
 
 

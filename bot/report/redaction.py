@@ -48,14 +48,15 @@ def redact(text: str) -> str:
 
 def redacted(model: M) -> M:
     """The model with all its texts redacted."""
-    return type(model).model_validate(_every(model.model_dump(by_alias=True)))
+    return type(model).model_validate(redact_all(model.model_dump(by_alias=True, round_trip=True)))
 
 
-def _every(value: Any) -> Any:
+def redact_all(value: Any) -> Any:
+    """A value as JSON has it, with all its texts redacted."""
     if isinstance(value, str) and type(value) is str:
         return redact(value)
     if isinstance(value, dict):
-        return {_every(key): _every(held) for key, held in value.items()}
+        return {redact_all(key): redact_all(held) for key, held in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_every(held) for held in value]
+        return [redact_all(held) for held in value]
     return value

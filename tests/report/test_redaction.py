@@ -86,7 +86,8 @@ def test_hostile_text_costs_linear_time(piece: str) -> None:
 
 @given(results)
 def test_models_keep_all_but_the_secrets(result: Result) -> None:
-    assert repr(redacted(redacted(result))) == repr(redacted(result))
+    once = redacted(result)
+    assert repr(redacted(once).model_dump(round_trip=True)) == repr(once.model_dump(round_trip=True))
 
 
 @given(st.sampled_from(SECRETS))

@@ -108,6 +108,12 @@ def test_a_traceback_stays_in_lines() -> None:
     assert f"````text\n{reason}\n````" in body
 
 
+def test_whose_fault_it_was_is_said_once() -> None:
+    words = [render(reports.report(of(status="error", reason="no GPU here", machine_fault=fault))) for fault in ("no GPU", "the disk")]
+    assert "`no GPU here`\n\nThis is the machine's fault." in words[0]
+    assert "The machine's fault: `the disk`" in words[1]
+
+
 def test_missing_errors_are_said_in_their_own_words() -> None:
     words = render(reports.report(of(signature=Signature(kind=Kind.NO_RAISE, phase=Phase.RUN))))
     assert "<tr><td>Without the compiler</td><td>raises, as it should</td></tr>" in words
