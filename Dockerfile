@@ -4,13 +4,9 @@
 ARG BASE=python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
 FROM ${BASE} AS base
 
-ARG VERSION=0.0.0
-ARG REVISION=unknown
 LABEL org.opencontainers.image.source="https://github.com/torch-minify/torch-minify" \
     org.opencontainers.image.licenses="BSD-3-Clause" \
-    org.opencontainers.image.vendor="The torch-minify authors" \
-    org.opencontainers.image.version="${VERSION}" \
-    org.opencontainers.image.revision="${REVISION}"
+    org.opencontainers.image.vendor="The torch-minify authors"
 
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -32,6 +28,11 @@ RUN pip install --no-deps --no-build-isolation . && rm -rf /src/*
 WORKDIR /
 # root, as the runner wants it of a container action: the workspace belongs to the runner's account. -I: the workspace is no source of modules.
 ENTRYPOINT ["python", "-I", "-m", "bot.action"]
+# last, since they change with every build
+ARG VERSION=0.0.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"
 
 
 FROM base AS gpu
@@ -56,3 +57,8 @@ COPY bot bot
 RUN pip install --no-deps --no-build-isolation . && rm -rf /src/*
 WORKDIR /
 ENTRYPOINT ["python", "-I", "-m", "bot.action"]
+# last, since they change with every build
+ARG VERSION=0.0.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"

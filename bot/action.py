@@ -30,6 +30,9 @@ def main() -> int:
     except SettingsError as error:
         sys.stderr.write(f"torch-minify: {error}\n")
         return 2
+    if settings.mode != "minify" and not settings.token.get_secret_value():
+        sys.stderr.write("torch-minify: input github-token is empty: everything but the mode minify speaks with GitHub\n")
+        return 2
     modes: dict[str, Callable[[Settings], int]] = {
         "auto": _auto,
         "gate": _gate,
