@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from github import GithubException, RateLimitExceededException
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from stub import Fault, Stub
 
@@ -56,6 +58,31 @@ def test_one_fault_is_survived_and_there_is_one_comment(stub: Stub, fault: Fault
     assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nnew"]
     assert clock.slept == [waits]
     assert stub.faults == []
+
+
+faults = st.lists(
+    st.builds(
+        lambda kind, late, verb: Fault(kind[0], dict(kind[1]), kind[2], late, verb),
+        st.sampled_from(
+            [(403, (), SECONDARY), (429, (("Retry-After", "1"),), "{}"), (502, (), "<html>"), (0, (), ""), (403, (), "{}"), (422, (), "{}")]
+        ),
+        st.booleans(),
+        st.sampled_from(["GET", "POST", "PATCH", None]),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=30)
+@given(faults)
+def test_whatever_fails_and_however_often_it_is_tried_there_is_one_comment(planted: list[Fault]) -> None:
+    with Stub() as stub:
+        stub.faults = planted
+        for text in ("one", "two", "three"):  # three jobs, each with a client of its own
+            with contextlib.suppress(GitHubError):
+                client(stub, Clock()).upsert_comment(REPO, 7, MARK, text)
+                assert [comment["body"] for comment in stub.comments] == [f"{MARK}\n{text}"]
+        assert len(stub.comments) <= 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422])
