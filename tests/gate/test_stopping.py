@@ -28,6 +28,14 @@ def test_the_run_of_the_request_is_cancelled() -> None:
     assert (4243, "rocket") in api.reactions
 
 
+def test_a_stop_that_is_sent_again_does_not_stop_itself() -> None:
+    api = Memory()
+    waiting(api, 90, "in_progress")
+    for _ in range(2):
+        stop(asked("/minify stop"), settings(run_id=90), api)
+    assert api.cancelled == []
+
+
 def test_nothing_to_stop_is_said() -> None:
     api = Memory()
     stop(asked("/minify stop"), settings(), api)
