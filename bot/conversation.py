@@ -18,6 +18,7 @@ from bot.settings import Settings
 from bot.trigger import authority, code, groups
 from bot.trigger.command import Command, CommandError, RunUrl, commands, help_text
 from bot.trigger.events import IssueComment
+from bot.trigger.markdown import COMMAND
 
 WRITERS = ("admin", "write")
 
@@ -65,7 +66,8 @@ class Conversation:
         try:
             return self._requests(found)
         except Refusal as error:
-            return self._reply("\n\n".join(filter(None, [notes.refused(str(error)), *self._tables])), "confused", str(error))
+            said = notes.refused(f"{error}\n\n{COMMAND} help says how to ask.")
+            return self._reply("\n\n".join(filter(None, [said, *self._tables])), "confused", str(error))
 
     # words
 

@@ -49,7 +49,14 @@ class Intake:
             found = self._captured()
             failure = self._failure(found)
             if control is not None:
-                raised = self._judge(control).raised
+                without = self._judge(control)
+                if failure.kind is Kind.HANG and without.seconds > self.options.hang_after / 10 + START:
+                    raise Ended(
+                        "not_reproduced",
+                        f"still running after {self.options.hang_after:.0f} s, but without the compiler it takes {without.seconds:.0f} s:"
+                        " no hang by that limit; --hang-after sets a longer one",
+                    )
+                raised = without.raised
                 if failure.kind is Kind.ACCURACY and raised and not _wrong(found):
                     failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         return found, failure
@@ -78,11 +85,14 @@ class Intake:
             return found.model_copy(update={"regions": _wrong(checked)})
         if kind in (Kind.CRASH, Kind.HANG) and not found.regions:
             self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
-            again = self._capture("beforehand", beforehand=True)
+            # the graph is written before the compiler gets it: of a hang no more is to be seen
+            again = self._capture("beforehand", beforehand=True, share=1 / 3 if kind is Kind.HANG else 1.0)
             return found.model_copy(update={"regions": again.regions})
         return found
 
-    def _capture(self, name: str, *, check: bool = False, beforehand: bool = False, tolerance: tuple[float, ...] | None = None) -> Capture:
+    def _capture(
+        self, name: str, *, check: bool = False, beforehand: bool = False, tolerance: tuple[float, ...] | None = None, share: float = 1.0
+    ) -> Capture:
         out = self.space.work / name
         shutil.rmtree(out, ignore_errors=True)
         return capture(
@@ -91,7 +101,7 @@ class Intake:
             cwd=Path.cwd(),
             out=out,
             cache=self.cache,
-            timeout=min(self.options.hang_after + START, self.options.budget),
+            timeout=min(self.options.hang_after * share + START, self.options.budget),
             check=check,
             strict=self.options.accuracy == "strict" or tolerance is not None,
             tolerance=tolerance,

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 _CHECKOUT = re.compile(r"^.*?/(?:_?work|__w)/([^/]+)/\1/")
 _ABOVE = re.compile(r"^(?:\.\.?/)+")
 
+MAX_ID = 1_000
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -23,6 +25,11 @@ class Failure:
     text: str
     signal: str | None = None
     job: str = ""
+
+    @property
+    def runnable(self) -> bool:
+        """Whether the id can stand in a command: it is known, one line, and no option."""
+        return bool(self.test) and not self.test.startswith("-") and self.test.isprintable() and len(self.test) <= MAX_ID
 
 
 def repository_path(path: str) -> str:

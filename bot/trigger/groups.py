@@ -40,7 +40,7 @@ class Group:
     @property
     def first(self) -> Failure:
         """The test to minimize: one without parameters, with the shortest id, since it is most often the plainest."""
-        return min(self.failures, key=lambda failure: (not failure.test, "[" in failure.test, len(failure.test), failure.test))
+        return min(self.failures, key=lambda failure: (not failure.runnable, "[" in failure.test, len(failure.test), failure.test))
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -114,8 +114,8 @@ def _group(signature: Signature | None, failures: tuple[Failure, ...], base: Bas
     if broken:
         return Group(signature, failures, "no", f"the machine's fault: {broken}")
     verdict, reason = _judge(signature, failures[0])
-    if verdict != "no" and not any(failure.test for failure in failures):
-        return Group(signature, failures, "no", f"{reason}, but the log does not name the test's file")
+    if verdict != "no" and not any(failure.runnable for failure in failures):
+        return Group(signature, failures, "no", f"{reason}, but no test of it can be named in a command")
     if verdict == "suggested":
         reason += f"; it did not on {base.name}" if base is not None else "; there is no run of the base to compare with"
     return Group(signature, failures, verdict, reason)

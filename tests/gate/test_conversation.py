@@ -130,6 +130,7 @@ def test_no_code_is_said() -> None:
     api = Memory()
     assert outcome(asked("/minify", issue_body="```python\nprint('no torch')\n```"), api).status == "refused"
     assert "no code to run" in said(api)
+    assert "/minify help says how to ask" in said(api)
 
 
 def test_stop_is_another_job_s() -> None:

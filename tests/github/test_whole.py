@@ -22,7 +22,7 @@ CODE = "```python\nimport torch\ntorch.compile(torch.relu)(torch.ones(2))\n```"
 AT = "2026-11-03T12:00:00Z"
 SECONDARY = '{"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}'
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 
 
 @pytest.fixture
