@@ -70,6 +70,8 @@ class Live:
 def main(settings: Settings) -> int:
     """Exit status: 0, also where nothing was asked for; 1 where GitHub does not answer or the work could not be done; 2 unusable inputs."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    # nobody has approved this job as one of an environment
+    settings = settings.model_copy(update={"fork_environment": ""})
     api = GitHub(settings.token.get_secret_value(), settings.api_url, login=settings.bot_login)
     try:
         event = gate.read_event(settings.event_path or Path(os.devnull), settings.event_name)

@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
-from bot import auto, fetching
+from bot import auto, fetching, gate
 from bot.auto import Live, shower
+from bot.github.api import Api
 from bot.github.transport import GitHubError
 from bot.models import Answer, Code, Request
+from bot.requesting import Outcome
+from bot.settings import Settings
 
 REQUESTS = [
     Request(
@@ -72,6 +76,22 @@ def test_what_is_shown_is_text() -> None:
 
 def test_github_does_not_stop_the_work() -> None:
     shower(Hub(silent=True), REQUESTS, 0, "https://x/1")("line")  # type: ignore[arg-type]
+
+
+def test_an_environment_approves_nothing_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The job of the workflow runs in the environment for forks, and waits there for its reviewers; this one does not."""
+    found: list[Settings] = []
+
+    def decide(event: object, settings: Settings, api: Api) -> Outcome:
+        found.append(settings)
+        return Outcome("nothing")
+
+    monkeypatch.setattr(gate, "decide", decide)
+    assert (
+        auto.main(Settings.model_construct(fork_environment="forks", token=SecretStr("t"), event_name="push", api_url="http://127.0.0.1:9"))
+        == 0
+    )
+    assert found[0].fork_environment == ""
 
 
 def git(where: Path, *arguments: str) -> str:

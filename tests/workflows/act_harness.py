@@ -75,7 +75,7 @@ def run(where: Path, event_name: str, event: dict[str, Any], api_url: str, workf
             *(word for one in replaced for word in ("--local-repository", one)),
         ],
         cwd=repository,
-        env={"PATH": f"{_programs(where / 'bin')}{os.pathsep}{os.environ['PATH']}", "HOME": str(cache), "XDG_CACHE_HOME": str(cache)},
+        env={"PATH": f"{programs(where / 'bin')}{os.pathsep}{os.environ['PATH']}", "HOME": str(cache), "XDG_CACHE_HOME": str(cache)},
         capture_output=True,
         text=True,
         timeout=110,
@@ -141,7 +141,7 @@ def _composite(where: Path, action: dict[str, Any], step: dict[str, Any]) -> Non
     (where / "action.yml").write_text(text, encoding="utf-8")
 
 
-def _programs(where: Path) -> Path:
+def programs(where: Path) -> Path:
     """What the job with the GPU finds on its PATH: our program, with the engine replaced."""
     where.mkdir()
     engine = where / "engine"

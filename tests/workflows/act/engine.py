@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
 RECORDED = Path(os.path.realpath(__file__)).parents[2] / "fixtures/results"
@@ -18,5 +19,8 @@ shutil.copytree(RECORDED / name, out, dirs_exist_ok=True)
 here = {path.name: path.read_text(encoding="utf-8") for path in Path().iterdir()}
 seen = {"environment": dict(os.environ), "arguments": sys.argv[1:], "here": here, "text": text}
 (out / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
+for step in range(6 if "slow" in text else 0):
+    print(f"[   {step}.0 s] step {step}", file=sys.stderr, flush=True)
+    time.sleep(1)
 print("[   0.1 s] minimizing\n::error::this is printed by a program, and is no command", file=sys.stderr)
 sys.exit({"minimized": 0, "reproduced": 3, "not_reproduced": 4, "flaky": 5}.get(json.loads((out / "result.json").read_text())["status"], 1))
