@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from bot import __version__
 from bot.models import EXIT_STATUS, Stage
-
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def duration(text: str) -> float:
-    """Seconds from `90`, `90s`, `30m` or `1h`.
-
-    Raises:
-        argparse.ArgumentTypeError: it is none of these.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    if not match or float(match[1]) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: use for example 90s, 30m or 1h")
-    return float(match[1]) * _UNITS[match[2]]
-
-
-def positive(text: str) -> int:
-    """A whole number from 1.
-
-    Raises:
-        argparse.ArgumentTypeError: it is not.
-    """
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
-    return int(text)
+from bot.units import duration, positive
 
 
 def parser() -> argparse.ArgumentParser:
@@ -76,11 +51,30 @@ def parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--cuda-arch", default=None, metavar="N", help="compile for this GPU without having it (not supported yet: refused)")
 
+    minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)
+    minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
+    minify.add_argument("--index", type=int, required=True, metavar="N", help="which request of it, from 0")
+    minify.add_argument("--out", type=Path, required=True, help="the result directory")
+
     verify = commands.add_parser("verify", help="run a repro alone and compare it with a result", allow_abbrev=False)
     verify.add_argument("repro", type=Path)
     verify.add_argument("--result", type=Path, required=True, help="the result.json that came with it")
     verify.add_argument("--python", default=sys.executable)
     verify.add_argument("--runs", type=positive, default=3, metavar="N")
+
+    for name, what in (("gate", "turn an event of GitHub into requests"), ("stop", "cancel what a /minify stop is about")):
+        flow = commands.add_parser(name, help=what, allow_abbrev=False)
+        flow.add_argument("--event", type=Path, required=True, help="the event's payload, as GITHUB_EVENT_PATH names it")
+        flow.add_argument("--event-name", required=True, help="issue_comment or workflow_run")
+        if name == "gate":
+            flow.add_argument("--out", type=Path, required=True, help="where the requests are written: a JSON list")
+
+    report = commands.add_parser("report", help="post what came back for the requests that gate wrote", allow_abbrev=False)
+    report.add_argument(
+        "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or one that holds them"
+    )
+    report.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
+    report.add_argument("--dry-run", action="store_true", help="print the comments instead of posting them")
 
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable)
@@ -101,10 +95,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(grammar, arguments, rest)
     if rest:
         grammar.error("only run takes arguments after --")
+    if arguments.command_name == "minify":
+        return _minify(arguments)
     if arguments.command_name == "verify":
         from bot.evidence import verifying
 
         return verifying.main(arguments.repro, arguments.result, arguments.python, arguments.runs)
+    if arguments.command_name in ("gate", "stop"):
+        from bot import gate
+
+        return gate.main(arguments.event, arguments.event_name, arguments.out if arguments.command_name == "gate" else None)
+    if arguments.command_name == "report":
+        from bot import posting
+
+        return posting.main(arguments.result, arguments.request, dry_run=arguments.dry_run)
     from bot import doctor
 
     return doctor.main(arguments.python)
@@ -149,3 +153,9 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     )
     result = Job(options).run()
     return 2 if result is None else EXIT_STATUS[result.status]
+
+
+def _minify(arguments: argparse.Namespace) -> int:
+    from bot import action
+
+    return action.minify(arguments.request, arguments.index, arguments.out)

@@ -138,5 +138,6 @@ class Findings:
             files=Files(
                 repro=space.repro.name if space.repro.exists() else None,
                 exported_program=space.exported.name if space.exported.exists() else None,
+                exported_text=space.exported_text.name if space.exported_text.exists() else None,
             ),
         )

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot import doctor
+from bot import gpu
 from bot.capture.region import Capture, Region
 from bot.capture.run import capture
 from bot.evidence import fresh
@@ -43,8 +43,8 @@ class Intake:
         Raises:
             Ended: the program does not fail, fails in eager as well, or the machine is at fault.
         """
-        if self.options.device == "cuda" and not any(line.what == "GPU" and line.good for line in doctor.examine(self.options.python)):
-            raise Ended("error", "--device cuda: this interpreter's torch sees no GPU", machine_fault="no GPU")
+        if self.options.device == "cuda" and (why := gpu.missing(self.options.python)):
+            raise Ended("error", f"--device cuda: this interpreter's torch sees no GPU: {why}", machine_fault="no GPU")
         with ThreadPoolExecutor(1) as executor:
             control = executor.submit(self._control) if self.options.target.script else None
             found = self._captured()

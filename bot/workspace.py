@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.models import Result
 
 _MARK = "result.json"
-_OURS = ("result.json", "repro.py", "exported_program.pt2", "kernel.py", "reduction.jsonl", "original", "search.py")
+_OURS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original", "search.py")
 
 
 class NotOurs(Exception):
@@ -26,6 +26,7 @@ class Workspace:
         self.ledger = self.root / "reduction.jsonl"
         self.repro = self.root / "repro.py"
         self.exported = self.root / "exported_program.pt2"
+        self.exported_text = self.exported.with_suffix(".txt")  # what prints it, written beside it
         self.result = self.root / _MARK
         # capture and compile directories, needed only while the job runs or is resumed
         self.work = self.original / "work"

@@ -115,9 +115,11 @@ def test_the_result_says_what_is_there(tmp_path: Path) -> None:
     assert (empty.files.repro, empty.files.exported_program, empty.evidence.pytorch_dump) == (None, None, False)
     space.repro.write_text("")
     space.exported.write_text("")
+    space.exported_text.write_text("")
     (space.original / "pytorch").mkdir()
     full = found.result(space, "error", "budget", "why", "the disk is full")
     assert (full.files.repro, full.files.exported_program) == ("repro.py", "exported_program.pt2")
+    assert full.files.exported_text == "exported_program.txt"
     assert (full.status, full.ended_by, full.reason, full.machine_fault) == ("error", "budget", "why", "the disk is full")
     assert (full.signature, full.culprit, full.evidence.passes_if, full.evidence.other_failures) == (SIGNATURE, "pass", "-a", ("x",))
     assert (full.timing.capture, full.timing.search) == (1.0, 0.0)

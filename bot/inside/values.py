@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import FrameType
 from typing import Any
@@ -57,7 +58,11 @@ def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
         return {**facts, "status": "raised", "text": facts.get("text") or "the script does not call Repro"}
     module, arguments, keywords = found[0]
     try:
-        save(export_original(module, arguments, keywords), request["save"])
+        exported = export_original(module, arguments, keywords)
+        save(exported, request["save"])
+        # for readers without torch
+        with open(os.path.splitext(request["save"])[0] + ".txt", "w", encoding="utf-8") as file:
+            file.write(f"{exported}\n")
     except Exception as error:
         return {"status": "raised", "text": child.format_error(error)}
     return {"status": "ok", "text": ""}

@@ -1,0 +1,64 @@
+# Two images from one file; release.yml builds them, everything names them by digest.
+#   light   gate, report, stop, sweep: no torch, small enough for a hosted runner to pull in seconds
+#   gpu     minify and auto: torch, triton, a C++ compiler and Python's headers besides
+ARG BASE=python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
+FROM ${BASE} AS base
+
+LABEL org.opencontainers.image.source="https://github.com/torch-minify/torch-minify" \
+    org.opencontainers.image.licenses="BSD-3-Clause" \
+    org.opencontainers.image.vendor="The torch-minify authors"
+
+ENV PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_ROOT_USER_ACTION=ignore \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+
+WORKDIR /src
+
+
+FROM base AS light
+LABEL org.opencontainers.image.title="torch-minify-light" \
+    org.opencontainers.image.description="Reads what is asked and posts what was found; runs nobody's program."
+COPY docker/light.txt ./
+RUN pip install --require-hashes -r light.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY bot bot
+RUN pip install --no-deps --no-build-isolation . && rm -rf /src/*
+WORKDIR /
+# root, as the runner wants it of a container action: the workspace belongs to the runner's account. -I: the workspace is no source of modules.
+ENTRYPOINT ["python", "-I", "-m", "bot.action"]
+# last, since they change with every build
+ARG VERSION=0.0.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"
+
+
+FROM base AS gpu
+LABEL org.opencontainers.image.title="torch-minify-gpu" \
+    org.opencontainers.image.description="Minimizes failing PyTorch compiler programs."
+# What the runtime of NVIDIA gives a container that asks for it.
+ENV NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+# Not pinned: Debian keeps no old versions, and the base image, which is pinned, decides the release.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends g++ git \
+    && rm -rf /var/lib/apt/lists/* \
+    # programs that are not ours run as this account
+    && useradd --uid 1001 --create-home --shell /bin/bash torch-minify
+# scripts/try-container gives a smaller list, without CUDA
+ARG REQUIREMENTS=docker/gpu.txt
+COPY ${REQUIREMENTS} gpu.txt
+RUN pip install --require-hashes -r gpu.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY bot bot
+RUN pip install --no-deps --no-build-isolation . && rm -rf /src/*
+WORKDIR /
+ENTRYPOINT ["python", "-I", "-m", "bot.action"]
+# last, since they change with every build
+ARG VERSION=0.0.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"

@@ -1,0 +1,196 @@
+"""One request to GitHub, made with patience: what passes by itself is waited for, anything else is an error at once."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import requests
+from github import Auth, Github, GithubException, RateLimitExceededException
+from tenacity import RetryCallState, Retrying, retry_if_exception
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 6
+# Seconds. GitHub asks for a minute after its secondary limit, and doubles where nothing says how long.
+FIRST_WAIT, SECONDARY_WAIT = 1.0, 60.0
+# All waits of one client together: the job must have time left to say that it gave up.
+PATIENCE = 600.0
+TIMEOUT = 30.0
+PAGE = 100
+_PASSING = frozenset({429, 500, 502, 503, 504})
+
+
+class GitHubError(Exception):
+    """GitHub refused, or could not be reached however long we waited. `status` is null without an answer."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def _headers(error: BaseException) -> Mapping[str, str]:
+    given = error.headers if isinstance(error, GithubException) else None
+    return {key.lower(): str(value) for key, value in (given or {}).items()}
+
+
+def passing(error: BaseException) -> bool:
+    """Whether the same request may succeed later: a limit, a server's fault, a lost connection."""
+    if isinstance(error, (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)):
+        return True
+    if isinstance(error, GithubException):
+        headers = _headers(error)
+        limited = isinstance(error, RateLimitExceededException) or "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
+        return error.status in _PASSING or (error.status == 403 and limited)
+    return False
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text is not None and text.isdecimal() and len(text) < 12 else None
+
+
+def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
+    """Seconds to wait after the `attempt`-th failure (from 1) at the time `now` (seconds since the epoch)."""
+    headers = _headers(error) if error is not None else {}
+    wait = FIRST_WAIT * 2.0 ** (attempt - 1)
+    after, reset = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-reset"))
+    if after is not None:
+        wait = after
+    elif headers.get("x-ratelimit-remaining") == "0" and reset is not None:
+        wait = max(wait, reset - now + 1)
+    elif isinstance(error, RateLimitExceededException):
+        wait = SECONDARY_WAIT * 2.0 ** (attempt - 1)
+    return max(wait, 0.0)
+
+
+class Transport:
+    """PyGithub's requester under our patience. PyGithub's own retry is off: it posts twice after a 502."""
+
+    def __init__(
+        self,
+        token: str,
+        api_url: str,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.time,
+        attempts: int = ATTEMPTS,
+    ) -> None:
+        self._requester = Github(
+            auth=Auth.Token(token), base_url=api_url, retry=None, timeout=int(TIMEOUT), user_agent="torch-minify", per_page=PAGE,
+            seconds_between_requests=0, seconds_between_writes=0,
+        ).requester  # fmt: skip
+        self._api_url, self._token = api_url.rstrip("/"), token
+        self._sleep, self._now, self._attempts = sleep, now, attempts
+        self._waited = 0.0
+
+    def _patiently(self, what: str, ask: Callable[[], Any]) -> Any:
+        def wait(state: RetryCallState) -> float:
+            return wait_for(state.outcome.exception() if state.outcome else None, state.attempt_number, self._now())
+
+        def stop(state: RetryCallState) -> bool:
+            return state.attempt_number >= self._attempts or self._waited + state.upcoming_sleep > PATIENCE
+
+        def before(state: RetryCallState) -> None:
+            self._waited += state.upcoming_sleep
+            error = state.outcome.exception() if state.outcome else None
+            log.warning("%s: %s; again in %.0f s", what, _words(error), state.upcoming_sleep)
+
+        try:
+            return Retrying(retry=retry_if_exception(passing), wait=wait, stop=stop, before_sleep=before, sleep=self._sleep, reraise=True)(
+                ask
+            )
+        except GithubException as error:
+            raise GitHubError(f"{what}: {_words(error)}", error.status) from error
+        except requests.RequestException as error:
+            raise GitHubError(f"{what}: {_words(error)}") from error
+
+    def ask(self, verb: str, path: str, parameters: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+        """The JSON that GitHub answers. Everything asked for with this must be safe to ask twice.
+
+        Raises:
+            GitHubError: it refused, or did not answer after all attempts.
+        """
+
+        def once() -> Any:
+            _, data = self._requester.requestJsonAndCheck(verb, path, parameters=dict(parameters or {}), input=body)
+            return data
+
+        return self._patiently(f"{verb} {path}", once)
+
+    def create(self, path: str, body: Any, find: Callable[[], Any]) -> Any:
+        """POST what must not exist twice. After a failure that may have come too late, `find` looks whether it is there.
+
+        Raises:
+            GitHubError: it refused, or did not answer after all attempts.
+        """
+        failed = False
+
+        def once() -> Any:
+            nonlocal failed
+            if failed and (found := find()) is not None:
+                return found
+            failed = True
+            _, data = self._requester.requestJsonAndCheck("POST", path, input=body)
+            return data
+
+        return self._patiently(f"POST {path}", once)
+
+    def pages(self, path: str, parameters: Mapping[str, Any] | None = None, key: str | None = None, limit: int = 10) -> list[Any]:
+        """The items of at most `limit` pages; `key` names the list where the answer is an object."""
+        items: list[Any] = []
+        for page in range(1, limit + 1):
+            answer = self.ask("GET", path, {**(parameters or {}), "per_page": PAGE, "page": page})
+            found = answer.get(key, []) if key else answer
+            items += found
+            if len(found) < PAGE:
+                break
+        return items
+
+    def download(self, path: str, limit: int) -> bytes:
+        """The last `limit` bytes of a file to which GitHub redirects. The token stays with GitHub.
+
+        Raises:
+            GitHubError: it refused, or did not answer after all attempts.
+        """
+
+        def once() -> bytes:
+            headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Accept": "application/vnd.github+json"}
+            answer = requests.get(self._api_url + path, headers=headers, allow_redirects=False, stream=True, timeout=TIMEOUT)
+            if answer.is_redirect:
+                answer = requests.get(answer.headers["location"], headers={"User-Agent": "torch-minify"}, stream=True, timeout=TIMEOUT)
+            if answer.status_code >= 400:
+                raise GithubException(answer.status_code, {"message": answer.reason}, dict(answer.headers), answer.reason)
+            kept = bytearray()
+            for chunk in answer.iter_content(1 << 16):
+                kept += chunk
+                if len(kept) > 2 * limit:
+                    del kept[:-limit]
+            return bytes(kept[-limit:])
+
+        return self._patiently(f"GET {path}", once)  # type: ignore[no-any-return]
+
+    def upload(self, url: str, content: bytes) -> Any:
+        """POST bytes to where a release takes its assets; the JSON that GitHub answers.
+
+        Raises:
+            GitHubError: it refused, or did not answer after all attempts.
+        """
+        headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Content-Type": "application/octet-stream"}
+
+        def once() -> Any:
+            answer = requests.post(url, data=content, headers=headers, timeout=10 * TIMEOUT)
+            if answer.status_code >= 400:
+                raise GithubException(answer.status_code, {"message": answer.reason}, dict(answer.headers), answer.reason)
+            return answer.json()
+
+        return self._patiently(f"POST {url}", once)
+
+
+def _words(error: BaseException | None) -> str:
+    """An error in one line, without what GitHub's pages of HTML say."""
+    if isinstance(error, GithubException):
+        said = error.data.get("message") if isinstance(error.data, dict) else None
+        return " ".join(f"{error.status} {said or ''}".split())[:300]
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

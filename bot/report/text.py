@@ -1,0 +1,70 @@
+"""Hostile text made harmless: what no Markdown can undo is taken out here, before any Markdown is written."""
+
+from __future__ import annotations
+
+import re
+
+# How every marker of ours begins. Nobody else's text may hold it: a comment is found again by it.
+MARKER_START = "<!-- torch-minify"
+_FORGED = re.compile(r"<!--(?=\s*torch-minify)", re.IGNORECASE)
+# GitHub refuses NUL, terminals obey the others.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# Characters that turn the order of what follows: code would read otherwise than it runs.
+_BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# no two dashes in it, which would end the comment early
+_MARKER = re.compile(rf"{MARKER_START}:[A-Za-z0-9]+(?:[ ._:/#-][A-Za-z0-9]+)* -->")
+_URL = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:/[A-Za-z0-9._~/#?=&%+-]*)?")
+
+
+def size(text: str) -> int:
+    """Bytes of UTF-8: never fewer than GitHub counts characters."""
+    return len(text.encode("utf-8", errors="replace"))
+
+
+def clean(text: str) -> str:
+    """The text with line ends as newlines, without control characters, and without a marker of ours.
+
+    Characters that turn the writing direction become their Python escapes, which mean the same in a string literal.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _SURROGATE.sub("\ufffd", _CONTROL.sub("\ufffd", text))
+    text = _BIDI.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _FORGED.sub("<!- -", text)
+
+
+def one_line(text: str, most: int = 300) -> str:
+    """Cleaned, in one line, of at most `most` characters."""
+    words = " ".join(clean(text[: 4 * most]).replace("\u2028", " ").replace("\u2029", " ").split())
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def marker_line(marker: str) -> str:
+    """The marker, if it is one: an HTML comment of ours in one line, which GitHub does not show.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if len(marker) > 300 or not _MARKER.fullmatch(marker):
+        raise ValueError(f"not a marker: {marker[:100]!r}")
+    return marker
+
+
+def safe_url(url: str | None) -> str | None:
+    """The URL if it is an ordinary one that no Markdown can be hidden in; else None."""
+    return url if url is not None and len(url) <= 1000 and _URL.fullmatch(url) else None
+
+
+def number(value: float) -> str:
+    """For people: `18,292`, `2.3`. What is out of all bounds is said to be so: a number may come from a hostile file."""
+    if not -1e12 < value < 1e12:
+        return "(no sensible number)"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def cut(text: str, room: int) -> str:
+    """The first whole lines of the text, at most `room` bytes of them."""
+    if size(text) <= room:
+        return text
+    start = text.encode("utf-8", errors="replace")[: max(room, 0)].decode("utf-8", errors="ignore")
+    return start[: start.rfind("\n") + 1].rstrip("\n")

@@ -1,0 +1,92 @@
+"""Whether an event may start something: a pure function of what GitHub says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who wrote the comment, and who sent the event about it."""
+
+    login: str
+    id: int
+    sender_id: int
+    is_bot: bool
+    permission: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of the pull request whose code would run."""
+
+    from_fork: bool
+    repository: str | None
+    pushed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class ForkPolicy:
+    """The environment in which code from forks may run, and whether somebody has to approve what runs there."""
+
+    environment: str = ""
+    protected: bool = False
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Go on; `environment` is where the code must run, empty for anywhere."""
+
+    environment: str = ""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """No, and why: words of ours, for people."""
+
+    reason: str
+
+
+class Ignored:
+    """Nothing is to be said: a bot, or somebody who edited another's comment."""
+
+
+def may_ask(asker: Asker) -> Allowed | Refused | Ignored:
+    """Whether this person may have code run.
+
+    The sender must be the author: on an edit the sender is whoever edited, and would lend their own rights to words of another.
+    """
+    if asker.is_bot or asker.id != asker.sender_id or asker.id == 0:
+        return Ignored()
+    if asker.permission not in ("admin", "write"):
+        return Refused(
+            "Running code takes write permission for this repository, which you do not have here. "
+            "Somebody who has it can write the same command."
+        )
+    return Allowed()
+
+
+def may_run(head: Head, policy: ForkPolicy, asked_at: datetime) -> Allowed | Refused:
+    """Whether the code of a pull request may run, asked for at `asked_at`.
+
+    A commit that was pushed after the request is not what the person saw. Where GitHub does not say when it was pushed, a
+    fork's is refused: nobody with write permission stands behind it.
+    """
+    if head.pushed_at is not None and head.pushed_at > asked_at:
+        return Refused("New commits were pushed after the request. Look at them, then ask again.")
+    if not head.from_fork:
+        return Allowed()
+    if not policy.environment:
+        return Refused(
+            "This pull request comes from a fork, and this repository does not run code from forks. "
+            "It can allow that with the input `fork-environment` and an environment of that name with required reviewers."
+        )
+    if not policy.protected:
+        return Refused(
+            "This pull request comes from a fork. The environment that `fork-environment` names does not exist or has no required "
+            "reviewers, so nobody would look at the code before it runs."
+        )
+    if head.pushed_at is None:
+        return Refused("This pull request comes from a fork, and GitHub does not say when its last commit was pushed.")
+    return Allowed(policy.environment)

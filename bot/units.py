@@ -1,0 +1,31 @@
+"""Times and counts as people write them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def duration(text: str) -> float:
+    """Seconds from `90`, `90s`, `30m` or `1h`.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none of these.
+    """
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text.strip())
+    if not match or float(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: use for example 90s, 30m or 1h")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def positive(text: str) -> int:
+    """A whole number from 1.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)

@@ -1,0 +1,40 @@
+"""A small GitHub on loopback, whose answers can be made to fail."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+if str(HERE) not in sys.path:
+    sys.path.insert(0, str(HERE))
+
+from contract import Contract  # noqa: E402  after the path
+from emulator import TOOLS, Emulator  # noqa: E402
+from stub import Stub  # noqa: E402
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """One for all tests: each works on an issue of its own."""
+    if not (TOOLS / "stamp").exists():
+        pytest.skip("scripts/setup-tools has not run")
+    with Emulator(tmp_path_factory.mktemp("emulator")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def contract() -> Contract:
+    description = TOOLS / "node_modules" / "@octokit" / "openapi" / "generated" / "api.github.com.json"
+    if not description.exists():
+        pytest.skip("scripts/setup-tools has not run")
+    return Contract(description)

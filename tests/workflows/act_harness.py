@@ -1,0 +1,160 @@
+"""Runs the workflows under act, in host mode, with small stand-ins for what needs a container or GitHub's own servers.
+
+The workflows are the repository's own text with one change: a step `uses: docker://…-light@sha256:…` becomes the same step with a
+composite action, made from `.github/actions/light/action.yml`, that runs the same program with the same inputs. The actions of others are
+replaced by `--local-repository`, the image of the job with the GPU by the machine itself, and the engine by recorded results.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from emulator import BOT, TOKENS
+from workflow_files import ROOT, TOOLS, load
+
+HERE = Path(__file__).parent / "act"
+TOKEN = TOKENS[BOT]
+LIGHT = re.compile(r"docker://\S+-light@sha256:[0-9a-f]{64}")
+_STUBS = {
+    "actions/checkout": (
+        {"repository": "", "ref": "", "path": ".", "persist-credentials": "true"},
+        'mkdir -p "$A_PATH" && echo "$A_REPOSITORY $A_REF" > "$A_PATH/checked-out.txt"',
+    ),
+    "actions/upload-artifact": (
+        {"name": "", "path": "", "if-no-files-found": "warn", "retention-days": "0", "include-hidden-files": "false"},
+        f'A_MISSING="$A_IF_NO_FILES_FOUND" "{sys.executable}" "{HERE}/artifact.py" up',
+    ),
+    "actions/download-artifact": ({"name": "", "pattern": "", "path": ""}, f'"{sys.executable}" "{HERE}/artifact.py" down'),
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run left."""
+
+    status: int
+    log: str
+    artifacts: Path
+
+    def job(self, name: str) -> str:
+        """The lines of one job."""
+        return "\n".join(line for line in self.log.splitlines() if re.match(rf"\[.*/{name}\s*\]", line))
+
+    def result(self, index: int) -> dict[str, Any]:
+        """What a request left behind."""
+        return json.loads((self.artifacts / f"torch-minify-result-{index}/result.json").read_text(encoding="utf-8"))
+
+    def seen(self, index: int) -> dict[str, Any]:
+        """What its program could see."""
+        return json.loads((self.artifacts / f"torch-minify-result-{index}/seen.json").read_text(encoding="utf-8"))
+
+
+def run(where: Path, event_name: str, event: dict[str, Any], api_url: str, workflow: str, **inputs: str) -> Ran:
+    """Run one of the workflows on an event, against a GitHub at `api_url`."""
+    repository, artifacts, cache = where / "repository", where / "artifacts", where / "cache"
+    for path in (repository, artifacts, cache):
+        path.mkdir(parents=True)
+    light = _light(where / "light")
+    _workflows(repository, event["repository"]["full_name"], inputs)
+    (where / "event.json").write_text(json.dumps(event), encoding="utf-8")
+    replaced = [f"torch-minify/light@v0={light}", *_stubs(where / "stubs", repository)]
+    done = subprocess.run(
+        [
+            *(str(TOOLS / "venv/bin/act"), event_name, "-W", f".github/workflows/{workflow}", "-e", str(where / "event.json")),
+            *("-P", "ubuntu-latest=-self-hosted", "-s", f"GITHUB_TOKEN={TOKEN}", "--env", f"GITHUB_API_URL={api_url}"),
+            *("--env", f"ACT_ARTIFACTS={artifacts}", "--action-offline-mode", "--no-cache-server"),
+            *(word for one in replaced for word in ("--local-repository", one)),
+        ],
+        cwd=repository,
+        env={"PATH": f"{programs(where / 'bin')}{os.pathsep}{os.environ['PATH']}", "HOME": str(cache), "XDG_CACHE_HOME": str(cache)},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout + done.stderr, artifacts)
+
+
+def _workflows(repository: Path, full_name: str, inputs: dict[str, str]) -> None:
+    """The repository's workflows, in a repository that act takes for the event's."""
+    folder = repository / ".github/workflows"
+    folder.mkdir(parents=True)
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        text, count = LIGHT.subn("torch-minify/light@v0", path.read_text(encoding="utf-8"))
+        assert count == len(LIGHT.findall(path.read_text(encoding="utf-8")))
+        if path.name in ("on-comment.yml", "on-red-ci.yml"):
+            given = {"runner": "ubuntu-latest", "image": "none", **inputs}
+            data = load(path)
+            data["on"] = data.pop(True)
+            data["jobs"]["minify"]["with"] = given
+            text = yaml.safe_dump(data, sort_keys=False)
+        (folder / path.name).write_text(text, encoding="utf-8")
+    commands = [
+        ["init", "--quiet", "--initial-branch=main"],
+        ["remote", "add", "origin", f"https://github.com/{full_name}"],
+        ["add", "--all"],
+        ["-c", "user.name=nobody", "-c", "user.email=nobody@example.invalid", "commit", "--quiet", "--message", "workflows"],
+    ]
+    for command in commands:
+        subprocess.run(["git", *command], cwd=repository, check=True, capture_output=True)
+
+
+def _light(where: Path) -> Path:
+    """The light action without its container."""
+    action = load(ROOT / ".github/actions/light/action.yml")
+    environment = {f"INPUT_{name.upper()}": f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
+    outputs = {name: {**value, "value": f"${{{{ steps.it.outputs.{name} }}}}"} for name, value in action["outputs"].items()}
+    step = {"id": "it", "shell": "bash", "env": environment, "run": f'exec "{sys.executable}" -I -m bot.action'}
+    _composite(where, {**action, "outputs": outputs}, step)
+    return where
+
+
+def _stubs(where: Path, repository: Path) -> list[str]:
+    """Stand-ins for the actions that the workflows use, under the very commits that they name."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (repository / ".github/workflows").glob("*.yml"))
+    found = []
+    for name, (inputs, command) in _STUBS.items():
+        folder = where / name
+        environment = {f"A_{key.upper().replace('-', '_')}": f"${{{{ inputs.{key} }}}}" for key in inputs}
+        action = {
+            "name": name,
+            "description": name,
+            "inputs": {key: {"description": key, "default": value} for key, value in inputs.items()},
+        }
+        _composite(folder, action, {"shell": "bash", "env": environment, "run": command})
+        found += [f"{name}@{commit}={folder}" for commit in sorted(set(re.findall(rf"{name}@([0-9a-f]{{40}})", text)))]
+    return found
+
+
+def _composite(where: Path, action: dict[str, Any], step: dict[str, Any]) -> None:
+    where.mkdir(parents=True)
+    text = yaml.safe_dump({**action, "runs": {"using": "composite", "steps": [step]}}, sort_keys=False)
+    (where / "action.yml").write_text(text, encoding="utf-8")
+
+
+def programs(where: Path) -> Path:
+    """What the job with the GPU finds on its PATH: our program, with the engine replaced."""
+    where.mkdir()
+    engine = where / "engine"
+    engine.write_text(
+        f'#!/bin/sh\n# called as: engine -I -m bot run ...\nshift 3\nexec "{sys.executable}" "{HERE}/engine.py" "$@"\n', encoding="utf-8"
+    )
+    program = where / "torch-minify-action"
+    program.write_text(
+        f"#!{sys.executable} -I\nimport sys\nfrom bot import action, minify\n"
+        f"class Here:\n    executable = {str(engine)!r}\n    stderr = sys.stderr\nminify.sys = Here\nsys.exit(action.main())\n",
+        encoding="utf-8",
+    )
+    for path in (engine, program):
+        path.chmod(0o755)
+    shutil.copymode(engine, program)
+    return where

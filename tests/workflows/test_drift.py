@@ -1,0 +1,112 @@
+"""An input is written down in five places: action files, settings, workflows, README. Here they are compared."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from workflow_files import ACTIONS, ROOT, load, trigger, workflow
+
+from bot import settings
+
+GPU, LIGHT = (load(path)["inputs"] for path in ACTIONS)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+# Where the programs run: only the workflow knows them.
+OF_THE_WORKFLOW = {"runner", "image", "container-options", "timeout-minutes", "max-parallel"}
+STEPS = {job: work["steps"] for job, work in workflow("minify.yml")["jobs"].items()}
+
+
+def given(job: str) -> dict[str, Any]:
+    """What a job of the reusable workflow gives our program, by the input's name."""
+    step = next(
+        step for step in STEPS[job] if "torch-minify" in step.get("uses", "") or step.get("run", "").endswith("torch-minify-action")
+    )
+    if "with" in step:
+        return dict(step["with"])
+    return {name.removeprefix("INPUT_").lower().replace("_", "-"): value for name, value in step["env"].items()}
+
+
+def test_the_settings_read_each_input_and_no_other() -> None:
+    assert set(settings.inputs()) == set(GPU) | set(LIGHT)
+
+
+@pytest.mark.parametrize("name", sorted(set(GPU) & set(LIGHT) - {"mode"}))
+def test_an_input_of_both_actions_has_one_default(name: str) -> None:
+    assert GPU[name].get("default") == LIGHT[name].get("default")
+
+
+@pytest.mark.parametrize("name", sorted({**GPU, **LIGHT}))
+def test_a_default_is_that_of_the_settings(name: str) -> None:
+    written = {**LIGHT, **GPU}[name].get("default", "")
+    if name in ("github-token", "mode"):
+        return
+    field = next(
+        field
+        for field in settings.Settings.model_fields.values()
+        if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("input") == name
+    )
+    default = field.default.get_secret_value() if name.endswith("token") else field.default
+    meant = "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)
+    assert str(written) == meant
+
+
+@pytest.mark.parametrize("job", sorted(STEPS))
+def test_a_job_gives_what_there_is(job: str) -> None:
+    assert set(given(job)) <= set(LIGHT if job != "minify" else GPU)
+
+
+def test_every_input_of_the_workflow_is_forwarded() -> None:
+    text = (ROOT / ".github/workflows/minify.yml").read_text(encoding="utf-8")
+    called = trigger(workflow("minify.yml"))["workflow_call"]
+    for name in called["inputs"]:
+        assert re.search(rf"\binputs\.{name}\b", text), name
+    for name in called["secrets"]:
+        assert f"secrets.{name}" in text
+    forwarded = {name for job in STEPS for name, value in given(job).items() if f"inputs.{name}" in str(value)}
+    assert set(called["inputs"]) - OF_THE_WORKFLOW <= forwarded
+
+
+def test_the_workflow_has_every_input_of_the_action() -> None:
+    """But those that only say where the files between the jobs are, and whose token it is."""
+    between = {
+        "mode",
+        "github-token",
+        "bot-login",
+        "runner-label",
+        "request-file",
+        "index",
+        "checkout",
+        "result",
+        "results",
+        "durable-token",
+        "stale-after",
+    }
+    called = trigger(workflow("minify.yml"))["workflow_call"]["inputs"]
+    assert (set(GPU) | set(LIGHT)) - between == set(called) - OF_THE_WORKFLOW
+
+
+@pytest.mark.parametrize("name", sorted(set(trigger(workflow("minify.yml"))["workflow_call"]["inputs"]) | {"durable-token"}))
+def test_the_readme_names_each_input_of_the_workflow(name: str) -> None:
+    assert f"| `{name}` |" in README
+
+
+@pytest.mark.parametrize("name", sorted(set(GPU) - set(trigger(workflow("minify.yml"))["workflow_call"]["inputs"]) - {"durable-token"}))
+def test_the_readme_or_its_docs_name_each_input_of_the_action(name: str) -> None:
+    assert f"`{name}`" in README + (ROOT / "docs/github.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["on-comment.yml", "on-red-ci.yml"])
+def test_the_readme_shows_the_callers_that_this_repository_uses(name: str) -> None:
+    """Alike but for the name of the workflow that is called, and what stands for this repository's own runner and set-up."""
+    import yaml
+
+    shown = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)]
+    own = workflow(name)
+    alike = next(block for block in shown if block.get("name") == own["name"])
+    assert trigger(alike).keys() == trigger(own).keys()
+    assert alike["permissions"] == own["permissions"]
+    for key in ("if", "permissions"):
+        assert alike["jobs"]["minify"][key] == own["jobs"]["minify"][key]
+    assert set(alike["jobs"]["minify"]["with"]) <= set(trigger(workflow("minify.yml"))["workflow_call"]["inputs"])
+    assert re.fullmatch(r"torch-minify/torch-minify/\.github/workflows/minify\.yml@v\d+", alike["jobs"]["minify"]["uses"])

@@ -1,0 +1,142 @@
+"""What the design says about jobs, permissions and pins, read from the files themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from workflow_files import ACTIONS, ROOT, WORKFLOWS, load, trigger, workflow
+
+DESIGN = {
+    "gate": {"contents": "read", "issues": "write", "pull-requests": "write", "actions": "read"},
+    "minify": {"contents": "read"},
+    "report": {"issues": "write", "pull-requests": "write", "actions": "read"},
+    "stop": {"actions": "write", "issues": "write", "pull-requests": "write"},
+}
+CALLERS = ("on-comment.yml", "on-red-ci.yml")
+
+
+def jobs(path: Path) -> dict[str, Any]:
+    return load(path)["jobs"]
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    return [step for job in jobs(path).values() for step in job.get("steps", [])]
+
+
+def test_permissions_are_those_of_the_design() -> None:
+    found = {name: job["permissions"] for name, job in workflow("minify.yml")["jobs"].items()}
+    assert found == DESIGN
+
+
+@pytest.mark.parametrize("name", CALLERS)
+def test_a_caller_grants_what_the_jobs_ask_for_and_no_more(name: str) -> None:
+    """GitHub refuses to start a workflow one of whose jobs asks for more than the caller has."""
+    order = ["none", "read", "write"]
+    most: dict[str, str] = {}
+    for permissions in DESIGN.values():
+        for scope, level in permissions.items():
+            most[scope] = max(most.get(scope, "none"), level, key=order.index)
+    assert workflow(name)["jobs"]["minify"]["permissions"] == most
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_nothing_is_granted_at_the_top(path: Path) -> None:
+    assert load(path)["permissions"] == {}
+
+
+def test_the_job_that_runs_foreign_code_has_no_secret() -> None:
+    job = workflow("minify.yml")["jobs"]["minify"]
+    text = json.dumps(job)
+    assert "secrets." not in text
+    assert "secrets[" not in text
+    assert "toJSON(secrets" not in text
+    assert "github.token" not in text
+    assert "token" not in {key for step in job["steps"] for key in step.get("with", {})}
+    checkout = next(step for step in job["steps"] if "actions/checkout@" in step.get("uses", ""))
+    assert checkout["with"]["persist-credentials"] is False
+    assert checkout["with"]["ref"] == "${{ matrix.commit }}"
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_no_secret_is_inherited(path: Path) -> None:
+    assert all(job.get("secrets") != "inherit" for job in jobs(path).values())
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_everything_is_pinned(path: Path) -> None:
+    for used in [step["uses"] for step in steps(path) if "uses" in step]:
+        assert re.fullmatch(r"docker://ghcr\.io/[a-z0-9/-]+@sha256:[0-9a-f]{64}|[\w.-]+/[\w.-]+@[0-9a-f]{40}", used), used
+
+
+def test_bases_are_pinned() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^FROM (\S+)", text) == ["${BASE}", "base", "base"]
+    assert re.search(r"(?m)^ARG BASE=\S+@sha256:[0-9a-f]{64}$", text)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_no_event_text_in_a_command_or_in_the_options_of_a_container(path: Path) -> None:
+    for job in jobs(path).values():
+        assert all("${{" not in step.get("run", "") for step in job.get("steps", []))
+        container = job.get("container", {})
+        assert "github.event" not in json.dumps(container)
+        assert "matrix." not in json.dumps(container)
+
+
+def test_the_reusable_workflow_names_nothing_by_path() -> None:
+    """`./` would be the caller's checkout."""
+    assert all(not step.get("uses", "").startswith("./") for step in steps(ROOT / ".github/workflows/minify.yml"))
+    assert all("uses" not in job for job in jobs(ROOT / ".github/workflows/minify.yml").values())
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_hosted_job_never_names_the_gpu_image(path: Path) -> None:
+    """It is gigabytes, and pulled at the start whatever the step's `if` says."""
+    for name, job in jobs(path).items():
+        if "ubuntu" in str(job.get("runs-on")) and path.name != "release.yml":
+            assert "minify-gpu" not in json.dumps(job), name
+
+
+def test_the_matrix_goes_on_and_names_are_unique() -> None:
+    job = workflow("minify.yml")["jobs"]["minify"]
+    assert job["strategy"]["fail-fast"] is False
+    names = [step["with"]["name"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert names == ["torch-minify-result-${{ matrix.index }}"]
+    assert next(step for step in job["steps"] if "upload-artifact" in step.get("uses", ""))["if"] == "always()"
+
+
+def test_report_runs_whatever_became_of_the_rest() -> None:
+    assert workflow("minify.yml")["jobs"]["report"]["if"].startswith("always() && ")
+
+
+def test_two_events_do_not_cancel_each_other() -> None:
+    concurrency = workflow("minify.yml")["concurrency"]
+    assert concurrency["cancel-in-progress"] is False
+    assert all(part in concurrency["group"] for part in ("github.event.comment.id", "github.event.workflow_run.id", "github.run_id"))
+
+
+def test_the_triggers() -> None:
+    assert trigger(workflow("on-comment.yml")) == {"issue_comment": {"types": ["created"]}}
+    assert trigger(workflow("on-red-ci.yml"))["workflow_run"]["types"] == ["completed"]
+    # by its literal name, which nothing checks on GitHub
+    assert trigger(workflow("on-red-ci.yml"))["workflow_run"]["workflows"] == [workflow("ci.yml")["name"]]
+    assert list(trigger(workflow("minify.yml"))) == ["workflow_call"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_nothing_is_cached(path: Path) -> None:
+    """A workflow that a comment starts runs in the default branch's scope of caches."""
+    assert "actions/cache" not in path.read_text(encoding="utf-8")
+
+
+def test_actions_are_containers_by_digest() -> None:
+    images = [load(path)["runs"] for path in ACTIONS]
+    assert [runs["using"] for runs in images] == ["docker", "docker"]
+    assert [re.fullmatch(r"docker://ghcr\.io/[a-z/-]+-(gpu|light)@sha256:[0-9a-f]{64}", runs["image"])[1] for runs in images] == [
+        "gpu",
+        "light",
+    ]  # type: ignore[index]
