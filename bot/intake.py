@@ -122,6 +122,8 @@ class Intake:
 
     def _failure(self, found: Capture) -> Signature:
         if found.signature is not None:
+            if self.options.target.module == "pytest" and found.signature.exception == ("SystemExit",):
+                raise Ended("error", f"pytest ended with exit status {found.signature.message} before a test failed; see original/log.txt")
             return found.signature
         if _wrong(found):
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
@@ -149,7 +151,8 @@ class Intake:
         outcome = control.result()
         behind = outcome.status == "raised" and further(outcome.text, found.outcome.text, self.options.target.name)
         if outcome.status != "ok" and not behind:
-            last = outcome.text.strip().splitlines()[-1:] or ["nothing was printed"]
+            said = [line for line in outcome.text.splitlines() if line.strip(" ^~")]
+            last = said[-1:] or ["nothing was printed"]
             ended = (
                 f" (exit status {outcome.exit})"
                 if outcome.status == "exit"

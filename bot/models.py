@@ -48,6 +48,10 @@ class Stage(str, Enum):
     AOT_INDUCTOR = "aot_inductor"
 
 
+# The message of a crash whose signal was raised by the allocator.
+HEAP = "heap corruption"
+
+
 class Verdict(str, Enum):
     """The oracle's answer about one candidate."""
 
@@ -93,7 +97,9 @@ class Signature(Model):
         if self.kind in (Kind.ACCURACY, Kind.NO_RAISE):
             return ()
         if self.kind is Kind.CRASH:
-            return (self.signal or "", self.phase.value)
+            # memory that was written over shows in one run as this signal, in the next as another
+            memory = self.signal in ("SIGSEGV", "SIGBUS") or self.message == HEAP
+            return ("memory" if memory else self.signal or "", self.phase.value)
         if self.kind is Kind.HANG:
             return (self.phase.value,)
         root = self.exception[-1] if self.exception else ""

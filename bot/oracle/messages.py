@@ -72,6 +72,8 @@ _GENERATED = re.compile(
 _SUFFIX = re.compile(r"(?<=[A-Za-z])_\d+(?:_\d+)*(?=\b|_)")
 _SHAPE = re.compile(r"\b\d+(?:x\d+)+\b")
 _NUMBER = re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[uUlL]{0,3}(?![A-Za-z_\d])")
+# A size of 0 or 1 is a constant for every program; any other that becomes one is the program's doing.
+_SPECIAL = re.compile(r"\bconstant \([01]\)")
 _LIST = re.compile(r"((?<!\w)\(|\[)\s*(?:[suz]?N|[suz]N\*N)(?:\s*,\s*(?:[suz]?N))*\s*,?\s*([\])])")
 _BLANKS = re.compile(r"\s+")
 
@@ -106,6 +108,7 @@ def normalise(text: str) -> str:
     text = _UNHINTED.sub("", text)
     text = _KERNEL.sub(r"\1_kernel", text)
     text = _KEY.sub("<key>", text)
+    text = _SPECIAL.sub("constant (zero or one)", text)
     text = _SHAPE.sub("N", text)
     text = _SUFFIX.sub("", text)
     text = _GENERATED.sub(r"\1N", text)

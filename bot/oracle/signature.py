@@ -7,9 +7,10 @@ what somebody pasted, and a verdict never depends on where the failure was seen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from bot.models import Kind, Phase, Signature
+from bot.models import HEAP, Kind, Phase, Signature
 from bot.oracle.messages import MAX_MESSAGE, essence, normalise, peel
 from bot.oracle.outcome import Outcome
 from bot.oracle.phases import innermost, is_backward, phase_of
@@ -20,6 +21,12 @@ _CHECKERS = ("torch/testing/", "numpy/testing/")
 _MAX_CLASSES = 12
 _MAX_NAME = 100
 _MAX_FRAME = 200
+
+
+# What glibc says when it finds its heap broken.
+_HEAP = re.compile(
+    r"^(?:malloc|free|realloc|munmap_chunk|double free|corrupted |malloc_consolidate|\w+\(\): (?:invalid|corrupted|unaligned))[^\n]*$", re.M
+)
 
 
 def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | None:
@@ -42,7 +49,8 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
 
 def _died(kind: Kind, signal: str | None, text: str) -> Signature:
     frames = fault_frames(text)
-    return Signature(kind=kind, phase=phase_of(frames), backward=is_backward(frames), frame=_frame(frames), signal=signal)
+    message = HEAP if kind is Kind.CRASH and _HEAP.search(text) else ""
+    return Signature(kind=kind, phase=phase_of(frames), backward=is_backward(frames), message=message, frame=_frame(frames), signal=signal)
 
 
 def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:

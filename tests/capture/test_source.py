@@ -28,6 +28,15 @@ def test_cases(mode, n, t):
     raise KeyError(mode, n, t)
 
 
+SIZES = [2, pytest.param(5, id="five"), pytest.param(6)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("turn", range(1, 3))
+def test_named(size, turn):
+    raise KeyError(size, turn)
+
+
 class TestMany:
     @pytest.mark.parametrize("n", [0, 7])
     def test_inside(self, n):
@@ -63,6 +72,8 @@ def called(tmp_path: Path, *argv: str) -> tuple[object, ...] | None:
         ("test_plain", ("plain",)),
         ("test_cases[3-int-slow]", ("slow", 3, int)),
         ("test_cases[1--2.5-fast]", ("fast", 1, -2.5)),
+        ("test_named[2-6]", (6, 2)),
+        ("test_named", (2, 1)),
         ("TestMany::test_inside[7]", (7,)),
         ("Old::test_old", (4,)),
     ],

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.models import Kind, Phase, Signature
+from bot.oracle.messages import essence
 from bot.oracle.outcome import Outcome
 from bot.oracle.signature import signature_of
 
@@ -425,3 +426,28 @@ def test_ten_megabytes_take_no_time(body: str, before: str) -> None:
     check(signature_of(Outcome(status="raised", text=text)))
     check(signature_of(Outcome(status="timeout", text=text)))
     assert time.process_time() - started < 5
+
+
+def test_broken_memory_is_one_crash_whatever_its_signal() -> None:
+    one = signature_of(Outcome(status="signal", signal="SIGSEGV", text="Fatal Python error: Segmentation fault"))
+    other = signature_of(Outcome(status="signal", signal="SIGABRT", text="malloc_consolidate(): unaligned fastbin chunk detected\nAborted"))
+    abort = signature_of(Outcome(status="signal", signal="SIGABRT", text="terminate called after throwing an instance of 'c10::Error'"))
+    assert one is not None
+    assert other is not None
+    assert abort is not None
+    assert one.same(other)
+    assert one.fingerprint == other.fingerprint
+    assert not one.same(abort)
+    assert (other.signal, other.message) == ("SIGABRT", "heap corruption")
+
+
+def test_a_size_of_one_is_another_constant_than_four() -> None:
+    def said(size: int) -> str:
+        return essence(
+            "UserError",
+            'Constraints violated (batch)! For more information, run with TORCH_LOGS="+dynamic".\n'
+            f"  - You marked batch as dynamic but your code specialized it to be a constant ({size}). If you are using mark_dynamic,",
+        )
+
+    assert said(4) == said(17)
+    assert said(1) == said(0) != said(4)
