@@ -19,6 +19,10 @@ from bot.oracle.signature import signature_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Meta
 
+# A program that fails is run so many times more, unless it takes so many seconds, to see whether it always does.
+CHECKS, LONG = 2, 5.0
+# A failure that shows in one of three runs is missed by so many in 2 of 100 cases.
+TRIES = 10
 # What a worker calls the script.
 SCRIPT = "repro.py"
 # How often an answer that was our own fault is asked again.
@@ -60,6 +64,7 @@ class ScriptOracle:
     whole_way: bool = False  # never leave the compiler early
     partial: bool = False  # the original's control ends behind the failure, at what only the compiler makes: so may a candidate's
     error: str = ""  # no_raise: what the original's eager run raises
+    tries: int = 1  # runs that have to pass before a candidate does: more for a failure that shows only now and then
     on_answer: Callable[[Candidate, Verdict], None] | None = None
     failures: dict[str, Signature] = field(default_factory=dict)  # of the scripts that were SAME
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)
@@ -160,6 +165,12 @@ class ScriptOracle:
             signature = signature_of(outcome)
             self.whole_way = signature is None or not self.matches(signature)
 
+    def settle(self, text: str) -> None:
+        """See whether `text`, which is SAME, fails every time. Where it does not, a candidate passes only when it passes many times."""
+        if self.reference.kind is not Kind.HANG and self._seconds < LONG:
+            steady = all(shown is not None and self.matches(shown) for shown in (self.observe(text)[1] for _ in range(CHECKS)))
+            self.tries = 1 if steady else TRIES
+
     def passes(self, text: str) -> bool:
         """Whether a script runs to its end, all the way."""
         return self.observe(text)[0].status == "ok"
@@ -202,8 +213,11 @@ class ScriptOracle:
         known = self._control(text, needless) if self._dear() and not self.partial else None
         if known is not None and known is not Verdict.SAME:
             return known, None
-        outcome = self._run(Question(text, "run", self._limit(), self.memory, self._rung()), needless)
-        if outcome.status in ("ok", "stopped"):
+        for _ in range(self.tries):
+            outcome = self._run(Question(text, "run", self._limit(), self.memory, self._rung()), needless)
+            if outcome.status not in ("ok", "stopped"):
+                break
+        else:
             return Verdict.PASSES, None
         if outcome.status in ("infra", "memory"):
             return Verdict.INFRA, None

@@ -179,3 +179,17 @@ def test_also_with_another_interpreter(tmp_path: Path) -> None:
     assert not without["same"]
     assert "torch" in without["said"]
     assert "the same failure" in answer.process.out
+
+
+@pytest.mark.all
+def test_a_failure_that_shows_now_and_then(tmp_path: Path) -> None:
+    """The program fails in half of its runs: it may pass the first time, and the repro may fail three times in a row."""
+    for attempt in range(6):
+        answer = minify_script(CASES / "now_and_then.py", tmp_path / str(attempt))
+        if answer.process.status != 4:
+            break
+    assert answer.process.status in (0, 5), answer.described()
+    assert answer.result["reduction"]["ops_after"] == 1, answer.described()
+    proof = answer.result["verification"]
+    assert 0 < proof["same"] <= proof["runs"]
+    assert answer.result["status"] == ("flaky" if proof["same"] < proof["runs"] else "minimized")

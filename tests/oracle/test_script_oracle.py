@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -19,7 +20,7 @@ from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
 from bot.oracle.outcome import Outcome
 from bot.oracle.pool import PoolError, Question
-from bot.oracle.script_oracle import DEAR, EAGER_TIMES, RETRIES, ScriptOracle
+from bot.oracle.script_oracle import DEAR, EAGER_TIMES, RETRIES, TRIES, ScriptOracle
 from bot.oracle.signature import signature_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 
@@ -194,6 +195,27 @@ def test_the_search_waits_less_for_a_hang_than_the_proof(make: Make, hang_after:
     oracle, pool = make(by_task(run={"status": "ok"}, control=CONTROL), reference=reference, hang_after=hang_after, patience=1 / 3)
     assert oracle.ask(candidate()) is Verdict.PASSES
     assert pool.asked[1].limit == pytest.approx(limit)
+
+
+def test_a_failure_that_shows_now_and_then_is_asked_for_many_times(make: Make) -> None:
+    turns = itertools.cycle([FAILS, PASSES, PASSES])
+    oracle, pool = make(lambda question: CONTROL if question.task == "control" else PASSES if "healthy" in question.text else next(turns))
+    assert oracle.ask(candidate("the original")) is Verdict.SAME
+    oracle.settle("the original")
+    assert oracle.tries == TRIES
+    assert oracle.ask(candidate("smaller")) is Verdict.SAME
+    asked = len(pool.asked)
+    assert oracle.ask(candidate("healthy")) is Verdict.PASSES
+    assert len(pool.asked) - asked == TRIES
+    assert oracle.ledger.queries == 3, "runs of one question are one query"
+
+
+def test_a_failure_that_is_always_there_is_asked_for_once(make: Make) -> None:
+    oracle, pool = make(by_task(run=FAILS, control=CONTROL))
+    oracle.ask(candidate())
+    oracle.settle("script")
+    assert oracle.tries == 1
+    assert pool.tasks == ["run", "control", "run", "run"]
 
 
 def test_eager_is_given_many_times_what_it_took(make: Make) -> None:
