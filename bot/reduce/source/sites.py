@@ -47,11 +47,25 @@ def operands(module: cst.Module, which: int = 0) -> list[Edit]:
     """
     out: list[Edit] = []
     for statement in statements(module):
-        line = small(statement)
-        if line is not None and not isinstance(line, (cst.Import, cst.ImportFrom)):
-            for node in _outermost(line):
+        for expression in _expressions(statement):
+            for node in _outermost(expression):
                 out += [Edit(((node, change),), width(node)) for change in _operand_changes(node)[which : which + 1]]
     return out
+
+
+def _expressions(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What a statement computes: of a compound one its head."""
+    line = small(statement)
+    if line is not None:
+        if not isinstance(line, (cst.Import, cst.ImportFrom)):
+            yield line
+    elif isinstance(statement, (cst.If, cst.While)):
+        # `if x.sum() > 0` as `if x.sum()`: a comparison is one operand and a constant, mostly
+        yield cst.Expr(statement.test)
+    elif isinstance(statement, cst.For):
+        yield cst.Expr(statement.iter)
+    elif isinstance(statement, cst.With):
+        yield from statement.items
 
 
 def second_operands(module: cst.Module) -> list[Edit]:
@@ -89,6 +103,8 @@ def _operand_changes(node: cst.CSTNode) -> list[Any]:
         return [_side("left"), _side("right")]
     if isinstance(node, cst.BooleanOperation):
         return [_side("left"), _side("right")]
+    if isinstance(node, cst.Comparison):
+        return [_side("left")]
     if isinstance(node, cst.IfExp):
         return [_side("body"), _side("orelse")]
     if isinstance(node, cst.UnaryOperation) and not isinstance(node.expression, (cst.Integer, cst.Float)):
@@ -154,8 +170,13 @@ def arguments(module: cst.Module) -> list[Edit]:
             out += [remove(a) for a in (*node.bases, *node.keywords)]
             out += [remove(d) for d in node.decorators]
         elif isinstance(node, cst.FunctionDef):
-            out += [remove(d) for d in node.decorators]
+            out += [remove(d) for d in node.decorators if not _binds(d)]
     return out
+
+
+def _binds(decorator: cst.Decorator) -> bool:
+    """Whether it says how a method is called: without it a method works by luck, if at all."""
+    return isinstance(decorator.decorator, cst.Name) and decorator.decorator.value in ("staticmethod", "classmethod", "property")
 
 
 def _is_target(module: cst.Module, node: cst.CSTNode) -> bool:

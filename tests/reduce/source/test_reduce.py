@@ -201,6 +201,23 @@ def test_local_modules_are_written_in_and_reduced_along() -> None:
     assert reduced.text == "import torch\n\n\ndef go(n):\n    return n.missing\n\n\ntorch.compile(go)(3)\n"
 
 
+def test_conditions_become_simple() -> None:
+    script = (
+        "import torch\n\n\ndef f(x, n):\n    if n > 1 and x.mean() > -1:\n        return x + 1\n    return x\n\n\ntorch.compile(f)(2, 3)\n"
+    )
+    reduced = reduce_source(script, Asked(lambda t: "if " in t and "x" in t.split("if ")[1].split(":")[0] and "torch.compile(" in t))
+    assert "    if x:\n" in reduced.text
+
+
+def test_how_a_method_is_bound_stays() -> None:
+    script = (
+        "import torch\n\n\nclass F:\n    @staticmethod\n    @torch.no_grad()\n    def g(x):\n        return x\n\n\ntorch.compile(F.g)(1)\n"
+    )
+    reduced = reduce_source(script, Asked(lambda t: "class F" in t and "def g(x)" in t and "torch.compile(F.g)" in t))
+    assert "@staticmethod" in reduced.text
+    assert "no_grad" not in reduced.text
+
+
 def test_the_nearest_passing_text_is_kept() -> None:
     reduced = reduce_source("import torch\na = 1\nb = 2\ntorch.compile(a)\n", Asked(lambda t: "a = 1" in t))
     assert reduced.passing is not None
