@@ -290,10 +290,12 @@ class Job:
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
 
     def _wordy(self) -> bool:
-        """Whether the graph could not be made small, and the user's script is shorter than the repro that came of it."""
-        if self.options.stage is not None or self.source is None or self.found.program is None or not self.found.fixed_point:
+        """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""
+        program = self.found.program
+        if self.options.stage is not None or self.source is None or program is None or not self.found.fixed_point:
             return False
-        return self.found.program.graph.ops > FEW_OPS and lines(self.found.text or "") > lines(self.source.text)
+        large = program.graph.ops > FEW_OPS or bool(program.graph.bodies) or not self.found.smaller()
+        return large and lines(self.found.text or "") > lines(self.source.text)
 
     def _reduce_source_instead(self, oracle: ScriptOracle, confirmer: Confirmer) -> ScriptOracle:
         """Reduce the script as well and keep the shorter of both; the oracle that knows the one that is kept."""
