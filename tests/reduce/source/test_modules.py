@@ -37,8 +37,64 @@ def test_an_import_under_another_name_is_bound() -> None:
     assert found.endswith("s = scaled\ns(1, 2)\n")
 
 
-def test_two_meanings_of_a_name_are_refused() -> None:
-    assert inlined("from a import f\nfrom b import g\nf(g)\n", {"a": "def f(): pass\n", "b": "def f(): pass\ndef g(): f()\n"}) is None
+def run(text: str | None) -> dict[str, object]:
+    assert text is not None
+    names: dict[str, object] = {}
+    exec(text, names)
+    return names
+
+
+def test_two_meanings_of_a_name_become_two_names() -> None:
+    modules = {
+        "a": "def f():\n    return 'a'\n",
+        "b": "import a\n\ndef f(): return 'b'\ndef g(f2=f): return f() + f2() + a.f()\ndef h(f): return f\n",
+    }
+    script = "from a import f\nimport b\nfrom b import f as of_b\nx = f() + b.g() + of_b() + b.h('p') + b.f()\n"
+    found = inlined(script, modules)
+    assert run(found)["x"] == "abbabpb"
+
+
+def test_the_script_may_use_a_modules_name_for_its_own() -> None:
+    script = "import h\n\n\ndef make(x):\n    return h.make(x) + 1\n\n\ny = make(3)\n"
+    assert run(inlined(script, {"h": "def make(x):\n    return x * 10\n"}))["y"] == 31
+
+
+def test_two_imports_under_one_name_are_refused() -> None:
+    assert inlined("import math as m\nfrom a import f\nf(m)\n", {"a": "import cmath as m\ndef f(x): return m.pi\n"}) is None
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "def main():\n    from h import make\n    return make(3)\n\n\ny = main()\n",
+        "try:\n    from h import make\nexcept ImportError:\n    make = None\ny = make(3)\n",
+        "if True:\n    import h\ny = h.make(3)\n",
+        "import h as u\n\n\ndef f(u):\n    return u.real\n\n\ny = u.make(f(3))\n",
+    ],
+)
+def test_imports_where_they_stand_in_practice(script: str) -> None:
+    assert run(inlined(script, {"h": "log = print\n\n\ndef make(x):\n    return x * 10\n"}))["y"] == 30
+
+
+def test_what_two_files_assign_alike_is_no_clash() -> None:
+    modules = {
+        "a": "import logging\nlog = logging.getLogger(__name__)\nA = 1\n",
+        "b": "import logging\nlog = logging.getLogger(__name__)\nB = 2\n",
+    }
+    assert run(inlined("from a import A\nfrom b import B\nx = A + B\n", modules))["x"] == 3
+
+
+def test_a_module_of_the_own_package() -> None:
+    modules = {"pkg": "", "pkg.a": "from . import b\n\n\ndef f():\n    return b.make()\n", "pkg.b": "def make():\n    return 7\n"}
+    assert run(inlined("from pkg.a import f\nx = f()\n", modules))["x"] == 7
+
+
+def test_annotations_stay_unevaluated() -> None:
+    modules = {"a": "from __future__ import annotations\n\n\ndef f(x: Later) -> Later:\n    return x\n\n\nclass Later: pass\n"}
+    found = inlined("from a import f\nx = f(1)\n", modules)
+    assert found is not None
+    assert found.startswith("from __future__ import annotations\n")
+    assert run(found)["x"] == 1
 
 
 def test_where_nothing_is_imported_there_is_nothing_to_do() -> None:
