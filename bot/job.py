@@ -210,7 +210,7 @@ class Job:
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = self.found.reference.kind is Kind.ACCURACY
         guesses, exposable = named_nodes(self.found.capture.outcome.text, start), None
-        if not guesses and self.found.reference.phase in (Phase.CPP_COMPILE, Phase.TRITON_COMPILE):
+        if not guesses and self.found.reference.phase in (Phase.CPP_COMPILE, Phase.TRITON_COMPILE, Phase.LOAD):
             guesses = blamed(oracle.pool, render(start.program), start.program, self._limit())
         if accuracy:
             found = localise(oracle.pool, render(start.program), start.program, self._limit())

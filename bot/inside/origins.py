@@ -16,6 +16,8 @@ from typing import Any
 # Where kernels are defined; both take the code first and the fused nodes second, and give the kernel's name.
 _SCHEDULINGS = (("torch._inductor.codegen.cpp", "CppScheduling"), ("torch._inductor.codegen.triton", "TritonScheduling"))
 _COMPLAINT = re.compile(r"^(?P<file>\S+\.(?:cpp|cc|h)):(?P<line>\d+):\d+: (?:fatal )?error:", re.M)
+# Generated Python that Python itself refuses: a Triton kernel, mostly.
+_IMPORT = re.compile(r"Failed to import (?P<file>\S+\.py)\s[^\n]*\(\w+\.py, line (?P<line>\d+)\)")
 _VARIABLE = re.compile(r"\btmp\d+\b")
 RETURNED = "return"
 
@@ -72,13 +74,17 @@ class _Watch:
     def guesses(self, error: str) -> list[list[str]]:
         """What the error points at: operations of their variable's kind, what is fused around them, the kernel."""
         found: list[frozenset[str]] = []
+        refused = [values for name, code, values in self.kernels if _stands_in(name, code, error)]
+        inside = frozenset().union(*refused)
         for operation, values in self._of_lines(error):
-            found += [frozenset(v for v in values if re.sub(r"_\d+$", "", v) == operation), values]
-        found += [values for name, code, values in self.kernels if _stands_in(name, code, error)]
+            # every kernel counts its variables from zero
+            if not refused or values <= inside:
+                found += [frozenset(v for v in values if re.sub(r"_\d+$", "", v) == operation), values]
+        found += refused
         return [sorted(values) for values in sorted(dict.fromkeys(found), key=len) if values]
 
     def _of_lines(self, error: str) -> Iterator[tuple[str, frozenset[str]]]:
-        for match in _COMPLAINT.finditer(error):
+        for match in _complaints(error):
             lines = _read(match["file"]).split("\n")
             number = int(match["line"])
             for variable in _VARIABLE.findall(lines[number - 1]) if number <= len(lines) else ():
@@ -98,9 +104,15 @@ class _Watch:
 def _stands_in(name: str, code: str, error: str) -> bool:
     if re.search(rf"\b{re.escape(name)}\b", error):
         return True
-    # the function's name is filled in later: its body tells
-    body = code[code.find("{", code.rfind('extern "C"')) :].strip() if 'extern "C"' in code else ""
-    return bool(body) and any(body in _read(file) for file in dict.fromkeys(m["file"] for m in _COMPLAINT.finditer(error)))
+    # in C++ the function's name is filled in later: its body tells
+    known = code[code.find("{", code.rfind('extern "C"')) :].strip() if 'extern "C"' in code else f"def {name}("
+    return any(known in _read(file) for file in dict.fromkeys(match["file"] for match in _complaints(error)))
+
+
+def _complaints(error: str) -> Iterator[re.Match[str]]:
+    """Where a compiler, or Python, refused a file: `file` and `line`."""
+    yield from _COMPLAINT.finditer(error)
+    yield from _IMPORT.finditer(error)
 
 
 def _read(file: str) -> str:
