@@ -11,6 +11,7 @@ from bot.models import (
     Evidence,
     ExportedProgram,
     Files,
+    Kind,
     Reduction,
     Result,
     Signature,
@@ -53,6 +54,15 @@ class Findings:
     elsewhere: tuple[Elsewhere, ...] = ()
     timing: dict[str, float] = field(default_factory=dict)
     history: list[tuple[Program | None, str]] = field(default_factory=list)  # every accepted step
+
+    def limit(self) -> float:
+        """Seconds for one query, from what the first failing run took."""
+        return max(20.0, 3 * self.capture.outcome.seconds) if self.capture else 60.0
+
+    def eager_error(self) -> str:
+        """What eager raises, where the failure is that compiled code does not."""
+        missing = self.failure is not None and self.failure.kind is Kind.NO_RAISE
+        return self.capture.eager_error if missing and self.capture is not None else ""
 
     def back_to_confirmed(self) -> None:
         """Describe the last program that a fresh process confirmed: the one that stands on disk."""

@@ -10,60 +10,38 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from bot.capture.forms import Start, starts
-from bot.capture.modules import local_modules, module_lines
-from bot.capture.named import failing_line, named_nodes, script_lines
 from bot.capture.source import source_of
 from bot.evidence import exported
 from bot.evidence.ablation import Suspect, culprit
 from bot.evidence.confirming import Confirmed, Confirmer
-from bot.evidence.nearest import edit_between
 from bot.findings import Findings
 from bot.intake import Intake
 from bot.models import (
     EndedBy,
-    Kind,
-    Phase,
     Result,
-    Stage,
     Status,
-    Verdict,
     VerificationFacts,
 )
 from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
-from bot.oracle.localised import blamed, localise
 from bot.oracle.pool import Pool, PoolError
 from bot.oracle.process import Interrupted
-from bot.oracle.script_oracle import ScriptOracle
 from bot.progress import Progress
 from bot.proof import Prover
-from bot.reduce.candidate import BudgetSpent, Candidate
-from bot.reduce.graph import Program
-from bot.reduce.passes.size import size_key
-from bot.reduce.script import embed_blobs, lines, render
-from bot.reduce.search import reduce_program
-from bot.reduce.source.modules import joined
-from bot.reduce.source.reduce import reduce_source
-from bot.reduce.source.slice import drop_statements
+from bot.reduce.candidate import BudgetSpent
+from bot.reduce.script import render
+from bot.search import Search, final
 from bot.workspace import NotOurs, Workspace
 
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
-
-# A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
-PATIENCE = 1 / 3
-# A graph of so few operations is the form that a maintainer wants, however short the script was.
-FEW_OPS = 3
-# Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
-MOST_LEFTOVERS = 40
 
 
 class Job:
@@ -146,194 +124,20 @@ class Job:
         self.found.failure = failure
         self.progress.say(failure.line())
         ledger = self.found.ledger = Ledger(self.space.ledger, resume=self.options.resume)
-        oracle = self._oracle(pool, ledger)
-        start = self._started(oracle)
+        search = Search(self.options, self.source, self.found, self.deadline, self.progress, pool, ledger)
+        search.begin()
         started = time.monotonic()
         try:
             with self._confirming() as confirmer:
-                if start is None:
-                    self._reduce_source(oracle, confirmer)
-                else:
-                    self._reduce_graph(oracle, start, confirmer)
-                    if self._wordy():
-                        oracle = self._reduce_source_instead(oracle, confirmer)
+                search.offer = confirmer.offer
+                search.run()
         except BudgetSpent:
             if self.deadline.interrupted.is_set():
                 raise
         finally:
             self.found.timing["search"] = time.monotonic() - started
-        self._prove(oracle.precise)
-        self._explain(oracle, pool, start if self.found.stage is not Stage.SOURCE else None)
-
-    def _oracle(self, pool: Pool, ledger: Ledger) -> ScriptOracle:
-        """One that compares with the original program's failure, whatever the form of a script."""
-        assert self.found.failure is not None
-        return ScriptOracle(
-            pool,
-            ledger,
-            self.deadline,
-            self.found.failure,
-            limit=self._limit(),
-            hang_after=self.options.hang_after,
-            patience=PATIENCE,
-            form="start",
-            across_forms=True,
-            whole_way=True,
-            error=self._eager_error(),
-        )
-
-    def _started(self, oracle: ScriptOracle) -> Start | None:
-        """The first form of the program, smallest first, that fails as the original did."""
-        found = self.found.capture
-        failure = self.found.failure
-        assert found is not None
-        assert failure is not None
-        self.progress.step("looking for the smallest form that fails in the same way")
-        started = time.monotonic()
-        line = failing_line(found.outcome.text, self.source.name) if self.source else None
-        for start in starts(found.regions, failure, self.source.text if self.source else None, line, seed=self.options.seed):
-            if self.options.stage not in (None, start.stage):
-                continue
-            text = render(start.program)
-            if oracle.ask(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])) is Verdict.SAME:
-                self.found.stage, self.found.program, self.found.start, self.found.text = start.stage, start.program, start.program, text
-                self.found.reference = oracle.shown(text)
-                self.found.timing["start"] = time.monotonic() - started
-                return start
-        return None
-
-    def _reduce_graph(self, oracle: ScriptOracle, start: Start, confirmer: Confirmer) -> None:
-        assert self.found.reference is not None
-        assert self.found.capture is not None
-        self._accepted(start.program, render(start.program), confirmer)
-        self._narrow(oracle, f"graph:{start.stage.value}", render(start.program))
-        self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
-        accuracy = self.found.reference.kind is Kind.ACCURACY
-        guesses, exposable = named_nodes(self.found.capture.outcome.text, start), None
-        if not guesses and self.found.reference.phase in (Phase.CPP_COMPILE, Phase.TRITON_COMPILE, Phase.LOAD):
-            guesses = blamed(oracle.pool, render(start.program), start.program, self._limit())
-        if accuracy:
-            found = localise(oracle.pool, render(start.program), start.program, self._limit())
-            strict = self.options.accuracy == "strict"
-            guesses, exposable = found.guesses(strict), None if strict else found.exposable
-        reduced = reduce_program(
-            start.program,
-            oracle,
-            render,
-            guesses=guesses,
-            exposable=exposable,
-            keep_seed=accuracy,
-            on_accept=lambda program, candidate: self._accepted(program, candidate.text, confirmer),
-        )
-        self.found.fixed_point = reduced.fixed_point
-        program = self._without_leftovers(reduced.program, oracle, confirmer)
-        self.found.program, self.found.text = program, render(program)
-        nearest = reduced.nearest_passing
-        if nearest is not None and oracle.passes(nearest.text):
-            self.found.passes_if = edit_between(reduced.candidate.text, nearest.text)
-
-    def _without_leftovers(self, program: Program, oracle: ScriptOracle, confirmer: Confirmer) -> Program:
-        """The program with only those of the user's own statements that the failure needs."""
-        if not program.preamble:
-            return program
-
-        asked = 0
-
-        def ask(preambles: Sequence[str]) -> int | None:
-            nonlocal asked
-            asked += len(preambles)
-            if asked > MOST_LEFTOVERS:
-                return None
-            programs = [replace(program, preamble=preamble) for preamble in preambles]
-            texts = [render(smaller) for smaller in programs]
-            sizes = [size_key(smaller, text)[0] for smaller, text in zip(programs, texts, strict=True)]
-            index = oracle.first([Candidate(text, "preamble", size) for text, size in zip(texts, sizes, strict=True)])
-            if index is not None:
-                self._accepted(programs[index], texts[index], confirmer)
-            return index
-
-        try:
-            return replace(program, preamble=drop_statements(program.preamble, ask))
-        except BudgetSpent:
-            self.found.fixed_point = False
-            return self.found.program or program
-
-    def _reduce_source(self, oracle: ScriptOracle, confirmer: Confirmer) -> None:
-        if self.source is None:
-            raise Ended(
-                "error", "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
-            )
-        if self.options.stage not in (None, Stage.SOURCE):
-            raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
-        self.found.stage = Stage.SOURCE
-        assert self.found.capture is not None
-        said = self.found.capture.outcome.text
-        modules = local_modules(self.source.file)
-        text, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
-        if oracle.ask(Candidate(text, "start:source", (lines(text), len(text)))) is not Verdict.SAME:
-            if modules and text == self.source.text:
-                names = ", ".join(sorted(modules))
-                raise Ended("error", f"a repro stands alone, but these modules beside the script cannot be written into it: {names}")
-            # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
-            self.found.text, self.found.fixed_point = text, True
-            return
-        self.found.reference = oracle.shown(text)
-        self._accepted(None, text, confirmer)
-        self._narrow(oracle, "source", text)
-        self.progress.step(f"reducing the script: {lines(text)} lines")
-        reduced = reduce_source(
-            text,
-            oracle,
-            failing_lines=failing,
-            on_accept=lambda smaller: self._accepted(None, smaller, confirmer),
-        )
-        self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
-
-    def _wordy(self) -> bool:
-        """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""
-        program = self.found.program
-        if self.options.stage is not None or self.source is None or program is None or not self.found.fixed_point:
-            return False
-        large = program.graph.ops > FEW_OPS or bool(program.graph.bodies) or not self.found.smaller()
-        return large and lines(self.found.text or "") > lines(self.source.text)
-
-    def _reduce_source_instead(self, oracle: ScriptOracle, confirmer: Confirmer) -> ScriptOracle:
-        """Reduce the script as well and keep the shorter of both; the oracle that knows the one that is kept."""
-        self.progress.step("the script is shorter than what came of its graph: reducing it as well")
-        of_graph, asked = replace(self.found), oracle.ledger.queries
-        other = self._oracle(oracle.pool, oracle.ledger)
-        self.found.start = self.found.program = None
-        try:
-            self._reduce_source(other, confirmer)
-        finally:
-            oracle.ledger.queries += asked
-            shorter = self.found.reference is not of_graph.reference and lines(self.found.text or "") < lines(of_graph.text or "")
-            if not shorter:
-                for name in ("start", "program", "text", "stage", "reference", "fixed_point", "passes_if"):
-                    setattr(self.found, name, getattr(of_graph, name))
-                self._accepted(of_graph.program, of_graph.text or "", confirmer)
-        return other if shorter else oracle
-
-    def _narrow(self, oracle: ScriptOracle, form: str, text: str) -> None:
-        """From here on scripts of one form are compared, that of `text`, and phases that the signature does not need are skipped."""
-        assert self.found.reference is not None
-        assert self.found.failure is not None
-        if self.found.failure.kind is Kind.NO_RAISE:
-            self.found.reference = self.found.failure  # what is shown is an assertion; that eager raises is not in its text
-        oracle.reference, oracle.form, oracle.across_forms = self.found.reference, form, False
-        oracle.settle(text)
-        oracle.leave_early(text)
-        oracle.jobs = self.options.jobs
-        ledger = oracle.ledger
-        ledger.queries = ledger.memo_hits = 0
-        oracle.on_answer = lambda candidate, verdict: self.progress.update(
-            f"{candidate.origin}: {verdict.value}; {ledger.queries} queries, {lines(self.found.text or '')} lines"
-        )
-
-    def _accepted(self, program: Program | None, text: str, confirmer: Confirmer) -> None:
-        self.found.program, self.found.text = program or self.found.program, text
-        self.found.history.append((program, text))
-        confirmer.offer(self._final(program, text), len(self.found.history) - 1)
+        self._prove(search.oracle.precise)
+        self._explain(search)
 
     @contextmanager
     def _confirming(self) -> Iterator[Confirmer]:
@@ -359,11 +163,11 @@ class Job:
         assert self.found.text is not None
         self.progress.step(f"verifying in {self.options.verify_runs} fresh processes")
         started = time.monotonic()
-        text, prover = self._final(self.found.program, self.found.text), self._prover(precise)
+        text, prover = final(self.found.program, self.found.text), self._prover(precise)
         proof = prover.proof(text, self.options.verify_runs)
         if not proof.same and len(self.found.history) > 1:
             self.progress.say("the warm workers slipped: going back to the last program that fails alone")
-            finals = [self._final(program, accepted) for program, accepted in self.found.history]
+            finals = [final(program, accepted) for program, accepted in self.found.history]
             index = prover.latest(finals, self._cache())
             if index is not None:
                 self.found.program, self.found.fixed_point, text = self.found.history[index][0], False, finals[index]
@@ -378,28 +182,24 @@ class Job:
         return Prover(
             self.options.python,
             self.found.failure,
-            max(60.0, self._limit() * 2),
+            max(60.0, self.found.limit() * 2),
             self.options.hang_after,
             Path(self._scratch.name),
             self._wanted,
             self._differs,
-            self._eager_error(),
+            self.found.eager_error(),
             precise,
         )
-
-    def _eager_error(self) -> str:
-        """What eager raises, where the failure is that compiled code does not."""
-        missing = self.found.failure is not None and self.found.failure.kind is Kind.NO_RAISE
-        return self.found.capture.eager_error if missing and self.found.capture is not None else ""
 
     def _differs(self, line: str) -> None:
         self._last_difference = line
         self.progress.say(line)
 
-    def _explain(self, oracle: ScriptOracle, pool: Pool, start: Start | None) -> None:
+    def _explain(self, search: Search) -> None:
         """What is said beside the repro; nothing here can change the status."""
         if self.found.text is None or not self.found.verification.same:
             return
+        oracle = search.oracle
         self.progress.step("the exported program, and what is to blame")
         started = time.monotonic()
         oracle.deadline = Deadline(self.options.budget - (time.monotonic() - self.deadline.started))
@@ -408,12 +208,17 @@ class Job:
             prover, text = self._prover(oracle.precise), self.found.text
             self.found.elsewhere = tuple(prover.elsewhere(text, python) for python in self.options.also_python if self._wanted())
             self.found.other = tuple(signature.line() for signature in oracle.other_failures())
-            if start is None or self.found.program is None:
+            if search.start is None or self.found.program is None:
                 return
             self.found.culprit = culprit(self.found.program, self._suspects(), oracle.ask, render)
             reference = oracle.reference
             self.found.exported = exported.write(
-                self.found.text, self.space.exported, pool, self._limit(), lambda shown: shown.same_across_forms(reference), oracle.observe
+                self.found.text,
+                self.space.exported,
+                search.pool,
+                self.found.limit(),
+                lambda shown: shown.same_across_forms(reference),
+                oracle.observe,
             )
         except BudgetSpent:
             return
@@ -436,10 +241,6 @@ class Job:
 
     # --- what is written
 
-    def _final(self, program: Program | None, text: str) -> str:
-        """The script as it would be posted: with its recorded inputs inside."""
-        return render(embed_blobs(program)) if program is not None else text
-
     def _show(self, result: Result) -> None:
         say = sys.stdout.write
         if result.files.repro and self.space.repro.exists():
@@ -454,11 +255,6 @@ class Job:
         sys.stdout.flush()
 
     # --- small things
-
-    def _limit(self) -> float:
-        """Seconds for one query, from what the first failing run took."""
-        found = self.found.capture
-        return max(20.0, 3 * found.outcome.seconds) if found else 60.0
 
     def _wanted(self) -> bool:
         return not self.deadline.interrupted.is_set()
