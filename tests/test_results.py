@@ -38,7 +38,7 @@ def test_a_real_one(folder: Folder) -> None:
     assert not found.altered
     by_name = {file.name: file for file in found.files}
     assert set(by_name) == {"exported_program.pt2", "repro.py", "result.json"}
-    assert by_name["exported_program.pt2"].sha256 == "c820f0349a652a69f23c2586f6849ed3d35604f0d462940fcb2a9aacc1782ee2"
+    assert by_name["exported_program.pt2"].sha256 == "31229395077e8ee1c0ab9c609bc269929a097151205c846c478a3c2e0aeb6fcb"
 
 
 @pytest.mark.parametrize("name", ["result.json", "repro.py", "exported_program.pt2", "exported_program.txt"])

@@ -60,9 +60,9 @@ def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
     try:
         exported = export_original(module, arguments, keywords)
         save(exported, request["save"])
-        # for readers without torch
+        # for readers without torch; the directory that the script ran in is nobody's business
         with open(os.path.splitext(request["save"])[0] + ".txt", "w", encoding="utf-8") as file:
-            file.write(f"{exported}\n")
+            file.write(str(exported).replace(os.path.join(os.path.dirname(path), ""), "") + "\n")
     except Exception as error:
         return {"status": "raised", "text": child.format_error(error)}
     return {"status": "ok", "text": ""}

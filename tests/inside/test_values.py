@@ -84,6 +84,8 @@ def test_export_saves_the_module_with_its_inputs(pool: Pool, tmp_path: Path) -> 
     assert ([tuple(arg.shape) for arg in args], kwargs) == ([(2, 3)], {"scale": 3})
     assert torch.equal(program.module()(torch.ones(2, 3), scale=3)[0], torch.tensor(18.0))
     text = path.with_suffix(".txt").read_text(encoding="utf-8")
+    assert "File: repro.py" in text
+    assert "torch-minify-" not in text
     assert text.startswith("ExportedProgram:")
     assert "def forward(self, " in text
 
