@@ -149,7 +149,8 @@ def _initialise_inductor() -> None:
         importlib.import_module("torch._inductor.codegen.common").get_device_op_overrides("cpu")
     # isinstance() on Inductor's abstract classes walks all subclasses once: 0.2 s
     ir = importlib.import_module("torch._inductor.ir")
-    classes = [c for c in vars(ir).values() if isinstance(c, type)]
+    # before Python 3.11 list[int] calls itself a type
+    classes = [c for c in vars(ir).values() if isinstance(c, type) and not hasattr(c, "__origin__")]
     for base in classes:
         if isinstance(base, abc.ABCMeta):
             for one in classes:

@@ -61,7 +61,7 @@ def test_several_commands_are_one_comment(tmp_path: Path, forge: Emulator) -> No
     assert ran.status == 0, ran.log
     assert {path.name for path in ran.artifacts.iterdir()} == {"torch-minify-request", "torch-minify-result-0", "torch-minify-result-1"}
     (answer,) = answers(forge, event)
-    assert [line for line in answer.splitlines() if line.startswith("### ")] == ["### 1. Flaky, 7 of 10", "### 2. Flaky, 7 of 10"]
+    assert [line for line in answer.splitlines() if line.startswith("### ")] == ["### 1. Flaky, 3 of 10", "### 2. Flaky, 3 of 10"]
     assert "--device=cpu" in ran.seen(0)["arguments"]
     assert "--budget=300s" in ran.seen(1)["arguments"]
 

@@ -6,7 +6,7 @@ import torch._inductor.config as inductor
 
 
 def refuse_three(graph):
-    time.sleep(0.8)
+    time.sleep(0.5)
     if {"sin", "tanh", "sigmoid"} <= {str(n.target).split(".")[1] for n in graph.nodes if n.op == "call_function" and "." in str(n.target)}:
         raise RuntimeError("sin, tanh and sigmoid do not go together")
 
