@@ -236,7 +236,6 @@ class Search:
             self.found.reference = self.found.failure  # what is shown is an assertion; that eager raises is not in its text
         oracle.reference, oracle.form, oracle.across_forms = self.found.reference, form, False
         oracle.settle(text)
-        oracle.leave_early(text)
         oracle.jobs = self.options.jobs
         ledger = oracle.ledger
         ledger.queries = ledger.memo_hits = 0

@@ -155,21 +155,31 @@ class ScriptOracle:
             self.failures[text] = signature
         return self.failures[text]
 
-    def leave_early(self, text: str) -> None:
-        """From here on the compiler is left after the phase of the signature, provided that `text`, which fails in the
-        same way, shows it even then: a healthy graph that is compiled before the failing one ends the run too."""
+    def settle(self, text: str) -> None:
+        """Find out how `text`, which is SAME, is best asked, and its candidates after it.
+
+        The compiler is left after the phase of the signature from here on, provided that the failure shows even then: a healthy graph
+        that is compiled before the failing one ends the run too. And a program that does not fail every time makes a candidate pass
+        only when it passes many times.
+        """
         self.whole_way = False
         rung = self._rung()
-        if rung is not None:
-            outcome = self._run(Question(text, "run", self._limit(), self.memory, rung), lambda: False)
-            signature = signature_of(outcome)
-            self.whole_way = signature is None or not self.matches(signature)
+        often = self.reference.kind is not Kind.HANG and self._seconds < LONG
+        runs = ([rung] if rung else []) + [None] * (CHECKS - bool(rung) if often else 0)
+        asked = [self.pool.submit(Question(text, "run", self._limit(), self.memory, stop_after)) for stop_after in runs]
+        fails = [self._shows(one) for one in asked]
+        early = bool(rung) and fails.pop(0)
+        if rung and not early and often:
+            # left too early, or one of the runs in which it does not show
+            again = self.pool.submit(Question(text, "run", self._limit(), self.memory, rung))
+            early = self._shows(again)
+            fails += [not early]
+        self.whole_way = not early
+        self.tries = 1 if all(fails) else TRIES
 
-    def settle(self, text: str) -> None:
-        """See whether `text`, which is SAME, fails every time. Where it does not, a candidate passes only when it passes many times."""
-        if self.reference.kind is not Kind.HANG and self._seconds < LONG:
-            steady = all(shown is not None and self.matches(shown) for shown in (self.observe(text)[1] for _ in range(CHECKS)))
-            self.tries = 1 if steady else TRIES
+    def _shows(self, asked: Asked) -> bool:
+        signature = signature_of(self._wait(asked, lambda: False)[0])
+        return signature is not None and self.matches(signature)
 
     def passes(self, text: str) -> bool:
         """Whether a script runs to its end, all the way."""

@@ -269,15 +269,27 @@ class TestRungs:
     @pytest.mark.parametrize(("early", "whole_way"), [(FAILS, False), ({"status": "stopped"}, True), (OTHER, True)])
     def test_only_where_the_program_at_the_start_still_shows_its_failure(self, make: Make, early: dict[str, Any], whole_way: bool) -> None:
         oracle, pool = make(lambda question: early if question.stop_after else FAILS, whole_way=True)
-        oracle.leave_early("start")
-        assert oracle.whole_way is whole_way
-        assert [question.stop_after for question in pool.asked] == [REFERENCE.phase.value]
+        oracle.settle("start")
+        assert (oracle.whole_way, oracle.tries) == (whole_way, 1)
+        assert [question.stop_after for question in pool.asked] == [REFERENCE.phase.value, None, *([REFERENCE.phase.value] * whole_way)]
         oracle.ask(candidate())
-        assert pool.asked[1].stop_after == (None if whole_way else REFERENCE.phase.value)
+        assert pool.asked[2 + whole_way].stop_after == (None if whole_way else REFERENCE.phase.value)
 
-    def test_nothing_is_asked_where_there_is_no_rung(self, make: Make) -> None:
-        oracle, pool = make(by_task(), reference=WRONG, whole_way=True)
-        oracle.leave_early("start")
+    def test_a_run_that_did_not_show_it_is_not_taken_for_one_that_ended_too_early(self, make: Make) -> None:
+        turns = iter([PASSES, FAILS, FAILS])
+        oracle, _ = make(lambda _: next(turns), whole_way=True)
+        oracle.settle("start")
+        assert (oracle.whole_way, oracle.tries) == (False, TRIES)
+
+    def test_without_a_rung_it_is_run_the_whole_way(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=WRONG_TEXT), reference=WRONG, whole_way=True)
+        oracle.settle("start")
+        assert [question.stop_after for question in pool.asked] == [None, None]
+        assert (oracle.whole_way, oracle.tries) == (True, 1)
+
+    def test_a_hang_is_not_waited_for_again(self, make: Make) -> None:
+        oracle, pool = make(by_task(), reference=REFERENCE.model_copy(update={"kind": Kind.HANG}))
+        oracle.settle("start")
         assert not pool.asked
 
 
