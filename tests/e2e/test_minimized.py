@@ -185,7 +185,9 @@ def test_also_with_another_interpreter(tmp_path: Path) -> None:
 def test_a_failure_that_shows_now_and_then(tmp_path: Path) -> None:
     """The program fails in half of its runs: it may pass the first time, and the repro may fail three times in a row."""
     for attempt in range(6):
-        answer = minify_script(CASES / "now_and_then.py", tmp_path / str(attempt))
+        place = tmp_path / str(attempt)
+        place.mkdir()
+        answer = minify_script(CASES / "now_and_then.py", place)
         if answer.process.status != 4:
             break
     assert answer.process.status in (0, 5), answer.described()
