@@ -20,7 +20,7 @@ from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Meta
 
 # A program that fails is run so many times more, unless it takes so many seconds, to see whether it always does.
-CHECKS, LONG = 2, 5.0
+CHECKS, LONG = 4, 5.0
 # A failure that shows in one of three runs is missed by so many in 2 of 100 cases.
 TRIES = 10
 # What a worker calls the script.

@@ -20,7 +20,7 @@ from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
 from bot.oracle.outcome import Outcome
 from bot.oracle.pool import PoolError, Question
-from bot.oracle.script_oracle import DEAR, EAGER_TIMES, RETRIES, TRIES, ScriptOracle
+from bot.oracle.script_oracle import CHECKS, DEAR, EAGER_TIMES, RETRIES, TRIES, ScriptOracle
 from bot.oracle.signature import signature_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 
@@ -215,7 +215,7 @@ def test_a_failure_that_is_always_there_is_asked_for_once(make: Make) -> None:
     oracle.ask(candidate())
     oracle.settle("script")
     assert oracle.tries == 1
-    assert pool.tasks == ["run", "control", "run", "run"]
+    assert pool.tasks == ["run", "control", *["run"] * CHECKS]
 
 
 def test_eager_is_given_many_times_what_it_took(make: Make) -> None:
@@ -271,12 +271,14 @@ class TestRungs:
         oracle, pool = make(lambda question: early if question.stop_after else FAILS, whole_way=True)
         oracle.settle("start")
         assert (oracle.whole_way, oracle.tries) == (whole_way, 1)
-        assert [question.stop_after for question in pool.asked] == [REFERENCE.phase.value, None, *([REFERENCE.phase.value] * whole_way)]
+        assert [question.stop_after for question in pool.asked] == [
+            REFERENCE.phase.value, *[None] * (CHECKS - 1), *([REFERENCE.phase.value] * whole_way),
+        ]  # fmt: skip
         oracle.ask(candidate())
-        assert pool.asked[2 + whole_way].stop_after == (None if whole_way else REFERENCE.phase.value)
+        assert pool.asked[CHECKS + whole_way].stop_after == (None if whole_way else REFERENCE.phase.value)
 
     def test_a_run_that_did_not_show_it_is_not_taken_for_one_that_ended_too_early(self, make: Make) -> None:
-        turns = iter([PASSES, FAILS, FAILS])
+        turns = iter([PASSES, *[FAILS] * CHECKS])
         oracle, _ = make(lambda _: next(turns), whole_way=True)
         oracle.settle("start")
         assert (oracle.whole_way, oracle.tries) == (False, TRIES)
@@ -284,7 +286,7 @@ class TestRungs:
     def test_without_a_rung_it_is_run_the_whole_way(self, make: Make) -> None:
         oracle, pool = make(by_task(run=WRONG_TEXT), reference=WRONG, whole_way=True)
         oracle.settle("start")
-        assert [question.stop_after for question in pool.asked] == [None, None]
+        assert [question.stop_after for question in pool.asked] == [None] * CHECKS
         assert (oracle.whole_way, oracle.tries) == (True, 1)
 
     def test_a_hang_is_not_waited_for_again(self, make: Make) -> None:
