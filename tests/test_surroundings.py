@@ -66,7 +66,7 @@ def test_plain_files_alone_are_copied(tmp_path: Path) -> None:
     (secret / "key").write_text("secret")
     (source / "result.json").write_text("{}")
     (source / "original/log.txt").write_text("log")
-    (source / "original/work/cache").write_text("cache")
+    (source / "original" / "work" / "cache").write_text("cache")
     (source / "link").symlink_to(secret / "key")
     (source / "folder").symlink_to(secret)
     os.mkfifo(source / "pipe")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# Where runners put a checkout: .../work/NAME/NAME/ on hosted ones, .../_work/NAME/NAME/ on others, /__w/NAME/NAME/ in containers.
+# Runners put a checkout into NAME/NAME below a directory `work` (hosted ones), `_work` (others) or `__w` (containers).
 _CHECKOUT = re.compile(r"^.*?/(?:_?work|__w)/([^/]+)/\1/")
 _ABOVE = re.compile(r"^(?:\.\.?/)+")
 
