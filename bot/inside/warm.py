@@ -8,6 +8,8 @@ import importlib
 import platform
 from typing import Any
 
+from . import headers
+
 # Imported in this order; those a torch version lacks are passed over.
 MODULES = (
     "torch",
@@ -61,6 +63,8 @@ MODULES = (
     "torch.utils.cpp_extension",
     "torch.utils._cpp_embed_headers",
     "sympy",
+    "sympy.combinatorics.tensor_can",
+    "sympy.tensor.tensor",
     "torch._dynamo.dce_extra_outputs",
     "torch._export.passes._node_metadata_hook",
     "torch._functorch._activation_checkpointing.remat_using_tags_for_fwd_loss_bwd_graph_pass",
@@ -104,6 +108,7 @@ def warm_up() -> dict[str, Any]:
             continue
     _initialise_dynamo()
     _initialise_inductor()
+    headers.remember()
     return versions(torch)
 
 
@@ -125,6 +130,7 @@ def _initialise_dynamo() -> None:
         if build is not None:
             build()
     importlib.import_module("torch._dynamo.backends.registry").lookup_backend("inductor")
+    importlib.import_module("torch.overrides")._get_overridable_functions()
 
 
 def torch_has_cuda() -> bool:
@@ -147,6 +153,8 @@ def _initialise_inductor() -> None:
         # Its memo is keyed by the device of the first input: a graph without inputs would register everything twice.
         joint_graph.lazy_init = lambda *_: None
         importlib.import_module("torch._inductor.codegen.common").get_device_op_overrides("cpu")
+        # which vector instructions there are: processes that compile and load a probe, 0.1 s in each child even where it is built
+        importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list()
     # isinstance() on Inductor's abstract classes walks all subclasses once: 0.2 s
     ir = importlib.import_module("torch._inductor.ir")
     # before Python 3.11 list[int] calls itself a type

@@ -266,8 +266,9 @@ class Pool:
             return self._parent
 
     def _born(self) -> _Parent:
-        # The ISA probe of a cold cache costs a second in each child; the proof, in fresh processes, does probe.
-        env = environment(self.cache, {"TORCHINDUCTOR_VEC_ISA_OK": "1"})
+        # The ISA probe of a cold cache costs a second in each child, and optimising the glue around AOTInductor's kernels half of
+        # its time; the proof, in fresh processes, does both.
+        env = environment(self.cache, {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"})
         with open(self.log, "ab") as log:
             process = subprocess.Popen(
                 [self.python, str(BOOT), "server"],

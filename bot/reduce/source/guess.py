@@ -24,14 +24,15 @@ def guesses(text: str) -> list[str]:
     found: list[str] = []
     # how: the call alone and straight from the parameters, the call alone, the statement as it stands
     for how in ("shortcut", "call", "statement"):
-        for bold in (True, False):
-            guess = _guess(text, how=how, bold=bold)
+        for bold, alone in ((True, True), (True, False), (False, True), (False, False)):
+            guess = _guess(text, how=how, bold=bold, alone=alone)
             if guess is not None and guess != text and guess not in found:
                 found.append(guess)
     return found
 
 
-def _guess(text: str, *, how: str, bold: bool) -> str | None:
+def _guess(text: str, *, how: str, bold: bool, alone: bool) -> str | None:
+    """`bold`: functions keep nothing for its side effect. `alone`: nor does the script, unless it names what is needed or torch."""
     before = missing(text)
     keep = frozenset() if bold else unused(text)
     now = text
@@ -41,17 +42,19 @@ def _guess(text: str, *, how: str, bold: bool) -> str | None:
         functions = [n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS)]
         if index >= len(functions):
             break
-        now = _cut(now, functions[index], tree, how=how, bold=bold)
+        now = _cut(now, functions[index], tree, how=how, bold=bold, alone=alone)
     fixed = repaired(now, before)
     if fixed is None:
         return None
     now = collected(fixed, keep)
     tree = ast.parse(now)
-    fixed = repaired(_cut(now, tree, tree, how=how, bold=bold), before)
+    fixed = repaired(_cut(now, tree, tree, how=how, bold=bold, alone=alone), before)
     return None if fixed is None else collected(fixed, keep)
 
 
-def _cut(text: str, scope: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.Module, *, how: str, bold: bool) -> str:
+def _cut(
+    text: str, scope: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.Module, *, how: str, bold: bool, alone: bool
+) -> str:
     """The text with one scope cut down to what its marked statement needs."""
     path = _path(text, scope.body)
     if not path:
@@ -83,7 +86,7 @@ def _cut(text: str, scope: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef, 
                 needed |= _reads(earlier)
                 if module:
                     needed |= _globals_of(tree, needed)
-            elif bold or not _acts(earlier, needed, module=module):
+            elif bold or not _acts(earlier, needed, module=module) or (module and alone and not _concerns(earlier, needed, tree)):
                 changes[earlier] = None
             else:
                 needed |= _reads(earlier)
@@ -189,6 +192,15 @@ def _acts(node: ast.stmt, needed: set[str], *, module: bool) -> bool:
             return False
         return module or name in needed - {"self", "torch"}
     return isinstance(node, (ast.For, ast.While, ast.With, ast.If)) and bool(_reads(node) & needed)
+
+
+def _concerns(node: ast.stmt, needed: set[str], tree: ast.Module) -> bool:
+    """Whether a statement of the script sets or calls something of torch, or speaks of a needed name of the script's own."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.value if isinstance(node, ast.Expr) else None
+    if isinstance(target, (ast.Attribute, ast.Call)) and root(target.func if isinstance(target, ast.Call) else target) == "torch":
+        return True
+    imported = {(a.asname or a.name).split(".")[0] for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
+    return bool({name for name in _reads(node) & needed if not name.startswith(".")} - imported)
 
 
 def _call_into(node: ast.stmt, text: str, tree: ast.Module) -> ast.Call | None:

@@ -371,3 +371,33 @@ def test_any_budget_leaves_a_text_that_works(text: str, limit: int) -> None:
     reduced = reduce_source(text, oracle)
     assert wanted in shape(reduced.text)
     assert len(oracle.texts) <= limit
+
+
+def test_what_a_script_does_beside_the_failure_goes_with_the_first_guess() -> None:
+    text = textwrap.dedent(
+        """
+        import random
+        import torch
+
+
+        def trained(steps):
+            return [random.random() for _ in range(steps)]
+
+
+        def compiled(value):
+            return torch.missing(value)
+
+
+        random.seed(3)
+        rates = trained(5)
+        for rate in rates:
+            print(rate)
+        torch.manual_seed(1)
+        value = 2
+        compiled(value)
+        """
+    )
+    oracle = Asked(lambda t: "torch.missing(" in t and "compiled(" in t)
+    reduce_source(text, oracle, failing_lines=[11, 20])
+    assert "random" not in oracle.texts[0]
+    assert "manual_seed" in oracle.texts[0]  # of torch: it may matter
