@@ -47,6 +47,7 @@ class Findings:
     confirmed: tuple[Program | None, str] | None = None
     verification: VerificationFacts = field(default_factory=VerificationFacts)
     fixed_point: bool = False
+    neighbours: tuple[str, str] | None = None  # what the search ended with, and the nearest program that passed there
     passes_if: str | None = None
     culprit: str | None = None
     exported: ExportedProgram | None = None

@@ -20,6 +20,7 @@ from bot.capture.source import source_of
 from bot.evidence import exported
 from bot.evidence.ablation import Suspect, culprit
 from bot.evidence.confirming import Confirmed, Confirmer
+from bot.evidence.nearest import edit_between
 from bot.findings import Findings
 from bot.intake import Intake
 from bot.models import (
@@ -171,6 +172,7 @@ class Job:
             index = prover.latest(finals, self._cache())
             if index is not None:
                 self.found.program, self.found.fixed_point, text = self.found.history[index][0], False, finals[index]
+                self.found.neighbours = None
                 proof = prover.proof(text, self.options.verify_runs)
         self.found.verification, self.found.text = proof, text
         if proof.same:
@@ -210,6 +212,8 @@ class Job:
             self.found.other = tuple(signature.line() for signature in oracle.other_failures())
             if search.start is None or self.found.program is None:
                 return
+            if self.found.neighbours is not None and oracle.passes(self.found.neighbours[1]):
+                self.found.passes_if = edit_between(*self.found.neighbours)
             self.found.culprit = culprit(self.found.program, self._suspects(), oracle.ask, render)
             reference = oracle.reference
             self.found.exported = exported.write(

@@ -10,15 +10,15 @@ from bot.capture.forms import Start, starts
 from bot.capture.modules import local_modules, module_lines
 from bot.capture.named import failing_line, named_nodes, script_lines
 from bot.capture.source import Source
-from bot.evidence.nearest import edit_between
 from bot.findings import Findings
-from bot.models import Kind, Phase, Stage, Verdict
+from bot.models import Kind, Stage
 from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
-from bot.oracle.localised import blamed, localise
+from bot.oracle.localised import localise, operations
 from bot.oracle.pool import Pool
 from bot.oracle.script_oracle import ScriptOracle
+from bot.oracle.signature import own_words
 from bot.progress import Progress
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Program
@@ -92,7 +92,6 @@ class Search:
             patience=PATIENCE,
             form="start",
             across_forms=True,
-            whole_way=True,
             error=self.found.eager_error(),
         )
 
@@ -109,7 +108,7 @@ class Search:
             if self.options.stage not in (None, start.stage):
                 continue
             text = render(start.program)
-            if oracle.ask(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])) is Verdict.SAME:
+            if oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])):
                 self.found.stage, self.found.program, self.found.start, self.found.text = start.stage, start.program, start.program, text
                 self.found.reference = oracle.shown(text)
                 self.found.timing["start"] = time.monotonic() - started
@@ -120,12 +119,12 @@ class Search:
         assert self.found.reference is not None
         assert self.found.capture is not None
         self._accepted(start.program, render(start.program))
-        self._narrow(oracle, f"graph:{start.stage.value}", render(start.program))
+        self._narrow(oracle, f"graph:{start.stage.value}")
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = self.found.reference.kind is Kind.ACCURACY
         guesses, exposable = named_nodes(self.found.capture.outcome.text, start), None
-        if not guesses and self.found.reference.phase in (Phase.CPP_COMPILE, Phase.TRITON_COMPILE, Phase.LOAD):
-            guesses = blamed(oracle.pool, render(start.program), start.program, self.found.limit())
+        if not guesses:
+            guesses = operations(oracle.blamed, start.program)
         if accuracy:
             found = localise(oracle.pool, render(start.program), start.program, self.found.limit())
             strict = self.options.accuracy == "strict"
@@ -135,6 +134,7 @@ class Search:
             oracle,
             render,
             guesses=guesses,
+            settle=oracle.settle,
             exposable=exposable,
             keep_seed=accuracy,
             on_accept=lambda program, candidate: self._accepted(program, candidate.text),
@@ -142,9 +142,8 @@ class Search:
         self.found.fixed_point = reduced.fixed_point
         program = self._without_leftovers(reduced.program, oracle)
         self.found.program, self.found.text = program, render(program)
-        nearest = reduced.nearest_passing
-        if nearest is not None and oracle.passes(nearest.text):
-            self.found.passes_if = edit_between(reduced.candidate.text, nearest.text)
+        if reduced.nearest_passing is not None:
+            self.found.neighbours = (reduced.candidate.text, reduced.nearest_passing.text)
 
     def _without_leftovers(self, program: Program, oracle: ScriptOracle) -> Program:
         """The program with only those of the user's own statements that the failure needs."""
@@ -184,7 +183,7 @@ class Search:
         said = self.found.capture.outcome.text
         modules = local_modules(self.source.file)
         text, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
-        if oracle.ask(Candidate(text, "start:source", (lines(text), len(text)))) is not Verdict.SAME:
+        if not oracle.begins(Candidate(text, "start:source", (lines(text), len(text)))):
             if modules and text == self.source.text:
                 names = ", ".join(sorted(modules))
                 raise Ended("error", f"a repro stands alone, but these modules beside the script cannot be written into it: {names}")
@@ -193,12 +192,15 @@ class Search:
             return
         self.found.reference = oracle.shown(text)
         self._accepted(None, text)
-        self._narrow(oracle, "source", text)
+        if self.found.reference is not None:
+            oracle.words = own_words(self.found.reference)  # an assert that says something else is another finding
+        self._narrow(oracle, "source")
         self.progress.step(f"reducing the script: {lines(text)} lines")
         reduced = reduce_source(
             text,
             oracle,
             failing_lines=failing,
+            settle=oracle.settle,
             on_accept=lambda smaller: self._accepted(None, smaller),
         )
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
@@ -223,19 +225,18 @@ class Search:
             oracle.ledger.queries += asked
             shorter = self.found.reference is not of_graph.reference and lines(self.found.text or "") < lines(of_graph.text or "")
             if not shorter:
-                for name in ("start", "program", "text", "stage", "reference", "fixed_point", "passes_if"):
+                for name in ("start", "program", "text", "stage", "reference", "fixed_point", "neighbours"):
                     setattr(self.found, name, getattr(of_graph, name))
                 self._accepted(of_graph.program, of_graph.text or "")
         return other if shorter else oracle
 
-    def _narrow(self, oracle: ScriptOracle, form: str, text: str) -> None:
-        """From here on scripts of one form are compared, that of `text`, and phases that the signature does not need are skipped."""
+    def _narrow(self, oracle: ScriptOracle, form: str) -> None:
+        """From here on scripts of one form are compared."""
         assert self.found.reference is not None
         assert self.found.failure is not None
         if self.found.failure.kind is Kind.NO_RAISE:
             self.found.reference = self.found.failure  # what is shown is an assertion; that eager raises is not in its text
         oracle.reference, oracle.form, oracle.across_forms = self.found.reference, form, False
-        oracle.settle(text)
         oracle.jobs = self.options.jobs
         ledger = oracle.ledger
         ledger.queries = ledger.memo_hits = 0

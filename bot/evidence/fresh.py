@@ -122,10 +122,12 @@ def verify(
     limit = (hang_after or timeout) if reference.kind is Kind.HANG else timeout
     differences: list[str] = []
 
-    with _cache(None) as cache, ThreadPoolExecutor(max_workers=AT_ONCE) as executor:
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as executor:
 
         def once() -> Outcome:
-            return run_fresh(python, script, timeout=limit, cache_dir=cache, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
+            # each in a directory and with a cache of its own: what one writes, another would read
+            with tempfile.TemporaryDirectory(prefix="torch-minify-run-", ignore_cleanup_errors=True) as place:
+                return run_fresh(python, script, timeout=limit, cwd=Path(place), env=env, argv=argv, wrap=wrap, wanted=wanted)
 
         control = executor.submit(
             _eager,
@@ -139,12 +141,9 @@ def verify(
             wrap=wrap,
             wanted=wanted,
         )
-        # The first run fills the compile directory (precompiled headers, the probe of the instruction set) for the rest;
-        # the graph caches are off, so no run sees another's result.
-        first = executor.submit(once).result()
-        outcomes = [first, *(future.result() for future in [executor.submit(once) for _ in range(runs - 1)])]
+        outcomes = [future.result() for future in [executor.submit(once) for _ in range(runs)]]
         signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
-        eager, why = _judged(control.result(), first, script, must_raise=reference.kind is Kind.NO_RAISE, error=error)
+        eager, why = _judged(control.result(), outcomes[0], script, must_raise=reference.kind is Kind.NO_RAISE, error=error)
     for number, signature in enumerate(signatures):
         said = difference(reference, signature)
         if said:

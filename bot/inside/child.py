@@ -14,6 +14,8 @@ import traceback
 import types
 from typing import Any
 
+from . import cache
+
 # A traceback can hold megabytes of generated code; the signature needs its two ends.
 HEAD, TAIL = 400_000, 60_000
 
@@ -32,6 +34,7 @@ def answer(request: dict[str, Any], pipe: int) -> None:
     path = os.path.join(request["dir"], "repro.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(request["text"])
+    cache.packages_apart(request["dir"])
     sys.path[:0] = request.get("paths", [])
     own = os.getpid()
     facts = TASKS[request["task"]](path, request)

@@ -24,7 +24,7 @@ RETURNED = "return"
 
 def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
     """Facts with `guesses`: lists of names of values, the narrowest first; `return` for the returned expression."""
-    from . import child
+    from . import child, rungs
 
     watch = _Watch(path)
     for module, name in _SCHEDULINGS:
@@ -39,6 +39,7 @@ def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
         common.CSE.newvar = watch.making(common.CSE.newvar, virtualized.V)
     except (ImportError, AttributeError):
         pass
+    rungs.stop_after(request.get("stop_after"))
     facts = child.run_as_main(path, request.get("argv", []))
     return {**facts, "guesses": watch.guesses(facts.get("text", ""))}
 

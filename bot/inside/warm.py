@@ -8,7 +8,7 @@ import importlib
 import platform
 from typing import Any
 
-from . import headers
+from . import cache
 
 # Imported in this order; those a torch version lacks are passed over.
 MODULES = (
@@ -108,7 +108,7 @@ def warm_up() -> dict[str, Any]:
             continue
     _initialise_dynamo()
     _initialise_inductor()
-    headers.remember()
+    cache.remember_preprocessed()
     return versions(torch)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.oracle.pool import Pool, Question
@@ -39,8 +40,7 @@ def localise(pool: Pool, text: str, program: Program, limit: float) -> Localised
     return Localised(first, frozenset(facts.get("harmless", [])), frozenset(node.name for node in program.graph.nodes))
 
 
-def blamed(pool: Pool, text: str, program: Program, limit: float) -> list[frozenset[str]]:
-    """Sets of operations in the code that a C++ or Triton compiler refuses, the narrowest first; empty where that cannot be told."""
-    _, facts = pool.ask(Question(text, "origins", limit))
+def operations(values: Iterable[Iterable[str]], program: Program) -> list[frozenset[str]]:
+    """Sets of operations from sets of the values of a script, where the last operation stands in the return statement."""
     returned = next(refs(program.graph.output), _RETURNED)
-    return [frozenset(returned if name == _RETURNED else name for name in names) for names in facts.get("guesses", [])]
+    return [frozenset(returned if name == _RETURNED else name for name in names) for names in values]

@@ -15,7 +15,7 @@ from bot.oracle.ledger import Ledger, key_of
 from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
 from bot.oracle.pool import Asked, Pool, Question
-from bot.oracle.signature import signature_of
+from bot.oracle.signature import own_words, signature_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Meta
 
@@ -33,6 +33,8 @@ DEAR = 1.0
 LEAST_HANG = 10.0
 # Limit for a run without the compiler: so many times the longest that passed, and at least so many seconds.
 EAGER_TIMES, LEAST_EAGER = 20, 6.0
+# Phases in which a compiler refuses code that Inductor generated.
+BLAMING = (Phase.CPP_COMPILE, Phase.TRITON_COMPILE, Phase.LOAD)
 # Phases after which nothing of the compiler is left to skip, or before which there is nothing to stop at.
 _NO_RUNG = (Phase.DYNAMO, Phase.EXPORT, Phase.LOAD, Phase.RUN)
 
@@ -64,10 +66,13 @@ class ScriptOracle:
     whole_way: bool = False  # never leave the compiler early
     partial: bool = False  # the original's control ends behind the failure, at what only the compiler makes: so may a candidate's
     error: str = ""  # no_raise: what the original's eager run raises
+    words: str = ""  # what the program's own assert says, where a candidate has to say the same
     tries: int = 1  # runs that have to pass before a candidate does: more for a failure that shows only now and then
+    blames: bool = False  # runs note which values are in code that a compiler refuses
     on_answer: Callable[[Candidate, Verdict], None] | None = None
     failures: dict[str, Signature] = field(default_factory=dict)  # of the scripts that were SAME
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)
+    blamed: tuple[tuple[str, ...], ...] = ()  # by the last run that failed as it should: sets of values, the narrowest first
     _seconds: float = 0.0  # of the last run that failed as it should
     _eager_seconds: float = 0.0  # of the longest control that passed
 
@@ -119,7 +124,7 @@ class ScriptOracle:
         self.deadline.check()
         if needless():
             return Verdict.INFRA
-        key = key_of(candidate.text, self.form + self.reference.fingerprint)
+        key = key_of(candidate.text, self.form + self.reference.fingerprint + (f" {self.tries}" if self.tries > 1 else ""))
         verdict = self.ledger.recall(key)
         if verdict is None:
             started = time.monotonic()
@@ -144,6 +149,8 @@ class ScriptOracle:
 
     def matches(self, signature: Signature) -> bool:
         """Whether a failure is the one that is minimized."""
+        if self.words and own_words(signature) != self.words:
+            return False
         return self.reference.same_across_forms(signature) if self.across_forms else self.reference.same(signature)
 
     def shown(self, text: str) -> Signature | None:
@@ -155,27 +162,48 @@ class ScriptOracle:
             self.failures[text] = signature
         return self.failures[text]
 
-    def settle(self, text: str) -> None:
-        """Find out how `text`, which is SAME, is best asked, and its candidates after it.
+    def begins(self, candidate: Candidate) -> bool:
+        """Whether a search can start from this candidate.
 
         The compiler is left after the phase of the signature from here on, provided that the failure shows even then: a healthy graph
-        that is compiled before the failing one ends the run too. And a program that does not fail every time makes a candidate pass
-        only when it passes many times.
+        that is compiled before the failing one ends the run too.
         """
-        self.whole_way = False
+        form = self.form
+        self.blames = self.reference.phase in BLAMING
+        try:
+            for self.whole_way in (False, True):
+                self.form = form if self.whole_way else f"{form}, early"
+                if (self.whole_way or self._rung()) and self.ask(candidate) is Verdict.SAME:
+                    return True
+        finally:
+            self.form, self.blames = form, False
+        return False
+
+    def settle(self, text: str) -> bool:
+        """Find out how `text`, which is SAME, is best asked, and its candidates after it; whether what was rejected before counts.
+
+        A program that does not fail every time makes a candidate pass only when it passes many times. And where the compiler could not
+        be left early, it may be now.
+        """
+        early, self.whole_way = not self.whole_way, False  # a start that failed early
         rung = self._rung()
-        often = self.reference.kind is not Kind.HANG and self._seconds < LONG
-        runs = ([rung] if rung else []) + [None] * (CHECKS - bool(rung) if often else 0)
-        asked = [self.pool.submit(Question(text, "run", self._limit(), self.memory, stop_after)) for stop_after in runs]
-        fails = [self._shows(one) for one in asked]
-        early = bool(rung) and fails.pop(0)
-        if rung and not early and often:
-            # left too early, or one of the runs in which it does not show
-            again = self.pool.submit(Question(text, "run", self._limit(), self.memory, rung))
-            early = self._shows(again)
-            fails += [not early]
+        often = CHECKS if self.reference.kind is not Kind.HANG and self._seconds < LONG else 0
+        if early or not rung:
+            early, fails = bool(rung), self._show(text, [rung] * often)
+        else:
+            early, *fails = self._show(text, [rung, *[None] * (often - 1)])
+            if not early and often:
+                # left too early, or one of the runs in which it does not show
+                early = self._show(text, [rung])[0]
+                fails += [not early]
         self.whole_way = not early
         self.tries = 1 if all(fails) else TRIES
+        return self.tries == 1
+
+    def _show(self, text: str, runs: Sequence[str | None]) -> list[bool]:
+        """Whether the failure shows in runs that leave the compiler after these phases, side by side."""
+        asked = [self.pool.submit(Question(text, "run", self._limit(), self.memory, stop_after)) for stop_after in runs]
+        return [self._shows(one) for one in asked]
 
     def _shows(self, asked: Asked) -> bool:
         signature = signature_of(self._wait(asked, lambda: False)[0])
@@ -223,8 +251,9 @@ class ScriptOracle:
         known = self._control(text, needless) if self._dear() and not self.partial else None
         if known is not None and known is not Verdict.SAME:
             return known, None
+        task = "origins" if self.blames else "run"
         for _ in range(self.tries):
-            outcome = self._run(Question(text, "run", self._limit(), self.memory, self._rung()), needless)
+            outcome, facts = self._facts(Question(text, task, self._limit(), self.memory, self._rung()), needless)
             if outcome.status not in ("ok", "stopped"):
                 break
         else:
@@ -237,6 +266,7 @@ class ScriptOracle:
         if signature is None or not self.matches(signature):
             return Verdict.DIFFERENT, signature
         self._seconds = outcome.seconds
+        self.blamed = tuple(tuple(names) for names in facts.get("guesses", ()))
         return known or self._control(text, needless, outcome.text), signature
 
     def _dear(self) -> bool:
@@ -270,11 +300,14 @@ class ScriptOracle:
         return Verdict.SAME
 
     def _run(self, question: Question, needless: Callable[[], bool]) -> Outcome:
+        return self._facts(question, needless)[0]
+
+    def _facts(self, question: Question, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, Any]]:
         for _ in range(1 + RETRIES):
-            outcome, _facts = self._wait(self.pool.submit(question), needless)
+            outcome, facts = self._wait(self.pool.submit(question), needless)
             if outcome.status != "infra":
-                return outcome
-        return outcome
+                break
+        return outcome, facts
 
     def _wait(self, asked: Asked, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, Any]]:
         while True:

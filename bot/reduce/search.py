@@ -25,6 +25,11 @@ __all__ = ["Reduced", "reduce_program", "size_key"]
 _MOST_NEIGHBOURS = 40
 
 
+def _steady(_text: str) -> bool:
+    """A failure that always shows."""
+    return True
+
+
 def _ignore(program: Program, candidate: Candidate) -> None:
     """Does nothing when a smaller program is accepted."""
 
@@ -52,17 +57,19 @@ def reduce_program(
     exposable: frozenset[str] | None = None,
     on_accept: Callable[[Program, Candidate], None] = _ignore,
     keep_seed: bool = False,
+    settle: Callable[[str], bool] = _steady,
 ) -> Reduced:
     """The smallest program found that is SAME, starting from one that the caller has verified to be.
 
     `guesses`: sets of node names that the failure names, asked before any search. `exposable` (for accuracy): the only names
     that may become outputs, besides the original ones; None: any. `on_accept` is called at each accepted step. `keep_seed`: the
-    failure depends on the numbers, so the script has to go on seeding.
+    failure depends on the numbers, so the script has to go on seeding. `settle` is told the smallest program once the guesses were
+    asked, and says whether their answers count: a failure that shows now and then may have hidden.
 
     Never raises `BudgetSpent`: what was found until then is the result.
     """
     incumbent = Incumbent(program, oracle, render, exposable, on_accept)
-    search = _Search(incumbent, keep_seed)
+    search = _Search(incumbent, keep_seed, settle)
     try:
         search.run(guesses)
         fixed_point = True
@@ -77,8 +84,9 @@ def reduce_program(
 
 
 class _Search:
-    def __init__(self, incumbent: Incumbent, keep_seed: bool) -> None:
+    def __init__(self, incumbent: Incumbent, keep_seed: bool, settle: Callable[[str], bool]) -> None:
         self.incumbent = incumbent
+        self.settle = settle
         self.keep_seed = keep_seed
         self.around: list[Neighbour] | None = None  # of the smallest program, before it was made readable
         self.plain: Candidate = incumbent.candidate
@@ -86,6 +94,8 @@ class _Search:
     def run(self, guessed: Sequence[frozenset[str]]) -> None:
         incumbent = self.incumbent
         guesses.run(incumbent, guessed)
+        if not self.settle(incumbent.candidate.text):
+            incumbent.forget()
         outputs.sinks(incumbent)
         ops.run(incumbent)
         bodies.run(incumbent)

@@ -234,6 +234,17 @@ def test_where_a_run_is_dear_its_control_comes_first(make: Make) -> None:
     assert pool.tasks == ["run", "control", "control", "control", "run"]
 
 
+def test_an_assert_of_the_programs_own_has_to_say_the_same(make: Make) -> None:
+    def answer(question: Question) -> dict[str, Any]:
+        said = {"same": "off by 3", "other": "off by (3, 4)"}.get(question.text, "")
+        wrong = {**WRONG_TEXT, "text": WRONG_TEXT["text"].replace("Tensor-likes are not close!", said)}
+        return wrong if question.task == "run" else CONTROL
+
+    oracle, _ = make(answer, reference=WRONG, words="off by N")
+    assert oracle.ask(candidate("same")) is Verdict.SAME
+    assert oracle.ask(candidate("other")) is Verdict.DIFFERENT
+
+
 class TestRungs:
     """When the compiler may be left early."""
 
@@ -288,6 +299,31 @@ class TestRungs:
         oracle.settle("start")
         assert [question.stop_after for question in pool.asked] == [None] * CHECKS
         assert (oracle.whole_way, oracle.tries) == (True, 1)
+
+    @pytest.mark.parametrize("early", [FAILS, {"status": "stopped"}])
+    def test_a_start_is_asked_early_first(self, make: Make, early: dict[str, Any]) -> None:
+        oracle, pool = make(lambda q: CONTROL if q.task == "control" else early if q.stop_after else FAILS, form="start")
+        assert oracle.begins(candidate())
+        assert oracle.whole_way == (early is not FAILS)
+        assert [q.stop_after for q in pool.asked if q.task == "run"] == [REFERENCE.phase.value, *([None] * oracle.whole_way)]
+        assert oracle.form == "start"
+
+    def test_a_program_that_never_fails_is_no_start(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=PASSES))
+        assert not oracle.begins(candidate())
+        assert len(pool.asked) == 2
+
+    def test_what_a_compiler_refused_is_noted_at_the_start(self, make: Make) -> None:
+        output = "CppCompileError: C++ compile error\n\nCommand:\ng++\n\nOutput:\nk.cpp:3:1: error: no such thing\n"
+        refused = {**FAILS, "text": FAILS["text"].replace("AssertionError: no 7\n", output)}
+        reference = signature_of(Outcome(**refused))
+        assert reference is not None
+        assert reference.phase is Phase.CPP_COMPILE
+        oracle, pool = make(by_task(origins={**refused, "guesses": [["a"], ["a", "b"]]}, run=refused, control=CONTROL), reference=reference)
+        assert oracle.begins(candidate())
+        assert oracle.blamed == (("a",), ("a", "b"))
+        oracle.ask(candidate("next"))
+        assert pool.tasks == ["origins", "control", "run", "control"]
 
     def test_a_hang_is_not_waited_for_again(self, make: Make) -> None:
         oracle, pool = make(by_task(), reference=REFERENCE.model_copy(update={"kind": Kind.HANG}))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.models import Kind, Phase, Signature
 from bot.oracle.messages import essence
 from bot.oracle.outcome import Outcome
-from bot.oracle.signature import signature_of
+from bot.oracle.signature import own_words, signature_of
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "tracebacks"
 ALL = sorted(path.stem for path in RECORDED.glob("*.txt"))
@@ -451,3 +451,19 @@ def test_a_size_of_one_is_another_constant_than_four() -> None:
 
     assert said(4) == said(17)
     assert said(1) == said(0) != said(4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "words"),
+    [
+        (Kind.ACCURACY, "int output: aoti tensor(...), eager N", "int output: aoti tensor(...), eager N"),
+        (Kind.NO_RAISE, "compiled accepted it", "compiled accepted it"),
+        (Kind.ACCURACY, "Tensor-likes are not close!", ""),
+        (Kind.ACCURACY, "Arrays are not almost equal to N decimals", ""),
+        (Kind.ACCURACY, "Not equal to tolerance rtol=N, atol=N", ""),
+        (Kind.ACCURACY, "", ""),
+        (Kind.EXCEPTION, "something else", ""),
+    ],
+)
+def test_what_a_programs_own_assert_says(kind: Kind, message: str, words: str) -> None:
+    assert own_words(Signature(kind=kind, phase=Phase.RUN, exception=("AssertionError",), message=message)) == words

@@ -45,19 +45,22 @@ def reduce_source(
     starts: Sequence[str] = (),
     size_of: SizeOf = lines_and_characters,
     on_accept: Accepted | None = None,
+    settle: Callable[[str], bool] = lambda _text: True,
 ) -> ReducedSource:
     """The smallest script found that fails as `text` does, which is known to be SAME.
 
     `failing_lines` are the lines of `text` (1-based) that the traceback names in the user's frames; they make the search
     short and may be left out. `starts` are whole programs to ask first (the program written anew around an inner frame):
     the first that is SAME is reduced instead. `size_of` gives a candidate's size for the log; `on_accept` is told each
-    step's text.
+    step's text; `settle` the text once the guesses were asked, and says whether their answers count.
     Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
     Raises SyntaxError where `text` is not Python.
     """
     search = _Search(text, oracle, size_of, on_accept)
     try:
         search.start(failing_lines, starts)
+        if not settle(unmarked(search.text)):
+            search.forget()
         while search.round():
             pass
         fixed_point = True
@@ -92,6 +95,11 @@ class _Search:
                 self.text = laid_out
             else:
                 self._first([laid_out], "layout", anew=True)
+
+    def forget(self) -> None:
+        """What failed until now may be asked again."""
+        self._failed.clear()
+        self.passing = None
 
     def round(self) -> bool:
         """One pass over everything; whether anything changed."""

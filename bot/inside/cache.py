@@ -1,4 +1,4 @@
-"""What the C++ preprocessor said is kept: Inductor asks it for the same header in each process, 0.15 seconds at a time."""
+"""What the children of one parent share in Inductor's cache directory, and what not."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import shutil
 from typing import Any
 
 
-def remember() -> None:
-    """Keep, in Inductor's cache directory, the output of each preprocessor command by the command and the text that it reads."""
+def remember_preprocessed() -> None:
+    """Keep the output of each preprocessor command, by the command and the text that it reads, in the cache directory of this process
+    and its children: Inductor asks for the same header in each process, 0.15 seconds at a time."""
     builder: Any = importlib.import_module("torch._inductor.cpp_builder")
     if not hasattr(builder, "_run_compile_cmd"):
         return  # an older torch: each process asks for itself
-    run = builder._run_compile_cmd
+    run, cache = builder._run_compile_cmd, os.environ.get("TORCHINDUCTOR_CACHE_DIR")
 
     def remembered(command: str, cwd: str) -> None:
         words = shlex.split(command)
-        kept = _place(words) if "-E" in words and "-o" in words else None
+        kept = _place(words, cache) if cache and "-E" in words and "-o" in words else None
         if kept is None:
             return run(command, cwd)
         output = words[words.index("-o") + 1]
@@ -35,11 +36,23 @@ def remember() -> None:
     builder._run_compile_cmd = remembered
 
 
-def _place(words: list[str]) -> str | None:
+def packages_apart(directory: str) -> None:
+    """From the first package that AOTInductor compiles, this process has a cache directory of its own there: a package lies where the
+    hash of its code says, is written again each time, and two processes that make the same one would read each other's halves."""
+    compiler: Any = importlib.import_module("torch._inductor.codecache").AotCodeCompiler
+    compile_package = compiler.compile
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(directory, "cache")
+        return compile_package(*args, **kwargs)
+
+    compiler.compile = compiled
+
+
+def _place(words: list[str], cache: str) -> str | None:
     """Where the output belongs; names of temporary files do not count."""
     sources = [word for word in words if word.endswith((".hpp", ".h", ".cpp"))]
-    cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    if len(sources) != 1 or cache is None:
+    if len(sources) != 1:
         return None
     output = words.index("-o") + 1
     fixed = [word for i, word in enumerate(words) if word != sources[0] and i != output]

@@ -1,19 +1,25 @@
-"""What the preprocessor said is kept: with a compiler that counts how often it is asked."""
+"""What children share in the cache directory, with a compiler that counts how often it is asked, and what not."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
-from torch._inductor import cpp_builder
+from torch._inductor import codecache, cpp_builder
 
-from bot.inside import headers
+from bot.inside import cache
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def asked(directory: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     commands: list[str] = []
 
     def run(command: str, cwd: str) -> None:
@@ -21,9 +27,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         words = command.split()
         Path(words[words.index("-o") + 1]).write_text(f"answer {len(commands)}", encoding="utf-8")
 
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(directory))
     monkeypatch.setattr(cpp_builder, "_run_compile_cmd", run)
-    headers.remember()
+    cache.remember_preprocessed()
     return commands
 
 
@@ -50,8 +56,15 @@ def test_what_is_compiled_is_not_kept(asked: list[str], tmp_path: Path) -> None:
     assert ask(tmp_path / "b", "int x;", "-c") == "answer 2"
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing_else(asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "file"))
+def test_a_cache_that_cannot_be_written_costs_nothing_else(directory: Path, asked: list[str], tmp_path: Path) -> None:
+    directory.touch()  # no directory
     assert ask(tmp_path / "a", "#include <one.h>") == "answer 1"
     assert ask(tmp_path / "b", "#include <one.h>") == "answer 2"
+
+
+def test_packages_of_two_children_lie_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "shared")
+    monkeypatch.setattr(codecache.AotCodeCompiler, "compile", lambda name: (name, os.environ["TORCHINDUCTOR_CACHE_DIR"]))
+    cache.packages_apart(str(tmp_path))
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "shared"  # kernels of torch.compile are written once and only read
+    assert codecache.AotCodeCompiler.compile("model") == ("model", str(tmp_path / "cache"))
