@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib
+import itertools
 import os
 import shlex
 import shutil
 from typing import Any
 
 
-def remember_preprocessed() -> None:
-    """Keep the output of each preprocessor command, by the command and the text that it reads, in the cache directory of this process
-    and its children: Inductor asks for the same header in each process, 0.15 seconds at a time."""
+def remember_compiled() -> None:
+    """Keep what the compiler made of each text, by the command and the text, in the cache directory of this process and its children.
+
+    Inductor has the same header preprocessed in each process (0.15 seconds), and AOTInductor compiles the same glue again for each
+    candidate in which the model is the same (4 seconds). Kernels of torch.compile Inductor keeps itself.
+    """
     builder: Any = importlib.import_module("torch._inductor.cpp_builder")
     if not hasattr(builder, "_run_compile_cmd"):
         return  # an older torch: each process asks for itself
@@ -21,7 +25,7 @@ def remember_preprocessed() -> None:
 
     def remembered(command: str, cwd: str) -> None:
         words = shlex.split(command)
-        kept = _place(words, cache) if cache and "-E" in words and "-o" in words else None
+        kept = _place(words, cache) if cache and "-o" in words and ("-E" in words or "-c" in words) else None
         if kept is None:
             return run(command, cwd)
         output = words[words.index("-o") + 1]
@@ -50,18 +54,18 @@ def packages_apart(directory: str) -> None:
 
 
 def _place(words: list[str], cache: str) -> str | None:
-    """Where the output belongs; names of temporary files do not count."""
-    sources = [word for word in words if word.endswith((".hpp", ".h", ".cpp"))]
+    """Where the output belongs; where the text and the output lie does not count."""
+    sources = [word for before, word in itertools.pairwise(words) if word.endswith((".hpp", ".cpp")) and before != "-include"]
     if len(sources) != 1:
         return None
     output = words.index("-o") + 1
     fixed = [word for i, word in enumerate(words) if word != sources[0] and i != output]
     try:
         with open(sources[0], encoding="utf-8") as file:
-            text = file.read()
+            text = file.read().replace(os.path.dirname(sources[0]), "")  # a kernel names its wrapper in a comment
     except OSError:
         return None
-    return os.path.join(cache, "preprocessed", hashlib.sha256("\0".join([*fixed, text]).encode()).hexdigest())
+    return os.path.join(cache, "compiled", hashlib.sha256("\0".join([*fixed, text]).encode()).hexdigest())
 
 
 def _keep(output: str, kept: str) -> None:

@@ -108,7 +108,7 @@ def warm_up() -> dict[str, Any]:
             continue
     _initialise_dynamo()
     _initialise_inductor()
-    cache.remember_preprocessed()
+    cache.remember_compiled()
     return versions(torch)
 
 

@@ -29,14 +29,16 @@ def asked(directory: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(directory))
     monkeypatch.setattr(cpp_builder, "_run_compile_cmd", run)
-    cache.remember_preprocessed()
+    cache.remember_compiled()
     return commands
 
 
 def ask(directory: Path, text: str, flags: str = "-E -P") -> str:
     directory.mkdir()
     (directory / "header.hpp").write_text(text, encoding="utf-8")
-    cpp_builder._run_compile_cmd(f"g++ {directory}/header.hpp -O3 {flags} -o {directory}/header.i", str(directory))
+    cpp_builder._run_compile_cmd(
+        f"g++ {directory}/header.hpp -O3 {flags} -include {directory.parent}/precompiled.h -o {directory}/header.i", str(directory)
+    )
     return (directory / "header.i").read_text(encoding="utf-8")
 
 
@@ -51,9 +53,13 @@ def test_another_header_or_another_flag_is_asked_for(asked: list[str], tmp_path:
     assert ask(tmp_path / "c", "#include <one.h>", "-E -P -DMORE") == "answer 3"
 
 
-def test_what_is_compiled_is_not_kept(asked: list[str], tmp_path: Path) -> None:
-    assert ask(tmp_path / "a", "int x;", "-c") == "answer 1"
-    assert ask(tmp_path / "b", "int x;", "-c") == "answer 2"
+def test_objects_are_kept_and_libraries_are_not(asked: list[str], tmp_path: Path) -> None:
+    assert ask(tmp_path / "a", "int x;", "-c") == ask(tmp_path / "b", "int x;", "-c") == "answer 1"
+    assert ask(tmp_path / "c", "int y;", "-c") == "answer 2"
+    places = [tmp_path / "beside", tmp_path / "elsewhere"]
+    assert {ask(place, f"// of {place}/other.cpp", "-c") for place in places} == {"answer 3"}
+    assert ask(tmp_path / "d", "int x;", "-shared") == "answer 4"
+    assert ask(tmp_path / "e", "int x;", "-shared") == "answer 5"
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_else(directory: Path, asked: list[str], tmp_path: Path) -> None:
