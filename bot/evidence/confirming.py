@@ -31,6 +31,7 @@ class Confirmer:
     check: Callable[[str], bool]
     on_confirmed: Callable[[Confirmed], None]
     every: float = 20.0  # seconds between two confirmations: they share the machine with the search
+    after: float = 5.0  # seconds before the first: a search that is over by then is proven at once
     best: Confirmed | None = None
     slipped: list[str] = field(default_factory=list)
 
@@ -52,6 +53,7 @@ class Confirmer:
         self._wake.set()
 
     def _work(self) -> None:
+        self._stop.wait(self.after)
         while not self._stop.is_set():
             self._wake.wait()
             self._wake.clear()

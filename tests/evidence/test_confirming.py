@@ -40,7 +40,7 @@ def world() -> World:
 
 @pytest.fixture
 def confirmer(world: World) -> Iterator[Confirmer]:
-    made = Confirmer(world.check, world.confirmed.append, every=0.01)
+    made = Confirmer(world.check, world.confirmed.append, every=0.01, after=0.0)
     yield made
     world.hold.set()
     made.stop()
@@ -96,10 +96,18 @@ def test_after_the_stop_nothing_is_checked_and_a_check_cut_off_is_no_slip(world:
 
 
 def test_between_two_checks_the_machine_belongs_to_the_search(world: World) -> None:
-    slow = Confirmer(world.check, world.confirmed.append, every=600.0)
+    slow = Confirmer(world.check, world.confirmed.append, every=600.0, after=0.0)
     slow.offer("first", 0)
     wait_for(lambda: bool(world.confirmed))
     slow.offer("second", 1)
     time.sleep(0.1)
     assert world.checked == ["first"]
     slow.stop()
+
+
+def test_a_search_that_is_soon_over_is_not_disturbed(world: World) -> None:
+    late = Confirmer(world.check, world.confirmed.append, after=600.0)
+    late.offer("first", 0)
+    time.sleep(0.1)
+    assert world.checked == []
+    late.stop()
