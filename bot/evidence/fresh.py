@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import Field
@@ -122,12 +122,23 @@ def verify(
     limit = (hang_after or timeout) if reference.kind is Kind.HANG else timeout
     differences: list[str] = []
 
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as executor:
+    with (
+        ThreadPoolExecutor(max_workers=AT_ONCE) as executor,
+        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", ignore_cleanup_errors=True) as place,
+    ):
 
-        def once() -> Outcome:
-            # each in a directory and with a cache of its own: what one writes, another would read
-            with tempfile.TemporaryDirectory(prefix="torch-minify-run-", ignore_cleanup_errors=True) as place:
-                return run_fresh(python, script, timeout=limit, cwd=Path(place), env=env, argv=argv, wrap=wrap, wanted=wanted)
+        def once(number: int) -> Outcome:
+            # each in a directory and with a compile directory of its own: what one writes, another would read
+            own = Path(place, str(number))
+            (own / "work").mkdir(parents=True)
+            if number:
+                with suppress(shutil.Error):  # a file that goes away meanwhile is made anew
+                    shutil.copytree(Path(place, "0", "cache"), own / "cache")
+            else:
+                (own / "cache").mkdir()
+            return run_fresh(
+                python, script, timeout=limit, cache_dir=own / "cache", cwd=own / "work", env=env, argv=argv, wrap=wrap, wanted=wanted
+            )
 
         control = executor.submit(
             _eager,
@@ -141,9 +152,12 @@ def verify(
             wrap=wrap,
             wanted=wanted,
         )
-        outcomes = [future.result() for future in [executor.submit(once) for _ in range(runs)]]
+        # The first run starts cold and fills its compile directory (the probe of the instruction set, kernels) for the rest, who get
+        # copies; the graph caches are off, so no run sees another's result.
+        first = executor.submit(once, 0).result()
+        outcomes = [first, *(future.result() for future in [executor.submit(once, number) for number in range(1, runs)])]
         signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
-        eager, why = _judged(control.result(), outcomes[0], script, must_raise=reference.kind is Kind.NO_RAISE, error=error)
+        eager, why = _judged(control.result(), first, script, must_raise=reference.kind is Kind.NO_RAISE, error=error)
     for number, signature in enumerate(signatures):
         said = difference(reference, signature)
         if said:
