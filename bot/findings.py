@@ -97,7 +97,7 @@ class Findings:
 
     def unproven(self, why: str) -> str | None:
         """`why` where the repro is not proven; None where it is."""
-        return None if self.verification.same >= self.verify_runs else why
+        return None if self.verification.same >= self.verify_runs and self.verification.eager != "fails" else why
 
     def reduction(self) -> Reduction:
         """How much smaller it became."""

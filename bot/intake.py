@@ -46,21 +46,19 @@ class Intake:
         if self.options.device == "cuda" and (why := gpu.missing(self.options.python)):
             raise Ended("error", f"--device cuda: this interpreter's torch sees no GPU: {why}", machine_fault="no GPU")
         with ThreadPoolExecutor(1) as executor:
-            control = executor.submit(self._control) if self.options.target.script else None
+            control = executor.submit(self._control)
             found = self._captured()
             failure = self._failure(found)
-            if control is not None:
-                without = self._judge(control, found)
-                if failure.kind is Kind.HANG and without.seconds > self.options.hang_after / 10 + START:
-                    raise Ended(
-                        "not_reproduced",
-                        f"still running after {self.options.hang_after:.0f} s, but without the compiler it takes {without.seconds:.0f} s:"
-                        " no hang by that limit; --hang-after sets a longer one",
-                    )
-                raised = without.raised
-                found = found.model_copy(update={"eager_error": without.error})
-                if failure.kind is Kind.ACCURACY and raised and not _wrong(found):
-                    failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
+            without = self._judge(control, found)
+        if failure.kind is Kind.HANG and without.seconds > self.options.hang_after / 10 + START:
+            raise Ended(
+                "not_reproduced",
+                f"still running after {self.options.hang_after:.0f} s, but without the compiler it takes {without.seconds:.0f} s:"
+                " no hang by that limit; --hang-after sets a longer one",
+            )
+        found = found.model_copy(update={"eager_error": without.error})
+        if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
+            failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         return found, failure
 
     def _captured(self) -> Capture:
@@ -136,11 +134,11 @@ class Intake:
         raise Ended("not_reproduced", f"the program ended with exit status {outcome.exit} and no Python error to compare{said}")
 
     def _control(self) -> Outcome:
-        assert self.options.target.script is not None
+        target = self.options.target
         return fresh.run_control_fresh(
             self.options.python,
-            self.options.target.script,
-            argv=self.options.target.argv,
+            target.script or "-m",
+            argv=target.argv if target.script else (target.module or "", *target.argv),
             cwd=Path.cwd(),
             env=os.environ,
             timeout=CONTROL_LIMIT,

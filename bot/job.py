@@ -41,6 +41,8 @@ from bot.reduce.script import render
 from bot.search import Search, final
 from bot.workspace import NotOurs, Workspace
 
+# What a system says of a disk, or of what an account may write on it.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
 
@@ -97,7 +99,7 @@ class Job:
         except PoolError as error:
             status, reason, fault = "error", str(error), str(error)
         except OSError as error:
-            full = error.errno == errno.ENOSPC
+            full = error.errno in FULL
             status, reason, fault = "error", str(error), "the disk is full" if full else None
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             status, reason, fault = "error", f"torch-minify itself failed: {type(error).__name__}: {error}", None
@@ -126,8 +128,8 @@ class Job:
         self.progress.say(failure.line())
         ledger = self.found.ledger = Ledger(self.space.ledger, resume=self.options.resume)
         search = Search(self.options, self.source, self.found, self.deadline, self.progress, pool, ledger)
-        search.begin()
         started = time.monotonic()
+        search.begin()
         try:
             with self._confirming() as confirmer:
                 search.offer = confirmer.offer
@@ -166,7 +168,7 @@ class Job:
         started = time.monotonic()
         text, prover = final(self.found.program, self.found.text), self._prover(precise)
         proof = prover.proof(text, self.options.verify_runs)
-        if not proof.same and len(self.found.history) > 1:
+        if (not proof.same or proof.eager == "fails") and len(self.found.history) > 1:
             self.progress.say("the warm workers slipped: going back to the last program that fails alone")
             finals = [final(program, accepted) for program, accepted in self.found.history]
             index = prover.latest(finals, self._cache())
@@ -175,7 +177,7 @@ class Job:
                 self.found.neighbours = None
                 proof = prover.proof(text, self.options.verify_runs)
         self.found.verification, self.found.text = proof, text
-        if proof.same:
+        if proof.same and proof.eager != "fails":
             self.space.write(self.space.repro, self.found.headed(text, proof))
         self.found.timing["verification"] = time.monotonic() - started
 
@@ -219,7 +221,7 @@ class Job:
             self.found.exported = exported.write(
                 self.found.text,
                 self.space.exported,
-                search.pool,
+                oracle.answer,
                 self.found.limit(),
                 lambda shown: shown.same_across_forms(reference),
                 oracle.observe,

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from bot import doctor
 from bot.evidence import fresh
-from bot.models import Elsewhere, Kind, Signature, VerificationFacts
+from bot.models import Elsewhere, Signature, VerificationFacts
 from bot.oracle.process import Interrupted
-from bot.oracle.signature import signature_of
 
 # A script that did not fail alike every time is run this often before its rate is said.
 FLAKY_RUNS = 10
@@ -33,16 +32,11 @@ class Prover:
     precise: bool = True  # accuracy: eager has to be right against float64 too
 
     def confirms(self, text: str, cache: Path) -> bool:
-        """Whether one fresh run fails in the same way; `cache` is its compile directory."""
-        path = self._file(text)
-        limit = self.hang_after if self.failure.kind is Kind.HANG else self.limit
+        """Whether one fresh run fails in the same way and its eager control passes; `cache` is the run's compile directory."""
         try:
-            outcome = fresh.run_fresh(
-                self.python, path, cwd=path.parent, env=os.environ, timeout=limit, cache_dir=cache, wanted=self.wanted
-            )
+            return self._verified(text, 1, cache).proven
         except Interrupted:
             return False
-        return not fresh.difference(self.failure, signature_of(outcome, script=path.name))
 
     def proof(self, text: str, runs: int) -> VerificationFacts:
         """This many fresh runs and the eager control. Some that fail and some that do not: more runs, for the rate."""
@@ -53,8 +47,14 @@ class Prover:
         return facts
 
     def _proof(self, text: str, runs: int) -> VerificationFacts:
+        found = self._verified(text, runs, None)
+        for line in found.differences:
+            self.say(line)
+        return VerificationFacts(runs=found.runs, same=found.same, eager=found.eager)
+
+    def _verified(self, text: str, runs: int, cache: Path | None) -> fresh.Verification:
         path = self._file(text)
-        found = fresh.verify(
+        return fresh.verify(
             self.python,
             path,
             self.failure,
@@ -66,10 +66,8 @@ class Prover:
             wanted=self.wanted,
             fp64=self.precise,
             error=self.error,
+            cache_dir=cache,
         )
-        for line in found.differences:
-            self.say(line)
-        return VerificationFacts(runs=found.runs, same=found.same, eager=found.eager)
 
     def elsewhere(self, text: str, python: str) -> Elsewhere:
         """What the script does under another interpreter: one fresh run and its control. Messages and phases may differ there."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -102,7 +101,6 @@ class Search:
         assert found is not None
         assert failure is not None
         self.progress.step("looking for the smallest form that fails in the same way")
-        started = time.monotonic()
         line = failing_line(found.outcome.text, self.source.name) if self.source else None
         for start in starts(found.regions, failure, self.source.text if self.source else None, line, seed=self.options.seed):
             if self.options.stage not in (None, start.stage):
@@ -111,7 +109,6 @@ class Search:
             if oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])):
                 self.found.stage, self.found.program, self.found.start, self.found.text = start.stage, start.program, start.program, text
                 self.found.reference = oracle.shown(text)
-                self.found.timing["start"] = time.monotonic() - started
                 return start
         return None
 
@@ -126,7 +123,7 @@ class Search:
         if not guesses:
             guesses = operations(oracle.blamed, start.program)
         if accuracy:
-            found = localise(oracle.pool, render(start.program), start.program, self.found.limit())
+            found = localise(oracle.answer, render(start.program), start.program, self.found.limit())
             strict = self.options.accuracy == "strict"
             guesses, exposable = found.guesses(strict), None if strict else found.exposable
         reduced = reduce_program(
@@ -183,6 +180,7 @@ class Search:
         said = self.found.capture.outcome.text
         modules = local_modules(self.source.file)
         text, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
+        self.found.text = self.found.text or text
         if not oracle.begins(Candidate(text, "start:source", (lines(text), len(text)))):
             if modules and text == self.source.text:
                 names = ", ".join(sorted(modules))
@@ -221,6 +219,8 @@ class Search:
         self.found.start = self.found.program = None
         try:
             self._reduce_source(other)
+        except Ended:
+            self.found.reference = of_graph.reference  # what came of the graph stands
         finally:
             oracle.ledger.queries += asked
             shorter = self.found.reference is not of_graph.reference and lines(self.found.text or "") < lines(of_graph.text or "")

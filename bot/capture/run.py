@@ -35,7 +35,10 @@ class Target:
     @property
     def name(self) -> str:
         """What tracebacks call the program's own file."""
-        return self.script.name if self.script else (self.module or "")
+        if self.script:
+            return self.script.name
+        files = [Path(word.partition("::")[0]).name for word in self.argv if ".py" in word] if self.module == "pytest" else []
+        return files[0] if files else (self.module or "")
 
 
 def target_of_command(command: str) -> Target:

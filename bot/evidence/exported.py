@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from bot.models import ExportedProgram, Signature
 from bot.oracle.outcome import Outcome
-from bot.oracle.pool import Pool, Question
+from bot.oracle.pool import Question
 
 
 def loading(script: str, path: str) -> str | None:
@@ -25,13 +26,13 @@ def loading(script: str, path: str) -> str | None:
 def write(
     script: str,
     path: Path,
-    pool: Pool,
+    answer: Callable[[Question], tuple[Outcome, dict[str, Any]]],
     limit: float,
     same: Callable[[Signature], bool],
     observe: Callable[[str], tuple[Outcome, Signature | None]],
 ) -> ExportedProgram | None:
     """Save `Repro` with its inputs, load it again, compile it as the script does; None where it cannot be exported."""
-    outcome, _ = pool.ask(Question(script, "export", limit, save=str(path)))
+    outcome, _ = answer(Question(script, "export", limit, save=str(path)))
     if outcome.status != "ok" or not path.exists():
         reason = outcome.text.strip().splitlines()[-1:] or [outcome.status]
         return ExportedProgram(same_signature=False, reason=f"torch.export cannot export the module: {reason[0][:300]}")

@@ -72,7 +72,7 @@ def run_fresh(
 
 def run_control_fresh(
     python: str,
-    script: Path,
+    script: Path | str,
     *,
     timeout: float,
     cwd: Path,
@@ -82,9 +82,11 @@ def run_control_fresh(
     wrap: Sequence[str] = (),
     wanted: Wanted = None,
 ) -> Outcome:
-    """Run the script with the compiler taken out (see `inside/compiler_out.py`); `calls` of the Outcome says how often the
-    script called the compiler all the same, 0 where it never came to that. With `fp64` the compiled parts are evaluated
-    in float64."""
+    """Run the script (`-m`: the module that `argv` names) with the compiler taken out, see `inside/compiler_out.py`.
+
+    `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With `fp64` the compiled
+    parts are evaluated in float64.
+    """
     command = [*wrap, python, str(BOOT), "control", *(["--fp64"] if fp64 else []), str(script), *argv]
     outcome = _run(command, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
     reached = _REACHED.findall(outcome.text[-2000:])
@@ -108,6 +110,7 @@ def verify(
     control_timeout: float | None = None,
     fp64: bool = True,
     error: str = "",
+    cache_dir: Path | None = None,
     wanted: Wanted = None,
 ) -> Verification:
     """Run the script `runs` times and its eager control once, and compare with `reference` across forms.
@@ -116,29 +119,36 @@ def verify(
     difference. For accuracy the control is run in float64 as well: eager has to be right under the script's own tolerance;
     where float64 cannot be had, plain eager decides alone. `fp64` is false for a program that did not meet this from the
     start: its user chose the tolerance, and a smaller program cannot be asked for more. `error` is what eager has to raise,
-    where the failure is that compiled code does not (empty: anything).
+    where the failure is that compiled code does not (empty: anything). `cache_dir` is the first run's compile directory; without one
+    it starts cold.
     """
     started = time.monotonic()
     limit = (hang_after or timeout) if reference.kind is Kind.HANG else timeout
     differences: list[str] = []
 
+    python = os.path.abspath(python) if os.path.dirname(python) else python
     with (
-        ThreadPoolExecutor(max_workers=AT_ONCE) as executor,
         tempfile.TemporaryDirectory(prefix="torch-minify-proof-", ignore_cleanup_errors=True) as place,
+        ThreadPoolExecutor(max_workers=AT_ONCE) as executor,
     ):
+        compiled = cache_dir or Path(place, "compiled")
+        compiled.mkdir(exist_ok=True)
 
         def once(number: int) -> Outcome:
             # each in a directory and with a compile directory of its own: what one writes, another would read
             own = Path(place, str(number))
-            (own / "work").mkdir(parents=True)
-            if number:
-                with suppress(shutil.Error):  # a file that goes away meanwhile is made anew
-                    shutil.copytree(Path(place, "0", "cache"), own / "cache")
-            else:
-                (own / "cache").mkdir()
-            return run_fresh(
-                python, script, timeout=limit, cache_dir=own / "cache", cwd=own / "work", env=env, argv=argv, wrap=wrap, wanted=wanted
-            )
+            cache = own / "compiled" if number else compiled
+            own.mkdir()
+            if number and reference.kind is not Kind.HANG:  # which may have been stopped in the middle of writing
+                with suppress(OSError):  # what is missing is made anew
+                    shutil.copytree(compiled, cache)
+            cache.mkdir(exist_ok=True)
+            copy = own / script.name
+            shutil.copyfile(script, copy)
+            try:
+                return run_fresh(python, copy, timeout=limit, cache_dir=cache, cwd=own, env=env, argv=argv, wrap=wrap, wanted=wanted)
+            finally:
+                shutil.rmtree(own, ignore_errors=True)
 
         control = executor.submit(
             _eager,

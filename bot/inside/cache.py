@@ -9,6 +9,7 @@ import itertools
 import os
 import shlex
 import shutil
+import threading
 from typing import Any
 
 
@@ -44,10 +45,11 @@ def packages_apart(directory: str) -> None:
     """From the first package that AOTInductor compiles, this process has a cache directory of its own there: a package lies where the
     hash of its code says, is written again each time, and two processes that make the same one would read each other's halves."""
     compiler: Any = importlib.import_module("torch._inductor.codecache").AotCodeCompiler
-    compile_package = compiler.compile
+    compile_package, shared = compiler.compile, os.environ.get("TORCHINDUCTOR_CACHE_DIR")
 
     def compiled(*args: Any, **kwargs: Any) -> Any:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(directory, "cache")
+        if os.environ.get("TORCHINDUCTOR_CACHE_DIR") == shared:  # the program may have chosen one itself
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(directory, "cache")
         return compile_package(*args, **kwargs)
 
     compiler.compile = compiled
@@ -59,10 +61,13 @@ def _place(words: list[str], cache: str) -> str | None:
     if len(sources) != 1:
         return None
     output = words.index("-o") + 1
+    if not os.path.isabs(sources[0]) or not os.path.isabs(words[output]):
+        return None
     fixed = [word for i, word in enumerate(words) if word != sources[0] and i != output]
     try:
         with open(sources[0], encoding="utf-8") as file:
-            text = file.read().replace(os.path.dirname(sources[0]), "")  # a kernel names its wrapper in a comment
+            # a kernel names its wrapper in a comment
+            text = "".join(line.replace(os.path.dirname(sources[0]), "") if line.startswith("//") else line for line in file)
     except OSError:
         return None
     return os.path.join(cache, "compiled", hashlib.sha256("\0".join([*fixed, text]).encode()).hexdigest())
@@ -70,6 +75,6 @@ def _place(words: list[str], cache: str) -> str | None:
 
 def _keep(output: str, kept: str) -> None:
     os.makedirs(os.path.dirname(kept), exist_ok=True)
-    partial = f"{kept}.{os.getpid()}"
+    partial = f"{kept}.{os.getpid()}.{threading.get_ident()}"
     shutil.copyfile(output, partial)
     os.replace(partial, kept)

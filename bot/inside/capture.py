@@ -12,10 +12,8 @@ import functools
 import importlib
 import json
 import os
-import runpy
 import signal
 import sys
-from collections.abc import Callable
 from typing import Any
 
 # The oldest torch whose seams this package knows.
@@ -37,7 +35,7 @@ def main(arguments: list[str]) -> None:
         found = getattr(sys.modules["torch"], "__version__", "of no version")
         _write(order, {"status": "infra", "text": f"torch {found} is too old: 2.9 or later is needed", "calls": 0, "versions": {}})
         return
-    from . import accuracy, child, seams, warm
+    from . import accuracy, child, modules, seams, warm
 
     tolerance = None if order["tolerance"] is None else tuple(order["tolerance"])
     rule = accuracy.Rule(order["strict"], tolerance)
@@ -56,9 +54,9 @@ def main(arguments: list[str]) -> None:
         def on_error(error: BaseException) -> None:
             errors.append(child.format_error(error))
 
-        _listen_to_unittest(on_error)
+        modules.listen_to_unittest(on_error)
         if order.get("module"):
-            facts.update(_module(order, on_error, child.format_error))
+            facts.update(modules.run_module(order["module"], order["argv"], on_error))
         else:
             facts.update(child.run_as_main(order["script"], order["argv"]))
         if errors and facts["status"] == "exit":
@@ -108,46 +106,6 @@ class Comparison:
             return original(*args, **kwargs)
 
         setattr(owner, name, compare)
-
-
-def _listen_to_unittest(on_error: Callable[[BaseException], None]) -> None:
-    """Hear of the errors that make tests fail, whoever runs them: a script that ends in `unittest.main()` as well."""
-    result: Any = importlib.import_module("unittest.result").TestResult
-
-    def listen(name: str) -> None:
-        original = getattr(result, name)
-
-        @functools.wraps(original)
-        def add(self: Any, *args: Any) -> Any:
-            if args[-1] is not None:  # of a subtest: None where it passed
-                on_error(args[-1][1])
-            return original(self, *args)
-
-        setattr(result, name, add)
-
-    for name in ("addError", "addFailure", "addSubTest"):
-        listen(name)
-
-
-def _module(
-    order: dict[str, Any], on_error: Callable[[BaseException], None], format_error: Callable[[BaseException], str]
-) -> dict[str, Any]:
-    """`python -m NAME ARGS`. Errors of failing tests, which pytest catches, are told to `on_error`."""
-    sys.argv = [order["module"], *order["argv"]]
-    sys.path.insert(0, os.getcwd())
-    if order["module"] == "pytest":
-        os.environ["PYTEST_PLUGINS"] = ",".join(filter(None, [os.environ.get("PYTEST_PLUGINS"), f"{__package__}.pytest_plugin"]))
-        from . import pytest_plugin
-
-        pytest_plugin.on_error = on_error
-    try:
-        runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
-    except SystemExit as leave:
-        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
-        return {"status": "exit" if code else "ok", "exit": int(code), "text": ""}
-    except BaseException as error:
-        return {"status": "raised", "text": format_error(error)}
-    return {"status": "ok", "exit": 0, "text": ""}
 
 
 def _write(order: dict[str, Any], facts: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import faulthandler
 import gc
 import json
 import os
+import random
 import resource
 import signal
 import sys
@@ -36,6 +37,7 @@ def answer(request: dict[str, Any], pipe: int) -> None:
         file.write(request["text"])
     cache.packages_apart(request["dir"])
     sys.path[:0] = request.get("paths", [])
+    _seed(int(request.get("seed", 0)))
     own = os.getpid()
     facts = TASKS[request["task"]](path, request)
     flush()
@@ -46,6 +48,14 @@ def answer(request: dict[str, Any], pipe: int) -> None:
         out.write(json.dumps(facts).encode())
     # not sys.exit: threads and exit handlers of the program must not hold the answer back
     os._exit(0)
+
+
+def _seed(number: int) -> None:
+    """A process that nobody seeds draws other numbers each time, but children of one parent would all draw the same."""
+    random.seed(number)
+    for name, function in (("torch", "manual_seed"), ("numpy.random", "seed")):
+        if name in sys.modules:
+            getattr(sys.modules[name], function)(number)
 
 
 def run_as_main(path: str, argv: list[str]) -> dict[str, Any]:

@@ -232,8 +232,9 @@ def reached(calls: Counter[str]) -> int:
 
 
 def run_control(path: str, argv: list[str], fp64: bool) -> None:
-    """Run a script file as `__main__` with the compiler taken out. On the way out the count of calls is written to
-    stderr, after all that the script writes there. Exceptions of the script go through."""
+    """Run a script file as `__main__`, or with the path `-m` a module, with the compiler taken out. On the way out the count of calls
+    is written to stderr, after all that the program writes there. Exceptions of a script go through; of a module's tests the first error
+    is written."""
     stand = take_out(fp64)
 
     def say() -> None:
@@ -241,6 +242,9 @@ def run_control(path: str, argv: list[str], fp64: bool) -> None:
         print(f"\n{MARK}{reached(stand.calls)} raised: {stand.calls[RAISED]} {error}".rstrip(), file=sys.stderr, flush=True)
 
     atexit.register(say)
+    if path == "-m":
+        _run_module(argv)
+        return
     with open(path, encoding="utf-8") as file:
         text = file.read()
     module = types.ModuleType("__main__")
@@ -250,3 +254,20 @@ def run_control(path: str, argv: list[str], fp64: bool) -> None:
     sys.argv = [path, *argv]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     exec(compile(text, path, "exec"), module.__dict__)
+
+
+def _run_module(argv: list[str]) -> None:
+    from . import child, modules
+
+    errors: list[str] = []
+
+    def on_error(error: BaseException) -> None:
+        errors.append(child.format_error(error))
+
+    modules.listen_to_unittest(on_error)
+    facts = modules.run_module(argv[0], argv[1:], on_error)
+    if facts["status"] == "ok":
+        return
+    child.flush()
+    sys.stderr.write("".join(errors[:1]) or facts["text"])
+    sys.exit(facts.get("exit") or 1)

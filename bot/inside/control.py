@@ -8,7 +8,7 @@ from .compiler_out import run_control
 
 
 def main(arguments: Sequence[str]) -> None:
-    """`[--fp64] SCRIPT [ARGS...]`."""
+    """`[--fp64] SCRIPT [ARGS...]`, or `[--fp64] -m MODULE [ARGS...]`."""
     fp64 = arguments[:1] == ["--fp64"]
     script, *argv = arguments[1:] if fp64 else arguments
     run_control(script, list(argv), fp64)

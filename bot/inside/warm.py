@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import contextlib
 import importlib
+import os
 import platform
 from typing import Any
 
@@ -91,6 +92,8 @@ GENERATORS = (
     "torch._inductor.codegen.wrapper_fxir",
     "torch._inductor.codegen.xpu.xpu_combined_scheduling",
 )
+# What a GPU's driver makes: NVIDIA's, WSL's, AMD's.
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 
 
 def warm_up() -> dict[str, Any]:
@@ -101,7 +104,7 @@ def warm_up() -> dict[str, Any]:
     """
     import torch
 
-    for name in (*MODULES[1:], *(() if torch_has_cuda() else GENERATORS)):
+    for name in (*MODULES[1:], *(() if sees_gpu() else GENERATORS)):
         try:
             importlib.import_module(name)
         except ImportError:
@@ -133,11 +136,11 @@ def _initialise_dynamo() -> None:
     importlib.import_module("torch.overrides")._get_overridable_functions()
 
 
-def torch_has_cuda() -> bool:
-    """Whether this torch was built for CUDA; asks no driver."""
+def sees_gpu() -> bool:
+    """Whether this torch may find a GPU: it was built for one, and the system has the driver's device. Asks no driver."""
     import torch
 
-    return bool(torch.version.cuda)
+    return bool(torch.version.cuda or torch.version.hip) and any(os.path.exists(device) for device in GPU_DEVICES)
 
 
 def _initialise_inductor() -> None:
@@ -147,14 +150,15 @@ def _initialise_inductor() -> None:
     # without a kernel; a test forks afterwards and runs a parallel operation.
     joint_graph: Any = importlib.import_module("torch._inductor.fx_passes.joint_graph")
     post_grad: Any = importlib.import_module("torch._inductor.fx_passes.post_grad")
-    if not torch_has_cuda():
+    if not sees_gpu():
         joint_graph.lazy_init(torch.device("cpu"))
         post_grad.lazy_init()
         # Its memo is keyed by the device of the first input: a graph without inputs would register everything twice.
         joint_graph.lazy_init = lambda *_: None
         importlib.import_module("torch._inductor.codegen.common").get_device_op_overrides("cpu")
         # which vector instructions there are: processes that compile and load a probe, 0.1 s in each child even where it is built
-        importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list()
+        with contextlib.suppress(Exception):  # no compiler: whoever needs one will say so
+            importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list()
     # isinstance() on Inductor's abstract classes walks all subclasses once: 0.2 s
     ir = importlib.import_module("torch._inductor.ir")
     # before Python 3.11 list[int] calls itself a type

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from bot.oracle.pool import Pool, Question
+from bot.oracle.outcome import Outcome
+from bot.oracle.pool import Question
 from bot.reduce.graph import Program, refs
 
 _RETURNED = "return"
@@ -29,9 +31,9 @@ class Localised:
         return [frozenset({name}) for name in self.first if strict or name not in self.harmless]
 
 
-def localise(pool: Pool, text: str, program: Program, limit: float) -> Localised:
+def localise(answer: Callable[[Question], tuple[Outcome, dict[str, Any]]], text: str, program: Program, limit: float) -> Localised:
     """Ask a worker to compare the script's values one by one; empty where it cannot be done."""
-    outcome, facts = pool.ask(Question(text, "localise", limit, strict=program.recipe.strict, tolerance=program.recipe.tolerance))
+    outcome, facts = answer(Question(text, "localise", limit, strict=program.recipe.strict, tolerance=program.recipe.tolerance))
     if outcome.status != "ok":
         return Localised()
     # the last operation stands in the return statement

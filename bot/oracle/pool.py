@@ -73,6 +73,7 @@ class Question:
     paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules lie beside it
     strict: bool = False  # task localise: integral and boolean values count
     tolerance: tuple[float, ...] | None = None  # task localise: see Recipe.tolerance
+    seed: int = 0  # of the generators of random numbers, as the program finds them
     save: str | None = None  # task export: where the exported program goes
 
 
@@ -268,7 +269,8 @@ class Pool:
     def _born(self) -> _Parent:
         # The ISA probe of a cold cache costs a second in each child, and optimising the glue around AOTInductor's kernels half of
         # its time; the proof, in fresh processes, does both.
-        env = environment(self.cache, {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"})
+        glue = "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL"
+        env = environment(self.cache, {"TORCHINDUCTOR_VEC_ISA_OK": "1", glue: os.environ.get(glue, "O0")})
         with open(self.log, "ab") as log:
             process = subprocess.Popen(
                 [self.python, str(BOOT), "server"],

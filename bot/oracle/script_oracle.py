@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.models import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
+from bot.oracle.faults import fault_of
 from bot.oracle.ledger import Ledger, key_of
 from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
@@ -21,6 +22,8 @@ from bot.reduce.graph import Meta
 
 # A program that fails is run so many times more, unless it takes so many seconds, to see whether it always does.
 CHECKS, LONG = 4, 5.0
+# What a script says that fixes its random numbers.
+_SEEDED = "manual_seed"
 # A failure that shows in one of three runs is missed by so many in 2 of 100 cases.
 TRIES = 10
 # What a worker calls the script.
@@ -115,17 +118,18 @@ class ScriptOracle:
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
         """See `bot.reduce.candidate.Oracle`."""
-        outcome, facts = self._wait(self.pool.submit(Question(text, "shapes", self._eager_limit(), self.memory)), lambda: False)
+        outcome, facts = self.answer(Question(text, "shapes", self._eager_limit(), self.memory))
         if outcome.status != "ok":
             return None
         return {name: _meta(value) for name, value in facts.get("values", {}).items()}
 
-    def _judge(self, candidate: Candidate, needless: Callable[[], bool]) -> Verdict:
+    def _judge(self, candidate: Candidate, needless: Callable[[], bool], *, anew: bool = False) -> Verdict:
         self.deadline.check()
         if needless():
             return Verdict.INFRA
-        key = key_of(candidate.text, self.form + self.reference.fingerprint + (f" {self.tries}" if self.tries > 1 else ""))
-        verdict = self.ledger.recall(key)
+        asked = (self.form, self.reference.fingerprint, self._rung() or "", self.words, str(self.tries))
+        key = key_of(candidate.text, "\0".join(asked))
+        verdict = None if anew else self.ledger.recall(key)
         if verdict is None:
             started = time.monotonic()
             try:
@@ -168,15 +172,17 @@ class ScriptOracle:
         The compiler is left after the phase of the signature from here on, provided that the failure shows even then: a healthy graph
         that is compiled before the failing one ends the run too.
         """
-        form = self.form
-        self.blames = self.reference.phase in BLAMING
+        self.blames, self.blamed = self.reference.phase in BLAMING, ()
         try:
             for self.whole_way in (False, True):
-                self.form = form if self.whole_way else f"{form}, early"
-                if (self.whole_way or self._rung()) and self.ask(candidate) is Verdict.SAME:
-                    return True
+                if not self.whole_way and not self._rung():
+                    continue
+                # never recalled: what such a run shows beside its verdict is needed as well
+                verdict = self._judge(candidate, lambda: False, anew=True)
+                if verdict in (Verdict.SAME, Verdict.INVALID, Verdict.TIMEOUT):
+                    return verdict is Verdict.SAME
         finally:
-            self.form, self.blames = form, False
+            self.blames = False
         return False
 
     def settle(self, text: str) -> bool:
@@ -185,8 +191,8 @@ class ScriptOracle:
         A program that does not fail every time makes a candidate pass only when it passes many times. And where the compiler could not
         be left early, it may be now.
         """
-        early, self.whole_way = not self.whole_way, False  # a start that failed early
-        rung = self._rung()
+        early = not self.whole_way  # a start that failed early
+        rung = self._rung(whole_way=False)
         often = CHECKS if self.reference.kind is not Kind.HANG and self._seconds < LONG else 0
         if early or not rung:
             early, fails = bool(rung), self._show(text, [rung] * often)
@@ -202,12 +208,23 @@ class ScriptOracle:
 
     def _show(self, text: str, runs: Sequence[str | None]) -> list[bool]:
         """Whether the failure shows in runs that leave the compiler after these phases, side by side."""
-        asked = [self.pool.submit(Question(text, "run", self._limit(), self.memory, stop_after)) for stop_after in runs]
+        asked = [self.pool.submit(self._run_of(text, stop_after, seed)) for seed, stop_after in enumerate(runs)]
         return [self._shows(one) for one in asked]
+
+    def _run_of(self, text: str, stop_after: str | None, seed: int = 0) -> Question:
+        return Question(text, "origins" if self.blames else "run", self._limit(), self.memory, stop_after, seed=seed)
 
     def _shows(self, asked: Asked) -> bool:
         signature = signature_of(self._wait(asked, lambda: False)[0])
         return signature is not None and self.matches(signature)
+
+    def answer(self, question: Question) -> tuple[Outcome, dict[str, Any]]:
+        """What a worker makes of a question that is not of the search.
+
+        Raises:
+            BudgetSpent: the time is spent, or the job is interrupted.
+        """
+        return self._wait(self.pool.submit(question), lambda: False)
 
     def passes(self, text: str) -> bool:
         """Whether a script runs to its end, all the way."""
@@ -226,7 +243,7 @@ class ScriptOracle:
     def observe(self, text: str) -> tuple[Outcome, Signature | None]:
         """Run a script the whole way and say what it shows, whatever that is; not a query of the search."""
         limit = self._limit()
-        outcome, _ = self._wait(self.pool.submit(Question(text, "run", limit, self.memory)), lambda: False)
+        outcome, _ = self.answer(Question(text, "run", limit, self.memory))
         return outcome, signature_of(outcome)
 
     def _limit(self) -> float:
@@ -240,9 +257,10 @@ class ScriptOracle:
         """A candidate whose loop lost its end runs for ever in eager too: a program that passed says how long one may take."""
         return min(self.limit, max(LEAST_EAGER, EAGER_TIMES * self._eager_seconds)) if self._eager_seconds else self.limit
 
-    def _rung(self) -> str | None:
-        exception = self.reference.kind is Kind.EXCEPTION
-        if self.whole_way or not exception or self.reference.backward or self.reference.phase in _NO_RUNG:
+    def _rung(self, whole_way: bool | None = None) -> str | None:
+        """The phase after which the compiler is left; None: it is not. `whole_way`: as if it were so set."""
+        reference, whole_way = self.reference, self.whole_way if whole_way is None else whole_way
+        if whole_way or reference.kind is not Kind.EXCEPTION or reference.backward or reference.phase in _NO_RUNG:
             return None
         return self.reference.phase.value
 
@@ -251,9 +269,8 @@ class ScriptOracle:
         known = self._control(text, needless) if self._dear() and not self.partial else None
         if known is not None and known is not Verdict.SAME:
             return known, None
-        task = "origins" if self.blames else "run"
-        for _ in range(self.tries):
-            outcome, facts = self._facts(Question(text, task, self._limit(), self.memory, self._rung()), needless)
+        for seed in range(self.tries):
+            outcome, facts = self._facts(self._run_of(text, self._rung(), seed), needless)
             if outcome.status not in ("ok", "stopped"):
                 break
         else:
@@ -264,10 +281,20 @@ class ScriptOracle:
             return Verdict.TIMEOUT, None
         signature = signature_of(outcome)
         if signature is None or not self.matches(signature):
-            return Verdict.DIFFERENT, signature
+            return (Verdict.INFRA, None) if fault_of(outcome) else (Verdict.DIFFERENT, signature)
         self._seconds = outcome.seconds
         self.blamed = tuple(tuple(names) for names in facts.get("guesses", ()))
-        return known or self._control(text, needless, outcome.text), signature
+        verdict = known or self._control(text, needless, outcome.text)
+        if verdict is Verdict.SAME and not self._whatever_is_drawn(text, needless):
+            return Verdict.PASSES, None
+        return verdict, signature
+
+    def _whatever_is_drawn(self, text: str, needless: Callable[[], bool]) -> bool:
+        """Whether wrong results are wrong for other random numbers too, in a script that lost its seed."""
+        if self.across_forms or self.tries > 1 or self.reference.kind is not Kind.ACCURACY or _SEEDED in text:
+            return True
+        others = (self._run(self._run_of(text, None, seed), needless) for seed in range(1, CHECKS))
+        return all(signature is not None and self.matches(signature) for signature in map(signature_of, others))
 
     def _dear(self) -> bool:
         """Whether running a candidate costs so much more than its control that the control is better asked first."""

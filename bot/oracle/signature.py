@@ -17,7 +17,8 @@ from bot.oracle.phases import innermost, is_backward, phase_of
 from bot.oracle.traceback_text import Frame, Raised, exceptions, fault_frames, plain
 
 _NO_FAILURE = frozenset({"ok", "stopped", "infra"})
-_COMPARISON = re.compile(r"\bnot (?:close|equal|almost equal)\b", re.IGNORECASE)
+_COMPARISON = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bdo not match\b|\bmismatch", re.IGNORECASE)
+_NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
 _MAX_CLASSES = 12
 _MAX_NAME = 100
@@ -51,7 +52,7 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
 def own_words(signature: Signature) -> str:
     """What the program's own `assert` says of wrong results, normalised; empty where a library's comparison speaks, or nobody."""
     says = signature.kind in (Kind.ACCURACY, Kind.NO_RAISE) and not _COMPARISON.search(signature.message)
-    return signature.message if says else ""
+    return _NO_NUMBER.sub("N", signature.message) if says else ""
 
 
 def _died(kind: Kind, signal: str | None, text: str) -> Signature:

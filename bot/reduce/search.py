@@ -96,6 +96,7 @@ class _Search:
         guesses.run(incumbent, guessed)
         if not self.settle(incumbent.candidate.text):
             incumbent.forget()
+            guesses.run(incumbent, guessed)
         outputs.sinks(incumbent)
         ops.run(incumbent)
         bodies.run(incumbent)

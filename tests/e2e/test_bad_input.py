@@ -268,6 +268,28 @@ def test_shrink():
     assert FAILURE in run_alone(out / "repro.py").err
 
 
+@pytest.mark.parametrize("fixture", ["", "x"])
+def test_pytest_command_that_fails_in_eager_too(fixture: str, tmp_path: Path) -> None:
+    """The control of a test is the test, with the compiler taken out; one with a fixture cannot be written as a script."""
+    test = f"""
+import pytest
+import torch
+
+@pytest.fixture
+def x():
+    return torch.ones(2, 3)
+
+def test_shape({fixture}):
+    x = torch.ones(2, 3)
+    torch.compile(lambda x: x @ x)(x)
+"""
+    script(tmp_path, test, "test_shape.py")
+    ended = minify("--command", "pytest test_shape.py::test_shape", cwd=tmp_path)
+    assert ended.status == 4, ended.text
+    assert "in eager as well" in ended.text
+    assert "shapes cannot be multiplied" in ended.text
+
+
 @pytest.mark.all
 def test_pytest_command_that_passes(tmp_path: Path) -> None:
     script(tmp_path, "import torch\n\ndef test_fine():\n    assert torch.compile(torch.sin)(torch.ones(2)).shape == (2,)\n", "test_fine.py")

@@ -75,7 +75,7 @@ def written(tmp_path: Path) -> Write:
 
         reference = signature_of(Outcome(**FAILS))
         assert reference is not None
-        return write(SCRIPT, path, FakePool(answer), 9.0, reference.same_across_forms, observe)  # type: ignore[arg-type]
+        return write(SCRIPT, path, FakePool(answer).ask, 9.0, reference.same_across_forms, observe)  # type: ignore[arg-type]
 
     return run
 
@@ -119,6 +119,6 @@ def test_for_real(pool: Pool, tmp_path: Path) -> None:
 
     reference = observe(script)[1]
     assert reference is not None
-    found = write(script, tmp_path / "saved.pt2", pool, 100.0, reference.same_across_forms, observe)
+    found = write(script, tmp_path / "saved.pt2", pool.ask, 100.0, reference.same_across_forms, observe)
     assert found is not None
     assert (found.same_signature, found.reason) == (True, None)

@@ -175,7 +175,7 @@ PASS_RAISES = """
     first = False
     if "torch_minify_inside" not in sys.modules:  # the control may run at the same time
         try:
-            pathlib.Path(__file__).with_name("taken").mkdir()
+            pathlib.Path(__file__).parent.with_name("taken").mkdir()
             first = True
         except FileExistsError:
             pass

@@ -19,7 +19,7 @@ PROGRAM = Program(GRAPH, Recipe(accuracy=True, strict=True, tolerance=(0.1, 0.2)
 
 def asked(facts: dict[str, Any]) -> tuple[Localised, FakePool]:
     pool = FakePool(lambda _: facts)
-    return localise(pool, "text", PROGRAM, 7.0), pool  # type: ignore[arg-type]
+    return localise(pool.ask, "text", PROGRAM, 7.0), pool  # type: ignore[arg-type]
 
 
 def test_names_and_what_may_be_exposed() -> None:

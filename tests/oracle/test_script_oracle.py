@@ -245,6 +245,28 @@ def test_an_assert_of_the_programs_own_has_to_say_the_same(make: Make) -> None:
     assert oracle.ask(candidate("other")) is Verdict.DIFFERENT
 
 
+class TestSeeds:
+    """Random numbers that nobody fixed."""
+
+    @pytest.mark.parametrize(("text", "verdict"), [("torch.manual_seed(0)", Verdict.SAME), ("no seed", Verdict.PASSES)])
+    def test_a_script_that_lost_its_seed_is_wrong_for_others_too(self, make: Make, text: str, verdict: Verdict) -> None:
+        def answer(q: Question) -> dict[str, Any]:
+            if q.task.startswith("control"):
+                return CONTROL
+            return WRONG_TEXT if "manual_seed" in q.text or q.seed < 2 else PASSES
+
+        oracle, pool = make(answer, reference=WRONG)
+        assert oracle.ask(candidate(text)) is verdict
+        assert [q.seed for q in pool.asked if q.task == "run"] == ([0] if verdict is Verdict.SAME else [0, 1, 2])
+
+    def test_the_runs_of_a_check_draw_other_numbers(self, make: Make) -> None:
+        oracle, pool = make(lambda q: CONTROL if q.task.startswith("control") else WRONG_TEXT if q.seed % 2 else PASSES, reference=WRONG)
+        assert not oracle.settle("start")
+        assert [q.seed for q in pool.asked] == list(range(CHECKS))
+        assert oracle.ask(candidate("no seed")) is Verdict.SAME
+        assert [q.seed for q in pool.asked[CHECKS:] if q.task == "run"] == [0, 1]
+
+
 class TestRungs:
     """When the compiler may be left early."""
 

@@ -8,7 +8,6 @@ one query if all can.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from bot.reduce.graph import Program
 from bot.reduce.passes.incumbent import Incumbent
@@ -20,27 +19,18 @@ Edit = Callable[[Program], Program | None]
 def apply(incumbent: Incumbent, edits: Sequence[Edit], origin: str) -> bool:
     """Applies what can be applied of the edits, in order; says whether anything was.
 
-    An edit that makes the program illegal costs no query: shapes are propagated first. One that was refused alone is not tried again
-    before the operations change: what a compiler is told, and what it fails at, seldom depend on a size.
+    An edit that makes the program illegal costs no query: shapes are propagated first.
     """
-    edits = [edit for edit in edits if not incumbent.refused(_named(edit))]
     if not edits:
         return False
     if _attempt(incumbent, edits, origin):
         return True
     if len(edits) == 1:
-        if _named(edits[0]):
-            incumbent.refuse(_named(edits[0]))
         return False
     middle = len(edits) // 2
     left = apply(incumbent, edits[:middle], origin)
     right = apply(incumbent, edits[middle:], origin)
     return left or right
-
-
-def _named(edit: Edit) -> object:
-    """What tells an edit from others; only edits that say so (a `partial`, by what it is given) have something."""
-    return edit.args if isinstance(edit, partial) else None
 
 
 def applied(program: Program, edits: Sequence[Edit]) -> Program:

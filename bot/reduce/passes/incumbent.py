@@ -51,7 +51,6 @@ class Incumbent:
         self._on_accept = on_accept
         self._rejected: set[str] = set()
         self._structures: set[Structure] = set()
-        self._refused: set[tuple[Structure, object]] = set()
         self._legal: dict[str, dict[str, Meta] | None] = {}
         self.neighbours: list[Neighbour] = []
         text = render(program)
@@ -75,14 +74,6 @@ class Incumbent:
         self._rejected.clear()
         self._structures.clear()
         self.neighbours = []
-
-    def refuse(self, change: object) -> None:
-        """A change that a program of these operations did not survive: not to be tried again before they change."""
-        self._refused.add((structure(self.program), change))
-
-    def refused(self, change: object) -> bool:
-        """Whether this was tried with these operations."""
-        return (structure(self.program), change) in self._refused
 
     @property
     def key(self) -> Key:

@@ -12,7 +12,6 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from bot.reduce.graph import Arg, Graph, Input, Program, Recipe
@@ -27,7 +26,7 @@ _LISTS = ("config", "options", "contexts", "setup", "export_kwargs")
 def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
     """One edit for each entry. `keep_seed`: the failure depends on the numbers."""
     recipe = program.recipe
-    found: list[Edit] = [partial(_without, name, entry) for name in _LISTS for entry in getattr(recipe, name)]
+    found: list[Edit] = [_without(name, entry) for name in _LISTS for entry in getattr(recipe, name)]
     if recipe.mode is not None:
         found.append(_with(lambda r: replace(r, mode=None)))
     if recipe.fullgraph:
@@ -49,9 +48,12 @@ def _with(change: Callable[[Recipe], Recipe]) -> Edit:
     return lambda program: replace(program, recipe=change(program.recipe))
 
 
-def _without(name: str, entry: object, program: Program) -> Program | None:
-    changes: dict[str, Any] = {name: tuple(e for e in getattr(program.recipe, name) if e != entry)}
-    return replace(program, recipe=replace(program.recipe, **changes))
+def _without(name: str, entry: object) -> Edit:
+    def edit(program: Program) -> Program | None:
+        changes: dict[str, Any] = {name: tuple(e for e in getattr(program.recipe, name) if e != entry)}
+        return replace(program, recipe=replace(program.recipe, **changes))
+
+    return edit
 
 
 def static(program: Program) -> Program | None:

@@ -24,15 +24,15 @@ def guesses(text: str) -> list[str]:
     found: list[str] = []
     # how: the call alone and straight from the parameters, the call alone, the statement as it stands
     for how in ("shortcut", "call", "statement"):
-        for bold, alone in ((True, True), (True, False), (False, True), (False, False)):
-            guess = _guess(text, how=how, bold=bold, alone=alone)
-            if guess is not None and guess != text and guess not in found:
-                found.append(guess)
+        for bold in (True, False):
+            for guess in _guesses(text, how=how, bold=bold):
+                if guess != text and guess not in found:
+                    found.append(guess)
     return found
 
 
-def _guess(text: str, *, how: str, bold: bool, alone: bool) -> str | None:
-    """`bold`: functions keep nothing for its side effect. `alone`: nor does the script, unless it names what is needed or torch."""
+def _guesses(text: str, *, how: str, bold: bool) -> Iterator[str]:
+    """`bold`: functions keep nothing for its side effect. Nor does the script in the first, unless it names what is needed or torch."""
     before = missing(text)
     keep = frozenset() if bold else unused(text)
     now = text
@@ -42,14 +42,16 @@ def _guess(text: str, *, how: str, bold: bool, alone: bool) -> str | None:
         functions = [n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS)]
         if index >= len(functions):
             break
-        now = _cut(now, functions[index], tree, how=how, bold=bold, alone=alone)
+        now = _cut(now, functions[index], tree, how=how, bold=bold, alone=False)
     fixed = repaired(now, before)
     if fixed is None:
-        return None
+        return
     now = collected(fixed, keep)
     tree = ast.parse(now)
-    fixed = repaired(_cut(now, tree, tree, how=how, bold=bold, alone=alone), before)
-    return None if fixed is None else collected(fixed, keep)
+    for alone in (True, False):
+        fixed = repaired(_cut(now, tree, tree, how=how, bold=bold, alone=alone), before)
+        if fixed is not None:
+            yield collected(fixed, keep)
 
 
 def _cut(

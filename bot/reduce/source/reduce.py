@@ -61,6 +61,7 @@ def reduce_source(
         search.start(failing_lines, starts)
         if not settle(unmarked(search.text)):
             search.forget()
+            search.guess()
         while search.round():
             pass
         fixed_point = True
@@ -82,19 +83,24 @@ class _Search:
         self._on_accept = on_accept
         self._failed: set[str] = set()
         self._sliced = False
+        self._laid_out = text
 
     def start(self, failing_lines: Sequence[int], starts: Sequence[str]) -> None:
         """Normal form and the first guesses."""
         with_marks = marked(self.text, failing_lines)
         if self._first([s for s in starts if legal(s)], "start", anew=True) is not None:
             with_marks = self.original = self.text
-        laid_out = normal(with_marks)
-        self._sliced = self._first([normal(g) for g in guesses(laid_out)], "slice") is not None
+        self._laid_out = laid_out = normal(with_marks)
+        self.guess()
         if not self._sliced:
             if unmarked(laid_out) == unmarked(self.text):
                 self.text = laid_out
             else:
                 self._first([laid_out], "layout", anew=True)
+
+    def guess(self) -> None:
+        """What the failing frames need, if that was not taken already."""
+        self._sliced = self._sliced or self._first([normal(g) for g in guesses(self._laid_out)], "slice") is not None
 
     def forget(self) -> None:
         """What failed until now may be asked again."""
