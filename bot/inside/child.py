@@ -38,8 +38,10 @@ def answer(request: dict[str, Any], pipe: int) -> None:
     cache.packages_apart(request["dir"])
     sys.path[:0] = request.get("paths", [])
     _seed(int(request.get("seed", 0)))
+    before = _drawn()
     own = os.getpid()
     facts = TASKS[request["task"]](path, request)
+    facts["drew"] = _drawn() != before
     flush()
     if os.getpid() != own:
         # the program forked, and this is the other one: the answer is not its to give
@@ -56,6 +58,14 @@ def _seed(number: int) -> None:
     for name, function in (("torch", "manual_seed"), ("numpy.random", "seed")):
         if name in sys.modules:
             getattr(sys.modules[name], function)(number)
+
+
+def _drawn() -> bytes:
+    """The state of torch's random numbers: another one after numbers were drawn, or a seed was set."""
+    try:
+        return bytes(sys.modules["torch"].get_rng_state().tolist())
+    except Exception:
+        return b""  # the program left torch in a state of its own
 
 
 def run_as_main(path: str, argv: list[str]) -> dict[str, Any]:

@@ -248,16 +248,24 @@ def test_an_assert_of_the_programs_own_has_to_say_the_same(make: Make) -> None:
 class TestSeeds:
     """Random numbers that nobody fixed."""
 
-    @pytest.mark.parametrize(("text", "verdict"), [("torch.manual_seed(0)", Verdict.SAME), ("no seed", Verdict.PASSES)])
-    def test_a_script_that_lost_its_seed_is_wrong_for_others_too(self, make: Make, text: str, verdict: Verdict) -> None:
+    @pytest.mark.parametrize(
+        ("text", "drew", "seeded", "verdict", "seeds"),
+        [
+            ("torch.manual_seed(0)", True, True, Verdict.SAME, [0]),
+            ("lost its seed", True, True, Verdict.PASSES, [0]),
+            ("needs none", False, True, Verdict.SAME, [0]),
+            ("never had one", True, False, Verdict.PASSES, [0, 1, 2]),
+        ],
+    )
+    def test_a_script_that_lost_its_seed(self, make: Make, text: str, drew: bool, seeded: bool, verdict: Verdict, seeds: list[int]) -> None:
         def answer(q: Question) -> dict[str, Any]:
             if q.task.startswith("control"):
                 return CONTROL
-            return WRONG_TEXT if "manual_seed" in q.text or q.seed < 2 else PASSES
+            return {**(WRONG_TEXT if q.seed < 2 else PASSES), "drew": drew}
 
-        oracle, pool = make(answer, reference=WRONG)
+        oracle, pool = make(answer, reference=WRONG, seeded=seeded)
         assert oracle.ask(candidate(text)) is verdict
-        assert [q.seed for q in pool.asked if q.task == "run"] == ([0] if verdict is Verdict.SAME else [0, 1, 2])
+        assert [q.seed for q in pool.asked if q.task == "run"] == seeds
 
     def test_the_runs_of_a_check_draw_other_numbers(self, make: Make) -> None:
         oracle, pool = make(lambda q: CONTROL if q.task.startswith("control") else WRONG_TEXT if q.seed % 2 else PASSES, reference=WRONG)
