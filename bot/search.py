@@ -31,7 +31,7 @@ from bot.reduce.source.slice import drop_statements
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
 PATIENCE = 1 / 3
 # A graph of so few operations is the form that a maintainer wants, however short the script was.
-FEW_OPS = 3
+FEW_OPS = 4
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
 
