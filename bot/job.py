@@ -69,6 +69,8 @@ class Job:
             self.space.save(self.found.result(self.space, "error", "interrupted", "the job was ended before it found anything"))
         except (NotOurs, OSError) as error:
             sys.stderr.write(f"torch-minify: {error}\n")
+            if isinstance(error, OSError) and error.errno in FULL:
+                return self.found.result(self.space, "error", "interrupted", str(error), "the disk is full")
             return None
         with self._signals():
             result = self._guarded()
