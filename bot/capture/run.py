@@ -37,8 +37,9 @@ class Target:
         """What tracebacks call the program's own file."""
         if self.script:
             return self.script.name
-        files = [Path(word.partition("::")[0]).name for word in self.argv if ".py" in word] if self.module == "pytest" else []
-        return files[0] if files else (self.module or "")
+        if self.module == "pytest":
+            return next((Path(word.partition("::")[0]).name for word in self.argv if ".py" in word), self.module)
+        return (self.module or "").rpartition(".")[2] + ".py"
 
 
 def target_of_command(command: str) -> Target:

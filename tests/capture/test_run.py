@@ -130,3 +130,16 @@ def test_regions_come_in_order_with_their_files(tmp_path: Path) -> None:
     assert [region.seam for region in regions] == ["aot", "dynamo", "aoti"]
     assert regions[0].blobs == tmp_path / "region-001"
     assert read_regions(tmp_path / "none") == ()
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (Target(Path("a/fail.py"), None, ()), "fail.py"),
+        (Target(None, "pytest", ("-x", "tests/test_it.py::test_this[1]")), "test_it.py"),
+        (Target(None, "pytest", ("-k", "this")), "pytest"),
+        (Target(None, "package.train", ()), "train.py"),
+    ],
+)
+def test_what_tracebacks_call_the_program(target: Target, name: str) -> None:
+    assert target.name == name
