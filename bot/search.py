@@ -17,7 +17,6 @@ from bot.oracle.ledger import Ledger
 from bot.oracle.localised import localise, operations
 from bot.oracle.pool import Pool
 from bot.oracle.script_oracle import ScriptOracle
-from bot.oracle.signature import own_words
 from bot.progress import Progress
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Program
@@ -190,8 +189,7 @@ class Search:
             return
         self.found.reference = oracle.shown(text)
         self._accepted(None, text)
-        if self.found.reference is not None:
-            oracle.words = own_words(self.found.reference)  # an assert that says something else is another finding
+        oracle.words = oracle.said  # an assert, or a condition, that says something else is another finding
         self._narrow(oracle, "source")
         self.progress.step(f"reducing the script: {lines(text)} lines")
         reduced = reduce_source(

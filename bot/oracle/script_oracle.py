@@ -69,13 +69,14 @@ class ScriptOracle:
     whole_way: bool = False  # never leave the compiler early
     partial: bool = False  # the original's control ends behind the failure, at what only the compiler makes: so may a candidate's
     error: str = ""  # no_raise: what the original's eager run raises
-    words: str = ""  # what the program's own assert says, where a candidate has to say the same
+    words: str = ""  # what a candidate has to say in the program's own words
     seeded: bool = False  # the program fixes its random numbers
     tries: int = 1  # runs that have to pass before a candidate does: more for a failure that shows only now and then
     blames: bool = False  # runs note which values are in code that a compiler refuses
     on_answer: Callable[[Candidate, Verdict], None] | None = None
     failures: dict[str, Signature] = field(default_factory=dict)  # of the scripts that were SAME
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)
+    said: str = ""  # by the last run that failed as it should, in the program's own words
     blamed: tuple[tuple[str, ...], ...] = ()  # by the last run that failed as it should: sets of values, the narrowest first
     _seconds: float = 0.0  # of the last run that failed as it should
     _eager_seconds: float = 0.0  # of the longest control that passed
@@ -152,9 +153,9 @@ class ScriptOracle:
             self.on_answer(candidate, verdict)
         return verdict
 
-    def matches(self, signature: Signature) -> bool:
-        """Whether a failure is the one that is minimized."""
-        if self.words and own_words(signature) != self.words:
+    def matches(self, signature: Signature, text: str) -> bool:
+        """Whether a failure, with its traceback, is the one that is minimized."""
+        if self.words and own_words(signature, text) != self.words:
             return False
         return self.reference.same_across_forms(signature) if self.across_forms else self.reference.same(signature)
 
@@ -217,8 +218,11 @@ class ScriptOracle:
         return Question(text, "origins" if self.blames else "run", self._limit(), self.memory, stop_after, seed=seed)
 
     def _shows(self, asked: Asked) -> bool:
-        signature = signature_of(self._wait(asked, lambda: False)[0])
-        return signature is not None and self.matches(signature)
+        return self._is_same(self._wait(asked, lambda: False)[0])
+
+    def _is_same(self, outcome: Outcome) -> bool:
+        signature = signature_of(outcome)
+        return signature is not None and self.matches(signature, outcome.text)
 
     def answer(self, question: Question) -> tuple[Outcome, dict[str, Any]]:
         """What a worker makes of a question that is not of the search.
@@ -282,9 +286,9 @@ class ScriptOracle:
         if outcome.status == "timeout" and self.reference.kind is not Kind.HANG:
             return Verdict.TIMEOUT, None
         signature = signature_of(outcome)
-        if signature is None or not self.matches(signature):
+        if signature is None or not self.matches(signature, outcome.text):
             return (Verdict.INFRA, None) if fault_of(outcome) else (Verdict.DIFFERENT, signature)
-        self._seconds = outcome.seconds
+        self._seconds, self.said = outcome.seconds, own_words(signature, outcome.text)
         self.blamed = tuple(tuple(names) for names in facts.get("guesses", ()))
         verdict = known or self._control(text, needless, outcome.text)
         draws = bool(facts.get("drew")) and _SEEDED not in text
@@ -300,7 +304,7 @@ class ScriptOracle:
         if self.seeded:
             return False
         others = (self._run(self._run_of(text, None, seed), needless) for seed in range(1, CHECKS))
-        return all(signature is not None and self.matches(signature) for signature in map(signature_of, others))
+        return all(map(self._is_same, others))
 
     def _dear(self) -> bool:
         """Whether running a candidate costs so much more than its control that the control is better asked first."""

@@ -18,6 +18,7 @@ from bot.oracle.traceback_text import Frame, Raised, exceptions, fault_frames, p
 
 _NO_FAILURE = frozenset({"ok", "stopped", "infra"})
 _COMPARISON = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bdo not match\b|\bmismatch", re.IGNORECASE)
+_CONDITION = re.compile(r"data-dependent expression ([^\n]+?)(?= \(unhinted|\.?\s*\n|\.?$)")
 _NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
 _MAX_CLASSES = 12
@@ -49,8 +50,12 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
     return _raised(exceptions(text), text, script)
 
 
-def own_words(signature: Signature) -> str:
-    """What the program's own `assert` says of wrong results, normalised; empty where a library's comparison speaks, or nobody."""
+def own_words(signature: Signature, text: str = "") -> str:
+    """What a failure says in the program's own words: its `assert` of wrong results, normalised, or, from the traceback `text`, the
+    condition on data that cannot be guarded on. Empty where a library's comparison speaks, or nobody."""
+    if signature.kind is Kind.EXCEPTION:
+        found = _CONDITION.findall(text)
+        return str(found[-1]).strip() if found else ""
     says = signature.kind in (Kind.ACCURACY, Kind.NO_RAISE) and not _COMPARISON.search(signature.message)
     return _NO_NUMBER.sub("N", signature.message) if says else ""
 

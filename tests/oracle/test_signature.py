@@ -467,3 +467,16 @@ def test_a_size_of_one_is_another_constant_than_four() -> None:
 )
 def test_what_a_programs_own_assert_says(kind: Kind, message: str, words: str) -> None:
     assert own_words(Signature(kind=kind, phase=Phase.RUN, exception=("AssertionError",), message=message)) == words
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("Could not guard on data-dependent expression u0 > 3 (unhinted: u0 > 3).  (Size-like symbols: u0)\n\nconsider", "u0 > 3"),
+        ("Could not guard on data-dependent expression Eq(u1, u0)\n", "Eq(u1, u0)"),
+        ("something else\n", ""),
+    ],
+)
+def test_the_condition_that_cannot_be_guarded_on(said: str, words: str) -> None:
+    failure = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("UserError",), message="x")
+    assert own_words(failure, f"Traceback (most recent call last):\ntorch._dynamo.exc.UserError: {said}") == words
