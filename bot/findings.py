@@ -45,6 +45,7 @@ class Findings:
     reference: Signature | None = None  # its signature, in its own form
     ledger: Ledger | None = None
     confirmed: tuple[Program | None, str] | None = None
+    confirmed_at: int = 0  # the place in the history of the last program that a fresh process confirmed
     verification: VerificationFacts = field(default_factory=VerificationFacts)
     fixed_point: bool = False
     neighbours: tuple[str, str] | None = None  # what the search ended with, and the nearest program that passed there

@@ -135,6 +135,7 @@ class Job:
         try:
             with self._confirming() as confirmer:
                 search.offer = confirmer.offer
+                search.latest = lambda texts: self._prover().latest(texts, self._cache())
                 search.run()
         except BudgetSpent:
             if self.deadline.interrupted.is_set():
@@ -157,6 +158,7 @@ class Job:
         with self._saving:
             program = self.found.history[confirmed.position][0]
             self.found.confirmed = (program, confirmed.text)
+            self.found.confirmed_at = max(self.found.confirmed_at, confirmed.position)
             self.found.verification = VerificationFacts(runs=1, same=1, eager="passes")
             self.space.write(self.space.repro, self.found.headed(confirmed.text, self.found.verification))
             so_far = replace(self.found)
@@ -172,10 +174,11 @@ class Job:
         proof = prover.proof(text, self.options.verify_runs)
         if (not proof.same or proof.eager == "fails") and len(self.found.history) > 1:
             self.progress.say("the warm workers slipped: going back to the last program that fails alone")
-            finals = [final(program, accepted) for program, accepted in self.found.history]
+            steps = self.found.history[self.found.confirmed_at :]
+            finals = [final(program, accepted) for program, accepted in steps]
             index = prover.latest(finals, self._cache())
             if index is not None:
-                self.found.program, self.found.fixed_point, text = self.found.history[index][0], False, finals[index]
+                self.found.program, self.found.fixed_point, text = steps[index][0], False, finals[index]
                 self.found.neighbours = None
                 proof = prover.proof(text, self.options.verify_runs)
         self.found.verification, self.found.text = proof, text

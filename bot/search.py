@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from bot.capture.forms import Start, starts
 from bot.capture.modules import local_modules, module_lines
 from bot.capture.named import failing_line, named_nodes, script_lines
 from bot.capture.source import Source
+from bot.evidence.confirming import Slipped
 from bot.findings import Findings
 from bot.models import Kind, Stage
 from bot.options import Ended, Options
@@ -22,9 +25,9 @@ from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Program
 from bot.reduce.passes.size import size_key
 from bot.reduce.script import embed_blobs, lines, render
-from bot.reduce.search import reduce_program
+from bot.reduce.search import Reduced, reduce_program
 from bot.reduce.source.modules import joined
-from bot.reduce.source.reduce import reduce_source
+from bot.reduce.source.reduce import ReducedSource, reduce_source
 from bot.reduce.source.slice import drop_statements
 
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
@@ -33,6 +36,13 @@ PATIENCE = 1 / 3
 FEW_OPS = 4
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
+# Where the script is shorter than its graph, the graph has so many queries, and so many times log2 of its operations, to become small.
+TRIAL, TRIAL_TIMES = 8, 2
+# So often a search goes back behind a step that did not fail alone.
+MOST_SLIPS = 3
+
+Reduction = TypeVar("Reduction")
+Step = tuple[Program | None, str]
 
 
 def final(program: Program | None, text: str) -> str:
@@ -42,7 +52,11 @@ def final(program: Program | None, text: str) -> str:
 
 @dataclass
 class Search:
-    """Fills in the findings: stage, program, text, reference. `offer` is told each accepted script, and its place in the history."""
+    """Fills in the findings: stage, program, text, reference.
+
+    `offer` is told each accepted script, and its place in the history; it raises `Slipped` where an earlier one does not fail alone.
+    `latest` says which of some scripts is the last that does.
+    """
 
     options: Options
     source: Source | None
@@ -52,14 +66,17 @@ class Search:
     pool: Pool
     ledger: Ledger
     offer: Callable[[str, int], object] = lambda _text, _position: None
+    latest: Callable[[Sequence[str]], int | None] = lambda _texts: None
 
     def __post_init__(self) -> None:
-        self.oracle = self._oracle()  # the one that knows the script that was found
+        self.oracle = self._oracle()  # the one that knows the script that is reduced, and at the end the one that was found
         self.start: Start | None = None
+        self.slips = 0
+        self.since = 0  # the steps before this one in the history are left behind
 
     def begin(self) -> None:
         """Find the form to start from; none: the script itself."""
-        self.start = self._started(self.oracle)
+        self.start = self._started()
 
     def run(self) -> None:
         """Reduce it, to a fixed point or until the budget is spent.
@@ -69,13 +86,20 @@ class Search:
             BudgetSpent: before the first candidate could be judged.
         """
         if self.start is None:
-            self._reduce_source(self.oracle)
+            self._reduce_source()
             return
-        self._reduce_graph(self.oracle, self.start)
+        guesses, exposable = self._begin_graph(self.start)
+        trial = self._script_is_shorter(self.start.program)
+        if trial:
+            self.oracle.worth = self._trial(self.start.program)
+        self._reduce_graph(self.start.program, guesses, exposable)
         if self._wordy():
-            self.oracle = self._reduce_source_instead(self.oracle)
-            if self.found.stage is Stage.SOURCE:
-                self.start = None
+            self._reduce_source_instead()
+        if self.found.stage is Stage.SOURCE:
+            self.start = None
+        elif trial and not self.found.fixed_point and self.found.program is not None:
+            self.oracle.worth = _always
+            self._reduce_graph(self.found.program, (), exposable)
 
     def _oracle(self) -> ScriptOracle:
         """One that compares with the original program's failure, whatever the form of a script."""
@@ -93,7 +117,7 @@ class Search:
             error=self.found.eager_error(),
         )
 
-    def _started(self, oracle: ScriptOracle) -> Start | None:
+    def _started(self) -> Start | None:
         """The first form of the program, smallest first, that fails as the original did."""
         found = self.found.capture
         failure = self.found.failure
@@ -105,39 +129,46 @@ class Search:
             if self.options.stage not in (None, start.stage):
                 continue
             text = render(start.program)
-            if oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])):
+            if self.oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])):
                 self.found.stage, self.found.program, self.found.start, self.found.text = start.stage, start.program, start.program, text
-                self.found.reference = oracle.shown(text)
+                self.found.reference = self.oracle.shown(text)
                 return start
         return None
 
-    def _reduce_graph(self, oracle: ScriptOracle, start: Start) -> None:
+    def _begin_graph(self, start: Start) -> tuple[Sequence[frozenset[str]], frozenset[str] | None]:
+        """What the failure names, to be asked first, and the values that may become outputs (None: any)."""
         assert self.found.reference is not None
         assert self.found.capture is not None
         self._accepted(start.program, render(start.program))
-        self._narrow(oracle, f"graph:{start.stage.value}")
+        self._narrow(f"graph:{start.stage.value}")
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
-        accuracy = self.found.reference.kind is Kind.ACCURACY
-        guesses, exposable = named_nodes(self.found.capture.outcome.text, start), None
-        if not guesses:
-            guesses = operations(oracle.blamed, start.program)
-        if accuracy:
-            found = localise(oracle.answer, render(start.program), start.program, self.found.limit())
-            strict = self.options.accuracy == "strict"
-            guesses, exposable = found.guesses(strict), None if strict else found.exposable
-        reduced = reduce_program(
-            start.program,
-            oracle,
-            render,
-            guesses=guesses,
-            settle=oracle.settle,
-            exposable=exposable,
-            keep_seed=accuracy,
-            on_accept=lambda program, candidate: self._accepted(program, candidate.text),
-        )
+        if self.found.reference.kind is not Kind.ACCURACY:
+            return named_nodes(self.found.capture.outcome.text, start) or operations(self.oracle.blamed, start.program), None
+        found = localise(self.oracle.answer, render(start.program), start.program, self.found.limit())
+        strict = self.options.accuracy == "strict"
+        return found.guesses(strict), None if strict else found.exposable
+
+    def _reduce_graph(self, program: Program, guesses: Sequence[frozenset[str]], exposable: frozenset[str] | None) -> None:
+        assert self.found.reference is not None
+        oracle = self.oracle
+
+        def reduce(step: Step) -> Reduced:
+            assert step[0] is not None
+            return reduce_program(
+                step[0],
+                oracle,
+                render,
+                guesses=guesses if step[0] is program else (),
+                settle=oracle.settle,
+                exposable=exposable,
+                keep_seed=self.found.reference is not None and self.found.reference.kind is Kind.ACCURACY,
+                on_accept=lambda smaller, candidate: self._accepted(smaller, candidate.text),
+            )
+
+        reduced = self._past_slips(reduce, (program, ""))
         self.found.fixed_point = reduced.fixed_point
-        program = self._without_leftovers(reduced.program, oracle)
-        self.found.program, self.found.text = program, render(program)
+        smallest = self._without_leftovers(reduced.program, oracle) if reduced.fixed_point else reduced.program
+        self.found.program, self.found.text = smallest, render(smallest)
         if reduced.nearest_passing is not None:
             self.found.neighbours = (reduced.candidate.text, reduced.nearest_passing.text)
 
@@ -167,7 +198,8 @@ class Search:
             self.found.fixed_point = False
             return self.found.program or program
 
-    def _reduce_source(self, oracle: ScriptOracle) -> None:
+    def _reduce_source(self) -> None:
+        oracle = self.oracle
         if self.source is None:
             raise Ended(
                 "error", "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
@@ -190,50 +222,90 @@ class Search:
         self.found.reference = oracle.shown(text)
         self._accepted(None, text)
         oracle.words = oracle.said  # an assert, or a condition, that says something else is another finding
-        self._narrow(oracle, "source")
+        self._narrow("source")
         self.progress.step(f"reducing the script: {lines(text)} lines")
-        reduced = reduce_source(
-            text,
-            oracle,
-            failing_lines=failing,
-            settle=oracle.settle,
-            on_accept=lambda smaller: self._accepted(None, smaller),
-        )
+
+        def reduce(step: Step) -> ReducedSource:
+            return reduce_source(
+                step[1],
+                oracle,
+                failing_lines=failing if step[1] == text else (),
+                settle=oracle.settle,
+                on_accept=lambda smaller: self._accepted(None, smaller),
+            )
+
+        reduced = self._past_slips(reduce, (None, text))
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
+
+    def _script_is_shorter(self, program: Program) -> bool:
+        """Whether the user's script has fewer lines than the text of a program, and may be reduced instead."""
+        return self.options.stage is None and self.source is not None and lines(render(program)) > lines(self.source.text)
+
+    def _trial(self, program: Program) -> Callable[[], bool]:
+        """Whether a graph whose script is shorter than it is worth another query: it has become small, or may yet."""
+        most = TRIAL + TRIAL_TIMES * math.ceil(math.log2(program.graph.ops + 1))
+        return lambda: not self._large() or self.oracle.ledger.queries < most
+
+    def _large(self) -> bool:
+        """Whether the graph at hand is more than the few operations that a maintainer wants."""
+        program = self.found.program
+        return program is not None and (program.graph.ops > FEW_OPS or bool(program.graph.bodies))
 
     def _wordy(self) -> bool:
         """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""
         program = self.found.program
-        if self.options.stage is not None or self.source is None or program is None or not self.found.fixed_point:
+        if program is None or self.deadline.left() <= 0 or self.deadline.interrupted.is_set():
             return False
-        large = program.graph.ops > FEW_OPS or bool(program.graph.bodies) or not self.found.smaller()
-        return large and lines(self.found.text or "") > lines(self.source.text)
+        return (self._large() or not self.found.smaller()) and self._script_is_shorter(program)
 
-    def _reduce_source_instead(self, oracle: ScriptOracle) -> ScriptOracle:
-        """Reduce the script as well and keep the shorter of both; the oracle that knows the one that is kept."""
+    def _reduce_source_instead(self) -> None:
+        """Reduce the script as well and keep the shorter of both; `oracle` is the one that knows the one that is kept."""
         self.progress.step("the script is shorter than what came of its graph: reducing it as well")
-        of_graph, asked = replace(self.found), oracle.ledger.queries
-        other = self._oracle()
+        of_graph, oracle = replace(self.found), self.oracle
+        asked = oracle.ledger.queries
+        self.oracle = self._oracle()
         self.found.start = self.found.program = None
         try:
-            self._reduce_source(other)
+            self._reduce_source()
         except Ended:
             self.found.reference = of_graph.reference  # what came of the graph stands
         finally:
             oracle.ledger.queries += asked
             shorter = self.found.reference is not of_graph.reference and lines(self.found.text or "") < lines(of_graph.text or "")
             if not shorter:
+                self.oracle = oracle
                 for name in ("start", "program", "text", "stage", "reference", "fixed_point", "neighbours"):
                     setattr(self.found, name, getattr(of_graph, name))
                 self._accepted(of_graph.program, of_graph.text or "")
-        return other if shorter else oracle
 
-    def _narrow(self, oracle: ScriptOracle, form: str) -> None:
+    def _past_slips(self, reduce: Callable[[Step], Reduction], step: Step) -> Reduction:
+        """Reduce, from before the step that did not fail alone where there was one."""
+        while True:
+            try:
+                return reduce(step)
+            except Slipped as slip:
+                step = self._back(slip.position)
+
+    def _back(self, position: int) -> Step:
+        """The last step that fails alone; the one after it is never taken again."""
+        self.progress.say("the warm workers slipped: going back to the last program that fails alone")
+        self.slips += 1
+        steps = self.found.history[max(self.found.confirmed_at, self.since) : position + 1]
+        good = self.latest([final(*step) for step in steps])
+        if good is None or good + 1 == len(steps):
+            return self.found.history[-1]  # nothing that could be said: the proof decides
+        self.oracle.reject(steps[good + 1][1])
+        self.found.confirmed_at = self.since = len(self.found.history)
+        self._accepted(*steps[good])
+        return steps[good]
+
+    def _narrow(self, form: str) -> None:
         """From here on scripts of one form are compared."""
         assert self.found.reference is not None
         assert self.found.failure is not None
         if self.found.failure.kind is Kind.NO_RAISE:
             self.found.reference = self.found.failure  # what is shown is an assertion; that eager raises is not in its text
+        oracle = self.oracle
         oracle.reference, oracle.form, oracle.across_forms = self.found.reference, form, False
         oracle.jobs = self.options.jobs
         ledger = oracle.ledger
@@ -245,4 +317,14 @@ class Search:
     def _accepted(self, program: Program | None, text: str) -> None:
         self.found.program, self.found.text = program or self.found.program, text
         self.found.history.append((program, text))
-        self.offer(final(program, text), len(self.found.history) - 1)
+        try:
+            self.offer(final(program, text), len(self.found.history) - 1)
+        except Slipped as slip:
+            # what shows only now and then does not show in each confirmation
+            if self.oracle.tries == 1 and slip.position >= self.since and self.slips < MOST_SLIPS:
+                raise
+
+
+def _always() -> bool:
+    """A program that is worth any query."""
+    return True

@@ -1,14 +1,22 @@
 """Confirming the best program in fresh processes while the search goes on, so that an interruption loses nothing.
 
 The search asks warm workers; what they accept is confirmed here by a process that shares nothing with them. One that
-does not confirm is a slip of the warm workers, and the search goes back to the last that did.
+twice does not confirm is a slip of the warm workers, and the search goes back to the last that did.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+
+class Slipped(Exception):
+    """An accepted program does not fail alone. `position`: of that program."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(f"the program accepted at step {position} does not fail alone")
+        self.position = position
 
 
 @dataclass(frozen=True)
@@ -33,9 +41,9 @@ class Confirmer:
     every: float = 20.0  # seconds between two confirmations: they share the machine with the search
     after: float = 5.0  # seconds before the first: a search that is over by then is proven at once
     best: Confirmed | None = None
-    slipped: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._slipped: int | None = None
         self._newest: tuple[str, int] | None = None
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -43,9 +51,16 @@ class Confirmer:
         self._thread.start()
 
     def offer(self, text: str, position: int) -> None:
-        """A new best program of the search."""
+        """A new best program of the search.
+
+        Raises:
+            Slipped: an earlier one did not fail alone; said once.
+        """
         self._newest = (text, position)
         self._wake.set()
+        slipped, self._slipped = self._slipped, None
+        if slipped is not None:
+            raise Slipped(slipped)
 
     def stop(self) -> None:
         """No more confirmations; one that runs is cut off by its own `check`."""
@@ -62,11 +77,12 @@ class Confirmer:
             text, position = self._newest
             if self.best is not None and self.best.text == text:
                 continue
-            if self.check(text):
+            # a second run, as a busy machine may have cut the first one off
+            if self.check(text) or (not self._stop.is_set() and self.check(text)):
                 self.best = Confirmed(text, position, 1, 1)
                 self.on_confirmed(self.best)
             elif not self._stop.is_set():
-                self.slipped.append(text)
+                self._slipped = position
             self._stop.wait(self.every)
             if self._newest is not None and self._newest[0] != text:
                 self._wake.set()

@@ -72,12 +72,14 @@ class ScriptOracle:
     words: str = ""  # what a candidate has to say in the program's own words
     seeded: bool = False  # the program fixes its random numbers
     tries: int = 1  # runs that have to pass before a candidate does: more for a failure that shows only now and then
+    worth: Callable[[], bool] = lambda: True  # another query; where it is not, the budget counts as spent
     blames: bool = False  # runs note which values are in code that a compiler refuses
     on_answer: Callable[[Candidate, Verdict], None] | None = None
     failures: dict[str, Signature] = field(default_factory=dict)  # of the scripts that were SAME
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)
     said: str = ""  # by the last run that failed as it should, in the program's own words
     blamed: tuple[tuple[str, ...], ...] = ()  # by the last run that failed as it should: sets of values, the narrowest first
+    _rejected: set[str] = field(default_factory=set)
     _seconds: float = 0.0  # of the last run that failed as it should
     _eager_seconds: float = 0.0  # of the longest control that passed
 
@@ -129,6 +131,10 @@ class ScriptOracle:
         self.deadline.check()
         if needless():
             return Verdict.INFRA
+        if candidate.text in self._rejected:
+            return Verdict.DIFFERENT
+        if not self.worth():
+            raise BudgetSpent
         asked = (self.form, self.reference.fingerprint, self._rung() or "", self.words, str(self.tries))
         key = key_of(candidate.text, "\0".join(asked))
         verdict = None if anew else self.ledger.recall(key)
@@ -152,6 +158,10 @@ class ScriptOracle:
         if self.on_answer is not None:
             self.on_answer(candidate, verdict)
         return verdict
+
+    def reject(self, text: str) -> None:
+        """Never take `text` again: it fails here, but not alone."""
+        self._rejected.add(text)
 
     def matches(self, signature: Signature, text: str) -> bool:
         """Whether a failure, with its traceback, is the one that is minimized."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bot.evidence.confirming import Confirmed, Confirmer
+from bot.evidence.confirming import Confirmed, Confirmer, Slipped
 
 
 def wait_for(true: Callable[[], bool]) -> None:
@@ -57,9 +57,21 @@ def test_a_slip_leaves_the_last_that_was_confirmed(world: World, confirmer: Conf
     confirmer.offer("first", 0)
     wait_for(lambda: bool(world.confirmed))
     confirmer.offer("slips", 1)
-    wait_for(lambda: bool(confirmer.slipped))
-    assert confirmer.slipped == ["slips"]
+    wait_for(lambda: world.checked == ["first", "slips", "slips"])
+    time.sleep(0.05)
+    with pytest.raises(Slipped) as told:
+        confirmer.offer("third", 2)
+    assert told.value.position == 1
     assert confirmer.best == Confirmed("first", 0, 1, 1)
+    confirmer.offer("fourth", 3)  # said once
+
+
+def test_a_check_that_was_cut_off_is_made_again(world: World, confirmer: Confirmer) -> None:
+    answers = iter([False, True])
+    confirmer.check = lambda _: next(answers)
+    confirmer.offer("first", 0)
+    wait_for(lambda: bool(world.confirmed))
+    confirmer.offer("second", 1)
 
 
 def test_only_the_newest_is_checked_after_a_check(world: World, confirmer: Confirmer) -> None:
@@ -90,8 +102,8 @@ def test_after_the_stop_nothing_is_checked_and_a_check_cut_off_is_no_slip(world:
     world.hold.set()
     confirmer.offer("second", 1)
     time.sleep(0.1)
+    confirmer.offer("third", 2)  # raises nothing
     assert world.checked == ["slips"]
-    assert confirmer.slipped == []
     assert world.confirmed == []
 
 
