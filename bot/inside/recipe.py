@@ -159,18 +159,50 @@ def contexts() -> list[str]:
     return found
 
 
+# Switches of torch.backends that decide which kernels are taken, and how they are at the start.
+_SWITCHES = {
+    "torch.backends.mkldnn.enabled": True,
+    "torch.backends.mkldnn.deterministic": False,
+    "torch.backends.opt_einsum.strategy": "auto",
+    "torch.backends.cudnn.enabled": True,
+    "torch.backends.cudnn.benchmark": False,
+    "torch.backends.cudnn.deterministic": False,
+    "torch.backends.cudnn.allow_tf32": True,
+    "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction": True,
+    "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction": True,
+}
+# Kernels of scaled_dot_product_attention, all of them on at the start.
+_ATTENTIONS = ("flash", "mem_efficient", "math", "cudnn")
+
+
 def setup() -> list[str]:
     """Statements for torch's global settings that differ from the defaults."""
     found = []
     if torch.get_default_dtype() != torch.float32:
         found.append(f"torch.set_default_dtype({torch.get_default_dtype()})")
     if torch.are_deterministic_algorithms_enabled():
-        found.append("torch.use_deterministic_algorithms(True)")
+        warns = ", warn_only=True" if torch.is_deterministic_algorithms_warn_only_enabled() else ""
+        found.append(f"torch.use_deterministic_algorithms(True{warns})")
+    # torch.backends.cuda.matmul.allow_tf32 is the same switch
     if torch.get_float32_matmul_precision() != "highest":
         found.append(f'torch.set_float32_matmul_precision("{torch.get_float32_matmul_precision()}")')
-    if not torch.backends.mkldnn.enabled:
-        found.append("torch.backends.mkldnn.enabled = False")
+    for name, default in _SWITCHES.items():
+        value = _switch(name)
+        if type(value) is type(default) and value != default:
+            found.append(f"{name} = {value!r}")
+    for name in _ATTENTIONS:
+        enabled = getattr(torch.backends.cuda, f"{name}_sdp_enabled", None)
+        if enabled is not None and not enabled():
+            found.append(f"torch.backends.cuda.enable_{name}_sdp(False)")
     return found
+
+
+def _switch(name: str) -> Any:
+    """The value of a switch; None where this torch has none of that name, or no single value for it."""
+    try:
+        return _nested(torch, name.removeprefix("torch."))
+    except (AttributeError, RuntimeError):
+        return None
 
 
 def backend_passes() -> dict[str, Any]:

@@ -216,8 +216,11 @@ class TestContexts:
     [
         ("torch.set_default_dtype(torch.float64)", "torch.set_default_dtype(torch.float32)"),
         ("torch.use_deterministic_algorithms(True)", "torch.use_deterministic_algorithms(False)"),
+        ("torch.use_deterministic_algorithms(True, warn_only=True)", "torch.use_deterministic_algorithms(False)"),
         ('torch.set_float32_matmul_precision("high")', 'torch.set_float32_matmul_precision("highest")'),
         ("torch.backends.mkldnn.enabled = False", "torch.backends.mkldnn.enabled = True"),
+        ("torch.backends.cudnn.benchmark = True", "torch.backends.cudnn.benchmark = False"),
+        ("torch.backends.cuda.enable_flash_sdp(False)", "torch.backends.cuda.enable_flash_sdp(True)"),
     ],
 )
 def test_setup_lines_repeat_the_setting(line: str, undo: str) -> None:
