@@ -16,6 +16,8 @@ import signal
 import sys
 from typing import Any
 
+from . import environment
+
 # The oldest torch whose seams this package knows.
 OLDEST = (2, 9)
 
@@ -26,6 +28,10 @@ def main(arguments: list[str]) -> None:
         order: dict[str, Any] = json.load(file)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
+    if order.get("script"):
+        # the script sets them before it imports torch, and so have we to
+        with contextlib.suppress(OSError), open(order["script"], encoding="utf-8", errors="replace") as script:
+            environment.state(script.read())
     try:
         import torch  # noqa: F401
     except ImportError as error:
