@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -13,6 +14,7 @@ from bot.capture.named import failing_line, named_nodes, script_lines
 from bot.capture.source import Source
 from bot.evidence.confirming import Slipped
 from bot.findings import Findings
+from bot.inside.variables import settings_of
 from bot.models import Kind, Stage
 from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
@@ -26,6 +28,7 @@ from bot.reduce.graph import Program
 from bot.reduce.passes.size import size_key
 from bot.reduce.script import embed_blobs, lines, render
 from bot.reduce.search import Reduced, reduce_program
+from bot.reduce.source.environ import with_variables
 from bot.reduce.source.modules import joined
 from bot.reduce.source.reduce import ReducedSource, reduce_source
 from bot.reduce.source.slice import drop_statements
@@ -210,10 +213,11 @@ class Search:
         assert self.found.capture is not None
         said = self.found.capture.outcome.text
         modules = local_modules(self.source.file)
-        text, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
+        whole, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
+        text, failing = with_variables(whole, failing, settings_of(os.environ))
         self.found.text = self.found.text or text
         if not oracle.begins(Candidate(text, "start:source", (lines(text), len(text)))):
-            if modules and text == self.source.text:
+            if modules and whole == self.source.text:
                 names = ", ".join(sorted(modules))
                 raise Ended("error", f"a repro stands alone, but these modules beside the script cannot be written into it: {names}")
             # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say

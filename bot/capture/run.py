@@ -33,6 +33,14 @@ class Target:
     argv: tuple[str, ...]
 
     @property
+    def file(self) -> str | None:
+        """The program's own file, where the command names one."""
+        if self.script:
+            return str(self.script)
+        named = {word.partition("::")[0] for word in self.argv if ".py" in word} if self.module == "pytest" else set()
+        return named.pop() if len(named) == 1 else None
+
+    @property
     def name(self) -> str:
         """What tracebacks call the program's own file."""
         if self.script:
@@ -110,6 +118,7 @@ def capture(
     order = {
         "script": str(target.script) if target.script else None,
         "module": target.module,
+        "file": target.file,
         "argv": list(target.argv),
         "out": str(out),
         "check": check,

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from bot.inside.variables import without_settings
 from bot.models import EagerControl, Kind, Model, Signature
 from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
@@ -117,12 +118,13 @@ def verify(
 
     A hang is a run still going after `hang_after` seconds (default: `timeout`); for any other reference a time-out is a
     difference. For accuracy the control is run in float64 as well: eager has to be right under the script's own tolerance;
-    where float64 cannot be had, plain eager decides alone. `fp64` is false for a program that did not meet this from the
-    start: its user chose the tolerance, and a smaller program cannot be asked for more. `error` is what eager has to raise,
-    where the failure is that compiled code does not (empty: anything). `cache_dir` is the first run's compile directory; without one
-    it starts cold.
+    where float64 cannot be had, plain eager decides alone. Settings of the compiler in `env` are left out: a repro carries its own.
+    `fp64` is false for a program that did not meet this from the start: its user chose the tolerance, and a smaller program cannot be
+    asked for more. `error` is what eager has to raise, where the failure is that compiled code does not (empty: anything). `cache_dir`
+    is the first run's compile directory; without one it starts cold.
     """
     started = time.monotonic()
+    env = without_settings(env)
     limit = (hang_after or timeout) if reference.kind is Kind.HANG else timeout
     differences: list[str] = []
 

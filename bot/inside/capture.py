@@ -1,6 +1,6 @@
 """The rerun of the user's program with the seams in place.
 
-Reads a JSON file: `{"script" or "module", "argv", "out", "check", "strict", "beforehand", "dump"}`. Writes into `out`:
+Reads a JSON file: `{"script" or "module", "file", "argv", "out", "check", "strict", "beforehand", "dump"}`. Writes into `out`:
 `region-*.json` for each graph that failed, and `run.json` with how the program ended.
 """
 
@@ -16,6 +16,8 @@ import signal
 import sys
 from typing import Any
 
+from . import environment
+
 # The oldest torch whose seams this package knows.
 OLDEST = (2, 9)
 
@@ -26,6 +28,10 @@ def main(arguments: list[str]) -> None:
         order: dict[str, Any] = json.load(file)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
+    if order["file"]:
+        # it sets them before it imports torch, and so have we to
+        with contextlib.suppress(OSError), open(order["file"], encoding="utf-8", errors="replace") as file:
+            environment.state(file.read())
     try:
         import torch  # noqa: F401
     except ImportError as error:

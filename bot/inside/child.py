@@ -15,7 +15,7 @@ import traceback
 import types
 from typing import Any
 
-from . import cache
+from . import cache, environment
 
 # A traceback can hold megabytes of generated code; the signature needs its two ends.
 HEAD, TAIL = 400_000, 60_000
@@ -37,6 +37,7 @@ def answer(request: dict[str, Any], pipe: int) -> None:
         file.write(request["text"])
     cache.packages_apart(request["dir"])
     sys.path[:0] = request.get("paths", [])
+    environment.state_before_torch(request["text"])
     _seed(int(request.get("seed", 0)))
     before = _drawn()
     own = os.getpid()

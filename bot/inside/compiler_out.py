@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from . import environment
 from .fp64 import Fp64Impossible
 from .stand import RAISED, Exported, Loaded, Stand
 
@@ -247,6 +248,7 @@ def run_control(path: str, argv: list[str], fp64: bool) -> None:
         return
     with open(path, encoding="utf-8") as file:
         text = file.read()
+    environment.state_before_torch(text)
     module = types.ModuleType("__main__")
     module.__file__ = path
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]

@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from . import environment
+
 # Settings of a machine or of a run, not of a program: they are never part of a repro.
 _NOT_OURS = {
     "torch._inductor.config": {
@@ -106,13 +108,17 @@ def described(value: Any) -> dict[str, Any]:
 
 
 def config_entries() -> dict[str, Any]:
-    """Each entry of the inductor, dynamo and functorch configs that differs from its default: full name -> description."""
+    """Each entry of the inductor, dynamo and functorch configs that differs from its default: full name -> description.
+
+    The default is that of an environment without settings: whoever runs the repro has none.
+    """
     found: dict[str, Any] = {}
     for module_name, skipped in _NOT_OURS.items():
         module = importlib.import_module(module_name)
         entries = getattr(module, "_config", None)
         if entries is None:
             raise AttributeError(f"this torch's {module_name} has no _config table: bot/inside/recipe.py must follow it")
+        defaults = environment.defaults(module)
         for name, entry in entries.items():
             if name in skipped or name.split(".")[0] in skipped or getattr(entry, "alias", None):
                 continue
@@ -123,9 +129,10 @@ def config_entries() -> dict[str, Any]:
                     value = _nested(module, name)
             except AttributeError:
                 continue
-            # an environment variable is the machine's setting, not the program's
+            plain = defaults.get(name, entry)
+            # a variable that is no setting is the machine's
             if any(
-                value is default or _equal(value, default) for default in (entry.default, entry.env_value_default, entry.env_value_force)
+                value is default or _equal(value, default) for default in (plain.default, plain.env_value_default, plain.env_value_force)
             ):
                 continue
             found[f"{module_name}.{name}"] = described(value)

@@ -22,6 +22,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bot.inside.variables import without_settings
 from bot.oracle.outcome import Outcome
 
 BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
@@ -267,10 +268,10 @@ class Pool:
             return self._parent
 
     def _born(self) -> _Parent:
-        # The ISA probe of a cold cache costs a second in each child, and optimising the glue around AOTInductor's kernels half of
-        # its time; the proof, in fresh processes, does both.
-        glue = "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL"
-        env = environment(self.cache, {"TORCHINDUCTOR_VEC_ISA_OK": "1", glue: os.environ.get(glue, "O0")})
+        # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimising the glue
+        # around AOTInductor's kernels half of its time; the proof, in fresh processes, does both.
+        faster = {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"}
+        env = {**without_settings(environment(self.cache)), **faster}
         with open(self.log, "ab") as log:
             process = subprocess.Popen(
                 [self.python, str(BOOT), "server"],

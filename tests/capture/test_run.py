@@ -36,6 +36,21 @@ def test_commands(command: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("python fail.py x.py", "fail.py"),
+        ("pytest -q t/a.py::A::test_x[1.py]", "t/a.py"),
+        ("pytest a.py::test_x a.py::test_y", "a.py"),
+        ("pytest a.py b.py", None),
+        ("pytest", None),
+        ("python -m unittest a.py", None),
+    ],
+)
+def test_file(command: str, file: str | None) -> None:
+    assert target_of_command(command).file == file
+
+
+@pytest.mark.parametrize(
     "command",
     [
         *("", "  ", "make test", "bash -c 'pytest'", "pytest 'a", "pythonic fail.py", "FOO=1 pytest a.py"),

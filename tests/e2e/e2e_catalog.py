@@ -35,6 +35,7 @@ class Row:
     culprit: str | None = None
     exported: bool | None = None  # with True the exported program must show the same signature; with False it need only open
     options: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()  # of whoever calls torch-minify; the repro is run without
     only_all: bool = True
     name: str = ""
 
@@ -106,6 +107,20 @@ OTHERS = (
     Row("two_bugs", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!", ops=1,
         has=("fractional_max_pool2d",), lacks=("relu",), original="max not supported", repro="max not supported for zero-dimension"),
     Row("dropout_accuracy", "aot|dynamo|source", "accuracy", "run", ops=1, has=("relu",), lacks=("tanh", "Linear"), repro=CLOSE),
+)  # fmt: skip
+
+# A setting by which a healthy program fails, given by an environment variable. The repro is run without that.
+_FX_WRAPPER, _FX_WRAPPER_SAYS = "TORCHINDUCTOR_FX_WRAPPER", "FX conversion only supports Triton kernels"
+ENVIRONMENT = (
+    Row("environment_script", "aot", "exception", None, "NotImplementedError", "Unsupported type for kernel", ops=1,
+        has=("fx_wrapper",), lacks=("softmax", "cumsum"), original=_FX_WRAPPER_SAYS, repro=_FX_WRAPPER_SAYS),
+    Row("environment_caller", "aot", "exception", None, "NotImplementedError", "Unsupported type for kernel", ops=1,
+        has=("fx_wrapper",), lacks=("softmax", "cumsum"), env=((_FX_WRAPPER, "1"),), original=_FX_WRAPPER_SAYS,
+        repro=_FX_WRAPPER_SAYS, only_all=False),
+    Row("environment_caller", "source", "exception", None, "NotImplementedError", "Unsupported type for kernel",
+        has=(_FX_WRAPPER,), lacks=("softmax", "cumsum"), env=((_FX_WRAPPER, "1"),), original=_FX_WRAPPER_SAYS,
+        repro=_FX_WRAPPER_SAYS, options=("--stage", "source"),
+        name="environment_caller-as-source"),
 )  # fmt: skip
 
 # One defect at least for each stage and kind that is no testing hook: torch 2.13 has them all.
@@ -195,4 +210,4 @@ HEALTHY = (
     ("healthy_pass_backend", (), True),
     ("healthy_pass_joint", (), True),
 )
-ROWS = (*AOT, *AOT_INDUCTOR, *DYNAMO, *OTHERS, *DEFECTS, *PASSES)
+ROWS = (*AOT, *AOT_INDUCTOR, *DYNAMO, *OTHERS, *ENVIRONMENT, *DEFECTS, *PASSES)

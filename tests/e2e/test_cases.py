@@ -20,8 +20,8 @@ def control(mode: str, script: Path, tmp: Path) -> Finished:
     return run(argv, cwd=tmp, env=environment(COLD, ours=False), limit=200)
 
 
-def plain(script: Path, tmp: Path, limit: float = 200) -> Finished:
-    return run([sys.executable, str(script)], cwd=tmp, env=environment(COLD, ours=False), limit=limit)
+def plain(script: Path, tmp: Path, limit: float = 200, env: tuple[tuple[str, str], ...] = ()) -> Finished:
+    return run([sys.executable, str(script)], cwd=tmp, env=environment({**COLD, **dict(env)}, ours=False), limit=limit)
 
 
 COLD = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
@@ -32,7 +32,7 @@ def compiled_fails(row: Row, script: Path, tmp: Path) -> None:
         with pytest.raises(AssertionError, match="still running after"):
             plain(script, tmp, limit=60)
         return
-    compiled = plain(script, tmp)
+    compiled = plain(script, tmp, env=row.env)
     if row.kind == "crash":
         assert compiled.status < 0, compiled.text[-2000:]
     elif row.original is None:

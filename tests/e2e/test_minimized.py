@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from e2e_catalog import AOT, AOT_INDUCTOR, DEFECTS, DYNAMO, HEALTHY, OTHERS, PASSES, Row, params
+from e2e_catalog import AOT, AOT_INDUCTOR, DEFECTS, DYNAMO, ENVIRONMENT, HEALTHY, OTHERS, PASSES, Row, params
 from e2e_harness import CASES, Answer, Finished, code_lines, exported_program_opens, minify_script, run_alone, without_pass
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 def check(row: Row, tmp: Path) -> Answer:
     """Minimize the row's program and check all that the row says."""
-    answer = minify_script(CASES / f"{row.case}.py", tmp, "--verify-runs", "1", *row.options)
+    answer = minify_script(CASES / f"{row.case}.py", tmp, "--verify-runs", "1", *row.options, env=dict(row.env))
     assert answer.process.status == 0, answer.described()
     assert str(tmp) not in answer.repro, "an absolute path is left in the repro"
     is_as_said(row, answer)
@@ -110,6 +110,11 @@ def test_dynamo(row: Row, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row", params(OTHERS))
 def test_other(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path)
+
+
+@pytest.mark.parametrize("row", params(ENVIRONMENT))
+def test_environment(row: Row, tmp_path: Path) -> None:
     check(row, tmp_path)
 
 

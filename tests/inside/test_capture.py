@@ -159,3 +159,20 @@ def test_failures_that_are_expected_are_none(rerun: Callable[..., Capture], runn
     body, module, argv = RUNNERS[runner]
     found = rerun(body.replace("run()", "pass"), *argv, module=module, name="test_it.py")
     assert found.outcome.status == "ok", found.log.read_text()
+
+
+@pytest.mark.parametrize("runner", ["script", "pytest"])
+def test_settings_that_the_program_gives_before_it_imports_torch(tmp_path: Path, runner: str) -> None:
+    body = """
+        import os
+        os.environ["TORCHINDUCTOR_FX_WRAPPER"] = "1"
+        import torch
+        def test_it(): torch.compile(lambda x: x + 1)(torch.ones(3))
+    """
+    script = tmp_path / "test_it.py"
+    script.write_text(textwrap.dedent(body) + ("test_it()\n" if runner == "script" else ""))
+    target = Target(script, None, ()) if runner == "script" else Target(None, "pytest", ("-q", "test_it.py::test_it"))
+    found = capture(target, python=sys.executable, cwd=tmp_path, out=tmp_path / "out", cache=tmp_path / "cache", timeout=100.0)
+    assert found.signature is not None, found.outcome.text
+    assert found.signature.exception[-1] == "NotImplementedError"
+    assert found.regions[0].recipe.config["torch._inductor.config.fx_wrapper"].text == "True"

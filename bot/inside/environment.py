@@ -1,0 +1,172 @@
+"""Settings that come from environment variables: torch reads those once, when one of its config modules is imported.
+
+A script that sets them at its top, before it imports torch, comes too late here: a worker imported all of torch long ago. So they
+are read from its text, and the config modules brought to where they would be had they been imported afterwards.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from . import variables
+
+# What imports the config modules, which `import torch` alone does not.
+_READERS = {"compile", "compiler", "export", "_dynamo", "_export", "_functorch", "_inductor"}
+
+
+def state(text: str) -> list[str]:
+    """Set the variables that a script sets at its top; the names of those that changed."""
+    changed = []
+    for name, value, stays in _stated(text):
+        if os.environ.get(name) != value and not (stays and name in os.environ):
+            os.environ[name] = value
+            changed.append(name)
+    return changed
+
+
+def state_before_torch(text: str) -> None:
+    """Set the variables that a script sets at its top, as if torch had not been imported yet."""
+    changed = state(text)
+    if not changed:
+        return
+    config_module: type = importlib.import_module("torch.utils._config_module").ConfigModule
+    for module in list(sys.modules.values()):
+        if issubclass(type(module), config_module) and _mentions(module, changed):
+            _replace(module, _read_again(module))
+
+
+def defaults(module: ModuleType) -> dict[str, Any]:
+    """The entries of a config module as they would be without the settings in the environment."""
+    settings = variables.settings_of(os.environ)
+    entries: dict[str, Any] = vars(module)["_config"]
+    return _defaults(module, frozenset(settings)) if _mentions(module, list(settings)) else entries
+
+
+@functools.cache
+def _defaults(module: ModuleType, names: frozenset[str]) -> dict[str, Any]:
+    taken = {name: os.environ.pop(name) for name in names}
+    try:
+        entries: dict[str, Any] = vars(_read_again(module))["_config"]
+    finally:
+        os.environ.update(taken)
+    return entries
+
+
+def _read_again(module: ModuleType) -> ModuleType:
+    """A config module made anew from the environment as it is; the one in use stays as it is."""
+    name = f"{module.__name__}_again"
+    spec = importlib.util.spec_from_file_location(name, module.__file__)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot read {module.__name__} again")
+    again = importlib.util.module_from_spec(spec)
+    sys.modules[name] = again  # where the module looks for itself
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            spec.loader.exec_module(again)
+    finally:
+        del sys.modules[name]
+    return again
+
+
+def _replace(module: ModuleType, again: ModuleType) -> None:
+    """Give a config module the entries that another reading of it changes."""
+    entries: dict[str, Any] = vars(module)["_config"]
+    for name, entry in vars(again)["_config"].items():
+        if name in entries and _given(entries[name]) != _given(entry):
+            module.__delattr__(name)  # the one way, in all versions, to make it forget what it computed from the old one
+            entries[name] = entry
+
+
+def _given(entry: Any) -> tuple[Any, ...]:
+    """What an entry is without anybody's assignment."""
+    return entry.default, entry.env_value_default, entry.env_value_force
+
+
+def _mentions(module: ModuleType, names: list[str]) -> bool:
+    if not names or not module.__file__:
+        return False
+    with open(module.__file__, encoding="utf-8") as file:
+        text = file.read()
+    return any(name in text for name in names)
+
+
+def _stated(text: str) -> Iterator[tuple[str, str, bool]]:
+    """Name and value of each setting that a script puts into `os.environ` at its top, before anything imports the compiler, and
+    whether one that is there already stays."""
+    if "environ" not in text:
+        return
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return  # running it will say so
+    for statement in tree.body:
+        if _imports_compiler(statement):
+            return
+        for name, value, stays in _assigned(statement):
+            if isinstance(name, str) and isinstance(value, str) and variables.is_setting(name):
+                yield name, value, stays
+
+
+def _assigned(statement: ast.stmt) -> Iterator[tuple[Any, Any, bool]]:
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, ast.Subscript) and _is_environ(target.value):
+                yield _constant(target.slice), _constant(statement.value), False
+    elif isinstance(statement, ast.AugAssign) and _is_environ(statement.target) and isinstance(statement.op, ast.BitOr):
+        yield from _items(statement.value)
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if not isinstance(call.func, ast.Attribute) or not _is_environ(call.func.value):
+            return
+        if call.func.attr == "setdefault" and len(call.args) == 2:
+            yield _constant(call.args[0]), _constant(call.args[1]), True
+        elif call.func.attr == "update":
+            for mapping in call.args:
+                yield from _items(mapping)
+            for keyword in call.keywords:
+                yield keyword.arg, _constant(keyword.value), False
+
+
+def _items(mapping: ast.expr) -> Iterator[tuple[Any, Any, bool]]:
+    if isinstance(mapping, ast.Dict):
+        for key, value in zip(mapping.keys, mapping.values, strict=True):
+            yield _constant(key), _constant(value), False
+
+
+def _constant(node: ast.expr | None) -> Any:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def _is_environ(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Attribute) and node.attr == "environ") or (isinstance(node, ast.Name) and node.id == "environ")
+
+
+def _imports_compiler(statement: ast.stmt) -> bool:
+    """Whether running this statement imports the compiler, as far as its own text says."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        named: list[str] = []
+        if isinstance(node, ast.Import):
+            named = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            named = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            named = [f"{node.value.id}.{node.attr}"]
+        if any(name.startswith("torch.") and name.split(".")[1] in _READERS for name in named):
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            waiting += node.decorator_list  # its body does not run yet
+        elif not isinstance(node, ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+    return False

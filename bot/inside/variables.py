@@ -1,0 +1,34 @@
+"""Which environment variables are settings of the compiler. Free of torch, so that both sides of the pipe may ask.
+
+A repro has to carry its settings itself: whoever runs it does not have its author's environment. So they are taken from the
+processes that judge one. The variables of a machine or of a run (caches, threads, logs, what is dumped for debugging) are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_COMPILERS = re.compile(r"(?:TORCHINDUCTOR|TORCHDYNAMO|TORCH_DYNAMO|TORCH_COMPILE|AOT_INDUCTOR)_")
+# Words of a variable's name. Some settings speak of a cache too, but do not end with it.
+_OF_A_RUN = re.compile(
+    r"_(?:"
+    r"(?:CACHES?|CACHE_(?:DIR|DEFAULT|WRITE)|COMPILE_THREADS|VEC_ISA_OK|VERBOSE|SAVE_ARGS|JOB_ID|GRAPH_FORMAT|METRIC_TABLES)$"
+    r"|(?:\w+_)?(?:WORKER|DEBUG|REPRO|REPLAY|DUMP|TRACE|LOG|LOGS|LOGGING|LOGPATH|PROFILE|PROFILER|PROFILING|CPROFILE|REDIS|TIMEOUT)(?:_|$)"
+    r")"
+)
+
+
+def is_setting(name: str) -> bool:
+    """Whether a variable of this name says what the compiler does with a program."""
+    return bool(_COMPILERS.match(name)) and not _OF_A_RUN.search(name)
+
+
+def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """The settings in an environment, by name."""
+    return {name: environ[name] for name in sorted(environ) if is_setting(name)}
+
+
+def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment with the settings taken out."""
+    return {name: value for name, value in environ.items() if not is_setting(name)}

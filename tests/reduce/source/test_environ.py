@@ -1,0 +1,37 @@
+"""Variables of the caller's environment, written into a script."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.reduce.source.environ import with_variables
+
+ADDED = 'import os\nos.environ["A"] = "1"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("", "import torch\nf()\n"),
+        ("", "# a comment\nimport torch\n"),
+        ('"""What it is."""\n', "\nimport torch\n"),
+        ('"""What\nit is."""\nfrom __future__ import annotations\n', "import torch\n"),
+        ("from __future__ import (\n    annotations,\n)\n", ""),
+        ("", ""),
+    ],
+)
+def test_at_the_top(before: str, behind: str) -> None:
+    text, _ = with_variables(before + behind, (), {"A": "1"})
+    assert text == before + ADDED + behind
+    compile(text, "<text>", "exec")
+
+
+def test_lines_move_along() -> None:
+    text, lines = with_variables('"""What it is."""\nimport torch\nf()\n', (1, 3), {"A": "1", "B": "it's"})
+    assert [text.split("\n")[line - 1] for line in lines] == ['"""What it is."""', "f()"]
+    assert 'os.environ["B"] = "it\'s"' in text
+
+
+@pytest.mark.parametrize(("text", "variables"), [("f()\n", {}), ("f(\n", {"A": "1"})])
+def test_as_it_is(text: str, variables: dict[str, str]) -> None:
+    assert with_variables(text, (1,), variables) == (text, (1,))
