@@ -6,9 +6,10 @@ import re
 
 from bot.oracle.outcome import Outcome
 
+_DISK = "the disk is full"
 _KNOWN = (
     (re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found"), "no C++ compiler"),
-    (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left"), "the disk is full"),
+    (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left"), _DISK),
     # not of a package that is called like it, nor of a name that torch does not have
     (
         re.compile(
@@ -20,6 +21,12 @@ _KNOWN = (
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
     (re.compile(r"fatal error: Python\.h: No such file"), "the interpreter's C headers are missing"),
 )  # fmt: skip
+
+
+def may_pass(outcome: Outcome) -> bool:
+    """Whether the next run may end otherwise: something of ours broke, the disk was full for a moment, or the kernel killed the run.
+    The kernel takes the largest process, whoever filled the memory. A run that met its own limit meets it again."""
+    return outcome.status == "infra" or outcome.signal == "SIGKILL" or fault_of(outcome) == _DISK
 
 
 def fault_of(outcome: Outcome) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.models import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
-from bot.oracle.faults import fault_of
+from bot.oracle.faults import fault_of, may_pass
 from bot.oracle.ledger import Ledger, key_of
 from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
@@ -28,7 +28,7 @@ _SEEDED = "manual_seed"
 TRIES = 10
 # What a worker calls the script.
 SCRIPT = "repro.py"
-# How often an answer that was our own fault is asked again.
+# How often a question is asked again whose answer was no fault of the candidate.
 RETRIES = 2
 # Seconds of a failing run from which on the control, a few hundredths, is asked first.
 DEAR = 1.0
@@ -221,14 +221,12 @@ class ScriptOracle:
 
     def _show(self, text: str, runs: Sequence[str | None]) -> list[bool]:
         """Whether the failure shows in runs that leave the compiler after these phases, side by side."""
-        asked = [self.pool.submit(self._run_of(text, stop_after, seed)) for seed, stop_after in enumerate(runs)]
-        return [self._shows(one) for one in asked]
+        questions = [self._run_of(text, stop_after, seed) for seed, stop_after in enumerate(runs)]
+        asked = [self.pool.submit(question) for question in questions]
+        return [self._is_same(self._facts(question, lambda: False, one)[0]) for question, one in zip(questions, asked, strict=True)]
 
     def _run_of(self, text: str, stop_after: str | None, seed: int = 0) -> Question:
         return Question(text, "origins" if self.blames else "run", self._limit(), self.memory, stop_after, seed=seed)
-
-    def _shows(self, asked: Asked) -> bool:
-        return self._is_same(self._wait(asked, lambda: False)[0])
 
     def _is_same(self, outcome: Outcome) -> bool:
         signature = signature_of(outcome)
@@ -240,7 +238,7 @@ class ScriptOracle:
         Raises:
             BudgetSpent: the time is spent, or the job is interrupted.
         """
-        return self._wait(self.pool.submit(question), lambda: False)
+        return self._facts(question, lambda: False)
 
     def passes(self, text: str) -> bool:
         """Whether a script runs to its end, all the way."""
@@ -324,7 +322,7 @@ class ScriptOracle:
         """SAME where the script passes with the compiler taken out, as it has to. `failed` is what it said with the compiler."""
         limit = self.hang_after / 10 if self.reference.kind is Kind.HANG else self._eager_limit()
         control = self._run(Question(text, "control", limit, self.memory), needless)
-        if control.status == "infra":
+        if may_pass(control):
             return Verdict.INFRA
         if control.status == "ok":
             self._eager_seconds = max(control.seconds, self._eager_seconds)
@@ -336,9 +334,9 @@ class ScriptOracle:
             return Verdict.INVALID
         if self.reference.kind is Kind.ACCURACY and self.precise:
             precise = self._run(Question(text, "control_fp64", self.limit, self.memory), needless)
-            if precise.status == "infra":
+            if may_pass(precise) and precise.status != "memory":
                 return Verdict.INFRA
-            # where float64 cannot run, eager alone is the reference
+            # where float64 cannot run, or needs more memory than there is, eager alone is the reference
             if precise.status == "raised" and "Fp64Impossible" not in precise.text:
                 if not self.across_forms:
                     return Verdict.INVALID
@@ -349,11 +347,13 @@ class ScriptOracle:
     def _run(self, question: Question, needless: Callable[[], bool]) -> Outcome:
         return self._facts(question, needless)[0]
 
-    def _facts(self, question: Question, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, Any]]:
-        for _ in range(1 + RETRIES):
-            outcome, facts = self._wait(self.pool.submit(question), needless)
-            if outcome.status != "infra":
+    def _facts(self, question: Question, needless: Callable[[], bool], asked: Asked | None = None) -> tuple[Outcome, dict[str, Any]]:
+        """What a worker makes of a question, which may be on its way already (`asked`)."""
+        outcome, facts = self._wait(asked or self.pool.submit(question), needless)
+        for _ in range(RETRIES):
+            if not may_pass(outcome):
                 break
+            outcome, facts = self._wait(self.pool.submit(question), needless)
         return outcome, facts
 
     def _wait(self, asked: Asked, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.oracle.faults import fault_of
+from bot.oracle.faults import fault_of, may_pass
 from bot.oracle.outcome import Outcome
 
 
@@ -37,3 +37,19 @@ def test_memory_is_the_machine_and_old_output_is_not_looked_at() -> None:
     assert fault_of(Outcome(status="memory")) == "the machine ran out of memory"
     printed = "No space left on device\n" + "x" * 30_000
     assert fault_of(Outcome(status="raised", text=printed)) is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "again"),
+    [
+        (Outcome(status="infra"), True),
+        (Outcome(status="memory", signal="SIGKILL"), True),
+        (Outcome(status="memory", text="MemoryError"), False),
+        (Outcome(status="raised", text="OSError: [Errno 28] No space left on device"), True),
+        (Outcome(status="raised", text="InvalidCxxCompiler: No working C++ compiler found"), False),
+        (Outcome(status="signal", signal="SIGSEGV"), False),
+        (Outcome(status="timeout"), False),
+    ],
+)
+def test_what_may_end_otherwise_the_next_time(outcome: Outcome, again: bool) -> None:
+    assert may_pass(outcome) is again

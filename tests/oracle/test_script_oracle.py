@@ -34,6 +34,10 @@ WRONG_TEXT = {
     '  File "/x/torch/testing/_comparison.py", line 1, in assert_close\n    raise error\nAssertionError: Tensor-likes are not close!\n',
 }
 
+INFRA = {"status": "infra"}
+KILLED = {"status": "memory", "signal": "SIGKILL"}
+DISK_FULL = {"status": "exit", "exit": 70, "text": "OSError: [Errno 28] No space left on device: '/x'"}
+
 Make = Callable[..., tuple[ScriptOracle, FakePool]]
 
 
@@ -66,6 +70,9 @@ RUNS: list[tuple[dict[str, Any], dict[str, Any], Verdict, int]] = [
     ({"status": "stopped"}, CONTROL, Verdict.PASSES, 1),
     ({"status": "timeout"}, CONTROL, Verdict.TIMEOUT, 1),
     ({"status": "memory"}, CONTROL, Verdict.INFRA, 1),
+    (KILLED, CONTROL, Verdict.INFRA, 1 + RETRIES),
+    (DISK_FULL, CONTROL, Verdict.INFRA, 1 + RETRIES),
+    (FAILS, KILLED, Verdict.INFRA, 2 + RETRIES),
     ({"status": "infra"}, CONTROL, Verdict.INFRA, 1 + RETRIES),
     ({"status": "signal", "signal": "SIGSEGV"}, CONTROL, Verdict.DIFFERENT, 1),
     ({"status": "exit", "exit": 3}, CONTROL, Verdict.DIFFERENT, 1),
@@ -79,11 +86,24 @@ def test_verdicts(make: Make, run: dict[str, Any], control: dict[str, Any], verd
     assert len(pool.asked) == questions
 
 
-def test_a_fault_of_ours_is_asked_again(make: Make) -> None:
-    answers = iter([{"status": "infra"}, FAILS, {"status": "infra"}, CONTROL])
+@pytest.mark.parametrize("fault", [INFRA, KILLED, DISK_FULL])
+def test_a_fault_that_is_not_the_candidates_is_asked_again(make: Make, fault: dict[str, Any]) -> None:
+    answers = iter([fault, FAILS, fault, CONTROL])
     oracle, pool = make(lambda _: next(answers))
     assert oracle.ask(candidate()) is Verdict.SAME
     assert pool.tasks == ["run", "run", "control", "control"]
+
+
+@pytest.mark.parametrize("fault", [INFRA, KILLED, DISK_FULL])
+def test_so_is_one_in_what_is_asked_beside_the_search(make: Make, fault: dict[str, Any]) -> None:
+    """A legal program would be taken for an illegal one, and a failure that always shows for one that shows now and then."""
+    answers = iter([fault, {"status": "ok", "values": {}}])
+    oracle, _ = make(lambda _: next(answers))
+    assert oracle.shapes("legal") == {}
+    turns = iter([FAILS, fault, *[FAILS] * CHECKS])
+    oracle, pool = make(lambda _: next(turns))
+    assert oracle.settle("start")
+    assert [question.seed for question in pool.asked] == [*range(CHECKS), 1]
 
 
 def test_by_products_are_kept_with_the_script_that_shows_them(make: Make) -> None:
@@ -132,7 +152,9 @@ def test_what_a_script_shows_is_known_or_found_out(make: Make) -> None:
         ({"status": "raised", "text": "Fp64Impossible: random numbers"}, False, Verdict.SAME),
         ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, False, Verdict.INVALID),
         ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, True, Verdict.SAME),
-        ({"status": "infra"}, False, Verdict.INFRA),
+        (INFRA, False, Verdict.INFRA),
+        (DISK_FULL, False, Verdict.INFRA),
+        (KILLED, False, Verdict.SAME),
     ],
 )
 def test_wrong_numbers_need_an_eager_run_that_is_right(make: Make, precise: Any, across_forms: bool, verdict: Verdict) -> None:
@@ -141,7 +163,7 @@ def test_wrong_numbers_need_an_eager_run_that_is_right(make: Make, precise: Any,
     assert pool.tasks[:3] == ["run", "control", "control_fp64"]
     assert oracle.precise is not across_forms, "a tolerance that the original does not meet is not asked of its candidates"
     oracle.ask(candidate("another"))
-    assert pool.tasks.count("control_fp64") == (1 if across_forms else 2 * (1 + RETRIES * (precise["status"] == "infra")))
+    assert pool.tasks.count("control_fp64") == (1 if across_forms else 2 * (1 + RETRIES * (precise in (INFRA, DISK_FULL, KILLED))))
 
 
 def test_a_missing_error_needs_an_eager_run_that_raises(make: Make) -> None:
