@@ -21,7 +21,7 @@ from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
 from bot.oracle.localised import localise, operations
 from bot.oracle.pool import Pool
-from bot.oracle.script_oracle import ScriptOracle
+from bot.oracle.script_oracle import TRIES, ScriptOracle
 from bot.progress import Progress
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Program
@@ -216,7 +216,7 @@ class Search:
         whole, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
         text, failing = with_variables(whole, failing, settings_of(os.environ))
         self.found.text = self.found.text or text
-        if not oracle.begins(Candidate(text, "start:source", (lines(text), len(text)))):
+        if not oracle.begins(Candidate(text, "start:source", (lines(text), len(text))), TRIES):
             if modules and whole == self.source.text:
                 names = ", ".join(sorted(modules))
                 raise Ended("error", f"a repro stands alone, but these modules beside the script cannot be written into it: {names}")

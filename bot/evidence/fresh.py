@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +20,7 @@ from pydantic import Field
 
 from bot.inside.variables import without_settings
 from bot.models import EagerControl, Kind, Model, Signature
+from bot.oracle.faults import may_pass
 from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
 from bot.oracle.process import Wanted, run_process
@@ -148,7 +149,9 @@ def verify(
             copy = own / script.name
             shutil.copyfile(script, copy)
             try:
-                return run_fresh(python, copy, timeout=limit, cache_dir=cache, cwd=own, env=env, argv=argv, wrap=wrap, wanted=wanted)
+                return _unbroken(
+                    lambda: run_fresh(python, copy, timeout=limit, cache_dir=cache, cwd=own, env=env, argv=argv, wrap=wrap, wanted=wanted)
+                )
             finally:
                 shutil.rmtree(own, ignore_errors=True)
 
@@ -187,6 +190,12 @@ def verify(
     )
 
 
+def _unbroken(run: Callable[[], Outcome]) -> Outcome:
+    """What a run ends with; one that the machine broke (killed for its memory, a full disk) is made once more."""
+    outcome = run()
+    return run() if may_pass(outcome) else outcome
+
+
 def _eager(
     python: str,
     script: Path,
@@ -200,9 +209,15 @@ def _eager(
     wanted: Wanted,
 ) -> tuple[Outcome, str]:
     """The eager control, and how it is wrong against float64 (empty: it is not)."""
-    control = run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, argv=argv, wrap=wrap, wanted=wanted)
+
+    def run(fp64: bool) -> Outcome:
+        return _unbroken(
+            lambda: run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, fp64=fp64, argv=argv, wrap=wrap, wanted=wanted)
+        )
+
+    control = run(False)
     if precise and control.status == "ok" and control.calls:
-        double = run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, fp64=True, argv=argv, wrap=wrap, wanted=wanted)
+        double = run(True)
         signature = signature_of(double, script=script.name)
         if signature is not None and signature.kind is Kind.ACCURACY:
             return control, f"eager is wrong as well, against float64: {signature.line()}"

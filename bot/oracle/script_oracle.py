@@ -178,8 +178,8 @@ class ScriptOracle:
             self.failures[text] = signature
         return self.failures[text]
 
-    def begins(self, candidate: Candidate) -> bool:
-        """Whether a search can start from this candidate.
+    def begins(self, candidate: Candidate, tries: int = 1) -> bool:
+        """Whether a search can start from this candidate; it passes only when it passes `tries` times.
 
         The compiler is left after the phase of the signature from here on, provided that the failure shows even then: a healthy graph
         that is compiled before the failing one ends the run too.
@@ -190,12 +190,13 @@ class ScriptOracle:
             for self.whole_way in (False, True):
                 if not self.whole_way and not self._rung():
                     continue
+                self.tries = tries if self.whole_way else 1
                 # never recalled: what such a run shows beside its verdict is needed as well
                 verdict = self._judge(candidate, lambda: False, anew=True)
                 if verdict in (Verdict.SAME, Verdict.INVALID, Verdict.TIMEOUT):
                     return verdict is Verdict.SAME
         finally:
-            self.blames = False
+            self.blames, self.tries = False, 1
         return False
 
     def settle(self, text: str) -> bool:

@@ -245,3 +245,23 @@ def test_a_control_tells_how_often_the_compiler_was_called(write: Write) -> None
     outcome = run_control_fresh(sys.executable, script, timeout=100, cwd=script.parent, env=ENV)
     assert (outcome.status, outcome.calls) == ("ok", 3)
     assert "reached: 3" not in outcome.text
+
+
+def test_a_run_that_the_machine_broke_is_made_once_more(write: Write) -> None:
+    # the kernel takes the largest process, whoever filled the memory
+    reference = signature_of(run(script := write("raise ValueError('no 7')")))
+    assert reference is not None
+    runs = script.parent / "runs"
+    script.write_text(
+        f"""
+import os, signal
+if b"boot.py" not in open("/proc/self/cmdline", "rb").read():
+    with open({str(runs)!r}, "a") as file:
+        file.write("x")
+        if file.tell() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+raise ValueError("no 7")
+"""
+    )
+    assert prove(script, reference).same == 1
+    assert runs.read_text() == "xx"

@@ -365,6 +365,13 @@ class TestRungs:
         assert not oracle.begins(candidate())
         assert len(pool.asked) == 2
 
+    def test_the_last_form_passes_only_when_it_always_passes(self, make: Make) -> None:
+        turns = iter([PASSES, PASSES, PASSES, FAILS])
+        oracle, pool = make(lambda question: CONTROL if question.task == "control" else next(turns))
+        assert oracle.begins(candidate(), TRIES)
+        assert len(pool.asked) == 5
+        assert oracle.tries == 1
+
     def test_what_a_compiler_refused_is_noted_at_the_start(self, make: Make) -> None:
         output = "CppCompileError: C++ compile error\n\nCommand:\ng++\n\nOutput:\nk.cpp:3:1: error: no such thing\n"
         refused = {**FAILS, "text": FAILS["text"].replace("AssertionError: no 7\n", output)}
