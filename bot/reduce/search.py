@@ -1,8 +1,8 @@
 """The graph reducer: drives the passes to a fixed point.
 
 Order: guesses, outputs, operations, bodies; then everything simplified at once (one query where nothing of it matters), sizes,
-inputs, values, arguments, simpler operations; back to operations if anything changed; the readable form last. `docs/reduction.md`
-says why, and what it costs.
+inputs, values, arguments, simpler operations, the compiler's settings; back to operations if anything changed; the readable form
+last. `docs/reduction.md` says why, and what it costs.
 """
 
 from __future__ import annotations
@@ -105,6 +105,7 @@ class _Search:
             apply(incumbent, self._batch(), "batch")
             for one in (sizes, inputs, outputs, values, arguments, simplify_ops):
                 one.run(incumbent)
+            apply(incumbent, recipe.settings(incumbent.program), "settings")
             if incumbent.key == before and not ops.neighbours(incumbent):
                 break
             ops.run(incumbent)

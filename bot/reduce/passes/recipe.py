@@ -1,9 +1,10 @@
 """Drops what the script says about compiling and calling, as far as the failure does not need it.
 
-Proposes each of these, all at once in the batch, then by halves: config entries, options, mode, contexts, setup lines, export's
-keywords, fullgraph, cloned inputs, dynamic shapes (sizes become plain numbers), the backward, the user's definitions that
-nothing names any more, and the seed (unless the numbers matter). The backend stays. Cost: one query if nothing is
-needed, about 2 log2 n for each needed entry of n. The idea is Inductor's config fuzzer's and bisector's, turned round: what can go, goes.
+Proposes each of these, all at once in the batch, then by halves: mode, contexts, setup lines, export's keywords, fullgraph,
+cloned inputs, dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing names any more,
+and the seed (unless the numbers matter). The backend stays. Config entries and options come last, and on their own: who
+changed a setting of the compiler mostly needs it. Cost: one query if nothing is needed, about 2 log2 n for each needed entry
+of n. The idea is Inductor's config fuzzer's and bisector's, turned round: what can go, goes.
 """
 
 from __future__ import annotations
@@ -20,11 +21,17 @@ from bot.reduce.passes.numbers import known_numbers
 from bot.reduce.passes.outputs import without_dead
 from bot.reduce.passes.rewrite import drop_unused, map_inputs, substitute
 
-_LISTS = ("config", "options", "contexts", "setup", "export_kwargs")
+_SETTINGS = ("config", "options")
+_LISTS = ("contexts", "setup", "export_kwargs")
+
+
+def settings(program: Program) -> list[Edit]:
+    """One edit for each of the compiler's settings."""
+    return [_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name)]
 
 
 def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
-    """One edit for each entry. `keep_seed`: the failure depends on the numbers."""
+    """One edit for each other entry. `keep_seed`: the failure depends on the numbers."""
     recipe = program.recipe
     found: list[Edit] = [_without(name, entry) for name in _LISTS for entry in getattr(recipe, name)]
     if recipe.mode is not None:
