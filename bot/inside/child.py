@@ -13,9 +13,13 @@ import signal
 import sys
 import traceback
 import types
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from . import cache, environment
+
+if TYPE_CHECKING:
+    import ast
 
 # A traceback can hold megabytes of generated code; the signature needs its two ends.
 HEAD, TAIL = 400_000, 60_000
@@ -69,8 +73,8 @@ def _drawn() -> bytes:
         return b""  # the program left torch in a state of its own
 
 
-def run_as_main(path: str, argv: list[str]) -> dict[str, Any]:
-    """Execute a script file as `__main__`; the facts of how it ended."""
+def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Module] = str) -> dict[str, Any]:
+    """Execute a script file as `__main__`; the facts of how it ended. `source` gives what to compile of its text."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     module = types.ModuleType("__main__")
@@ -80,7 +84,7 @@ def run_as_main(path: str, argv: list[str]) -> dict[str, Any]:
     sys.argv = [path, *argv]
     sys.path.insert(0, os.path.dirname(path))
     try:
-        exec(compile(text, path, "exec"), module.__dict__)
+        exec(compile(source(text), path, "exec"), module.__dict__)
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else (0 if leave.code is None else 1)
         return {
@@ -127,10 +131,10 @@ def _run(path: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _control(path: str, request: dict[str, Any], fp64: bool = False) -> dict[str, Any]:
-    from . import compiler_out
+    from . import compiler_out, lifetimes
 
     stand = compiler_out.take_out(fp64=fp64)
-    facts = run_as_main(path, request.get("argv", []))
+    facts = run_as_main(path, request.get("argv", []), lifetimes.shortened)
     return {**facts, "calls": compiler_out.reached(stand.calls), "raised": len(stand.errors), "error": "".join(stand.errors[:1])}
 
 

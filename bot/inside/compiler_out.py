@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import environment
+from . import environment, lifetimes
 from .fp64 import Fp64Impossible
 from .stand import RAISED, Exported, Loaded, Stand
 
@@ -255,7 +255,7 @@ def run_control(path: str, argv: list[str], fp64: bool) -> None:
     sys.modules["__main__"] = module
     sys.argv = [path, *argv]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    exec(compile(text, path, "exec"), module.__dict__)
+    exec(compile(lifetimes.shortened(text), path, "exec"), module.__dict__)
 
 
 def _run_module(argv: list[str]) -> None:

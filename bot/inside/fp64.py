@@ -28,7 +28,8 @@ class Fp64Impossible(Exception):
 
 
 class _Raised:
-    """The tensors that were raised so far. A tensor is raised once, so that writes and views stay those of one tensor."""
+    """The tensors that were there before the run, with their doubles. A tensor is raised once, so that writes and views stay
+    those of one tensor. What the run makes is not among them: it is held by the program alone."""
 
     def __init__(self) -> None:
         self.pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
@@ -42,6 +43,17 @@ class _Raised:
         if id(value) not in self.pairs:
             self.pairs[id(value)] = (value, value.to(_RAISED[value.dtype]))
         return self.pairs[id(value)][1]
+
+    def made(self, result: Any) -> Any:
+        """What a call returned: a tensor that it made in fewer bits nevertheless is replaced by its double, and forgotten."""
+
+        def double(value: Any) -> Any:
+            return value.to(_RAISED[value.dtype]) if self._is_new(value) else value
+
+        return pytree.tree_map(double, result) if any(map(self._is_new, pytree.tree_leaves(result))) else result
+
+    def _is_new(self, value: Any) -> bool:
+        return isinstance(value, torch.Tensor) and value.dtype in _RAISED and id(value) not in self.pairs
 
     def write_back(self, result: Any) -> Any:
         """Carry what was written over to the tensors themselves, and give them out again in place of their doubles."""
@@ -82,7 +94,7 @@ class _Double(TorchFunctionMode):
         if name in _PLAIN:
             return func(*args, **kwargs)
         args, kwargs = pytree.tree_map(self.raised.up, (args, kwargs))
-        return func(*args, **kwargs)
+        return self.raised.made(func(*args, **kwargs))
 
 
 @contextmanager
@@ -179,7 +191,10 @@ def evaluate(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """
     with untouched(call):
         before = _random_state()
-        eager = call(*clones(args), **clones(kwargs))
+        # types and shapes are what is asked of it: what autograd saved on the way goes
+        eager = pytree.tree_map(
+            lambda value: value.detach() if isinstance(value, torch.Tensor) else value, call(*clones(args), **clones(kwargs))
+        )
         drew = any(not torch.equal(old, new) for old, new in zip(before, _random_state(), strict=True))
     if drew:
         raise Fp64Impossible("random numbers are not the same in float64")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import functools
 import os
 import sys
 from types import FrameType
@@ -11,24 +13,31 @@ import torch
 
 # The name under which the returned value is described: the last operation stands in the return statement.
 RETURNED = "return"
+# The function that sees the values off which are deleted before `forward` returns.
+_FAREWELL = "_torch_minify_farewell"
 
 
 def describe(path: str, request: dict[str, Any]) -> dict[str, Any]:
     """Facts of a run under the eager control, with `values`: each local of the first call of `forward`, by name."""
-    from . import child, compiler_out
+    from . import child, compiler_out, lifetimes
 
     compiler_out.take_out()
     found: dict[str, Any] = {}
 
+    def farewell(name: str, value: Any) -> None:
+        if RETURNED not in found:
+            found[name] = meta(value)
+
     def watch(frame: FrameType, event: str, result: Any) -> None:
         code = frame.f_code
-        if event == "return" and code.co_name == "forward" and code.co_filename == path and not found:
+        if event == "return" and code.co_name == "forward" and code.co_filename == path and RETURNED not in found:
             found.update({name: meta(value) for name, value in frame.f_locals.items() if name != "self"})
             found[RETURNED] = meta(result)
 
+    setattr(builtins, _FAREWELL, farewell)
     sys.setprofile(watch)
     try:
-        facts = child.run_as_main(path, request.get("argv", []))
+        facts = child.run_as_main(path, request.get("argv", []), functools.partial(lifetimes.shortened, farewell=_FAREWELL))
     finally:
         sys.setprofile(None)
     return {**facts, "values": found}

@@ -219,6 +219,35 @@ def test_fp64_writes_are_carried_over(tmp_path: Path) -> None:
     assert status == 0, output
 
 
+def test_fp64_forgets_what_the_program_makes(tmp_path: Path) -> None:
+    body = """
+        import gc, torch
+        q = torch.quantize_per_tensor(torch.ones(1000), 0.1, 0, torch.qint8)
+        alive = []
+
+        def f(x):
+            for _ in range(5):
+                x = x + q.dequantize() + torch.zeros(1000, dtype=torch.float32)
+                alive.append(sum(isinstance(o, torch.Tensor) and o.numel() == 1000 for o in gc.get_objects()))
+            return x
+
+        assert torch.compile(f)(torch.ones(1000)).dtype == torch.float32
+        assert len(alive) == 10 and alive[5] == alive[9], alive
+    """
+    status, _, output = control(tmp_path, body, "--fp64")
+    assert status == 0, output
+
+
+def test_a_long_forward_fails_with_the_traceback_of_its_text(tmp_path: Path) -> None:
+    lines = "\n".join(f"        v{i} = v{i - 1} + 1" for i in range(1, 40))
+    call = "torch.compile(Repro())(torch.ones(2))\n"
+    body = f"import torch\nclass Repro(torch.nn.Module):\n    def forward(self, v0):\n{lines}\n        return v39.view(7)\n{call}"
+    status, reached, output = control(tmp_path, body)
+    assert (status, reached) == (1, 2), output
+    for line in ("line 43, in forward\n    return v39.view(7)", "line 44, in <module>\n    torch.compile(Repro())(torch.ones(2))"):
+        assert line in output
+
+
 def test_fp64_that_cannot_be_says_so(tmp_path: Path) -> None:
     body = """
         import torch

@@ -35,6 +35,14 @@ def ask(pool: Pool, task: str, body: str, **more: Any) -> tuple[str, str, dict[s
     return outcome.status, outcome.text, facts
 
 
+def test_a_long_forward_is_described_like_a_short_one(pool: Pool) -> None:
+    # in a long one values are deleted on the way
+    long = SCRIPT.replace("            pair =", "\n".join(f"            z{i} = y" for i in range(30)) + "\n            pair =")
+    short, found = (ask(pool, "shapes", text)[2]["values"] for text in (SCRIPT, long))
+    assert {name: value for name, value in found.items() if name[0] != "z"} == short
+    assert found["z29"] == short["y"]
+
+
 def test_locals_and_the_result_of_the_first_call(pool: Pool) -> None:
     status, text, facts = ask(pool, "shapes", SCRIPT)
     assert status == "ok", text

@@ -1,4 +1,4 @@
-# every intermediate is 32 MB: all of them kept at once, for eager and compiled and in fp64, are several GB
+# every intermediate is 32 MB: all of them at once, for eager and compiled and in fp64, would be several GB; they are deleted on the way
 import torch
 
 torch._inductor.config.cpp.inject_relu_bug_TESTING_ONLY = "accuracy"

@@ -1,0 +1,124 @@
+"""Values of a script's `forward` are deleted after their last use, as a compiled program frees them.
+
+A rendered `forward` gives each value a name of its own, so eager would hold all of them until it returns. The text stays as
+it is: the deletions are put into its syntax tree, without lines of their own, so tracebacks are those of the text. Only for
+eager runs: to Dynamo a deletion is one more use, and a value that is still to be deleted at a graph break becomes an output.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Sequence
+
+# Statements of a `forward` that is run as it stands.
+SHORT = 20
+# Who mentions one of these may look at any local.
+_LOOKS = frozenset({"locals", "vars", "dir", "eval", "exec", "sys", "inspect"})
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def shortened(text: str, farewell: str | None = None) -> str | ast.Module:
+    """What to compile in place of a script for a run in eager: its tree with deletions, or the text where they do not pay.
+
+    `farewell` is the name of a function that is called with each name and value before the deletion.
+    """
+    if "class Repro" not in text:
+        return text
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text  # whoever compiles it says what is wrong
+    function = forward(tree)
+    if function is None or sum(isinstance(node, ast.stmt) for node in ast.walk(function)) <= SHORT:
+        return text
+    shorten(function, farewell)
+    return tree
+
+
+def forward(tree: ast.Module) -> ast.FunctionDef | None:
+    """The method `forward` of the class `Repro`."""
+    for outer in tree.body:
+        if isinstance(outer, ast.ClassDef) and outer.name == "Repro":
+            for inner in outer.body:
+                if isinstance(inner, ast.FunctionDef) and inner.name == "forward":
+                    return inner
+    return None
+
+
+def shorten(function: ast.FunctionDef, farewell: str | None = None) -> None:
+    """Delete each local of a function after the statement that mentions it last.
+
+    Only what is surely bound there and surely not seen again: locals that plain assignments make, one after the other, and
+    that no inner function, comprehension or `del` mentions. All others are left.
+    """
+    mentions = _Mentions()
+    mentions.block(function.body)
+    if not _LOOKS & mentions.ends.keys():
+        ends: dict[ast.stmt, list[str]] = defaultdict(list)
+        for name, statement in mentions.ends.items():
+            if name in mentions.bound - mentions.left and not isinstance(statement, (ast.Return, ast.Raise)):
+                ends[statement].append(name)
+        _delete(function.body, ends, farewell)
+
+
+class _Mentions:
+    """Where the names of a function are mentioned last, and which of them may be deleted."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, ast.stmt] = {}
+        self.bound: set[str] = set()  # by statements that are executed one after the other
+        self.left: set[str] = set()  # bound or seen in another way
+
+    def block(self, statements: Sequence[ast.stmt]) -> None:
+        for statement in statements:
+            targets = _targets(statement)
+            self.bound.update(target.id for target in targets)
+            inside = _inside(statement)
+            parts: Sequence[ast.AST] = statement.items if inside and isinstance(statement, ast.With) else [statement]
+            for node in (node for part in parts for node in ast.walk(part)):
+                self._mention(node, statement, node in targets)
+            self.block(inside)
+
+    def _mention(self, node: ast.AST, statement: ast.stmt, target: bool) -> None:
+        if isinstance(node, ast.Name):
+            self.ends[node.id] = statement
+            if not isinstance(node.ctx, ast.Load) and not target:
+                self.left.add(node.id)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            self.left.update(node.names)
+        elif isinstance(node, _SCOPES):
+            self.left.update(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+        # a function, an import, an exception, a pattern
+        name = getattr(node, "name", None)
+        if isinstance(name, str):
+            self.left.add(name)
+
+
+def _targets(statement: ast.stmt) -> list[ast.Name]:
+    """The names that a plain assignment binds."""
+    if isinstance(statement, ast.Assign):
+        found = [item for target in statement.targets for item in (target.elts if isinstance(target, ast.Tuple) else [target])]
+        return [target for target in found if isinstance(target, ast.Name)]
+    return [statement.target] if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name) else []
+
+
+def _inside(statement: ast.stmt) -> list[ast.stmt]:
+    """What a `with` block executes, where its contexts are torch's: these let every exception through, so that all of it is executed."""
+    if isinstance(statement, ast.With) and all(ast.unparse(item.context_expr).startswith("torch.") for item in statement.items):
+        return statement.body
+    return []
+
+
+def _delete(block: list[ast.stmt], ends: dict[ast.stmt, list[str]], farewell: str | None) -> None:
+    longer: list[ast.stmt] = []
+    for statement in block:
+        longer.append(statement)
+        _delete(_inside(statement), ends, farewell)
+        for name in ends.get(statement, ()):
+            text = f"{farewell}({name!r}, {name})\ndel {name}" if farewell else f"del {name}"
+            for added in ast.parse(text).body:
+                for node in ast.walk(added):
+                    ast.copy_location(node, statement)
+                longer.append(added)
+    block[:] = longer
