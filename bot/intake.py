@@ -112,9 +112,9 @@ class Intake:
     def _keep(self, found: Capture) -> None:
         """The script as it ran, and its log."""
         original = self.space.original
-        script = self.options.target.script
-        if script:
-            shutil.copyfile(script, original / script.name)
+        file = self.options.target.file
+        if file and Path(file).is_file():
+            shutil.copyfile(file, original / Path(file).name)
         text = found.outcome.text if found.outcome.status == "raised" else ""
         self.space.write(original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))
 

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -23,6 +24,8 @@ from typing import Any
 KEEP = 100_000
 # Between asking a child for its stack and killing it, in seconds.
 LAST_WORDS = 0.3
+# Seconds between two looks at the memory of a child.
+LOOK = 0.05
 # Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
 LEFT = 32
 # <linux/prctl.h>: orphans below this process become its own children.
@@ -47,6 +50,8 @@ class Child:
         self.timed_out = False
         self.asked = False
         self.cancelled = False
+        self.over = False  # more memory than it may have
+        self.looked = 0.0
 
     def read(self, fd: int) -> bool:
         """Take what a pipe holds; False at its end."""
@@ -72,6 +77,8 @@ class Child:
             return {**facts, "text": "cancelled"}
         if self.timed_out:
             return {**facts, "status": "timeout"}
+        if self.over:
+            return {**facts, "status": "memory"}
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             # The kernel's out-of-memory killer uses SIGKILL; nothing else does here before the limit.
@@ -88,11 +95,16 @@ class Child:
 
 
 class Server:
-    """Forks, watches and answers; single-threaded, so that forking stays safe."""
+    """Forks, watches and answers; single-threaded, so that forking stays safe.
 
-    def __init__(self, requests: int, answers: int) -> None:
+    `resident`: the memory that a child holds is watched; else its address space is limited. A GPU's driver reserves more addresses than
+    a machine has memory, and maps what is allocated on the GPU.
+    """
+
+    def __init__(self, requests: int, answers: int, *, resident: bool = False) -> None:
         self.requests = requests
         self.answers = answers
+        self.resident = resident
         self.buffer = b""
         self.children: dict[int, Child] = {}
 
@@ -121,7 +133,7 @@ class Server:
                 os.dup2(output_write, 2)
                 from . import child
 
-                child.answer(request, result_write)
+                child.answer({**request, "memory": 0} if self.resident else request, result_write)
             except BaseException:
                 import traceback
 
@@ -161,7 +173,10 @@ class Server:
                     child.status = status
                     self.finish(child)
                     continue
-            if child.cancelled:
+            if self.resident and not child.over and now >= child.looked + LOOK:
+                child.looked, most = now, int(child.request.get("memory", 0))
+                child.over = 0 < most < _held(child.pid)
+            if child.cancelled or child.over:
                 _kill(child.pid, signal.SIGKILL)
             elif now >= child.deadline:
                 if not child.asked:
@@ -226,6 +241,16 @@ def _offspring() -> set[int]:
         return set()
 
 
+def _held(pid: int) -> int:
+    """Bytes of its own that a process has in memory, with those that it shares with the parent it was forked from."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            _, resident, shared = file.read().split()[:3]
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * resource.getpagesize()
+
+
 def _kill(pid: int, number: int, *, group: bool = True) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         (os.killpg if group else os.kill)(pid, number)
@@ -244,6 +269,7 @@ def main(_: list[str]) -> None:
         from . import warm
 
         facts = warm.warm_up()
+        server.resident = warm.sees_gpu()
     except BaseException as error:
         server.send({"failed": f"{type(error).__name__}: {error}"})
         raise
