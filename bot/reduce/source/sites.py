@@ -5,14 +5,16 @@ Every function takes the tree of a text in normal form and gives edits of it; th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import libcst as cst
 
-from bot.reduce.source.edit import Edit, blocks, body_of, is_pass, remove, small, statements, walk, width
+from bot.reduce.source.edit import Edit, blocks, body_of, is_pass, remove, show, small, statements, walk, width
 
 _ENTRY = ("compile", "export", "aoti_compile_and_package", "aot_compile", "optimize", "draft_export")
+# What makes a callable of a module.
+_MAKES = (*_ENTRY, "module", "aoti_load_package")
 _COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
 
 
@@ -211,6 +213,7 @@ def parameters(module: cst.Module) -> list[Edit]:
     calls = [n for n in walk(module) if isinstance(n, cst.Call)]
     aliases = _aliases(module)
     shared = {n.value for s in module.body for n in _targets(s)}
+    tuples = _tuples(module)
     for name, function, method in _functions(module):
         positional = [*function.params.posonly_params, *function.params.params]
         for parameter in reversed([*positional, *function.params.kwonly_params]):
@@ -224,6 +227,8 @@ def parameters(module: cst.Module) -> list[Edit]:
                 if name in _called_names(call, aliases) or (name == "forward" and _calls_module(call)):
                     argument = _given(call, parameter.name.value, None if index is None else index - int(method))
                     edits += [remove(argument)] if argument is not None else []
+                elif name == "forward" and index is not None and _callee(call).endswith("export"):
+                    edits += map(remove, _exported_with(call, parameter.name.value, index - int(method), tuples))
             out.append(Edit(tuple(c for e in edits for c in e.changes), sum(e.weight for e in edits)))
     return out
 
@@ -283,10 +288,29 @@ def _calls_module(call: cst.Call) -> bool:
     if _callee(call) in _ENTRY:
         return False
     if isinstance(call.func, cst.Call):
-        return _callee(call.func) in _ENTRY
+        return _callee(call.func) in _MAKES
     if isinstance(call.func, cst.Attribute):
         return isinstance(call.func.value, cst.Name) and call.func.value.value == "self"
     return isinstance(call.func, cst.Name) and call.func.value[:1].islower() and call.func.value not in ("print", "super", "range", "len")
+
+
+def _tuples(module: cst.Module) -> dict[str, cst.Tuple]:
+    """Tuples that a statement gives a name."""
+    lines = [line for line in map(small, statements(module)) if isinstance(line, cst.Assign) and isinstance(line.value, cst.Tuple)]
+    return {t.target.value: line.value for line in lines for t in line.targets if isinstance(t.target, cst.Name)}  # type: ignore[misc]
+
+
+def _exported_with(call: cst.Call, name: str, index: int, tuples: Mapping[str, cst.Tuple]) -> list[cst.CSTNode]:
+    """What an export is given for a parameter of `forward`: an element of its arguments, entries of its keywords and dynamic shapes."""
+    found: list[cst.CSTNode] = []
+    for place, argument in enumerate(call.args):
+        keyword = argument.keyword.value if argument.keyword is not None else ("", "args", "kwargs")[min(place, 2)]
+        value = tuples.get(argument.value.value, argument.value) if isinstance(argument.value, cst.Name) else argument.value
+        if keyword in ("args", "dynamic_shapes") and isinstance(value, (cst.Tuple, cst.List)):
+            found += value.elements[index : index + 1]
+        elif keyword in ("kwargs", "dynamic_shapes") and isinstance(value, cst.Dict):
+            found += [e for e in value.elements if isinstance(e, cst.DictElement) and show(e.key).strip("\"'") == name]
+    return found
 
 
 def _given(call: cst.Call, name: str, index: int | None) -> cst.Arg | None:

@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 
+import libcst as cst
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 from bot.models import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Meta
+from bot.reduce.source import sites
+from bot.reduce.source.edit import apply
 from bot.reduce.source.layout import MARK, legal, measure
 from bot.reduce.source.modules import joined
 from bot.reduce.source.reduce import reduce_source
@@ -401,3 +404,23 @@ def test_what_a_script_does_beside_the_failure_goes_with_the_first_guess() -> No
     reduce_source(text, oracle, failing_lines=[11, 20])
     assert "random" not in oracle.texts[0]
     assert "manual_seed" in oracle.texts[0]  # of torch: it may matter
+
+
+EXPORTED = """\
+class Model:
+    def forward(self, x{y}):
+        return x
+
+inputs = (1{two},)
+torch.export.export(Model(), {args}, kwargs={{{named}}}, dynamic_shapes={{"x": A{why}}}).module()(1{two})
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "left", "named"), [("inputs", "inputs", ""), ("(1, 2)", "(1,)", ""), ("[1, 2]", "[1]", ""), ("()", "()", '"y": 2')]
+)
+def test_a_parameter_goes_with_what_an_export_is_given_for_it(args: str, left: str, named: str) -> None:
+    two = ", 2" if args == "inputs" else ""
+    module = cst.parse_module(EXPORTED.format(y=", y", two=two, args=args, named=named, why=', "y": B'))
+    without_y = EXPORTED.format(y="", two="", args=left, named="", why="")
+    assert without_y in [apply(module, [edit]) for edit in sites.parameters(module)]
