@@ -106,6 +106,9 @@ OTHERS = (
         lacks=("torch.sin",), original="whose size is not known", repro="whose size is not known"),
     Row("two_bugs", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!", ops=1,
         has=("fractional_max_pool2d",), lacks=("relu",), original="max not supported", repro="max not supported for zero-dimension"),
+    Row("custom_operator", "aot", "exception", "run", "AssertionError", "expected size", ops=1,
+        has=("shop::turned", "register_fake", "empty_like"), lacks=("unused", "softmax", "cumsum"), original="expected size",
+        repro="expected size"),
     Row("dropout_accuracy", "aot|dynamo|source", "accuracy", "run", ops=1, has=("relu",), lacks=("tanh", "Linear"), repro=CLOSE),
 )  # fmt: skip
 

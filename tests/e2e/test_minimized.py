@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from e2e_catalog import AOT, AOT_INDUCTOR, DEFECTS, DYNAMO, ENVIRONMENT, HEALTHY, OTHERS, PASSES, Row, params
-from e2e_harness import CASES, Answer, Finished, code_lines, exported_program_opens, minify_script, run_alone, without_pass
+from e2e_harness import CASES, ROOT, Answer, Finished, code_lines, exported_program_opens, minify_script, run_alone, without_pass
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
@@ -168,6 +168,29 @@ def test_same_repro_twice(tmp_path: Path) -> None:
         assert answer.process.status == 0, answer.described()
         texts.append(answer.repro)
     assert texts[0] == texts[1]
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_example(example: Path, tmp_path: Path) -> None:
+    """What the README invites to try."""
+    answer = minify_script(example, tmp_path, "--verify-runs", "1")
+    assert answer.process.status == 0, answer.described()
+    assert answer.result["status"] == "minimized"
+    assert answer.result["reduction"]["lines_after"] <= 30
+    repro = tmp_path / "alone.py"
+    repro.write_text(answer.repro, encoding="utf-8")
+    assert run_alone(repro).status != 0
+
+
+@pytest.mark.all
+def test_what_is_minimal_already_is_reproduced(tmp_path: Path) -> None:
+    text = 'import torch\n\ntorch.compile(torch.relu, backend="relu_compile_error_TESTING_ONLY")(torch.ones(()))\n'
+    script = tmp_path / "fail.py"
+    script.write_text(text, encoding="utf-8")
+    answer = minify_script(script, tmp_path, "--verify-runs", "1")
+    assert (answer.process.status, answer.result["status"]) == (3, "reproduced"), answer.described()
+    assert answer.repro.endswith(text)
 
 
 @pytest.mark.all
