@@ -63,6 +63,7 @@ def examine(python: str) -> list[Line]:
     gpus = facts.get("gpus")
     lines.append(Line("GPU", ", ".join(map(str, gpus)) if isinstance(gpus, list) and gpus else "none", bool(gpus), False))
     lines.append(Line("triton", str(facts.get("triton", "none")), "triton" in facts, False))
+    lines.append(Line("sandbox", "none: programs run with your rights", False, False))
     return lines
 
 

@@ -45,6 +45,7 @@ def test_a_machine_that_has_everything(machine: Any, capsys: Any) -> None:
         "Python headers": ("found", True),
         "GPU": ("H200, H200", True),
         "triton": ("3.5", True),
+        "sandbox": ("none: programs run with your rights", False),
     }
     assert doctor.main(python) == 0
     assert "MISS" not in capsys.readouterr().out
