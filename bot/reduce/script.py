@@ -47,7 +47,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
     graph = program.graph if is_legal(program.graph) else canonical(program.graph)
     recipe = program.recipe
     if recipe.accuracy and not recipe.strict:
-        graph = replace(graph, output=_comparable(graph.output))
+        graph = replace(graph, output=_comparable(graph.output, graph.metas()))
     random = any(_is_random(node) for node in _all_nodes(graph))
     config = list(recipe.config)
     if recipe.accuracy and random and all(name != "torch._inductor.config.fallback_random" for name, _ in config):
@@ -368,13 +368,19 @@ class _Regions:
 # -- the call -----------------------------------------------------------------------------------------------------
 
 
-def _comparable(output: Arg) -> Arg:
-    """The outputs that `assert_close` can compare: None is equal to nothing there."""
+def _comparable(output: Arg, metas: dict[str, Meta]) -> Arg:
+    """The outputs that are compared: None is equal to nothing for `assert_close`, and a number may come back as a tensor."""
+
+    def counts(item: Arg) -> bool:
+        if isinstance(item, Ref):
+            return metas.get(item.name, Meta()).kind not in ("int", "float", "bool")
+        return item is not None and not isinstance(item, (int, float))
+
     if isinstance(output, (tuple, list)):
-        kept = [_comparable(item) for item in output if item is not None]
+        kept = [_comparable(item, metas) for item in output if counts(item)]
         return tuple(kept) if isinstance(output, tuple) else kept
     if isinstance(output, Mapping):
-        return Mapping(tuple((key, _comparable(item)) for key, item in output.items if item is not None))
+        return Mapping(tuple((key, _comparable(item, metas)) for key, item in output.items if counts(item)))
     return output
 
 

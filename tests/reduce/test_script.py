@@ -529,3 +529,10 @@ def test_strings_evaluate_to_themselves(value: str) -> None:
 @given(st.floats() | st.complex_numbers())
 def test_numbers_evaluate_to_themselves(value: complex) -> None:
     assert repr(eval(text(value, {}))) == repr(value)
+
+
+def test_only_tensors_are_compared() -> None:
+    size = node("size", "torch.ops.aten.sym_size.int", Ref("x"), 0, meta=Meta("int"))
+    output = Mapping((("relu", Ref("relu")), ("n", Ref("size")), ("six", 6), ("none", None)))
+    script = render(Program(replace(RELU, nodes=(*RELU.nodes, size), output=output), Recipe(accuracy=True)))
+    assert 'return {"relu": relu}' in script
