@@ -84,11 +84,7 @@ class Job:
             with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions=self.found.versions) as pool:
                 self._work(pool)
             status, fault = self.found.status(), None
-            reason = (
-                self.found.unproven("fresh processes did not show the same failure: " + self._last_difference)
-                if status == "error"
-                else None
-            )
+            reason = self.found.unproven(self._unlike() + self._last_difference) if status == "error" else None
         except Ended as end:
             status, reason, fault = end.status, end.reason, end.machine_fault
         except (BudgetSpent, Interrupted):
@@ -128,6 +124,8 @@ class Job:
         self.found.timing["capture"] = time.monotonic() - started
         self.found.failure = failure
         self.progress.say(failure.line())
+        self.source = source_of(self.options.target, Path.cwd(), self.found.capture.test)
+        self.found.original = self.found.original or (self.source.text if self.source else None)
         ledger = self.found.ledger = Ledger(self.space.ledger, resume=self.options.resume)
         search = Search(self.options, self.source, self.found, self.deadline, self.progress, pool, ledger)
         started = time.monotonic()
@@ -269,6 +267,12 @@ class Job:
 
     def _wanted(self) -> bool:
         return not self.deadline.interrupted.is_set()
+
+    def _unlike(self) -> str:
+        """What the fresh runs showed to be unlike the failure of the program."""
+        if self.options.target.module is not None and self.found.reference is None:
+            return "the command fails here, but not the script that calls its test alone: "
+        return "fresh processes did not show the same failure: "
 
     def _cut_short(self) -> str | None:
         why = "interrupted" if self.deadline.interrupted.is_set() else "out of time"

@@ -210,19 +210,10 @@ class Search:
         if self.options.stage not in (None, Stage.SOURCE):
             raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
         self.found.stage = Stage.SOURCE
-        assert self.found.capture is not None
-        said = self.found.capture.outcome.text
-        modules = local_modules(self.source.file)
-        whole, failing = joined(self.source.text, script_lines(said, self.source.name), modules, module_lines(said, modules))
-        text, failing = with_variables(whole, failing, settings_of(os.environ))
-        self.found.text = self.found.text or text
-        if not oracle.begins(Candidate(text, "start:source", (lines(text), len(text))), TRIES):
-            if modules and whole == self.source.text:
-                names = ", ".join(sorted(modules))
-                raise Ended("error", f"a repro stands alone, but these modules beside the script cannot be written into it: {names}")
-            # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
-            self.found.text, self.found.fixed_point = text, True
+        begun = self._begin_source(self.source)
+        if begun is None:
             return
+        text, failing = begun
         self.found.reference = oracle.shown(text)
         self._accepted(None, text)
         oracle.words = oracle.said  # an assert, or a condition, that says something else is another finding
@@ -240,6 +231,29 @@ class Search:
 
         reduced = self._past_slips(reduce, (None, text))
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
+
+    def _begin_source(self, source: Source) -> tuple[str, tuple[int, ...]] | None:
+        """The first of the source's texts that fails, and its lines that the failure names; None where none does."""
+        assert self.found.capture is not None
+        said, modules = self.found.capture.outcome.text, local_modules(source.file)
+
+        def whole(text: str) -> tuple[str, tuple[int, ...]]:
+            return joined(text, script_lines(said, source.name), modules, module_lines(said, modules))
+
+        texts = (source.text, *source.others)
+        for text in texts:
+            complete, failing = with_variables(*whole(text), settings_of(os.environ))
+            self.found.text = self.found.text or complete
+            candidate = Candidate(complete, "start:source", (lines(complete), len(complete)))
+            if self.oracle.begins(candidate, max(1, TRIES // len(texts))):
+                return complete, failing
+        first = whole(source.text)
+        if modules and first[0] == source.text:
+            names = ", ".join(sorted(modules))
+            raise Ended("error", f"a repro stands alone, but these modules beside the script cannot be written into it: {names}")
+        # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
+        self.found.text, self.found.fixed_point = with_variables(*first, settings_of(os.environ))[0], True
+        return None
 
     def _script_is_shorter(self, program: Program) -> bool:
         """Whether the user's script has fewer lines than the text of a program, and may be reduced instead."""

@@ -68,6 +68,7 @@ class Capture(Model):
     regions: tuple[Region, ...]
     versions: dict[str, str]
     tolerance: tuple[float, ...] | None = Field(default=None, description="of the program's own last comparison")
+    test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
     log: Path
 

@@ -154,6 +154,7 @@ def capture(
         versions=facts.get("versions", {}),
         log=log,
         tolerance=facts.get("tolerance"),
+        test=facts.get("test", ""),
     )
 
 

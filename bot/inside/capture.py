@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> None:
     tracker = seams.Tracker(out=order["out"], check=order["check"], rule=rule, beforehand=order["beforehand"], dump=order["dump"])
     comparison = None
     facts: dict[str, Any] = {"versions": warm.versions(sys.modules["torch"])}
-    errors: list[str] = []  # that a test runner catches
+    errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test
     try:
         comparison = Comparison()
         seams.install(tracker)
@@ -57,8 +57,8 @@ def main(arguments: list[str]) -> None:
             inductor: Any = importlib.import_module("torch._inductor.config")
             inductor.fallback_random = True
 
-        def on_error(error: BaseException) -> None:
-            errors.append(child.format_error(error))
+        def on_error(error: BaseException, test: str) -> None:
+            errors.append((child.format_error(error), test))
 
         modules.listen_to_unittest(on_error)
         if order.get("module"):
@@ -66,7 +66,8 @@ def main(arguments: list[str]) -> None:
         else:
             facts.update(child.run_as_main(order["script"], order["argv"]))
         if errors and facts["status"] == "exit":
-            facts.update(status="raised", text=errors[0])
+            text, test = errors[0]
+            facts.update(status="raised", text=text, test=test)
     finally:
         facts["calls"] = tracker.calls
         facts["tolerance"] = comparison.tolerance if comparison else None

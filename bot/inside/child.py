@@ -92,15 +92,19 @@ def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Mo
             "exit": code,
             "text": "" if isinstance(leave.code, (int, type(None))) else _encodable(str(leave.code)),
         }
-    except KeyboardInterrupt:
-        return {"status": "infra", "text": "interrupted"}
-    except MemoryError as error:
-        return {"status": "memory", "text": format_error(error)}
     except BaseException as error:
-        if type(error).__name__ == "PhasePassed":
-            return {"status": "stopped"}
-        return {"status": "raised", "text": format_error(error)}
+        return _ended_by(error)
     return {"status": "ok", "exit": 0, "text": ""}
+
+
+def _ended_by(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, KeyboardInterrupt):
+        return {"status": "infra", "text": "interrupted"}
+    if isinstance(error, MemoryError):
+        return {"status": "memory", "text": format_error(error)}
+    if type(error).__name__ == "PhasePassed":
+        return {"status": "stopped"}
+    return {"status": "raised", "text": format_error(error)}
 
 
 def format_error(error: BaseException) -> str:
@@ -124,10 +128,14 @@ def flush() -> None:
 
 
 def _run(path: str, request: dict[str, Any]) -> dict[str, Any]:
-    from . import rungs
+    from . import modules, rungs
 
+    ends: list[dict[str, Any]] = []
+    # a script that ends in `unittest.main()` leaves with a status alone: what its first failing test raised says more
+    modules.listen_to_unittest(lambda error, _: ends.append(_ended_by(error)))
     rungs.stop_after(request.get("stop_after"))
-    return run_as_main(path, request.get("argv", []))
+    facts = run_as_main(path, request.get("argv", []))
+    return ends[0] if ends and facts["status"] == "exit" else facts
 
 
 def _control(path: str, request: dict[str, Any], fp64: bool = False) -> dict[str, Any]:

@@ -263,7 +263,7 @@ def _run_module(argv: list[str]) -> None:
 
     errors: list[str] = []
 
-    def on_error(error: BaseException) -> None:
+    def on_error(error: BaseException, _: str) -> None:
         errors.append(child.format_error(error))
 
     modules.listen_to_unittest(on_error)

@@ -12,8 +12,11 @@ from typing import Any
 
 from . import child
 
+# Told of an error, and of the test that it made fail, as its runner names it.
+OnError = Callable[[BaseException, str], None]
 
-def listen_to_unittest(on_error: Callable[[BaseException], None]) -> None:
+
+def listen_to_unittest(on_error: OnError) -> None:
     """Hear of the errors that make tests fail, whoever runs them: a script that ends in `unittest.main()` as well."""
     result: Any = importlib.import_module("unittest.result").TestResult
 
@@ -21,10 +24,10 @@ def listen_to_unittest(on_error: Callable[[BaseException], None]) -> None:
         original = getattr(result, name)
 
         @functools.wraps(original)
-        def add(self: Any, *args: Any) -> Any:
+        def add(self: Any, test: Any, *args: Any) -> Any:
             if args[-1] is not None:  # of a subtest: None where it passed
-                on_error(args[-1][1])
-            return original(self, *args)
+                on_error(args[-1][1], test.id())
+            return original(self, test, *args)
 
         setattr(result, name, add)
 
@@ -32,7 +35,7 @@ def listen_to_unittest(on_error: Callable[[BaseException], None]) -> None:
         listen(name)
 
 
-def run_module(name: str, argv: Sequence[str], on_error: Callable[[BaseException], None]) -> dict[str, Any]:
+def run_module(name: str, argv: Sequence[str], on_error: OnError) -> dict[str, Any]:
     """`python -m NAME ARGS`; the facts of how it ended. Errors of failing tests, which pytest catches, are told to `on_error`."""
     sys.argv = [name, *argv]
     sys.path.insert(0, os.getcwd())

@@ -8,17 +8,20 @@ from typing import Any
 import pytest
 
 
-def _nobody(_: BaseException) -> None:
+def _nobody(_: BaseException, __: str) -> None:
     return
 
 
-# Told of each error; the capture puts its own here.
-on_error: Callable[[BaseException], None] = _nobody
+# Told of each error, and of the test that it made fail (`FILE::TEST[CASE]`); the capture puts its own here.
+on_error: Callable[[BaseException, str], None] = _nobody
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-def pytest_runtest_makereport(call: Any) -> Generator[None, Any, None]:
+def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, None]:
     """Pytest's hook around the report of each phase of a test; a failure that is expected is none."""
     outcome = yield
     if call.excinfo is not None and outcome.get_result().failed:
-        on_error(call.excinfo.value)
+        # a node's id begins with a path from pytest's root, which need not be the directory that we are in
+        names = item.nodeid.partition("::")[2]
+        path = getattr(item, "path", "")  # pytest 6 has none
+        on_error(call.excinfo.value, f"{path}::{names}")

@@ -268,6 +268,88 @@ def test_shrink():
     assert FAILURE in run_alone(out / "repro.py").err
 
 
+@pytest.mark.all
+def test_pytest_command_of_which_one_case_fails(tmp_path: Path) -> None:
+    """The case that failed is the one that becomes a script."""
+    test = """
+import pytest
+import torch
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("branches", [False, True])
+def test_branch(branches, size):
+    def f(x):
+        return x.cos() if branches and x.sum() > 0 else x.sin()
+
+    torch.compile(f, backend="eager", fullgraph=True)(torch.ones(size))
+"""
+    script(tmp_path, test, "test_branch.py")
+    out = tmp_path / "minified"
+    options = ("--stage", "source", "--out", out, "--verify-runs", "1")
+    ended = minify("--command", "pytest test_branch.py::test_branch", *options, cwd=tmp_path)
+    answer = Answer(out, ended)
+    assert ended.status == 0, answer.described()
+    assert answer.result["status"] == "minimized", answer.described()
+    assert "Data-dependent branching" in run_alone(out / "repro.py").err
+
+
+@pytest.mark.all
+def test_pytest_command_whose_test_passes_alone(tmp_path: Path) -> None:
+    """What is said is true: the command fails, and the script that was made of it does not."""
+    test = """
+import os
+import torch
+
+def mine(gm, inputs):
+    if "PYTEST_CURRENT_TEST" in os.environ:
+        raise KeyError("mine")
+    return gm
+
+def test_mine():
+    torch.compile(lambda x: x + 1, backend=mine)(torch.ones(3))
+"""
+    script(tmp_path, test, "test_mine.py")
+    out = tmp_path / "minified"
+    options = ("--stage", "source", "--out", out, "--verify-runs", "1")
+    answer = Answer(out, minify("--command", "pytest test_mine.py::test_mine", *options, cwd=tmp_path))
+    assert answer.process.status == 1, answer.described()
+    assert answer.result["reason"] == ("the command fails here, but not the script that calls its test alone: run 1: did not fail"), (
+        answer.described()
+    )
+    assert not (out / "repro.py").exists()
+
+
+@pytest.mark.all
+def test_script_that_runs_its_own_tests(tmp_path: Path) -> None:
+    """The failing test is called in the place of `unittest.main()`, and reduced like any other script."""
+    test = """
+import unittest
+import torch
+
+class TestBranch(unittest.TestCase):
+    def setUp(self):
+        self.x = torch.ones(3)
+
+    def test_fine(self):
+        self.assertEqual(torch.compile(torch.sin, backend="eager")(self.x).shape, self.x.shape)
+
+    def test_branch(self):
+        for branches in (False, True):
+            with self.subTest(branches=branches):
+                f = lambda x: x.cos() if branches and x.sum() > 0 else x.sin()
+                self.assertEqual(torch.compile(f, backend="eager", fullgraph=True)(self.x).shape, (3,))
+
+if __name__ == "__main__":
+    unittest.main()
+"""
+    answer = minify_script(script(tmp_path, test), tmp_path, "--stage", "source", "--verify-runs", "1")
+    assert answer.process.status == 0, answer.described()
+    assert answer.result["status"] == "minimized", answer.described()
+    assert "unittest.main" not in answer.repro
+    assert "test_fine" not in answer.repro
+    assert "Data-dependent branching" in run_alone(answer.directory / "repro.py").err
+
+
 @pytest.mark.parametrize("fixture", ["", "x"])
 def test_pytest_command_that_fails_in_eager_too(fixture: str, tmp_path: Path) -> None:
     """The control of a test is the test, with the compiler taken out; one with a fixture cannot be written as a script."""

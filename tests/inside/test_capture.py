@@ -145,12 +145,22 @@ RUNNERS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_the_error_that_a_test_runner_catches(rerun: Callable[..., Capture], runner: str) -> None:
+def test_the_error_that_a_test_runner_catches(rerun: Callable[..., Capture], runner: str, tmp_path: Path) -> None:
     body, module, argv = RUNNERS[runner]
     found = rerun(body, *argv, module=module, name="test_it.py")
     assert found.outcome.status == "raised", found.log.read_text()
     assert found.signature is not None
     assert found.signature.exception[-1] == "KeyError"
+    file = tmp_path / "test_it.py"
+    assert (
+        found.test
+        == {
+            "pytest": f"{file}::test_raises",
+            "pytest runs unittest": f"{file}::TestIt::test_raises",
+            "unittest": "test_it.TestIt.test_raises",
+            "unittest.main()": "__main__.TestIt.test_raises",
+        }[runner]
+    )
     assert [region.seam for region in found.regions] == ["dynamo"]
 
 

@@ -72,6 +72,23 @@ class TestChildren:
         assert outcome.status == "raised"
         assert "repro.py\", line 2, in deep\n    raise KeyError('k')\nKeyError: 'k'" in outcome.text
 
+    @pytest.mark.parametrize(("stop_after", "status"), [(None, "raised"), ("aot_autograd", "stopped")])
+    def test_an_error_that_unittest_catches(self, pool: Pool, stop_after: str | None, status: str) -> None:
+        body = """
+            import unittest
+            import torch
+
+            class TestIt(unittest.TestCase):
+                def test_it(self):
+                    torch.compile(lambda x: x + 1, backend="inductor" if STOP else "eager")(torch.ones(2))
+                    raise KeyError("k")
+
+            unittest.main()
+        """
+        outcome = ask(pool, body.replace("STOP", str(bool(stop_after))), stop_after=stop_after)
+        assert outcome.status == status, outcome.text
+        assert ("KeyError: 'k'" in outcome.text) == (status == "raised")
+
     def test_a_message_that_is_no_text_comes_through(self, pool: Pool) -> None:
         outcome = ask(pool, "raise ValueError('name \\udce4 of a file')")
         assert outcome.status == "raised"
