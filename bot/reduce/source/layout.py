@@ -135,10 +135,11 @@ def _imports(node: cst.BaseStatement) -> bool:
 
 def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
     """The expression without parentheses around it, where they only group: on one line, and nothing that needs them."""
-    needed = (cst.Tuple, cst.GeneratorExp, cst.Yield, cst.NamedExpr, cst.Await)
-    if not value.lpar or isinstance(value, needed) or "\n" in cst.Module([]).code_for_node(value):
+    if not value.lpar or "\n" in cst.Module([]).code_for_node(value):
         return value
-    return value.with_changes(lpar=[], rpar=[])
+    # of those that need parentheses, one pair
+    kept = 1 if isinstance(value, (cst.Tuple, cst.GeneratorExp, cst.Yield, cst.NamedExpr, cst.Await)) else 0
+    return value.with_changes(lpar=value.lpar[:kept], rpar=value.rpar[:kept])
 
 
 class _Normal(cst.CSTTransformer):

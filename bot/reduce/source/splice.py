@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from bot.reduce.source.layout import legal
-from bot.reduce.source.prune import replaced
+from bot.reduce.source.layout import MARK, legal
+from bot.reduce.source.names import names_of
+from bot.reduce.source.prune import has_mark, replaced
 
+Rewrite = Callable[[str], Iterator[str]]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Set, ast.ListComp)
@@ -57,6 +59,11 @@ def code(node: ast.AST, names: Mapping[str, str] | None = None) -> str:
     if not names:
         return ast.unparse(node)
     return ast.unparse(_Rename(names).visit(copy.deepcopy(node)))
+
+
+def code_with(node: ast.AST, part: ast.expr, other: ast.expr) -> str:
+    """The node's code with another expression in the place of one inside it."""
+    return ast.unparse(copy.deepcopy(node, {id(part): other}))
 
 
 class _Rename(ast.NodeTransformer):
@@ -136,3 +143,46 @@ def inner_blocks(scope: ast.Module | Function) -> Iterator[list[ast.stmt]]:
     for node in ast.walk(scope):
         if isinstance(node, (ast.With, ast.If, ast.For)):
             yield node.body
+
+
+def own_text(text: str, node: ast.stmt) -> str:
+    """The statement's text without its indentation, marks included."""
+    lines = text.split("\n")[(min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])) - 1 : node.end_lineno]
+    indent = " " * node.col_offset
+    if all(line.startswith(indent) or not line for line in lines):
+        return "\n".join(line[node.col_offset :] for line in lines)
+    return ast.unparse(node)
+
+
+def mark_of(text: str, node: ast.stmt) -> str:
+    """What to put behind the code that takes a statement's place, so that a mark on it stays."""
+    return f"  {MARK}" if has_mark(text, node) else ""
+
+
+def pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment with their values, `a, b = x, y` taken apart; empty for anything less plain."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return []
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        return [(target, value)]
+    if not isinstance(value, (ast.Tuple, ast.List)) or len(value.elts) != len(target.elts):
+        return []
+    starred = any(isinstance(e, ast.Starred) for e in (*target.elts, *value.elts))
+    return [] if starred else list(zip(target.elts, value.elts, strict=True))
+
+
+def without(statement: ast.stmt, gone: Collection[ast.expr]) -> str | None:
+    """The code of such an assignment without some of its targets; None where none is left."""
+    kept = [(t, v) for t, v in pairs(statement) if t not in gone]
+    return f"{', '.join(code(t) for t, _ in kept)} = {', '.join(code(v) for _, v in kept)}" if kept else None
+
+
+def module_names(tree: ast.Module) -> set[str]:
+    """What the statements of a module bind."""
+    return {name for statement in tree.body for name in names_of(statement).binds}
+
+
+def imported_names(tree: ast.Module) -> set[str]:
+    """What its imports bind."""
+    return {name for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom)) for name in names_of(s).binds}

@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from bot.reduce.source.layout import MARK
 from bot.reduce.source.names import dotted
 from bot.reduce.source.prune import has_mark, replaced, unused
-from bot.reduce.source.splice import FUNCTIONS, both, code, inner_blocks, loads, scopes, spliced, stores, wrapped
+from bot.reduce.source.splice import (
+    FUNCTIONS,
+    Rewrite,
+    both,
+    code,
+    inner_blocks,
+    loads,
+    mark_of,
+    pairs,
+    scopes,
+    spliced,
+    stores,
+    without,
+    wrapped,
+)
 
-Rewrite = Callable[[str], Iterator[str]]
 _WIDTH = 100
 
 
 def tuples(text: str) -> Iterator[str]:
     """`a, b = x, y` becomes `a = x` where nobody reads `b`."""
     tree = ast.parse(text)
+    attributes = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
     for scope in scopes(tree):
         for statement in (s for b in inner_blocks(scope) for s in b):
-            if not (
-                isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple) and isinstance(statement.value, ast.Tuple)
-            ):
-                continue
-            pairs = list(zip(statement.targets[0].elts, statement.value.elts, strict=False))
-            kept = [(t, v) for t, v in pairs if not (isinstance(t, ast.Name) and not loads(scope, t.id)) and code(t) != code(v)]
-            if len(kept) < len(pairs):
-                yield replaced(text, {statement: "\n".join(f"{code(t)} = {code(v)}" for t, v in kept) or None})
+            taken_apart = pairs(statement)
+            gone = [
+                t
+                for t, v in taken_apart
+                if code(t) == code(v)
+                or (isinstance(t, ast.Name) and not loads(scope, t.id))
+                or (isinstance(t, ast.Attribute) and t.attr not in attributes)
+            ]
+            if gone and len(taken_apart) > 1:
+                left = without(statement, gone)
+                yield replaced(text, {statement: left + mark_of(text, statement) if left else None})
 
 
 def used_once(text: str) -> Iterator[str]:
@@ -43,20 +60,23 @@ def used_once(text: str) -> Iterator[str]:
         }
         for block in inner_blocks(scope):
             for position, statement in enumerate(block):
-                if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)):
-                    continue
-                name = statement.targets[0].id
-                reads, rebound = _reads_of(name, block[position + 1 :])
-                renames = isinstance(statement.value, (ast.Name, ast.Constant))
-                if reads is None or not reads or (len(reads) > 1 and not renames) or name in captured or has_mark(text, statement):
-                    continue
-                inside = sum(len(loads(s, name)) for s in block[position + 1 :])
-                if not rebound and block is not scope.body and inside != len(loads(scope, name)) - len(loads(statement, name)):
-                    continue
-                value = wrapped(statement.value)
-                if not renames and any(len(lines[n.lineno - 1].replace("  " + MARK, "")) + len(value) - len(name) > _WIDTH for n in reads):
-                    continue
-                yield both(text, {statement: None}, [(n, value) for n in reads])
+                for target, assigned in pairs(statement):
+                    if not isinstance(target, ast.Name):
+                        continue
+                    name = target.id
+                    reads, rebound = _reads_of(name, block[position + 1 :])
+                    renames = isinstance(assigned, (ast.Name, ast.Constant))
+                    if reads is None or not reads or (len(reads) > 1 and not renames) or name in captured or has_mark(text, statement):
+                        continue
+                    inside = sum(len(loads(s, name)) for s in block[position + 1 :])
+                    if not rebound and block is not scope.body and inside != len(loads(scope, name)) - len(loads(statement, name)):
+                        continue
+                    value = wrapped(assigned)
+                    if not renames and any(
+                        len(lines[n.lineno - 1].replace("  " + MARK, "")) + len(value) - len(name) > _WIDTH for n in reads
+                    ):
+                        continue
+                    yield both(text, {statement: without(statement, [target])}, [(n, value) for n in reads])
 
 
 def _reads_of(name: str, later: Sequence[ast.stmt]) -> tuple[list[ast.Name] | None, bool]:
@@ -83,8 +103,25 @@ def unread(text: str) -> Iterator[str]:
                 and target.id in names
                 and not isinstance(statement.value, ast.Constant)
             ):
-                mark = f"  {MARK}" if has_mark(text, statement) else ""
-                yield replaced(text, {statement: code(statement.value) + mark})
+                yield replaced(text, {statement: code(statement.value) + mark_of(text, statement)})
+
+
+def stored(text: str) -> Iterator[str]:
+    """Where a value is stored need not matter: `a.b = x` and `a += x` become `x`."""
+    tree = ast.parse(text)
+    # what a constructor stores is the object
+    constructors = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
+    within = {s for f in constructors for s in ast.walk(f)}
+    for statement in ast.walk(tree):
+        plain = (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and not isinstance(statement.targets[0], (ast.Name, ast.Tuple))
+        )
+        if not (isinstance(statement, ast.AugAssign) or (isinstance(statement, ast.Assign) and plain)) or statement in within:
+            continue
+        if not isinstance(statement.value, (ast.Constant, ast.Name)):
+            yield replaced(text, {statement: code(statement.value) + mark_of(text, statement)})
 
 
 def numbers(text: str) -> Iterator[str]:
@@ -144,4 +181,5 @@ ALL: tuple[tuple[str, Rewrite], ...] = (
     ("input", inputs),
     ("used once", used_once),
     ("unread", unread),
+    ("stored", stored),
 )

@@ -47,6 +47,10 @@ def test_normal_form_is_stable() -> None:
     assert normal(normal(UNTIDY)) == normal(UNTIDY)
 
 
+def test_parentheses_are_not_doubled() -> None:
+    assert normal("f(((1, 2),), (a), ((1, 2)))\nx = ((1, 2))\n") == "f(((1, 2),), a, (1, 2))\nx = (1, 2)\n"
+
+
 def test_text_that_is_not_python_is_refused() -> None:
     with pytest.raises(SyntaxError):
         normal("def (")

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from bot.models import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Meta
-from bot.reduce.source import sites
+from bot.reduce.source import classes, functions, rewrites, sites, values
 from bot.reduce.source.edit import apply
 from bot.reduce.source.layout import MARK, legal, measure
 from bot.reduce.source.modules import joined
 from bot.reduce.source.reduce import reduce_source
+from bot.reduce.source.splice import Rewrite
 
 
 class Asked:
@@ -259,6 +260,33 @@ def reaches(wanted: object) -> Callable[[str], bool]:
     return works
 
 
+PAIR = """\
+class C:
+    def __init__(self):
+        self.a, self.b = 1, 2
+
+    def __call__(self):
+        f(self.a + self.b)
+
+
+C()()
+"""
+
+PROPERTY = """\
+class C:
+    @property
+    def p(self):
+        n = [1]
+        return f(n)
+
+    def __call__(self):
+        return g(self.p, 0)
+
+
+C()()
+"""
+
+
 @pytest.mark.parametrize(
     ("before", "wanted", "after"),
     [
@@ -272,6 +300,12 @@ def reaches(wanted: object) -> Callable[[str], bool]:
         ("class C:\n    def __init__(self, n):\n        self.n = n\n\n\nc = C([1])\nf(c.n)\n", [1], "f([1])\n"),
         ("x = 1\ny = x\ny = f(y)\n", 1, "f(1)\n"),
         ("a, b = 1, 2\nf(a)\n", 1, "f(1)\n"),
+        ("a, b = 1, 2\nf(a + b)\n", 3, "f(1 + 2)\n"),
+        (PAIR, 3, "f(1 + 2)\n"),
+        (PROPERTY, [1], "f([1])\n"),
+        ("class C:\n    n = 2\n\n\nC.n = f(1)\ng(C.n)\n", 1, "f(1)\n"),
+        ("class C:\n    n = 2\n\n\nc = C()\nc.n += f(1)\ng(c.n)\n", 1, "f(1)\n"),
+        ("def go():\n    n = 1\n    if f(n):\n        n = 2\n    return n\n\n\ngo()\n", 1, "f(1)\n"),
     ],
 )
 def test_levels_are_taken_apart(before: str, wanted: object, after: str) -> None:
@@ -279,6 +313,107 @@ def test_levels_are_taken_apart(before: str, wanted: object, after: str) -> None
     reduced = reduce_source(text, Asked(reaches(wanted)))
     assert reduced.text.endswith(after), reduced.text
     assert measure(reduced.text)[0] <= 2, reduced.text
+
+
+def proposed(rewrite: Rewrite, text: str) -> list[str]:
+    return [t for t in rewrite(text) if legal(t)]
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "text", "becomes"),
+    [
+        (
+            classes.empty_bases,
+            "class B(nn.Module):\n    pass\nclass C(B):\n    def forward(self):\n        return 1\n",
+            "class C(nn.Module):\n    def forward(self):\n        return 1\n",
+        ),
+        (classes.empty_bases, "class B(P, Q):\n    pass\nclass C(B):\n    n = 1\n", "class C(P, Q):\n    n = 1\n"),
+        (classes.empty_bases, "class B(P):\n    pass\nrun(B())\n", "run(P())\n"),
+        (
+            functions.properties,
+            "class C:\n    @property\n    def p(self):\n        import gc\n        return gc.x(self)\n    def q(o):\n        k(o.p)\n",
+            "class C:\n    def q(o):\n        import gc\n        k(gc.x(o))\n",
+        ),
+        (
+            functions.properties,
+            "class D:\n    def __get__(self, a, b):\n        return 1\nclass C:\n    @D\n    def p(self):\n        return 1\n",
+            "class C:\n    @property\n    def p(self):\n        return 1\n",
+        ),
+        (values.stored, "C.calls = C.calls.get(1)\n", "C.calls.get(1)\n"),
+        (values.stored, "c.n += gc.isenabled()\n", "gc.isenabled()\n"),
+        (
+            values.tuples,
+            "def f(self):\n    self.a, self.b, c = 1, 2, 3\n    return self.a, c\n",
+            "def f(self):\n    self.a, c = 1, 3\n    return self.a, c\n",
+        ),
+        (rewrites.conditions, "def f(x):\n    if x > 8:\n        x = x\n", "def f(x):\n    bool(x > 8)\n"),
+        (rewrites.conditions, "def f(x):\n    if x > 8:\n        x = x\n", "def f(x):\n    if x > 8:\n        return\n"),
+        (
+            functions.handing_on,
+            "class C:\n    pass\ndef f(x):\n    return C.apply(x, 1)\ntorch.compile(f, fullgraph=True)(y)\n",
+            "class C:\n    pass\ntorch.compile(C.apply, fullgraph=True)(y, 1)\n",
+        ),
+    ],
+)
+def test_what_a_rewriting_proposes(rewrite: Rewrite, text: str, becomes: str) -> None:
+    assert becomes in proposed(rewrite, text)
+
+
+def test_a_parameter_that_only_hands_on_is_no_function_of_the_text() -> None:
+    text = "def f(x):\n    return x.view(1)\nx = 1\ntorch.compile(f)(x)\n"
+    assert proposed(functions.handing_on, text) == []
+
+
+def test_a_condition_that_decides_more_than_a_value_stays() -> None:
+    text = "def f(x):\n    if x:\n        x = 1\n    else:\n        x = 2\n    if x:\n        x = g(x)\n    if x:\n        return 1\n"
+    assert proposed(rewrites.conditions, text) == []
+
+
+CLAMP = """\
+import torch
+from torch import nn
+
+
+class Clamp(torch.autograd.Function):
+    calls = {}
+
+    @staticmethod
+    def forward(ctx, x, bits, name):
+        Clamp.calls = Clamp.calls.get(name)
+        return x
+
+
+class Linear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bits, self.name = 1, "head"
+
+    def forward(self):
+        return Clamp.apply(torch.ones(1), self.bits, self.name)
+
+
+torch.compile(Linear(), fullgraph=True)()
+"""
+
+
+def test_what_applies_a_function_of_autograd_gives_way_to_it() -> None:
+    parts = ("torch.compile(", "(torch.autograd.Function)", ".apply", "def forward(ctx, x", 'Clamp.calls.get("head")', "torch.ones(1)")
+    oracle = Asked(lambda t: '"head"' in t and all(part in t.replace("get(name)", 'get("head")') for part in parts))
+    reduced = reduce_source(CLAMP, oracle)
+    assert reduced.text == (
+        "import torch\n\n\nclass Clamp(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        '        Clamp.calls.get("head")\n\n\ntorch.compile(Clamp.apply)(torch.ones(1))\n'
+    )
+    assert len(oracle.texts) <= 60
+
+
+def test_a_gradient_goes_with_its_parameter() -> None:
+    text = (
+        "class C(Function):\n    @staticmethod\n    def forward(ctx, x, n):\n        return x * n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n        return grad, None\nC.apply(y, 2)\n"
+    )
+    without = text.replace("ctx, x, n", "ctx, x").replace("x * n", "x * 2").replace("grad, None", "grad").replace("y, 2", "y")
+    assert proposed(functions.constant_parameters, text) == [without]
 
 
 def test_sizes_become_small_together() -> None:
