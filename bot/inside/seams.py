@@ -22,6 +22,8 @@ import torch
 
 from . import accuracy, recipe
 
+# What `dynamic=` of torch.compile sets for as long as it compiles.
+_SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
 # Seconds for PyTorch's own dumper.
 DUMP_LIMIT = 120
 
@@ -230,6 +232,8 @@ def _dynamo(tracker: Tracker) -> None:
 
         def __call__(self, gm: Any, example_inputs: list[Any], **kwargs: Any) -> Any:
             how = {**_call_recipe(self._seam_kwargs, self._compiler_name), **tracker.current_recipe()}
+            if how["dynamic"] is not None:
+                how["config"] = {name: held for name, held in how["config"].items() if name not in _SET_BY_DYNAMIC}
             backend = functools.partial(self._torchdynamo_orig_backend, **kwargs)
             region = Region("dynamo", snapshot(gm), example_inputs, how, self._compiler_name or "backend", backend=backend)
             tracker.dynamo = region

@@ -64,6 +64,7 @@ def test_a_backend_that_raises(rerun: Rerun) -> None:
     assert how.backend is not None
     assert (how.backend.name, how.backend.expressions[0], how.backend.wanted) == ("mine", "mine", ("mine",))
     assert (how.dynamic, how.fullgraph, how.mode, how.options) == (False, True, None, {})
+    assert how.config == {}  # what dynamic= sets meanwhile is not the program's
 
 
 def test_a_failure_in_inductor_is_written_at_both_seams_inner_first(rerun: Rerun) -> None:

@@ -1,20 +1,27 @@
 """The first guess: what the failing frames need, and nothing else.
 
 The traceback names a statement in each user frame. What stands behind it in its function has not run, and what stands
-before it matters only if it leads to it: so each frame is cut down to the backward slice of its failing call, whose
-value is simply returned. One question often takes away nine tenths of a program.
+before it matters only if it leads to it: so each frame is cut down to the backward slice of what leads into the next
+frame (a call, or the read of a property), whose value is simply returned. One question often takes away nine tenths of a program.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import builtins
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
 
+from bot.reduce.source.build import entries
 from bot.reduce.source.layout import MARK
-from bot.reduce.source.names import names_of, root
+from bot.reduce.source.names import dotted, names_of, root
 from bot.reduce.source.prune import collected, has_mark, missing, repaired, replaced, unused
+from bot.reduce.source.sites import ENTRY, MAKES
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BUILTINS = frozenset(dir(builtins))
+# How sure it is that an expression leads into the next frame.
+_KNOWN, _LIKELY, _UNKNOWN, _NOT = 3, 2, 1, 0
 
 
 def guesses(text: str) -> list[str]:
@@ -22,17 +29,22 @@ def guesses(text: str) -> list[str]:
     if MARK not in text:
         return []
     found: list[str] = []
-    # how: the call alone and straight from the parameters, the call alone, the statement as it stands
-    for how in ("shortcut", "call", "statement"):
+    for how in ("shortcut", "lead", "value", "statement"):
         for bold in (True, False):
             for guess in _guesses(text, how=how, bold=bold):
-                if guess != text and guess not in found:
+                # a slice may lose the compiler: it can't be what is looked for
+                if guess != text and guess not in found and (entries(guess) or not entries(text)):
                     found.append(guess)
     return found
 
 
 def _guesses(text: str, *, how: str, bold: bool) -> Iterator[str]:
-    """`bold`: functions keep nothing for its side effect. Nor does the script in the first, unless it names what is needed or torch."""
+    """What each frame returns, by `how`.
+
+    "shortcut": what leads into the next frame, straight from the parameters; "lead": the same as it stands, and the whole
+    value where that isn't known for sure; "value": the whole value; "statement": nothing, the statement stays as it is.
+    `bold`: functions keep nothing for its side effect. Nor does the script in the first, unless it names what is needed or torch.
+    """
     before = missing(text)
     keep = frozenset() if bold else unused(text)
     now = text
@@ -63,14 +75,11 @@ def _cut(
         return text
     changes: dict[ast.stmt, str | None] = {}
     here = path[-1][1]
-    call = None if how == "statement" else _call_into(here, text, tree)
-    needed = _reads(call if call is not None else here)
     own = _own_parameters(scope)
+    wanted, needed = (None, _reads(here)) if how == "statement" else _wanted(here, text, tree, how=how, scope=scope)
     bold = bold and bool(own)  # what a function without arguments sets up is not for one caller's use
-    if call is not None and how == "shortcut" and own:
-        call, needed = _from_parameters(call, own)
-    if call is not None:
-        code = ast.unparse(call)
+    if wanted is not None:
+        code = ast.unparse(wanted)
         returns = isinstance(scope, _FUNCTIONS) and scope.name != "__init__" and not _yields(scope)
         changes[here] = f"return {code}  {MARK}" if returns else f"{code}  {MARK}"
     module = isinstance(scope, ast.Module)
@@ -141,9 +150,10 @@ def _yields(scope: ast.AST) -> bool:
 
 
 def _reads(node: ast.AST) -> set[str]:
-    """Names read anywhere below, and attributes read, written `.name`."""
-    out = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
-    return out | {"." + n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Store)}
+    """Names read anywhere below, and attributes read, written `.name`; those that `+=` changes too."""
+    changed = [n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)]
+    read = [n for n in ast.walk(node) if n in changed or not isinstance(getattr(n, "ctx", None), ast.Store)]
+    return {n.id for n in read if isinstance(n, ast.Name)} | {"." + n.attr for n in read if isinstance(n, ast.Attribute)}
 
 
 def _writes(node: ast.stmt) -> set[str]:
@@ -192,7 +202,8 @@ def _acts(node: ast.stmt, needed: set[str], *, module: bool) -> bool:
         name = root(value.func)
         if name == "print":
             return False
-        return module or name in needed - {"self", "torch"}
+        # a call may write the file, or fill the list, that a needed statement reads
+        return module or _last(value.func) in ENTRY or bool({n for n in _reads(value) & needed if n[0] != "."} - {"self", "torch"})
     return isinstance(node, (ast.For, ast.While, ast.With, ast.If)) and bool(_reads(node) & needed)
 
 
@@ -205,24 +216,92 @@ def _concerns(node: ast.stmt, needed: set[str], tree: ast.Module) -> bool:
     return bool({name for name in _reads(node) & needed if not name.startswith(".")} - imported)
 
 
-def _call_into(node: ast.stmt, text: str, tree: ast.Module) -> ast.Call | None:
-    """The call in a marked statement that leads to the next frame, as far as reading tells."""
+def _wanted(node: ast.stmt, text: str, tree: ast.Module, *, how: str, scope: ast.AST) -> tuple[ast.expr | None, set[str]]:
+    """The part of a marked statement that its function is to return (None: the statement stays as it is), and what it reads."""
     if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)) or node.value is None:
-        return None
-    functions = {n.name for n in ast.walk(tree) if isinstance(n, _FUNCTIONS) and has_mark(text, n)}
-    classes = {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and has_mark(text, n)}
-    imported = {(a.asname or a.name).split(".")[0] for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
-    holders = {
-        n.targets[0].attr
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Attribute) and _reads(n.value) & classes
-    }
-    best: tuple[int, ast.Call] | None = None
-    for call in (n for n in ast.walk(node.value) if isinstance(n, ast.Call)):
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
-        score = 2 if last in functions | classes else 1 if last in holders else 0
-        if score == 0 and root(call.func) in imported:
-            continue
-        if best is None or score > best[0]:
-            best = (score, call)
-    return best[1] if best is not None else None
+        return None, _reads(node)
+    part, sure = _Leads.of(text, tree).part(node.value)
+    # the last frame leads nowhere, and nobody uses the value of a script
+    if part is not None and how != "value" and (sure > _UNKNOWN or how == "shortcut" or isinstance(scope, ast.Module)):
+        own = _own_parameters(scope)
+        return _from_parameters(part, own) if how == "shortcut" and own and isinstance(part, ast.Call) else (part, _reads(part))
+    targets = node.targets if isinstance(node, ast.Assign) else [] if isinstance(node, (ast.Expr, ast.Return)) else [node.target]
+    if all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets):
+        return node.value, _reads(node.value)
+    return None, _reads(node)  # setting an attribute or an element may be what fails
+
+
+@dataclass(frozen=True)
+class _Leads:
+    """What, in a text with marks, leads from one frame into the next."""
+
+    functions: frozenset[str]  # marked ones; a class stands for its marked constructor
+    read: frozenset[str]  # attributes whose reading calls something marked
+    classes: frozenset[str]
+    holders: frozenset[str]  # attributes that hold objects of marked classes, and names of what the compiler made
+    imported: frozenset[str]
+
+    @staticmethod
+    def of(text: str, tree: ast.Module) -> _Leads:
+        nodes = list(ast.walk(tree))
+        functions = [n for n in nodes if isinstance(n, _FUNCTIONS) and has_mark(text, n)]
+        classes = {n.name: n for n in nodes if isinstance(n, ast.ClassDef) and has_mark(text, n)}
+        constructors = {f for f in functions if f.name in ("__init__", "__new__", "__post_init__")}
+        built = {c.name for c in classes.values() if constructors.intersection(c.body)}
+        read = {f.name for f in functions if any(_is_property(d, classes) for d in f.decorator_list)}
+        assigned = [n for n in nodes if isinstance(n, ast.Assign)]
+        in_classes = {s for n in nodes if isinstance(n, ast.ClassDef) for s in n.body}
+        read |= {_last(n.targets[0]) for n in assigned if n in in_classes and _reads(n.value) & set(classes)}
+        holders = {
+            _last(n.targets[0])
+            for n in assigned
+            if (isinstance(n.targets[0], ast.Attribute) and _reads(n.value) & set(classes)) or _makes(n.value)
+        }
+        imported = {(a.asname or a.name).split(".")[0] for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
+        named = {f.name for f in functions} | built
+        return _Leads(frozenset(named), frozenset(read), frozenset(classes), frozenset(holders - {""}), frozenset(imported))
+
+    def part(self, value: ast.expr) -> tuple[ast.expr | None, int]:
+        """The part of a statement's value that leads into the next frame, as far as reading tells, and how sure that is."""
+        callees = {n.func for n in ast.walk(value) if isinstance(n, ast.Call)}
+        best: ast.expr | None = None
+        most = _NOT
+        for node in ast.walk(value):
+            if not isinstance(node, (ast.Call, ast.Attribute)) or node in callees:
+                continue
+            sure = self._sure(node)
+            # of two the inner one runs first; where neither is known, an outer one still has the inner as its argument
+            within = best.func if sure == _UNKNOWN and isinstance(best, ast.Call) else best
+            if sure > most or (sure == most and within is not None and node in ast.walk(within)):
+                best, most = node, sure
+        return best, most
+
+    def _sure(self, node: ast.Call | ast.Attribute) -> int:
+        """How sure it is that an expression leads on."""
+        if isinstance(node, ast.Attribute):
+            return _KNOWN if node.attr in self.read else _NOT
+        last = _last(node.func)
+        name = root(node.func)
+        if last in self.functions or (isinstance(node.func, ast.Attribute) and dotted(node.func.value) in self.classes):
+            return _KNOWN  # `Class.apply(...)` too
+        if isinstance(node.func, ast.Call) and (_makes(node.func) or _last(node.func.func) in self.classes):
+            return _LIKELY
+        if last in self.holders or (last in ENTRY and last not in ("compile", "optimize")):
+            return _LIKELY
+        return _NOT if name in self.imported or name in _BUILTINS else _UNKNOWN
+
+
+def _last(node: ast.expr) -> str:
+    """`c` of `a.b.c`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _makes(value: ast.expr) -> bool:
+    """Whether an expression makes something compiled or exported that can be called."""
+    return isinstance(value, ast.Call) and _last(value.func) in MAKES
+
+
+def _is_property(decorator: ast.expr, classes: Container[str]) -> bool:
+    """Whether what it decorates is called by reading an attribute: `property`, `cached_property`, a descriptor of the text."""
+    name = _last(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    return "property" in name or name in classes

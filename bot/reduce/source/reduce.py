@@ -119,6 +119,7 @@ class _Search:
         for name, propose in (
             ("unwrap", sites.unwraps),
             ("parameter", sites.parameters),
+            ("value", sites.plain_values),
             ("operand", sites.operands),
             ("operand", sites.second_operands),
             ("argument", sites.arguments),

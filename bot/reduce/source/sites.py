@@ -11,10 +11,12 @@ from typing import Any
 import libcst as cst
 
 from bot.reduce.source.edit import Edit, blocks, body_of, is_pass, remove, show, small, statements, walk, width
+from bot.reduce.source.layout import MARK
 
-_ENTRY = ("compile", "export", "aoti_compile_and_package", "aot_compile", "optimize", "draft_export")
+# Calls that hand something to the compiler.
+ENTRY = ("compile", "export", "aoti_compile_and_package", "aot_compile", "optimize", "draft_export")
 # What makes a callable of a module.
-_MAKES = (*_ENTRY, "module", "aoti_load_package")
+MAKES = (*ENTRY, "module", "aoti_load_package")
 _COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
 
 
@@ -50,7 +52,7 @@ def operands(module: cst.Module, which: int = 0) -> list[Edit]:
     out: list[Edit] = []
     for statement in statements(module):
         for expression in _expressions(statement):
-            for node in _outermost(expression):
+            for node in _operands_in(expression):
                 out += [Edit(((node, change),), width(node)) for change in _operand_changes(node)[which : which + 1]]
     return out
 
@@ -75,24 +77,20 @@ def second_operands(module: cst.Module) -> list[Edit]:
     return operands(module, 1)
 
 
-def _outermost(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def _operands_in(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The expressions below a node that have operands, outermost first."""
     for child in line.children:
-        if _operand_changes(child):
+        # a callee is called and a target set: they are no values
+        named = isinstance(child, cst.Attribute) and child in (getattr(line, "func", None), getattr(line, "target", None))
+        if not named and _operand_changes(child):
             yield child
-            yield from _deeper(child)
-        else:
-            yield from _outermost(child)
-
-
-def _deeper(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    for child in node.children:
-        yield from _outermost(child)
+        yield from _operands_in(child)
 
 
 def _operand_changes(node: cst.CSTNode) -> list[Any]:
     """Functions that take an expression (its parts already edited) to one of its operands."""
     if isinstance(node, cst.Call):
-        if _callee(node) in _ENTRY:
+        if _callee(node) in ENTRY:
             return []
         out: list[Any] = []
         for index, argument in enumerate(node.args):
@@ -113,6 +111,8 @@ def _operand_changes(node: cst.CSTNode) -> list[Any]:
         return [_side("expression")]
     if isinstance(node, cst.Subscript):
         return [_side("value")]
+    if isinstance(node, cst.Attribute) and isinstance(node.value, (cst.Call, cst.BinaryOperation, cst.Subscript)):
+        return [_side("value"), *(_below(change) for change in _operand_changes(node.value))]
     if isinstance(node, cst.Await):
         return [_side("expression")]
     return []
@@ -156,12 +156,48 @@ def _side(name: str) -> Any:
     return change
 
 
+def _below(change: Any) -> Any:
+    return lambda node: change(node.value) if isinstance(node, cst.Attribute) else node
+
+
+def plain_values(module: cst.Module) -> list[Edit]:
+    """What a statement sets is set no more, its value only computed; `x = e` before `return x` becomes `return e`."""
+    out: list[Edit] = []
+    for block in (b for outer in (module, *statements(module)) for b in blocks(outer)):
+        body = body_of(block)
+        for statement, following in zip(body, [*body[1:], None], strict=True):
+            line = small(statement)
+            after = small(following) if following is not None else None
+            if isinstance(line, cst.Assign) and isinstance(after, cst.Return) and _is_name(line.targets[0].target, after.value):
+                assert following is not None
+                kept = following if MARK in show(following) else statement
+                out.append(Edit(((statement, _returned(kept)), *remove(following).changes), width(line.targets[0])))
+            elif isinstance(line, cst.AugAssign) or (isinstance(line, cst.Assign) and not isinstance(line.targets[0].target, cst.Name)):
+                out.append(Edit(((line, _value),), width(line) - width(line.value)))
+    return out
+
+
+def _value(node: Any) -> Any:
+    return cst.Expr(node.value)
+
+
+def _is_name(target: cst.BaseAssignTargetExpression, value: cst.BaseExpression | None) -> bool:
+    return isinstance(target, cst.Name) and isinstance(value, cst.Name) and target.value == value.value
+
+
+def _returned(marked: Any) -> Any:
+    def change(node: Any) -> Any:
+        return node.with_changes(body=[cst.Return(node.body[0].value)], trailing_whitespace=marked.trailing_whitespace)
+
+    return change
+
+
 def arguments(module: cst.Module) -> list[Edit]:
     """An argument of a call, an element of a list, a base class or a decorator goes."""
     out: list[Edit] = []
     for node in walk(module):
         if isinstance(node, cst.Call):
-            first = 1 if _callee(node) in _ENTRY else 0
+            first = 1 if _callee(node) in ENTRY else 0
             # a simpler backend than the default one tells the reader where the fault is not
             out += [
                 remove(a) for a in reversed(node.args[first:]) if not (first and a.keyword is not None and a.keyword.value == "backend")
@@ -239,11 +275,18 @@ def _functions(module: cst.Module) -> Iterator[tuple[str, cst.FunctionDef, bool]
         if isinstance(statement, cst.ClassDef) and isinstance(statement.body, cst.IndentedBlock):
             for inner in statement.body.body:
                 if isinstance(inner, cst.FunctionDef):
-                    yield (statement.name.value if inner.name.value == "__init__" else inner.name.value), inner, True
+                    yield _called_by(statement, inner.name.value), inner, True
         elif isinstance(statement, cst.FunctionDef):
             owned = statement.params.params and statement.params.params[0].name.value == "self"
             if not owned:
                 yield statement.name.value, statement, False
+
+
+def _called_by(owner: cst.ClassDef, method: str) -> str:
+    """The name by which a method is called: an autograd function runs its `forward` in `apply`."""
+    if method == "forward" and any(show(base.value).endswith("Function") for base in owner.bases):
+        return "apply"
+    return owner.name.value if method == "__init__" else method
 
 
 def _targets(statement: cst.CSTNode) -> list[cst.Name]:
@@ -269,14 +312,14 @@ def _aliases(module: cst.Module) -> dict[str, str]:
 
 
 def _compiled(node: cst.BaseExpression) -> str | None:
-    if isinstance(node, cst.Call) and _callee(node) in _ENTRY and node.args:
+    if isinstance(node, cst.Call) and _callee(node) in ENTRY and node.args:
         node = node.args[0].value
     return node.value if isinstance(node, cst.Name) else None
 
 
 def _called_names(call: cst.Call, aliases: dict[str, str]) -> set[str]:
     """The names a call may be of: its own, and what that stands for."""
-    if _callee(call) in _ENTRY:
+    if _callee(call) in ENTRY:
         return set()
     function = _compiled(call.func) if isinstance(call.func, cst.Call) else None
     own = _callee(call)
@@ -285,10 +328,10 @@ def _called_names(call: cst.Call, aliases: dict[str, str]) -> set[str]:
 
 def _calls_module(call: cst.Call) -> bool:
     """Whether a call may be of a module object: `self.block(x)`, `compiled(x)`, `torch.compile(m)(x)`."""
-    if _callee(call) in _ENTRY:
+    if _callee(call) in ENTRY:
         return False
     if isinstance(call.func, cst.Call):
-        return _callee(call.func) in _MAKES
+        return _callee(call.func) in MAKES
     if isinstance(call.func, cst.Attribute):
         return isinstance(call.func.value, cst.Name) and call.func.value.value == "self"
     return isinstance(call.func, cst.Name) and call.func.value[:1].islower() and call.func.value not in ("print", "super", "range", "len")

@@ -106,24 +106,6 @@ def unread(text: str) -> Iterator[str]:
                 yield replaced(text, {statement: code(statement.value) + mark_of(text, statement)})
 
 
-def stored(text: str) -> Iterator[str]:
-    """Where a value is stored need not matter: `a.b = x` and `a += x` become `x`."""
-    tree = ast.parse(text)
-    # what a constructor stores is the object
-    constructors = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
-    within = {s for f in constructors for s in ast.walk(f)}
-    for statement in ast.walk(tree):
-        plain = (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and not isinstance(statement.targets[0], (ast.Name, ast.Tuple))
-        )
-        if not (isinstance(statement, ast.AugAssign) or (isinstance(statement, ast.Assign) and plain)) or statement in within:
-            continue
-        if not isinstance(statement.value, (ast.Constant, ast.Name)):
-            yield replaced(text, {statement: code(statement.value) + mark_of(text, statement)})
-
-
 def numbers(text: str) -> Iterator[str]:
     """Sizes become small: all numbers above 2 at once, then each number everywhere, then in one place."""
     tree = ast.parse(text)
@@ -159,6 +141,16 @@ def _orders(tree: ast.AST) -> set[ast.AST]:
     }
 
 
+def strings(text: str) -> Iterator[str]:
+    """An f-string of constants (`f"layer{0}"`, from a loop that became its first turn) is written out."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.JoinedStr):
+            plain = [n.value if isinstance(n, ast.FormattedValue) and not n.format_spec and n.conversion < 0 else n for n in node.values]
+            known = [str(n.value) for n in plain if isinstance(n, ast.Constant)]
+            if len(known) == len(plain):
+                yield spliced(text, [(node, repr("".join(known)))])
+
+
 def inputs(text: str) -> Iterator[str]:
     """An input is made in the plainest way."""
     tree = ast.parse(text)
@@ -178,8 +170,8 @@ def inputs(text: str) -> Iterator[str]:
 ALL: tuple[tuple[str, Rewrite], ...] = (
     ("tuple", tuples),
     ("number", numbers),
+    ("string", strings),
     ("input", inputs),
     ("used once", used_once),
     ("unread", unread),
-    ("stored", stored),
 )
