@@ -103,7 +103,7 @@ TRAPS: dict[str, tuple[Verdict | None, str]] = {
     "a hang in Python": (Verdict.TIMEOUT, "while True: pass"),
     "a hang in native code": (Verdict.TIMEOUT, "import re\nre.match('(a+)+$', 'a' * 90 + 'b')"),
     "a crash": (Verdict.DIFFERENT, "import ctypes\nctypes.string_at(0)"),
-    "all the memory": (Verdict.DIFFERENT, "held = [bytearray(1 << 30) for _ in range(64)]"),
+    "all the memory": (Verdict.DIFFERENT, "import torch\nheld = [torch.empty(1 << 30, dtype=torch.uint8) for _ in range(64)]"),
     "torch spoilt, and left so": (
         None,
         """

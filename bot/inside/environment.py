@@ -48,17 +48,21 @@ def defaults(module: ModuleType) -> dict[str, Any]:
     """The entries of a config module as they would be without the settings in the environment."""
     settings = variables.settings_of(os.environ)
     entries: dict[str, Any] = vars(module)["_config"]
-    return _defaults(module, frozenset(settings)) if _mentions(module, list(settings)) else entries
+    return {**entries, **_plain(module, tuple(settings.items()))} if _mentions(module, list(settings)) else entries
 
 
 @functools.cache
-def _defaults(module: ModuleType, names: frozenset[str]) -> dict[str, Any]:
-    taken = {name: os.environ.pop(name) for name in names}
+def _plain(module: ModuleType, settings: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """The entries that these settings in the environment change, as they would be without."""
+    given: dict[str, Any] = vars(_read_again(module))["_config"]
+    for name, _ in settings:
+        del os.environ[name]
     try:
-        entries: dict[str, Any] = vars(_read_again(module))["_config"]
+        without: dict[str, Any] = vars(_read_again(module))["_config"]
     finally:
-        os.environ.update(taken)
-    return entries
+        os.environ.update(settings)
+    # both were read now: an entry may depend on the working directory as well
+    return {name: entry for name, entry in without.items() if name in given and _given(given[name]) != _given(entry)}
 
 
 def _read_again(module: ModuleType) -> ModuleType:

@@ -14,8 +14,11 @@ from bot.capture.region import Region, read_regions
 from bot.oracle.outcome import Outcome
 from bot.oracle.pool import Pool, Question
 
+# A program is captured in a process of its own, which has no setting of ours in its environment.
 INSTALL = """
+    import os
     import torch
+    del os.environ["AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL"]
     from torch_minify_inside import accuracy, seams
     tracker = seams.Tracker(out={out!r}, check={check}, rule=accuracy.Rule(), beforehand={beforehand}, dump=False)
     STUBS
