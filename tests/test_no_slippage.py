@@ -40,7 +40,7 @@ from bot.workspace import Workspace
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 # Seconds for one run of a candidate, of which a healthy one takes some tenths.
-LIMIT = 6.0
+LIMIT = 12.0
 MESSAGE = "picky takes no relu beside a sin"
 OTHER = "a relu alone is another matter"
 PROGRAM = """
