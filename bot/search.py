@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -39,8 +38,6 @@ PATIENCE = 1 / 3
 FEW_OPS = 4
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
-# Where the script is shorter than its graph, the graph has so many queries, and so many times log2 of its operations, to become small.
-TRIAL, TRIAL_TIMES = 8, 2
 # So often a search goes back behind a step that did not fail alone.
 MOST_SLIPS = 3
 
@@ -91,18 +88,11 @@ class Search:
         if self.start is None:
             self._reduce_source()
             return
-        guesses, exposable = self._begin_graph(self.start)
-        trial = self._script_is_shorter(self.start.program)
-        if trial:
-            self.oracle.worth = self._trial(self.start.program)
-        self._reduce_graph(self.start.program, guesses, exposable)
+        self._reduce_graph(self.start)
         if self._wordy():
             self._reduce_source_instead()
-        if self.found.stage is Stage.SOURCE:
-            self.start = None
-        elif trial and not self.found.fixed_point and self.found.program is not None:
-            self.oracle.worth = _always
-            self._reduce_graph(self.found.program, (), exposable)
+            if self.found.stage is Stage.SOURCE:
+                self.start = None
 
     def _oracle(self) -> ScriptOracle:
         """One that compares with the original program's failure, whatever the form of a script."""
@@ -151,8 +141,8 @@ class Search:
         strict = self.options.accuracy == "strict"
         return found.guesses(strict), None if strict else found.exposable
 
-    def _reduce_graph(self, program: Program, guesses: Sequence[frozenset[str]], exposable: frozenset[str] | None) -> None:
-        assert self.found.reference is not None
+    def _reduce_graph(self, start: Start) -> None:
+        guesses, exposable = self._begin_graph(start)
         oracle = self.oracle
 
         def reduce(step: Step) -> Reduced:
@@ -161,16 +151,16 @@ class Search:
                 step[0],
                 oracle,
                 render,
-                guesses=guesses if step[0] is program else (),
+                guesses=guesses if step[0] is start.program else (),
                 settle=oracle.settle,
                 exposable=exposable,
                 keep_seed=self.found.reference is not None and self.found.reference.kind is Kind.ACCURACY,
                 on_accept=lambda smaller, candidate: self._accepted(smaller, candidate.text),
             )
 
-        reduced = self._past_slips(reduce, (program, ""))
+        reduced = self._past_slips(reduce, (start.program, ""))
         self.found.fixed_point = reduced.fixed_point
-        smallest = self._without_leftovers(reduced.program, oracle) if reduced.fixed_point else reduced.program
+        smallest = self._without_leftovers(reduced.program, oracle)
         self.found.program, self.found.text = smallest, render(smallest)
         if reduced.nearest_passing is not None:
             self.found.neighbours = (reduced.candidate.text, reduced.nearest_passing.text)
@@ -255,26 +245,13 @@ class Search:
         self.found.text, self.found.fixed_point = with_variables(*first, settings_of(os.environ))[0], True
         return None
 
-    def _script_is_shorter(self, program: Program) -> bool:
-        """Whether the user's script has fewer lines than the text of a program, and may be reduced instead."""
-        return self.options.stage is None and self.source is not None and lines(render(program)) > lines(self.source.text)
-
-    def _trial(self, program: Program) -> Callable[[], bool]:
-        """Whether a graph whose script is shorter than it is worth another query: it has become small, or may yet."""
-        most = TRIAL + TRIAL_TIMES * math.ceil(math.log2(program.graph.ops + 1))
-        return lambda: not self._large() or self.oracle.ledger.queries < most
-
-    def _large(self) -> bool:
-        """Whether the graph at hand is more than the few operations that a maintainer wants."""
-        program = self.found.program
-        return program is not None and (program.graph.ops > FEW_OPS or bool(program.graph.bodies))
-
     def _wordy(self) -> bool:
         """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""
         program = self.found.program
-        if program is None or self.deadline.left() <= 0 or self.deadline.interrupted.is_set():
+        if self.options.stage is not None or self.source is None or program is None or not self.found.fixed_point:
             return False
-        return (self._large() or not self.found.smaller()) and self._script_is_shorter(program)
+        large = program.graph.ops > FEW_OPS or bool(program.graph.bodies) or not self.found.smaller()
+        return large and lines(self.found.text or "") > lines(self.source.text)
 
     def _reduce_source_instead(self) -> None:
         """Reduce the script as well and keep the shorter of both; `oracle` is the one that knows the one that is kept."""
@@ -341,8 +318,3 @@ class Search:
             # what shows only now and then does not show in each confirmation
             if self.oracle.tries == 1 and slip.position >= self.since and self.slips < MOST_SLIPS:
                 raise
-
-
-def _always() -> bool:
-    """A program that is worth any query."""
-    return True

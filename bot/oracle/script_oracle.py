@@ -72,7 +72,6 @@ class ScriptOracle:
     words: str = ""  # what a candidate has to say in the program's own words
     seeded: bool = False  # the program fixes its random numbers
     tries: int = 1  # runs that have to pass before a candidate does: more for a failure that shows only now and then
-    worth: Callable[[], bool] = lambda: True  # another query; where it is not, the budget counts as spent
     blames: bool = False  # runs note which values are in code that a compiler refuses
     on_answer: Callable[[Candidate, Verdict], None] | None = None
     failures: dict[str, Signature] = field(default_factory=dict)  # of the scripts that were SAME
@@ -133,8 +132,6 @@ class ScriptOracle:
             return Verdict.INFRA
         if candidate.text in self._rejected:
             return Verdict.DIFFERENT
-        if not self.worth():
-            raise BudgetSpent
         asked = (self.form, self.reference.fingerprint, self._rung() or "", self.words, str(self.tries))
         key = key_of(candidate.text, "\0".join(asked))
         verdict = None if anew else self.ledger.recall(key)
