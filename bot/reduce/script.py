@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import keyword
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from bot.reduce.call import Call, in_call_order
+from bot.reduce.contexts import Regions, called_under
 from bot.reduce.expressions import arguments, function_class, in_place, operation, quoted, spelled, text
 from bot.reduce.graph import Arg, Graph, Input, Mapping, Meta, Node, Program, Recipe, Ref, refs
 from bot.reduce.naming import bind_symbols, canonical, is_legal
@@ -22,8 +23,6 @@ _RANDOM = re.compile(
 
 # Operations that are there for what they do, not for what they return.
 _ACTS = ("_assert", "_check", "sym_constrain", "_set_", "_exit_", "manual_seed")
-
-_QUOTES = ("'", '"')
 
 # Modules that a script has to import before it may say their names.
 _IMPORTS = (
@@ -54,7 +53,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
         config.append(("torch._inductor.config.fallback_random", "True"))
     settings = [*(f"{name} = {value}" for name, value in config), *recipe.setup]
     dtype_default = _default_dtype(recipe)
-    call = _Call(graph, recipe, random)
+    call = Call(graph, recipe, random)
     first: list[str] = []
     if recipe.seed is not None and (recipe.accuracy or random or any(_draws(item) for item in _all_values(graph))):
         first.append(f"torch.manual_seed({recipe.seed})")
@@ -177,7 +176,7 @@ def _module(graph: Graph, recipe: Recipe, dtype_default: str | None) -> str:
             else:
                 found.append(f"        self.{item.name} = {made}")
         found.append("")
-    inputs = _in_call_order(graph.inputs)
+    inputs = in_call_order(graph.inputs)
     found.append(f"    def forward({', '.join(['self', *(item.name for item in inputs)])}):")
     found += [f"        {line}" for line in _statements(graph, names)]
     return "\n".join(found)
@@ -214,10 +213,6 @@ def _autograd_function(forward: str, backward: str) -> str:
         return {backward}(*grads, *ctx.saved_tensors)"""
 
 
-def _in_call_order(inputs: tuple[Input, ...]) -> list[Input]:
-    return [item for item in inputs if item.keyword is None] + [item for item in inputs if item.keyword is not None]
-
-
 def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
     names = dict(names)
     metas = graph.metas()
@@ -227,7 +222,7 @@ def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
             uses[used] = uses.get(used, 0) + 1
     for used in refs(graph.output):
         uses[used] = uses.get(used, 0) + 1
-    regions = _Regions(graph.nodes)
+    regions = Regions(graph.nodes)
     found: list[str] = []
 
     def put(line: str) -> None:
@@ -246,7 +241,7 @@ def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
             same = isinstance(first, Ref) and node.target.startswith("operator.i")
             names[node.name] = text(first, names) if same else "None"
             continue
-        region = _called_under(node)
+        region = called_under(node)
         if region is not None:
             context, call = region
             put(f"with {context}:")
@@ -258,8 +253,8 @@ def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
             put(f"return {shown}")
             return _filled(found)
         put(shown if not uses.get(node.name) and _only_acts(node) else f"{node.name} = {shown}")
-    regions.depth = regions.open_depth()
-    put(f"return {_returned(graph.output, names)}")
+    # What is returned is computed: a block that is still open need not hold it.
+    found.append(f"return {_returned(graph.output, names)}")
     return _filled(found)
 
 
@@ -285,89 +280,6 @@ def _only_acts(node: Node) -> bool:
     return (name.endswith("_") and not name.endswith("__")) or name.startswith(_ACTS)
 
 
-def _called_under(node: Node) -> tuple[str, tuple[Arg, ...]] | None:
-    """Export's calls of a body under a grad mode or autocast: the context, and the body with its arguments."""
-    name = node.target.removeprefix("torch.ops.higher_order.")
-    if name == "wrap_with_set_grad_enabled" and len(node.args) >= 2 and isinstance(node.args[0], bool):
-        return _grad_mode(node.args[0]), node.args[1:]
-    if name == "wrap_with_autocast" and len(node.args) >= 5:
-        return _autocast(node.args[:4]), node.args[4:]
-    return None
-
-
-def _grad_mode(on: bool) -> str:
-    return "torch.enable_grad()" if on else "torch.no_grad()"
-
-
-def _autocast(args: tuple[Arg, ...]) -> str:
-    device, dtype, enabled, cache = (*args, None, None, None, None)[:4]
-    shown = [text(device, {})]
-    shown += [f"dtype={text(dtype, {})}"] if dtype is not None else []
-    shown += [f"enabled={text(enabled, {})}"] if enabled not in (True, None) else []
-    shown += [f"cache_enabled={text(cache, {})}"] if cache is not None else []
-    return f"torch.autocast({', '.join(shown)})"
-
-
-_ENTER_AUTOCAST = "torch.amp.autocast_mode._enter_autocast"
-_EXIT_AUTOCAST = "torch.amp.autocast_mode._exit_autocast"
-_ENTER_INFERENCE = "torch.autograd.grad_mode._enter_inference_mode"
-_EXIT_INFERENCE = "torch.autograd.grad_mode._exit_inference_mode"
-_GRAD = ("torch._C._set_grad_enabled", "torch.set_grad_enabled")
-
-
-class _Regions:
-    """Turns the calls by which Dynamo records contexts into `with` blocks, where they nest."""
-
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
-        self.depth = 0
-        self._events: dict[int, list[tuple[int, str | None]]] = {}  # at a node: depth after it, and the block it opens
-        self._last = 0
-        stack: list[tuple[str, bool]] = []  # name of the entering call ("" for a grad mode), and the grad mode outside
-        mode, nests = True, True
-        for i, node in enumerate(nodes):
-            if node.target in (_ENTER_AUTOCAST, _ENTER_INFERENCE):
-                on = node.args[0] if node.args else True
-                inference = f"torch.inference_mode({'' if on is True else text(on, {})})"
-                context = _autocast(node.args) if node.target == _ENTER_AUTOCAST else inference
-                self._events[i] = [(len(stack), context)]
-                stack.append((node.name, mode))
-            elif node.target in (_EXIT_AUTOCAST, _EXIT_INFERENCE):
-                entered = node.args[0].name if node.args and isinstance(node.args[0], Ref) else ""
-                if stack and stack[-1][0] == entered:
-                    stack.pop()
-                elif any(name == entered for name, _ in stack):
-                    nests = False
-                self._events[i] = [(len(stack), None)]
-            elif node.target in _GRAD and node.op == "function" and node.args and isinstance(node.args[0], bool):
-                wanted = node.args[0]
-                if stack and stack[-1][0] == "" and stack[-1][1] == wanted:
-                    mode = stack.pop()[1]
-                    self._events[i] = [(len(stack), None)]
-                else:
-                    self._events[i] = [(len(stack), _grad_mode(wanted))]
-                    stack.append(("", mode))
-                    mode = wanted
-        self._last = len(stack)
-        if not nests:
-            self._events, self._last = {}, 0
-
-    def handles(self, i: int) -> bool:
-        return i in self._events
-
-    def at(self, i: int) -> Iterator[str]:
-        for depth, context in self._events[i]:
-            if context is not None:
-                yield "    " * depth + f"with {context}:"
-            self.depth = depth + (context is not None)
-
-    def open_depth(self) -> int:
-        # What is returned is computed: a block that is still open need not hold it.
-        return 0
-
-
-# -- the call -----------------------------------------------------------------------------------------------------
-
-
 def _comparable(output: Arg, metas: dict[str, Meta]) -> Arg:
     """The outputs that are compared: None is equal to nothing for `assert_close`, and a number may come back as a tensor."""
 
@@ -390,163 +302,3 @@ def _marks(graph: Graph) -> list[str]:
         if item.meta.kind == "tensor":
             found += [f"torch._dynamo.mark_dynamic({item.name}, {dim})" for dim in item.meta.dynamic]
     return found
-
-
-class _Call:
-    """The last lines of the script: compile, call, differentiate, compare."""
-
-    def __init__(self, graph: Graph, recipe: Recipe, random: bool) -> None:
-        self.graph = graph
-        self.recipe = recipe
-        self.inputs = _in_call_order(graph.inputs)
-        self.metas = graph.metas()
-        self.reseeds = recipe.accuracy and random
-        self.copies = recipe.accuracy and recipe.freshness and bool(graph.constants)
-        self.wrt = [item.name for item in self.inputs if item.requires_grad] + [
-            f"model.{item.name}" for item in graph.constants if item.requires_grad
-        ]
-
-    def helpers(self) -> list[str]:
-        if not (self.recipe.accuracy and self.recipe.backward and self.wrt and self.recipe.pipeline == "compile"):
-            return []
-        seed = [f"    torch.manual_seed({self.recipe.seed or 0})"] if self.reseeds else []
-        wrt = ", ".join(name.replace("model.", "module.") for name in self.wrt)
-        wrt = f"({wrt},)" if len(self.wrt) == 1 else f"({wrt})"
-        # The compiled module forwards its attributes, so its parameters are the module's own.
-        body = [
-            "def run(module):",
-            *seed,
-            f"    out = module({self._arguments()})",
-            f"    return out, torch.autograd.grad({self._loss()}, {wrt}, materialize_grads=True)",
-        ]
-        return ["\n".join(body)]
-
-    def lines(self) -> list[str]:
-        own = {"compile": self._compile, "aoti": self._aoti, "export": self._export}.get(self.recipe.pipeline)
-        if own is None:
-            raise ValueError(f"no such pipeline: {self.recipe.pipeline}")
-        found = own()
-        if not self.recipe.contexts:
-            return found
-        outside = [line for line in found if line.startswith("model = ")]
-        inside = [f"    {line}" for line in found if line not in outside]
-        return [*outside, f"with {', '.join(self.recipe.contexts)}:", *inside]
-
-    def _compile(self) -> list[str]:
-        recipe = self.recipe
-        if not recipe.accuracy:
-            call = f"{self._compiled('Repro()')}({self._arguments()})"
-            if not recipe.backward:
-                return [call]
-            return [f"out = {call}", f"{self._loss()}.backward()"]
-        model = "copy.deepcopy(model)" if self.copies else "model"
-        if self.helpers():
-            expected, actual = [f"expected = run({model})"], [f"actual = run({self._compiled(model)})"]
-        else:
-            seed = [f"torch.manual_seed({recipe.seed or 0})"] if self.reseeds else []
-            expected = [*seed, f"expected = {model}({self._arguments()})"]
-            actual = [*seed, f"actual = {self._compiled(model)}({self._arguments()})"]
-        return ["model = Repro()", *expected, *actual, self._compared()]
-
-    def _aoti(self) -> list[str]:
-        recipe = self.recipe
-        model = "model" if recipe.accuracy else "Repro()"
-        seed = [f"torch.manual_seed({recipe.seed or 0})"] if self.reseeds else []
-        given = "copy.deepcopy(model)" if self.copies else model
-        found = [f"ep = {self._exported(given)}"]
-        options = f", inductor_configs={_options(recipe.options)}" if recipe.options else ""
-        found.append(f"path = torch._inductor.aoti_compile_and_package(ep{options})")
-        call = f"torch._inductor.aoti_load_package(path)({self._arguments()})"
-        if not recipe.accuracy:
-            return [*found, call]
-        expected = [*seed, f"expected = {given}({self._arguments()})"]
-        return ["model = Repro()", *expected, *found, *seed, f"actual = {call}", self._compared()]
-
-    def _export(self) -> list[str]:
-        if not self.recipe.accuracy:
-            return [self._exported("Repro()")]
-        seed = [f"torch.manual_seed({self.recipe.seed or 0})"] if self.reseeds else []
-        given = "copy.deepcopy(model)" if self.copies else "model"
-        return [
-            "model = Repro()",
-            *seed,
-            f"expected = {given}({self._arguments()})",
-            f"ep = {self._exported(given)}",
-            *seed,
-            f"actual = ep.module()({self._arguments()})",
-            self._compared(),
-        ]
-
-    def _compiled(self, model: str) -> str:
-        recipe = self.recipe
-        parts = [model]
-        if recipe.backend is not None:
-            parts.append(f"backend={recipe.backend}")
-        if recipe.mode is not None:
-            parts.append(f"mode={recipe.mode if recipe.mode[:1] in _QUOTES else quoted(recipe.mode)}")
-        if recipe.options:
-            parts.append(f"options={_options(recipe.options)}")
-        if recipe.dynamic is not None:
-            parts.append(f"dynamic={recipe.dynamic}")
-        if recipe.fullgraph:
-            parts.append("fullgraph=True")
-        return f"torch.compile({', '.join(parts)})"
-
-    def _exported(self, model: str) -> str:
-        positional = [item.name for item in self.inputs if item.keyword is None]
-        args = f"({positional[0]},)" if len(positional) == 1 else f"({', '.join(positional)})"
-        parts = [model, args]
-        named = [(item.keyword, item.name) for item in self.inputs if item.keyword is not None]
-        if named:
-            parts.append("kwargs={" + ", ".join(f"{quoted(str(key))}: {name}" for key, name in named) + "}")
-        given = dict(self.recipe.export_kwargs)
-        dynamic = [item for item in self.inputs if item.meta.dynamic and item.meta.kind == "tensor"]
-        if dynamic and "dynamic_shapes" not in given:
-            given["dynamic_shapes"] = "{" + ", ".join(f"{quoted(item.name)}: {_dims(item.meta)}" for item in self.inputs) + "}"
-        return f"torch.export.export({', '.join([*parts, *(f'{key}={value}' for key, value in given.items())])})"
-
-    def _arguments(self) -> str:
-        shown = []
-        for item in self.inputs:
-            name = f"{item.name}.clone()" if self.recipe.freshness and item.meta.kind == "tensor" else item.name
-            word = item.keyword
-            shown.append(name if word is None else f"{word}={name}" if not keyword.iskeyword(word) else f"**{{{quoted(word)}: {name}}}")
-        return ", ".join(shown)
-
-    def _loss(self) -> str:
-        output = self.graph.output
-        if isinstance(output, Ref):
-            return self._summed("out", self.metas.get(output.name, Meta()))
-        if isinstance(output, (tuple, list)) and all(isinstance(item, Ref) for item in output):
-            metas = [self.metas.get(item.name, Meta()) for item in output if isinstance(item, Ref)]
-            if len(metas) == 1:
-                return self._summed("out[0]", metas[0])
-            if all(meta.kind == "tensor" and not meta.dtype.startswith("complex") for meta in metas):
-                return "sum(o.sum() for o in out if o.requires_grad)"
-        return "sum(o.abs().sum() for o in torch.utils._pytree.tree_leaves(out) if isinstance(o, torch.Tensor) and o.requires_grad)"
-
-    def _summed(self, name: str, meta: Meta) -> str:
-        if meta.dtype.startswith("complex"):
-            return f"{name}.abs().sum()"
-        return name if meta.kind == "tensor" and meta.shape == () else f"{name}.sum()"
-
-    def _compared(self) -> str:
-        rule = (1e-3, 1e-3) if self.recipe.tolerance is None else self.recipe.tolerance
-        given = "".join(f"{name}={_scientific(value)}, " for name, value in zip(("rtol", "atol"), rule))  # noqa: B905 - both or neither
-        return f"torch.testing.assert_close(actual, expected, {given}equal_nan=True)"
-
-
-def _dims(meta: Meta) -> str:
-    if not meta.dynamic:
-        return "None"
-    return "{" + ", ".join(f"{dim}: torch.export.Dim.DYNAMIC" for dim in meta.dynamic) + "}"
-
-
-def _options(options: tuple[tuple[str, str], ...]) -> str:
-    return "{" + ", ".join(f"{quoted(key)}: {value}" for key, value in options) + "}"
-
-
-def _scientific(value: float) -> str:
-    mantissa, exponent = f"{value:.15e}".split("e")
-    short = mantissa.rstrip("0").rstrip(".")
-    return f"{short}e{int(exponent)}" if abs(int(exponent)) > 2 else repr(value)
