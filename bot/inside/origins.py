@@ -36,7 +36,7 @@ def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
     try:
         common = importlib.import_module("torch._inductor.codegen.common")
         virtualized = importlib.import_module("torch._inductor.virtualized")
-        common.CSE.newvar = watch.making(common.CSE.newvar, virtualized.V)
+        common.CSE.generate = watch.making(common.CSE.generate, virtualized.V)
     except (ImportError, AttributeError):
         pass
     rungs.stop_after(request.get("stop_after"))
@@ -55,7 +55,8 @@ class _Watch:
         self.frame = re.compile(r'File "' + re.escape(path) + r'", line (\d+)')
         self.names = _names_of(path)
         self.kernels: list[tuple[str, str, frozenset[str]]] = []  # name, code, values
-        self.variables: dict[str, list[tuple[str, frozenset[str]]]] = {}  # the operation, and the values fused around it
+        # for each variable: the expression that it is set to, the operation, and the values fused around it
+        self.variables: dict[str, list[tuple[str, str, frozenset[str]]]] = {}
 
     def defining(self, define: Callable[..., Any]) -> Callable[..., Any]:
         def defined(scheduling: Any, code: str, nodes: Any, *rest: Any, **more: Any) -> Any:
@@ -66,12 +67,12 @@ class _Watch:
         return defined
 
     def making(self, make: Callable[..., Any], virtual: Any) -> Callable[..., Any]:
-        def made(cse: Any, *args: Any, **more: Any) -> Any:
-            variable = make(cse, *args, **more)
+        def made(cse: Any, buffer: Any, expression: Any, **more: Any) -> Any:
+            variable = make(cse, buffer, expression, **more)
             node = getattr(virtual.kernel, "current_node", None)
             operation = getattr(getattr(virtual.interpreter, "current_node", None), "target", "")
             if node is not None:
-                self.variables.setdefault(str(variable), []).append((str(operation), self._values([node])))
+                self.variables.setdefault(str(variable), []).append((str(expression), str(operation), self._values([node])))
             return variable
 
         return made
@@ -92,8 +93,12 @@ class _Watch:
         for match in _complaints(error):
             lines = _read(match["file"]).split("\n")
             number = int(match["line"])
-            for variable in _VARIABLE.findall(lines[number - 1]) if number <= len(lines) else ():
-                yield from self.variables.get(variable, ())
+            line = lines[number - 1] if number <= len(lines) else ""
+            made = [one for variable in _VARIABLE.findall(line) for one in self.variables.get(variable, ())]
+            # every loop counts its variables from zero: the one that is meant is set to what stands in the line
+            meant = [one for one in made if one[0] in line] or made
+            for _, operation, values in meant:
+                yield operation, values
 
     def _values(self, nodes: Iterable[Any]) -> frozenset[str]:
         """The script's values that scheduler nodes stem from."""

@@ -196,32 +196,42 @@ class ScriptOracle:
             self.blames, self.tries = False, 1
         return False
 
-    def settle(self, text: str) -> bool:
-        """Find out how `text`, which is SAME, is best asked, and its candidates after it; whether what was rejected before counts.
+    def settle(self, text: str) -> Callable[[], bool]:
+        """Find out how `text`, which is SAME, is best asked, and its candidates after it.
 
-        A program that does not fail every time makes a candidate pass only when it passes many times. And where the compiler could not
-        be left early, it may be now.
+        Where the compiler could not be left early, it may be now. A program that does not fail every time makes a candidate pass only
+        when it passes many times: what is returned says whether this one fails every time, so that what was rejected before counts.
+        It waits for runs that are made beside the search meanwhile.
         """
-        early = not self.whole_way  # a start that failed early
         rung = self._rung(whole_way=False)
         often = CHECKS if self.reference.kind is not Kind.HANG and self._seconds < LONG else 0
-        if early or not rung:
-            early, fails = bool(rung), self._show(text, [rung] * often)
-        else:
-            early, *fails = self._show(text, [rung, *[None] * (often - 1)])
+        fails: list[bool] = []
+        if rung and self.whole_way:
+            # a start that failed only on the whole way: which way the next question takes has to be known first
+            early, *fails = self._shows(text, [rung, *[None] * (often - 1)])()
             if not early and often:
                 # left too early, or one of the runs in which it does not show
-                early = self._show(text, [rung])[0]
+                early = self._shows(text, [rung])()[0]
                 fails += [not early]
-        self.whole_way = not early
-        self.tries = 1 if all(fails) else TRIES
-        return self.tries == 1
+            self.whole_way = not early
+            often = 0
+        runs = self._shows(text, [rung] * often)
 
-    def _show(self, text: str, runs: Sequence[str | None]) -> list[bool]:
-        """Whether the failure shows in runs that leave the compiler after these phases, side by side."""
+        def steady() -> bool:
+            self.tries = 1 if all([*fails, *runs()]) else TRIES
+            return self.tries == 1
+
+        return steady
+
+    def _shows(self, text: str, runs: Sequence[str | None]) -> Callable[[], list[bool]]:
+        """Begin runs side by side that leave the compiler after these phases; what is returned waits and says in which it shows."""
         questions = [self._run_of(text, stop_after, seed) for seed, stop_after in enumerate(runs)]
         asked = [self.pool.submit(question) for question in questions]
-        return [self._is_same(self._facts(question, lambda: False, one)[0]) for question, one in zip(questions, asked, strict=True)]
+
+        def shown() -> list[bool]:
+            return [self._is_same(self._facts(question, lambda: False, one)[0]) for question, one in zip(questions, asked, strict=True)]
+
+        return shown
 
     def _run_of(self, text: str, stop_after: str | None, seed: int = 0) -> Question:
         return Question(text, "origins" if self.blames else "run", self._limit(), self.memory, stop_after, seed=seed)

@@ -25,9 +25,9 @@ __all__ = ["Reduced", "reduce_program", "size_key"]
 _MOST_NEIGHBOURS = 40
 
 
-def _steady(_text: str) -> bool:
+def _steady(_text: str) -> Callable[[], bool]:
     """A failure that always shows."""
-    return True
+    return lambda: True
 
 
 def _ignore(program: Program, candidate: Candidate) -> None:
@@ -57,14 +57,15 @@ def reduce_program(
     exposable: frozenset[str] | None = None,
     on_accept: Callable[[Program, Candidate], None] = _ignore,
     keep_seed: bool = False,
-    settle: Callable[[str], bool] = _steady,
+    settle: Callable[[str], Callable[[], bool]] = _steady,
 ) -> Reduced:
     """The smallest program found that is SAME, starting from one that the caller has verified to be.
 
     `guesses`: sets of node names that the failure names, asked before any search. `exposable` (for accuracy): the only names
     that may become outputs, besides the original ones; None: any. `on_accept` is called at each accepted step. `keep_seed`: the
     failure depends on the numbers, so the script has to go on seeding. `settle` is told the smallest program once the guesses were
-    asked, and says whether their answers count: a failure that shows now and then may have hidden.
+    asked; what it returns is called when the passes came to their end, and says whether the answers count: a failure that shows now and
+    then may have hidden.
 
     Never raises `BudgetSpent`: what was found until then is the result.
     """
@@ -84,7 +85,7 @@ def reduce_program(
 
 
 class _Search:
-    def __init__(self, incumbent: Incumbent, keep_seed: bool, settle: Callable[[str], bool]) -> None:
+    def __init__(self, incumbent: Incumbent, keep_seed: bool, settle: Callable[[str], Callable[[], bool]]) -> None:
         self.incumbent = incumbent
         self.settle = settle
         self.keep_seed = keep_seed
@@ -94,9 +95,19 @@ class _Search:
     def run(self, guessed: Sequence[frozenset[str]]) -> None:
         incumbent = self.incumbent
         guesses.run(incumbent, guessed)
-        if not self.settle(incumbent.candidate.text):
+        steady = self.settle(incumbent.candidate.text)
+        self._whole()
+        if not steady():
             incumbent.forget()
             guesses.run(incumbent, guessed)
+            self._whole()
+        self.plain = incumbent.candidate
+        self.around = list(incumbent.neighbours)
+        lift.run(incumbent)
+
+    def _whole(self) -> None:
+        """Everything but the guesses, to a fixed point."""
+        incumbent = self.incumbent
         outputs.sinks(incumbent)
         ops.run(incumbent)
         bodies.run(incumbent)
@@ -110,9 +121,6 @@ class _Search:
                 break
             ops.run(incumbent)
             bodies.run(incumbent)
-        self.plain = incumbent.candidate
-        self.around = list(incumbent.neighbours)
-        lift.run(incumbent)
 
     def _batch(self) -> list[Edit]:
         """Everything that most failures do not need; what is most often needed stands last, so that one half is right."""

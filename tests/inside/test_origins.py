@@ -53,6 +53,16 @@ class Node:
         self.origins = [type("Origin", (), {"meta": {"stack_trace": f'  File "repro.py", line {line}, in forward'}})() for line in lines]
 
 
+def make(watch: origins._Watch, operation: str, expression: str) -> None:
+    """Inductor sets the kernel's variable tmp1."""
+
+    class Held:
+        kernel: Any = type("Kernel", (), {"current_node": Node(2, 3)})
+        interpreter: Any = type("Interpreter", (), {"current_node": type("Fx", (), {"target": operation})})
+
+    watch.making(lambda _cse, _buffer, _expression: "tmp1", Held)(None, None, expression)
+
+
 @pytest.fixture
 def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> origins._Watch:
     monkeypatch.chdir(tmp_path)
@@ -67,13 +77,20 @@ def test_generated_python_that_python_refuses(watch: origins._Watch, tmp_path: P
     kernel = tmp_path / "cab.py"
     kernel.write_text("def triton_poi_fused_relu_sin_0(x):\n    tmp0 = x\n    tmp1 = compile error!\n")
 
-    class Held:
-        kernel: Any = type("Kernel", (), {"current_node": Node(2, 3)})
-        interpreter: Any = type("Interpreter", (), {"current_node": type("Fx", (), {"target": "relu"})})
-
-    watch.making(lambda _cse: "tmp1", Held)(None)
+    make(watch, "relu", "compile error!")
     error = f"RuntimeError: Failed to import {kernel}\nSyntaxError: invalid syntax (cab.py, line 3)\n"
     assert watch.guesses(error) == [["relu"], ["relu", "sin"]]
+
+
+@pytest.mark.parametrize(("written", "found"), [("tmp1 = compile error!", ["relu"]), ("tmp1 = relu(tmp1)", ["sin"])])
+def test_of_the_variables_of_one_name_the_one_that_is_set_in_the_line_is_meant(
+    watch: origins._Watch, tmp_path: Path, written: str, found: list[str]
+) -> None:
+    kernel = tmp_path / "k.cpp"
+    kernel.write_text(f"{{\n    auto {written};\n}}\n")
+    make(watch, "sin", "relu(tmp1)")
+    make(watch, "relu", "compile error!")
+    assert watch.guesses(f"{kernel}:2:5: error: expected\n")[0] == found
 
 
 @pytest.mark.parametrize(

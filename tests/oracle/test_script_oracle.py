@@ -102,7 +102,7 @@ def test_so_is_one_in_what_is_asked_beside_the_search(make: Make, fault: dict[st
     assert oracle.shapes("legal") == {}
     turns = iter([FAILS, fault, *[FAILS] * CHECKS])
     oracle, pool = make(lambda _: next(turns))
-    assert oracle.settle("start")
+    assert oracle.settle("start")()
     assert [question.seed for question in pool.asked] == [*range(CHECKS), 1]
 
 
@@ -223,7 +223,7 @@ def test_a_failure_that_shows_now_and_then_is_asked_for_many_times(make: Make) -
     turns = itertools.cycle([FAILS, PASSES, PASSES])
     oracle, pool = make(lambda question: CONTROL if question.task == "control" else PASSES if "healthy" in question.text else next(turns))
     assert oracle.ask(candidate("the original")) is Verdict.SAME
-    oracle.settle("the original")
+    oracle.settle("the original")()
     assert oracle.tries == TRIES
     assert oracle.ask(candidate("smaller")) is Verdict.SAME
     asked = len(pool.asked)
@@ -235,7 +235,7 @@ def test_a_failure_that_shows_now_and_then_is_asked_for_many_times(make: Make) -
 def test_a_failure_that_is_always_there_is_asked_for_once(make: Make) -> None:
     oracle, pool = make(by_task(run=FAILS, control=CONTROL))
     oracle.ask(candidate())
-    oracle.settle("script")
+    oracle.settle("script")()
     assert oracle.tries == 1
     assert pool.tasks == ["run", "control", *["run"] * CHECKS]
 
@@ -291,7 +291,7 @@ class TestSeeds:
 
     def test_the_runs_of_a_check_draw_other_numbers(self, make: Make) -> None:
         oracle, pool = make(lambda q: CONTROL if q.task.startswith("control") else WRONG_TEXT if q.seed % 2 else PASSES, reference=WRONG)
-        assert not oracle.settle("start")
+        assert not oracle.settle("start")()
         assert [q.seed for q in pool.asked] == list(range(CHECKS))
         assert oracle.ask(candidate("no seed")) is Verdict.SAME
         assert [q.seed for q in pool.asked[CHECKS:] if q.task == "run"] == [0, 1]
@@ -332,7 +332,7 @@ class TestRungs:
     @pytest.mark.parametrize(("early", "whole_way"), [(FAILS, False), ({"status": "stopped"}, True), (OTHER, True)])
     def test_only_where_the_program_at_the_start_still_shows_its_failure(self, make: Make, early: dict[str, Any], whole_way: bool) -> None:
         oracle, pool = make(lambda question: early if question.stop_after else FAILS, whole_way=True)
-        oracle.settle("start")
+        oracle.settle("start")()
         assert (oracle.whole_way, oracle.tries) == (whole_way, 1)
         assert [question.stop_after for question in pool.asked] == [
             REFERENCE.phase.value, *[None] * (CHECKS - 1), *([REFERENCE.phase.value] * whole_way),
@@ -343,12 +343,12 @@ class TestRungs:
     def test_a_run_that_did_not_show_it_is_not_taken_for_one_that_ended_too_early(self, make: Make) -> None:
         turns = iter([PASSES, *[FAILS] * CHECKS])
         oracle, _ = make(lambda _: next(turns), whole_way=True)
-        oracle.settle("start")
+        oracle.settle("start")()
         assert (oracle.whole_way, oracle.tries) == (False, TRIES)
 
     def test_without_a_rung_it_is_run_the_whole_way(self, make: Make) -> None:
         oracle, pool = make(by_task(run=WRONG_TEXT), reference=WRONG, whole_way=True)
-        oracle.settle("start")
+        oracle.settle("start")()
         assert [question.stop_after for question in pool.asked] == [None] * CHECKS
         assert (oracle.whole_way, oracle.tries) == (True, 1)
 
@@ -386,7 +386,7 @@ class TestRungs:
 
     def test_a_hang_is_not_waited_for_again(self, make: Make) -> None:
         oracle, pool = make(by_task(), reference=REFERENCE.model_copy(update={"kind": Kind.HANG}))
-        oracle.settle("start")
+        oracle.settle("start")()
         assert not pool.asked
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from world import World, ill_formed, infer, op, programs, tensor, word, words
 
 from bot.models import Verdict
+from bot.reduce.candidate import Candidate
 from bot.reduce.graph import Graph, Input, Node, Program, Recipe, Ref, Value
 from bot.reduce.passes.size import size_key
 from bot.reduce.search import reduce_program
@@ -75,6 +77,37 @@ def test_wrong_guesses_do_no_harm() -> None:
     oracle = FreeOracle(present([40]))
     found = reduce_program(chain(60), oracle, oracle.render, guesses=[frozenset({"n3"}), frozenset({"n9", "nowhere"})])
     assert [n.target for n in found.program.graph.nodes] == [target(40)]
+
+
+class Hidden(FreeOracle):
+    """One whose failure shows three times and then hides, until it is known to."""
+
+    hides = True
+
+    def ask(self, candidate: Candidate) -> Verdict:
+        """A hidden failure passes."""
+        if self.hides and len(self.memo) > 3:
+            return Verdict.PASSES
+        return super().ask(candidate)
+
+    def settle(self, text: str) -> Callable[[], bool]:
+        """The runs that tell whether it shows always are looked at later."""
+        assert text in self.programs
+
+        def steady() -> bool:
+            self.hides = False
+            return False
+
+        return steady
+
+
+def test_what_was_rejected_counts_only_for_a_failure_that_always_shows() -> None:
+    oracle = Hidden(present([40]))
+    found = reduce_program(chain(60), oracle, oracle.render, settle=oracle.settle)
+    assert [n.target for n in found.program.graph.nodes] == [target(40)]
+    oracle = Hidden(present([40]))
+    found = reduce_program(chain(60), oracle, oracle.render, settle=lambda _: lambda: True)
+    assert found.program.graph.ops > 1
 
 
 def four_ops() -> Program:

@@ -45,25 +45,28 @@ def reduce_source(
     starts: Sequence[str] = (),
     size_of: SizeOf = lines_and_characters,
     on_accept: Accepted | None = None,
-    settle: Callable[[str], bool] = lambda _text: True,
+    settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
 ) -> ReducedSource:
     """The smallest script found that fails as `text` does, which is known to be SAME.
 
     `failing_lines` are the lines of `text` (1-based) that the traceback names in the user's frames; they make the search
     short and may be left out. `starts` are whole programs to ask first (the program written anew around an inner frame):
     the first that is SAME is reduced instead. `size_of` gives a candidate's size for the log; `on_accept` is told each
-    step's text; `settle` the text once the guesses were asked, and says whether their answers count.
+    step's text; `settle` the text once the guesses were asked, and what it returns says after the first round whether the answers count.
     Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
     Raises SyntaxError where `text` is not Python.
     """
     search = _Search(text, oracle, size_of, on_accept)
     try:
         search.start(failing_lines, starts)
-        if not settle(unmarked(search.text)):
+        steady = settle(unmarked(search.text))
+        going = search.round()
+        if not steady():
             search.forget()
             search.guess()
-        while search.round():
-            pass
+            going = True
+        while going:
+            going = search.round()
         fixed_point = True
     except BudgetSpent:
         fixed_point = False

@@ -139,6 +139,29 @@ def test_without_hints_it_ends_as_small_but_takes_longer() -> None:
     assert measure(reduced.text)[0] <= 10, reduced.text
 
 
+def test_what_was_rejected_counts_only_for_a_failure_that_always_shows() -> None:
+    hides = True
+
+    class Hidden(Asked):
+        def ask(self, candidate: Candidate) -> Verdict:
+            return Verdict.PASSES if hides else super().ask(candidate)
+
+    def settle(text: str) -> Callable[[], bool]:
+        assert text == DEEP
+
+        def steady() -> bool:
+            nonlocal hides
+            hides = False
+            return False
+
+        return steady
+
+    works = runs_into("'list' object has no attribute 'missing'")
+    assert measure(reduce_source(DEEP, Hidden(works), failing_lines=HINTS, settle=settle).text)[0] <= 8
+    hides = True
+    assert reduce_source(DEEP, Hidden(works), failing_lines=HINTS).text == DEEP
+
+
 def test_nothing_is_left_over() -> None:
     reduced = reduce_source(DEEP, Asked(runs_into("'list' object has no attribute 'missing'")), failing_lines=HINTS)
     tree = ast.parse(reduced.text)
