@@ -18,7 +18,7 @@ from bot.models import Kind, Stage
 from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
-from bot.oracle.localised import localise, operations
+from bot.oracle.localised import inner_calls, localise, operations
 from bot.oracle.pool import Pool
 from bot.oracle.script_oracle import TRIES, ScriptOracle
 from bot.progress import Progress
@@ -30,6 +30,7 @@ from bot.reduce.search import Reduced, reduce_program
 from bot.reduce.source.environ import with_variables
 from bot.reduce.source.modules import joined
 from bot.reduce.source.reduce import ReducedSource, reduce_source
+from bot.reduce.source.reroot import rerooted
 from bot.reduce.source.slice import drop_statements
 
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
@@ -210,11 +211,14 @@ class Search:
         self._narrow("source")
         self.progress.step(f"reducing the script: {lines(text)} lines")
 
+        inner = list(rerooted(text, failing, inner_calls(oracle.answer, text, failing, self.found.limit()))) if failing else []
+
         def reduce(step: Step) -> ReducedSource:
             return reduce_source(
                 step[1],
                 oracle,
                 failing_lines=failing if step[1] == text else (),
+                starts=inner if step[1] == text else (),
                 settle=oracle.settle,
                 on_accept=lambda smaller: self._accepted(None, smaller),
             )

@@ -174,6 +174,12 @@ def _origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
     return origins.origins(path, request)
 
 
+def _frames(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    from . import frames
+
+    return frames.frames(path, request)
+
+
 TASKS = {
     "run": _run,
     "control": _control,
@@ -182,6 +188,7 @@ TASKS = {
     "export": _export,
     "localise": _localise,
     "origins": _origins,
+    "frames": _frames,
 }
 
 

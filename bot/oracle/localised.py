@@ -1,4 +1,5 @@
-"""Where it goes wrong, asked of a worker once, before a search: wrong numbers begin at a value, refused code is of a kernel."""
+"""Where it goes wrong, asked of a worker once, before a search: wrong numbers begin at a value, refused code is of a kernel,
+a failing line is of a function that is called somehow."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 from bot.oracle.outcome import Outcome
 from bot.oracle.pool import Question
 from bot.reduce.graph import Program, refs
+from bot.reduce.source.reroot import InnerCall
 
 _RETURNED = "return"
 
@@ -46,3 +48,11 @@ def operations(values: Iterable[Iterable[str]], program: Program) -> list[frozen
     """Sets of operations from sets of the values of a script, where the last operation stands in the return statement."""
     returned = next(refs(program.graph.output), _RETURNED)
     return [frozenset(returned if name == _RETURNED else name for name in names) for names in values]
+
+
+def inner_calls(
+    answer: Callable[[Question], tuple[Outcome, dict[str, Any]]], text: str, lines: tuple[int, ...], limit: float
+) -> list[InnerCall]:
+    """How the functions that hold the lines (1-based) are called by what is compiled, the innermost first."""
+    _, facts = answer(Question(text, "frames", limit, lines=lines))
+    return [InnerCall(f["name"], f["callee"], tuple(f["arguments"]), tuple(f["contexts"])) for f in facts.get("frames", [])]

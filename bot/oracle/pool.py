@@ -61,7 +61,7 @@ def environment(cache: Path, extra: Mapping[str, str] | None = None) -> dict[str
 class Question:
     """A script to run in a child.
 
-    `task`: run, control, control_fp64, shapes, localise, origins or export. `limit` in seconds, `memory` in bytes beyond the
+    `task`: run, control, control_fp64, shapes, localise, origins, frames or export. `limit` in seconds, `memory` in bytes beyond the
     parent's own.
     """
 
@@ -74,6 +74,7 @@ class Question:
     paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules lie beside it
     strict: bool = False  # task localise: integral and boolean values count
     tolerance: tuple[float, ...] | None = None  # task localise: see Recipe.tolerance
+    lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
     seed: int = 0  # of the generators of random numbers, as the program finds them
     save: str | None = None  # task export: where the exported program goes
 

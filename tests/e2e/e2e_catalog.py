@@ -148,6 +148,8 @@ DEFECTS = (
     Row("real_aoti_accuracy", "aot_inductor", "accuracy", "run", ops=4, has=("abs", "uint8"), lacks=("cos(", "sin("), repro=CLOSE),
     Row("real_dynamo_class", "source", "exception", "dynamo", "Unsupported", has=("class ", "fullgraph=True"), lacks=("torch.cos",),
         original="Unsupported", repro="Unsupported", only_all=False),
+    Row("training_front_end", "source", "exception", "dynamo", "Unsupported", "Data-dependent branching", lines=10, has=("fullgraph=True",),
+        lacks=("Trainer", "Attention", "Config"), original="Data-dependent branching", repro="Data-dependent branching"),
     Row("real_dynamo_branch", "source", "exception", "dynamo", "UserError", "Could not guard on data-dependent expression",
         has=("nonzero",), lacks=("sigmoid",), original="data-dependent", repro="Could not guard on data-dependent expression"),
     Row("real_export_branch", "source", "exception", "export", "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression",

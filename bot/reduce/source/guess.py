@@ -55,7 +55,7 @@ def _guesses(text: str, *, how: str, bold: bool) -> Iterator[str]:
         if index >= len(functions):
             break
         now = _cut(now, functions[index], tree, how=how, bold=bold, alone=False)
-    fixed = repaired(now, before)
+    fixed = repaired(now if how == "statement" else _ended(now, alone=how == "shortcut"), before)
     if fixed is None:
         return
     now = collected(fixed, keep)
@@ -101,6 +101,25 @@ def _cut(
                 changes[earlier] = None
             else:
                 needed |= _reads(earlier)
+    return replaced(text, changes)
+
+
+def _ended(text: str, *, alone: bool) -> str:
+    """The text whose chains of modules end with the one that leads into the next frame; `alone`: they are that one."""
+    tree = ast.parse(text)
+    classes = {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and has_mark(text, n)}
+    changes: dict[ast.stmt, str | None] = {}
+    for statement in ast.walk(tree):
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
+            continue
+        whole = ast.unparse(statement)
+        # the frame between, of nn.Sequential itself, is none of the program's
+        for chain in (n for n in ast.walk(statement) if isinstance(n, ast.Call) and _last(n.func) == "Sequential"):
+            leading = [i for i, item in enumerate(chain.args) if _reads(item) & classes]
+            if leading and not any(isinstance(item, ast.Starred) for item in chain.args):
+                chain.args = chain.args[leading[0] : leading[0] + 1] if alone else chain.args[: leading[-1] + 1]
+        if (ended := ast.unparse(statement)) != whole:
+            changes[statement] = ended + (f"  {MARK}" if has_mark(text, statement) else "")
     return replaced(text, changes)
 
 

@@ -6,6 +6,8 @@ Reducers edit scripts in this form: a statement then owns whole lines, so that r
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from collections.abc import Collection, Sequence
 from typing import Union
 
@@ -51,15 +53,23 @@ def marked(text: str, lines: Collection[int]) -> str:
             body = getattr(inner, "body", None)
             wanted.add(end_line(inner) if not isinstance(body, list) or not body else max(line, _header_end(inner, body[0])))
     split = text.split("\n")
+    comments = _comments(text)
     for line in wanted:
-        if line <= len(split) and "#" not in split[line - 1]:
-            split[line - 1] += "  " + MARK
+        if line <= len(split):
+            # a mark stands in a comment's place
+            split[line - 1] = split[line - 1][: comments.get(line)].rstrip() + "  " + MARK
     changed = "\n".join(split)
     try:
         same = ast.dump(ast.parse(changed)) == ast.dump(tree)
     except SyntaxError:
         same = False
     return changed if same else text
+
+
+def _comments(text: str) -> dict[int, int]:
+    """Where comments begin: column (0-based) by line (1-based)."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return {token.start[0]: token.start[1] for token in tokens if token.type == tokenize.COMMENT}
 
 
 def unmarked(text: str) -> str:

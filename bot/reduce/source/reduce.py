@@ -91,8 +91,9 @@ class _Search:
     def start(self, failing_lines: Sequence[int], starts: Sequence[str]) -> None:
         """Normal form and the first guesses."""
         with_marks = marked(self.text, failing_lines)
-        if self._first([s for s in starts if legal(s)], "start", anew=True) is not None:
-            with_marks = self.original = self.text
+        shorter = [s for s in starts if legal(s) and measure(unmarked(s)) < measure(self.text)]
+        if self._first(shorter, "inner call", anew=True) is not None:
+            with_marks, self.original = self.text, unmarked(self.text)
         self._laid_out = laid_out = normal(with_marks)
         self.guess()
         if not self._sliced:

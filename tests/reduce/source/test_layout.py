@@ -62,8 +62,12 @@ def test_text_that_is_not_python_is_refused() -> None:
 def test_marks_change_nothing_and_can_be_taken_off(lines: set[int]) -> None:
     with_marks = marked(UNTIDY, lines)
     assert ast.dump(ast.parse(with_marks)) == ast.dump(ast.parse(UNTIDY))
-    assert unmarked(with_marks) == UNTIDY
     assert unmarked(normal(with_marks)) == normal(UNTIDY)
+
+
+def test_a_mark_stands_in_the_place_of_a_comment() -> None:
+    text = "x = 1  # one\ny = '#'\nz = f(x,  # two\n      y)  # three\n"
+    assert marked(text, [1, 2, 3]) == f"x = 1  {MARK}\ny = '#'  {MARK}\nz = f(x,  # two\n      y)  {MARK}\n"
 
 
 def test_a_mark_stays_with_its_statement() -> None:
