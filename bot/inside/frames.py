@@ -197,7 +197,11 @@ class _Calls:
         if kind.__module__.startswith("torch.nn.modules.") and not list(value.children()):
             return f"torch.nn.{value!r}"
         if main.get(kind.__name__) is not kind:
-            raise Unsaid
+            # a config of some library's class, that the script has made for all to use
+            named = next((name for name, held in main.items() if held is value and not isinstance(held, torch.nn.Module)), None)
+            if named is None:
+                raise Unsaid
+            return named
         if dataclasses.is_dataclass(value):
             fields = [f for f in dataclasses.fields(value) if f.init and getattr(value, f.name) is not f.default]
             return f"{kind.__name__}({', '.join(f'{f.name}={self._said(getattr(value, f.name))}' for f in fields)})"

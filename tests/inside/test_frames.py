@@ -11,6 +11,7 @@ from bot.oracle.pool import Pool, Question
 
 SCRIPT = textwrap.dedent("""\
     import dataclasses
+    import types
     import torch
     from torch import nn
 
@@ -43,11 +44,11 @@ SCRIPT = textwrap.dedent("""\
 
         def forward(self, x):
             y = self.inner(x.relu(), x > 0)  # here
-            return self.method(y, self.handle, config.act)
+            return self.method(y, self.handle, config.act, settings)
 
-        def method(self, y, handle, act):
+        def method(self, y, handle, act, settings):
             with torch.no_grad():
-                return opened(y, big)  # here
+                return opened(y, [object()])  # here
 
     def helper(x, mask, items, table):
         return x + 1  # here
@@ -61,7 +62,7 @@ SCRIPT = textwrap.dedent("""\
     def outside(x):
         return compiled(x)  # here
 
-    big = object()
+    settings = types.SimpleNamespace(deep=True)
     config = Config(width=3, act=nn.Dropout(0.25))
     compiled = torch.compile(Outer(config).half().eval())
     outside(torch.ones(2, 3, dtype=torch.float16))
@@ -98,10 +99,10 @@ def test_calls(pool: Pool) -> None:
     outer = found["Outer.forward"]
     assert outer["callee"] == f"Outer({config}).to(torch.float16).eval()"
     assert found["Outer.method"]["callee"] == outer["callee"] + ".method"
-    assert found["Outer.method"]["arguments"][1:] == ["Handle()", "torch.nn.Dropout(p=0.25, inplace=False)"]
+    assert found["Outer.method"]["arguments"][1:] == ["Handle()", "torch.nn.Dropout(p=0.25, inplace=False)", "settings"]
     # every expression makes what it stands for
     main: dict[str, Any] = {"__name__": "__main__"}
-    exec(SCRIPT[: SCRIPT.index("big = object()")], main)
+    exec(SCRIPT[: SCRIPT.index("config = Config(")], main)
     for call in found.values():
         eval(f"{call['callee']}, dict(args=[{', '.join(a for a in call['arguments'] if '=' not in a.split('(')[0])}])", main)
 

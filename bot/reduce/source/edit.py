@@ -126,6 +126,11 @@ class _Apply(cst.CSTTransformer):
                 self._changes.setdefault(node, []).append(change)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.Parameters):
+            star = node.star_arg
+            # it needs a parameter behind it
+            if isinstance(star, cst.ParamStar) and all(_gone in self._changes.get(one, ()) for one in node.kwonly_params):
+                self._changes.setdefault(star, []).append(_gone)
         return _gone not in self._changes.get(node, ())
 
     def on_leave(self, original_node: Any, updated_node: Any) -> Any:
@@ -144,7 +149,7 @@ class _Apply(cst.CSTTransformer):
         return result
 
 
-_LISTS = ("args", "bases", "keywords", "elements", "params", "names")
+_LISTS = ("args", "bases", "keywords", "elements", "params", "kwonly_params", "names")
 
 
 def _last_comma(original: Any, updated: Any) -> Any:
@@ -155,6 +160,9 @@ def _last_comma(original: Any, updated: Any) -> Any:
             if after:
                 after = [*after[:-1], after[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)]
             updated = updated.with_changes(**{name: after})
+            if name == "kwonly_params" and not after and updated.params:
+                last = updated.params[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+                updated = updated.with_changes(params=[*updated.params[:-1], last])
             if isinstance(updated, cst.ClassDef) and not updated.bases and not updated.keywords:
                 updated = updated.with_changes(lpar=cst.MaybeSentinel.DEFAULT, rpar=cst.MaybeSentinel.DEFAULT)
     return updated

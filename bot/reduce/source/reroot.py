@@ -82,7 +82,7 @@ def _called(tree: ast.Module, compiled: ast.Call, call: InnerCall) -> str:
     if not name.endswith(".compile"):
         positional = [a for a in call.arguments if not _is_keyword(a)]
         named = [a for a in call.arguments if _is_keyword(a)]
-        more = [f"kwargs=dict({', '.join(named)})"] if named else []
+        more = ["kwargs={" + ", ".join(f"{a.split('=', 1)[0]!r}: {a.split('=', 1)[1]}" for a in named) + "}"] if named else []
         args = f"({positional[0]},)" if len(positional) == 1 else f"({', '.join(positional)})"
         return f"{name}({', '.join([call.callee, args, *more, *settings])})  {MARK}"
     name = name if name.startswith("torch") else "torch.compile"

@@ -488,6 +488,19 @@ def test_sizes_become_small_together() -> None:
     assert "torch.zeros(2, 2), torch.zeros(2)" in reduce_source(text, Asked(works)).text
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(x, *, a):\n    pass\n\nf(1, a=2)\n", "def f(x):\n    pass\n\nf(1)\n"),
+        ("def f(*, a):\n    pass\n\nf(a=2)\n", "def f():\n    pass\n\nf()\n"),
+        ("def f(x, *, a, b=1):\n    pass\n\nf(1, a=2)\n", "def f(x, *, a):\n    pass\n\nf(1, a=2)\n"),
+    ],
+)
+def test_a_parameter_by_keyword_goes_with_its_comma_and_the_last_one_with_the_star(before: str, after: str) -> None:
+    module = cst.parse_module(before)
+    assert after in [apply(module, [edit]) for edit in sites.parameters(module)]
+
+
 def test_an_autograd_function_loses_a_parameter_with_what_apply_is_given() -> None:
     text = "class F(torch.autograd.Function):\n    def forward(ctx, x, n):\n        return x\n\nself.forward(1, 2)\nF.apply(1, 2)\n"
     module = cst.parse_module(text)

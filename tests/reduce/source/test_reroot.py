@@ -92,7 +92,7 @@ def test_what_led_there_is_left_out() -> None:
     [
         ("torch.compile(f, fullgraph=True)", ("7", "k=1"), "torch.compile(g, fullgraph=True)(7, k=1)"),
         ("torch.export.export(f, (1,), {'a': 2}, strict=False, dynamic_shapes=None)", ("3",), "torch.export.export(g, (3,), strict=False)"),
-        ("torch.export.export(f, args=(1,))", ("3", "4", "k=5"), "torch.export.export(g, (3, 4), kwargs=dict(k=5))"),
+        ("torch.export.export(f, args=(1,))", ("3", "4", "k=5"), 'torch.export.export(g, (3, 4), kwargs={"k": 5})'),
         ("torch.compile(model=f)", (), "torch.compile(g)()"),
     ],
 )
