@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from . import recipe
+
 # Longer lists and strings are data: a script that spells them out is no smaller.
 MOST_ITEMS, MOST_CHARACTERS = 16, 200
 
@@ -94,7 +96,7 @@ class _Calls:
         self.complete = self.complete or self.lines[-1] in self._span(frame.f_code)
         try:
             callee = self._callee(name, _owner(frame))
-            call = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": _contexts()}
+            call = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": recipe.contexts()}
             self.found[name] = self._depth(frame), call
         except Unsaid:
             return
@@ -244,15 +246,3 @@ def _tensor(value: torch.Tensor) -> str:
         return f"torch.randn({shape}{dtype}{more}{', requires_grad=True' if value.requires_grad else ''})"
     # zero is an index of everything
     return f"torch.zeros({shape}, dtype={value.dtype}{more})"
-
-
-def _contexts() -> list[str]:
-    found = []
-    if torch.is_inference_mode_enabled():
-        found.append("torch.inference_mode()")
-    elif not torch.is_grad_enabled():
-        found.append("torch.no_grad()")
-    for device in ("cpu", "cuda"):
-        if torch.is_autocast_enabled(device):
-            found.append(f"torch.autocast({device!r}, dtype={torch.get_autocast_dtype(device)})")
-    return found

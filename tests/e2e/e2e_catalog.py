@@ -16,7 +16,7 @@ class Row:
     """One program under `cases/` and its result.
 
     `original` is how the program fails without us (a regex on its output; None: it ends well, and only a comparison shows
-    the failure). `repro` is how the repro fails. `stage` may name alternatives with `|`. `ops` is the most that may be left.
+    the failure). `repro` is how the repro fails. `stage` may name alternatives with `|`. `ops` is the most that may be left, `queries` the most that may be asked.
     """
 
     case: str
@@ -27,6 +27,7 @@ class Row:
     message: str = ""
     backward: bool | None = None
     ops: int | None = None
+    queries: int | None = None
     lines: int = 0  # 0: about 20, and 30 where the source of a pass belongs to it
     has: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
@@ -148,7 +149,7 @@ DEFECTS = (
     Row("real_aoti_accuracy", "aot_inductor", "accuracy", "run", ops=4, has=("abs", "uint8"), lacks=("cos(", "sin("), repro=CLOSE),
     Row("real_dynamo_class", "source", "exception", "dynamo", "Unsupported", has=("class ", "fullgraph=True"), lacks=("torch.cos",),
         original="Unsupported", repro="Unsupported", only_all=False),
-    Row("training_front_end", "source", "exception", "dynamo", "Unsupported", "Data-dependent branching", lines=10, has=("fullgraph=True",),
+    Row("training_front_end", "source", "exception", "dynamo", "Unsupported", "Data-dependent branching", lines=10, queries=100, has=("fullgraph=True",),
         lacks=("Trainer", "Attention", "Config"), original="Data-dependent branching", repro="Data-dependent branching"),
     Row("real_dynamo_branch", "source", "exception", "dynamo", "UserError", "Could not guard on data-dependent expression",
         has=("nonzero",), lacks=("sigmoid",), original="data-dependent", repro="Could not guard on data-dependent expression"),

@@ -48,6 +48,7 @@ def is_as_said(row: Row, answer: Answer) -> None:
 
     if row.ops is not None and result["stage"] != "source":
         assert reduction["ops_after"] <= row.ops, answer.described()
+    assert row.queries is None or reduction["queries"] <= row.queries, answer.described()
     assert reduction["lines_after"] == code_lines(text)
     assert code_lines(text) <= row.most_lines, answer.described()
     code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
