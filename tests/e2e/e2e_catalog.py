@@ -122,7 +122,7 @@ ENVIRONMENT = (
         has=("fx_wrapper",), lacks=("softmax", "cumsum"), env=((_FX_WRAPPER, "1"),), original=_FX_WRAPPER_SAYS,
         repro=_FX_WRAPPER_SAYS, only_all=False),
     Row("environment_caller", "source", "exception", None, "NotImplementedError", "Unsupported type for kernel",
-        has=(_FX_WRAPPER,), lacks=("softmax", "cumsum"), env=((_FX_WRAPPER, "1"),), original=_FX_WRAPPER_SAYS,
+        lines=7, has=(_FX_WRAPPER,), lacks=("tanh", "cumsum"), env=((_FX_WRAPPER, "1"),), original=_FX_WRAPPER_SAYS,
         repro=_FX_WRAPPER_SAYS, options=("--stage", "source"),
         name="environment_caller-as-source"),
 )  # fmt: skip
