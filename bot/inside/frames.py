@@ -54,6 +54,7 @@ class _Calls:
         self.found: dict[str, tuple[int, dict[str, Any]]] = {}  # by name: how deep the call is, and how to make it
         self._inside = 0  # of what would have been compiled
         self._made: dict[int, tuple[Any, str | None]] = {}  # objects of the script's classes, held so that no number is used twice
+        self._defaults: dict[CodeType, dict[str, Any]] = {}  # of parameters
         self._names: dict[CodeType, str | None] = {}  # of functions that hold a line; None for the others
 
     def within(self, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,8 +146,7 @@ class _Calls:
         if positional[:1] in (["self"], ["cls"]):
             positional = positional[1:]
         keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        function = next((function for _, function in _functions() if function.__code__ is code), None)
-        defaults = {} if function is None else {n: p.default for n, p in inspect.signature(function).parameters.items()}
+        defaults = self._defaults_of(code)
         rest = code.co_argcount + code.co_kwonlyargcount
         starred = code.co_varnames[rest] if code.co_flags & inspect.CO_VARARGS else None
         while positional and starred is None and values[positional[-1]] is defaults.get(positional[-1], inspect.Parameter.empty):
@@ -159,6 +159,13 @@ class _Calls:
         if code.co_flags & inspect.CO_VARKEYWORDS:
             said += [f"{name}={self._said(value)}" for name, value in values[code.co_varnames[rest]].items()]
         return said
+
+    def _defaults_of(self, code: CodeType) -> dict[str, Any]:
+        # a program may make many objects, and each comes by here
+        if code not in self._defaults:
+            function = next((function for _, function in _functions() if function.__code__ is code), None)
+            self._defaults[code] = {} if function is None else {n: p.default for n, p in inspect.signature(function).parameters.items()}
+        return self._defaults[code]
 
     def _said(self, value: Any) -> str:
         """An expression for a value.
