@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.capture.region import Object, Region
 from bot.models import Kind, Signature, Stage
 from bot.reduce.codec import graph_from_json
-from bot.reduce.graph import Graph, Node, Program, Recipe, Value
+from bot.reduce.graph import Code, Graph, Node, Program, Recipe, Value
 from bot.reduce.naming import bind_symbols, canonical
 from bot.reduce.source.slice import preambles
 
@@ -76,7 +76,10 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
             graph = canonical(captured)
             names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
             for preamble, recipe in _recipes(region, graph, source, failing_line, seed):
-                for variant in _variants(seam, region, graph, recipe, failure):
+                variants = list(_variants(seam, region, graph, recipe, failure))
+                # without breaks it also reads numbers out of tensors, which some bodies of higher-order operations need
+                whole = [replace(variant, fullgraph=True) for variant in variants if region.recipe.fullgraph]
+                for variant in (*variants, *whole):
                     yield Start(_STAGES[seam], Program(graph, variant, preamble), region.backward, names)
 
 
@@ -115,27 +118,32 @@ def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int
     if region.seam == "dynamo" and how.backend is not None and how.backend.text is None:
         objects.append(("backend", "", how.backend))
     objects += [("pass", device, o) for device, o in how.custom_backend_passes.items()]
-    namespaces = _namespaces(graph)
-    if not objects and not namespaces:
+    namespaces, kernels = _namespaces(graph), _kernels(graph)
+    if not objects and not namespaces and not kernels:
         yield "", base
         return
     seen: set[tuple[str, Recipe]] = set()
-    for preamble, recipe in _with_objects(base, objects, namespaces, source, failing_line):
+    for preamble, recipe in _with_objects(base, objects, namespaces, kernels, source, failing_line):
         if (preamble, recipe) not in seen:
             seen.add((preamble, recipe))
             yield preamble, recipe
 
 
 def _with_objects(
-    base: Recipe, objects: list[tuple[str, str, Object]], namespaces: set[str], source: str | None, failing_line: int | None
+    base: Recipe,
+    objects: list[tuple[str, str, Object]],
+    namespaces: set[str],
+    kernels: set[str],
+    source: str | None,
+    failing_line: int | None,
 ) -> Iterator[tuple[str, Recipe]]:
     defined = list(dict.fromkeys(line for _, _, o in objects for line in o.definitions))
     reachable = bool(objects) and all(o.definitions or len(o.expressions) > 0 for _, _, o in objects)
-    if reachable and not namespaces and all(o.definitions for _, _, o in objects):
+    if reachable and not namespaces and not kernels and all(o.definitions for _, _, o in objects):
         yield "\n".join(defined), _use(base, [(kind, name, o.expressions[-1]) for kind, name, o in objects])
     if source is None:
         return
-    wanted = [name for _, _, o in objects for name in o.wanted]
+    wanted = [*(name for _, _, o in objects for name in o.wanted), *sorted(kernels)]
     settings = [name.rsplit(".", 1)[-1] for kind, name, _ in objects if kind in ("config", "options")]
     registered = ["register_backend_for_device", "init_backend_registration"] if any(kind == "pass" for kind, _, _ in objects) else []
     try:
@@ -225,6 +233,13 @@ def _namespaces(graph: Graph) -> set[str]:
     for _, body in graph.bodies:
         found |= _namespaces(body)
     return found
+
+
+def _kernels(graph: Graph) -> set[str]:
+    """Names of the user's Triton kernels that the graph launches."""
+    launched = (n.args[0] for n in graph.nodes if n.target.endswith(".triton_kernel_wrapper_mutation") and n.args)
+    own = {kernel.text for kernel in launched if isinstance(kernel, Code)}
+    return own.union(*(_kernels(body) for _, body in graph.bodies))
 
 
 def _imports(source: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.fx
 
+from .fx_kernels import is_launch, launch
 from .fx_targets import Unreadable, code_of, path_of
 from .fx_values import hint, is_fake, is_plain, meta_of, symbol, value_of
 
@@ -254,6 +255,11 @@ class _Reader:
         return self._call("method", str(node.target), node, env, prefix)
 
     def _function(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any], prefix: str) -> Any:
+        if is_launch(node):
+            kernel, grid, given = launch(node)
+            args = [{"$code": kernel}, self.arg(grid, env)]
+            named = {key: self.arg(item, env) for key, item in given.items()}
+            return self._node("function", path_of(node.target), args, named, meta_of(None), prefix + node.name)
         return self._call("function", path_of(node.target), node, env, prefix)
 
     def _call(self, op: str, target: str, node: torch.fx.Node, env: dict[torch.fx.Node, Any], prefix: str) -> Any:

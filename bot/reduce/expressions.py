@@ -168,6 +168,12 @@ def _higher(name: str, node: Node, names: dict[str, str]) -> str | None:
         return f"torch.cond({arguments(args, (), names)})"
     if name == "while_loop" and len(args) == 4 and not args[3] and not node.kwargs:
         return f"torch._higher_order_ops.while_loop({arguments(args[:3], (), names)})"
+    if name == "triton_kernel_wrapper_mutation" and len(args) == 2:
+        return f"{text(args[0], names)}[{text(args[1], names)}]({arguments((), node.kwargs, names)})"
+    if name == "scan" and scanned(node):
+        return _scan(node, names)
+    if name == "map_impl" and len(args) == 3 and all(isinstance(arg, (list, tuple)) for arg in args[1:]) and not node.kwargs:
+        return _map(node, names)
     if name == "tag_activation_checkpoint" and args:
         kwargs = node.kwargs if any(key == "use_reentrant" for key, _ in node.kwargs) else (("use_reentrant", False), *node.kwargs)
         return f"torch.utils.checkpoint.checkpoint({arguments(args, kwargs, names)})"
@@ -183,6 +189,42 @@ def _higher(name: str, node: Node, names: dict[str, str]) -> str | None:
     if name == "wrap" and args:
         return f"{text(args[0], names)}({arguments(args[1:], node.kwargs, names)})"
     return None
+
+
+def scanned(node: Node) -> tuple[int, int] | None:
+    """How many tensors a `scan` carries and runs over; None for anything else.
+
+    What Dynamo and AOTAutograd record is flat, `scan(fn, carried, over, closed)`, and Dynamo takes it from nobody but the public
+    function, whose body gets a carry and an item and gives both.
+    """
+    args = node.args
+    if node.target != f"{_HIGHER}scan" or node.kwargs or len(args) not in (3, 4) or not isinstance(args[0], Ref):
+        return None
+    if not all(isinstance(arg, (list, tuple)) for arg in args[1:]):
+        return None
+    return len(args[1]), len(args[2])  # type: ignore[arg-type]
+
+
+def _scan(node: Node, names: dict[str, str]) -> str:
+    function, carried, over, *closed = node.args
+    held = tuple(closed[0]) if closed and isinstance(closed[0], (list, tuple)) else ()
+    shown = text(function, names)
+    if held:
+        shown = f"lambda carry, xs: {shown}(carry, xs, {arguments(held, (), names)})"
+    # a carry and a list of results, each of them a list: one flat list, as it was recorded
+    return f"sum(torch._higher_order_ops.scan({shown}, {text(carried, names)}, {text(over, names)}), [])"
+
+
+def _map(node: Node, names: dict[str, str]) -> str:
+    function, over, closed = node.args
+    assert isinstance(over, (list, tuple))
+    assert isinstance(closed, (list, tuple))
+    shown, item = text(function, names), text(over, names)
+    if len(over) == 1:
+        item = text(over[0], names)
+    else:
+        shown = f"lambda xs, *args: {shown}(*xs, *args)"
+    return f"torch._higher_order_ops.map({', '.join([shown, item, *(text(arg, names) for arg in closed)])})"
 
 
 def _closed(function: Arg, held: Arg, names: dict[str, str]) -> Arg:

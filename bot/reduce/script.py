@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bot.reduce.call import Call, in_call_order
 from bot.reduce.contexts import Regions, called_under
-from bot.reduce.expressions import arguments, function_class, in_place, operation, quoted, spelled, text
+from bot.reduce.expressions import arguments, function_class, in_place, operation, quoted, scanned, spelled, text
 from bot.reduce.graph import Arg, Graph, Input, Mapping, Meta, Node, Program, Recipe, Ref, refs
 from bot.reduce.naming import bind_symbols, canonical, is_legal
 from bot.reduce.tensors import embed_blobs, make
@@ -22,7 +22,7 @@ _RANDOM = re.compile(
 )
 
 # Operations that are there for what they do, not for what they return.
-_ACTS = ("_assert", "_check", "sym_constrain", "_set_", "_exit_", "manual_seed")
+_ACTS = ("_assert", "_check", "sym_constrain", "_set_", "_exit_", "manual_seed", "triton_kernel_wrapper_mutation")
 
 # Modules that a script has to import before it may say their names.
 _IMPORTS = (
@@ -185,6 +185,7 @@ def _module(graph: Graph, recipe: Recipe, dtype_default: str | None) -> str:
 def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
     """The bodies of higher-order operations, inner ones first, with the tensors they hold."""
     regions = {n.args[0].name for n in graph.nodes if n.target.endswith(".invoke_subgraph") and n.args and isinstance(n.args[0], Ref)}
+    scans = {text(n.args[0], {}): shape for n in graph.nodes if (shape := scanned(n)) is not None}
     for name, body in graph.bodies:
         yield from _functions(body, dtype_default)
         # Module-level names: two bodies may hold tensors of one name.
@@ -192,12 +193,25 @@ def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
         held = [f"{names[item.name]} = {make(item, dtype_default=dtype_default)}" for item in body.constants]
         if held:
             yield "\n".join(held)
-        own = [f"    {line}" for line in _statements(body, names)]
+        parameters = [item.name for item in body.inputs]
+        first: list[str] = []
+        if name in scans:
+            body, parameters, first = _scan_body(body, scans[name])
+        own = [f"    {line}" for line in (*first, *_statements(body, names))]
         marks = ["@torch.compiler.nested_compile_region"] if name in regions else []
-        yield "\n".join([*marks, f"def {name}({', '.join(item.name for item in body.inputs)}):", *own])
+        yield "\n".join([*marks, f"def {name}({', '.join(parameters)}):", *own])
     for node in graph.nodes:
         if node.target == "torch.ops.higher_order.autograd_function_apply" and all(isinstance(arg, Ref) for arg in node.args[:2]):
             yield _autograd_function(*(text(arg, {}) for arg in node.args[:2]))
+
+
+def _scan_body(body: Graph, shape: tuple[int, int]) -> tuple[Graph, list[str], list[str]]:
+    """The body of a `scan` as its public function calls it: the graph, its parameters, and the statements that take these apart."""
+    carried, over = shape
+    names = [item.name for item in body.inputs]
+    flat = list(body.output) if isinstance(body.output, (list, tuple)) else [body.output]
+    taken = [f"[{', '.join(part)}] = {whole}" for part, whole in ((names[:carried], "carry"), (names[carried : carried + over], "xs"))]
+    return replace(body, output=(flat[:carried], flat[carried:])), ["carry", "xs", *names[carried + over :]], taken
 
 
 def _autograd_function(forward: str, backward: str) -> str:

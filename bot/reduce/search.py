@@ -1,8 +1,8 @@
 """The graph reducer: drives the passes to a fixed point.
 
-Order: guesses, outputs, operations, bodies; then everything simplified at once (one query where nothing of it matters), sizes,
-inputs, values, arguments, simpler operations, the compiler's settings; back to operations if anything changed; the readable form
-last. `docs/reduction.md` says why, and what it costs.
+Order: guesses, outputs, operations, bodies (alone, then smaller); then everything simplified at once (one query where nothing of it
+matters), sizes, inputs, values, arguments, simpler operations, the compiler's settings; back to operations if anything changed; the
+readable form last. `docs/reduction.md` says why, and what it costs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,22 @@ from dataclasses import dataclass
 from bot.models import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
 from bot.reduce.graph import Program
-from bot.reduce.passes import arguments, bodies, dtypes, guesses, inputs, layout, lift, ops, outputs, recipe, simplify_ops, sizes, values
+from bot.reduce.passes import (
+    arguments,
+    bodies,
+    dtypes,
+    guesses,
+    inputs,
+    layout,
+    lift,
+    ops,
+    outputs,
+    promote,
+    recipe,
+    simplify_ops,
+    sizes,
+    values,
+)
 from bot.reduce.passes.edits import Edit, apply
 from bot.reduce.passes.incumbent import Incumbent, Neighbour
 from bot.reduce.passes.resize import sizes_of
@@ -110,6 +125,8 @@ class _Search:
         incumbent = self.incumbent
         outputs.sinks(incumbent)
         ops.run(incumbent)
+        if promote.run(incumbent):
+            ops.run(incumbent)
         bodies.run(incumbent)
         while True:
             before = incumbent.key

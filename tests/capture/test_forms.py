@@ -79,7 +79,6 @@ class TestRecipe:
             "setup": ("torch.set_default_dtype(torch.float64)",),
             "config": {"torch._inductor.config.freezing": Object(text="True", name="True")},
             "options": {"max_autotune": Object(text="False", name="False")},
-            "fullgraph": True,
         }
         inner, outer = made(region("aot", recipe=how), region("dynamo", recipe=how))
         for start in (inner, outer):
@@ -188,6 +187,41 @@ main()
 NAMED = Object(text=None, name="my_pass", expressions=("my_pass",), wanted=("my_pass",))
 DEFINED = Object(text=None, name="inner", expressions=("inner",), definitions=("scale = 2", "def inner(graph):\n    return scale"))
 ENTRY = "torch._inductor.config.post_grad_custom_post_pass"
+
+
+KERNEL = """
+import torch
+import triton
+
+SIZE = 128
+
+@triton.jit
+def add_one(src, dst, n, BLOCK):
+    pass
+
+def launch(x):
+    add_one[(1,)](x, x, 4, SIZE)
+    return x
+
+torch.compile(launch)(torch.ones(4))
+"""
+
+
+def test_a_kernel_comes_with_its_definition_and_nothing_else() -> None:
+    target = "torch.ops.higher_order.triton_kernel_wrapper_mutation"
+    launch = Node("launch", "function", target, (Code("add_one"), (1, 1, 1)), (("src", Ref("arg0_1")),))
+    held = Graph((X,), (launch,), (Ref("arg0_1"),))
+    found = made(region("dynamo", held), source=KERNEL, line=15)
+    assert "@triton.jit\ndef add_one(" in found[0].program.preamble
+    assert "import triton" in found[0].program.preamble
+    assert "SIZE" not in found[0].program.preamble
+    assert "def launch" not in found[0].program.preamble
+    assert made(region("dynamo", held)) == []
+
+
+def test_a_call_without_breaks_is_asked_after_the_plain_one() -> None:
+    plain, whole = made(region(recipe={"fullgraph": True}))
+    assert (plain.program.recipe.fullgraph, whole.program.recipe.fullgraph) == (False, True)
 
 
 class TestObjects:

@@ -51,7 +51,14 @@ def compared(compiled, eager):
 
 
 def take_out():
-    torch.compile = lambda model=None, **kwargs: model if model is not None else (lambda function: function)
+    real = torch.compile
+
+    def identity(model=None, **kwargs):
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("torch."):
+            return real(model, **kwargs)  # higher-order operations are compiled to run in eager, by a backend that compiles nothing
+        return model if model is not None else (lambda function: function)
+
+    torch.compile = identity
     torch.export.export = lambda module, *args, **kwargs: Exported(module)
     packages = Packages(lambda exported: f"package of {id(exported)}", lambda module, path: module)
     torch._inductor.aoti_compile_and_package, torch._inductor.aoti_load_package = packages.compile, packages.load

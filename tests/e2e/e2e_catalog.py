@@ -113,6 +113,13 @@ OTHERS = (
     Row("dropout_accuracy", "aot|dynamo|source", "accuracy", "run", ops=1, has=("relu",), lacks=("tanh", "Linear"), repro=CLOSE),
 )  # fmt: skip
 
+# What is wrong inside the body of a higher-order operation, or behind a tensor subclass, is wrong without it.
+HIGHER_ORDER = tuple(
+    Row(case, "aot|dynamo", "exception", "cpp_compile", CPP, ops=1, lines=7, has=("torch.relu",), lacks=("fullgraph", *lacks),
+        original=CPP, repro=CPP, exported=True)
+    for case, lacks in (("nested_region", ("nested_compile_region",)), ("tensor_subclass", ("TwoTensor",)), ("scan_body", ("scan",)))
+)  # fmt: skip
+
 # A setting by which a healthy program fails, given by an environment variable. The repro is run without that.
 _FX_WRAPPER, _FX_WRAPPER_SAYS = "TORCHINDUCTOR_FX_WRAPPER", "FX conversion only supports Triton kernels"
 ENVIRONMENT = (
@@ -155,6 +162,10 @@ DEFECTS = (
         has=("nonzero",), lacks=("sigmoid",), original="data-dependent", repro="Could not guard on data-dependent expression"),
     Row("real_export_branch", "source", "exception", "export", "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression",
         has=("export",), lacks=("Linear",), original="data-dependent", repro="Could not guard on data-dependent expression"),
+    Row("real_map", "source|dynamo|aot", "exception", "export|inductor_lowering", "DataDependentOutputException", lines=12, has=("map",),
+        lacks=("gelu", "Linear", " @ ", "mm("), original="DataDependentOutputException", repro="DataDependentOutputException"),
+    Row("real_double_backward", "source", "exception", "run", "RuntimeError", "does not currently support double backward", backward=True,
+        lines=10, has=("create_graph=True",), lacks=("Sequential", "norm"), original="double backward", repro="double backward"),
     Row("real_crash", "source|dynamo|aot", "crash", None, original="", repro="", only_all=False),
     Row("real_hang", "source|dynamo|aot", "hang", None, has=("diff",), options=("--hang-after", "20s", "--budget", "8m")),
     Row("real_aot_lowering", "dynamo", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!",
@@ -216,4 +227,4 @@ HEALTHY = (
     ("healthy_pass_backend", (), True),
     ("healthy_pass_joint", (), True),
 )
-ROWS = (*AOT, *AOT_INDUCTOR, *DYNAMO, *OTHERS, *ENVIRONMENT, *DEFECTS, *PASSES)
+ROWS = (*AOT, *AOT_INDUCTOR, *DYNAMO, *OTHERS, *HIGHER_ORDER, *ENVIRONMENT, *DEFECTS, *PASSES)

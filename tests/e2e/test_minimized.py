@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from e2e_catalog import AOT, AOT_INDUCTOR, DEFECTS, DYNAMO, ENVIRONMENT, HEALTHY, OTHERS, PASSES, Row, params
+from e2e_catalog import AOT, AOT_INDUCTOR, DEFECTS, DYNAMO, ENVIRONMENT, HEALTHY, HIGHER_ORDER, OTHERS, PASSES, Row, params
 from e2e_harness import CASES, ROOT, Answer, Finished, code_lines, exported_program_opens, minify_script, run_alone, without_pass
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
@@ -111,6 +111,11 @@ def test_dynamo(row: Row, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row", params(OTHERS))
 def test_other(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path)
+
+
+@pytest.mark.parametrize("row", params(HIGHER_ORDER))
+def test_higher_order(row: Row, tmp_path: Path) -> None:
     check(row, tmp_path)
 
 

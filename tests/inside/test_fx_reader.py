@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import sys
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,11 +100,18 @@ def decoded(data: dict[str, Any]) -> Graph:
     return graph
 
 
+_COUNT = itertools.count()
+
+
 def run(script: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What the script's compiled call returns when there is no compiler."""
     results: list[Any] = []
+    compiled = torch.compile
 
-    def identity(model: Any = None, **_: Any) -> Any:
+    def identity(model: Any = None, **options: Any) -> Any:
+        if options.get("fullgraph"):  # torch.cond and its like compile inside
+            return compiled(model, **options)
+
         def call(*args: Any, **kwargs: Any) -> Any:
             torch.manual_seed(0)
             results.append(model(*args, **kwargs))
@@ -111,9 +121,12 @@ def run(script: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     with monkeypatch.context() as patch:
         patch.setattr(torch, "compile", identity)
-        exec(compile(script, "repro.py", "exec"), {"__name__": "__main__"})
-    # torch.cond and its like compile inside; the script's own call ends last
-    return results[-1]
+        # Dynamo looks for the globals of what it compiles in their module, and keeps the module by its name
+        module = types.ModuleType(f"repro_{next(_COUNT)}")
+        patch.setitem(sys.modules, module.__name__, module)
+        exec(compile(script, "repro.py", "exec"), vars(module))
+    (result,) = results
+    return result
 
 
 def flat(value: Any) -> list[Any]:
@@ -243,6 +256,29 @@ def loop(x):
     return torch._higher_order_ops.while_loop(cond, body, (torch.tensor(0), x))
 
 
+def scan(x, xs, w):
+    def step(carry, item):
+        return torch.tanh(carry + item @ w), item * 2
+
+    return torch._higher_order_ops.scan(step, x, xs)
+
+
+def scan_of_two(x, xs, w):
+    def step(carry, items):
+        (a, b), (c, d) = carry, items
+        return (a + c * w, b * d), {"sum": a + b, "product": c * d}
+
+    return torch._higher_order_ops.scan(step, (x, x + 1), (xs, xs.cos()), reverse=True)
+
+
+def mapped(xs, w):
+    return torch._higher_order_ops.map(lambda x: x @ w, xs)
+
+
+def mapped_two(xs, w):
+    return torch._higher_order_ops.map(lambda pair, w: (pair[0] @ w, pair[1] + 1), (xs, xs.sin()), w)
+
+
 def checkpointed(x, w):
     return torch.utils.checkpoint.checkpoint(lambda a: torch.sin(a @ w), x, use_reentrant=False)
 
@@ -314,6 +350,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "nested_branches": (nested_branches, [r(3, 3).abs(), r(3, 3)]),
     "autocast": (autocast, [r(4, 4), r(4, 4)]),
     "loop": (loop, [r(3)]),
+    "scan": (scan, [r(4), r(5, 4), r(4, 4)]),
+    "scan_of_two": (scan_of_two, [r(4), r(5, 4), r(4)]),
+    "mapped": (mapped, [r(3, 2, 4), r(4, 4)]),
+    "mapped_two": (mapped_two, [r(3, 2, 4), r(4, 4)]),
     "checkpointed": (checkpointed, [r(4, 4, requires_grad=True), r(4, 4)]),
     "kwargs_and_names": (kwargs_and_names, [r(3, 4)]),
     "einsum": (einsum, [r(3, 4), r(4, 3)]),
