@@ -12,19 +12,22 @@ import torch.fx
 
 from .fx_targets import Unreadable, path_of
 
-TARGET = "triton_kernel_wrapper_mutation"
+_LAUNCH = "triton_kernel_wrapper_"
 
 
 def is_launch(node: torch.fx.Node) -> bool:
-    """Whether a node launches a kernel. (What AOTAutograd makes of it returns copies: no script says that.)"""
-    return str(node.target) == TARGET
+    """Whether a node launches a kernel."""
+    return str(node.target).startswith(_LAUNCH)
 
 
 def launch(node: torch.fx.Node) -> tuple[str, Any, dict[str, Any]]:
     """The kernel's name in the script, its grid, and its arguments by name, as they stand in the graph.
 
-    Raises `Unreadable` for several configurations at once, descriptors made on the host, and a kernel that no name leads to.
+    Raises `Unreadable` for several configurations at once, descriptors made on the host, a kernel that no name leads to, and for what
+    AOTAutograd makes of a launch: that one returns copies, and no script says so.
     """
+    if str(node.target) != f"{_LAUNCH}mutation":
+        raise Unreadable("a launch of a Triton kernel that returns copies of what it changes")
     from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
 
     told = dict(node.kwargs)

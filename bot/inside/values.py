@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from .fx_targets import device_text
+
 # The name under which the returned value is described: the last operation stands in the return statement.
 RETURNED = "return"
 # The function that sees the values off which are deleted before `forward` returns.
@@ -86,7 +88,7 @@ def meta(value: Any) -> dict[str, Any]:
             "shape": [int(d) for d in value.shape],
             "stride": [int(d) for d in value.stride()] if strided else [],
             "dtype": str(value.dtype).removeprefix("torch."),
-            "device": str(value.device),
+            "device": device_text(value.device),
         }
     if isinstance(value, bool):
         return {"kind": "bool"}

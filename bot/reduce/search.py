@@ -1,8 +1,8 @@
 """The graph reducer: drives the passes to a fixed point.
 
-Order: guesses, outputs, operations, bodies (alone, then smaller); then everything simplified at once (one query where nothing of it
-matters), sizes, inputs, values, arguments, simpler operations, the compiler's settings; back to operations if anything changed; the
-readable form last. `docs/reduction.md` says why, and what it costs.
+Order: guesses, a few bodies alone, outputs, operations, bodies (alone, then smaller); then everything simplified at once (one query
+where nothing of it matters), sizes, inputs, values, arguments, simpler operations, the compiler's settings; back to operations if
+anything changed; the readable form last. `docs/reduction.md` says why, and what it costs.
 """
 
 from __future__ import annotations
@@ -123,6 +123,7 @@ class _Search:
     def _whole(self) -> None:
         """Everything but the guesses, to a fixed point."""
         incumbent = self.incumbent
+        promote.few(incumbent)
         outputs.sinks(incumbent)
         ops.run(incumbent)
         if promote.run(incumbent):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.fx
-from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table, triton_kernel_wrapper_mutation
+from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table, triton_kernel_wrapper_functional, triton_kernel_wrapper_mutation
 
 from bot.inside.fx_reader import Unreadable, read_graph
 from bot.reduce.codec import graph_from_json
@@ -63,6 +63,14 @@ def test_a_launch_is_written_as_people_write_it(kernel: Kernel) -> None:
 def test_what_no_single_launch_says_is_not_written(kernel: Kernel, grid: list[Any], told: dict[str, Any]) -> None:
     with pytest.raises(Unreadable, match="several configurations, or with descriptors"):
         read_graph(launching(kernel, grid, **told), [torch.ones(4)], blob_dir=None)
+
+
+def test_what_aot_autograd_makes_of_a_launch_is_not_written(kernel: Kernel) -> None:
+    module = launching(kernel, [(1, 1, 1)])
+    node = next(n for n in module.graph.nodes if n.target is triton_kernel_wrapper_mutation)
+    node.target = triton_kernel_wrapper_functional
+    with pytest.raises(Unreadable, match="returns copies"):
+        read_graph(module, [torch.ones(4)], blob_dir=None)
 
 
 def test_a_kernel_that_no_name_leads_to_is_not_written() -> None:

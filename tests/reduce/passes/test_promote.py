@@ -71,3 +71,11 @@ def test_indices_stay_within_bounds_and_numbers_are_no_tensors() -> None:
     incumbent = Incumbent(program(("inner", inner)), oracle, oracle.render)
     promote.run(incumbent)
     assert {i.name: i.value.kind for i in incumbent.program.graph.inputs} == {"a": "randn", "i": "zeros"}
+
+
+def test_many_bodies_wait() -> None:
+    oracle = FreeOracle(lambda p: True)
+    several = program(*((f"body{i}", body("sin", "relu")) for i in range(3)))
+    assert not promote.few(Incumbent(several, oracle, oracle.render))
+    assert oracle.queries == 0
+    assert promote.few(Incumbent(program(("one", body("sin", "relu"))), oracle, oracle.render))
