@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.capture.region import Object, Region
 from bot.models import Kind, Signature, Stage
 from bot.reduce.codec import graph_from_json
-from bot.reduce.graph import Code, Graph, Node, Program, Recipe, Value
+from bot.reduce.graph import Graph, Node, Program, Recipe, Value, is_launch, kernels
 from bot.reduce.naming import bind_symbols, canonical
 from bot.reduce.source.slice import preambles
 
@@ -46,6 +46,7 @@ TORCH_NAMESPACES = frozenset(
 _AUGMENTED = frozenset(
     ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift", "imatmul"]
 )
+_READS = frozenset("item _local_scalar_dense tolist nonzero masked_select unique _unique2 unique_consecutive repeat_interleave".split())  # noqa: SIM905
 _STAGES = {"aot": Stage.AOT, "dynamo": Stage.DYNAMO, "aoti": Stage.AOT_INDUCTOR}
 # The deepest form that still fails is the smallest: a package before its parts, Inductor's graph before Dynamo's.
 _ORDER = ("aoti", "aot", "dynamo")
@@ -75,12 +76,16 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
             captured = bind_symbols(_located(graph_from_json(region.graph), region.blobs))
             graph = canonical(captured)
             names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
-            for preamble, recipe in _recipes(region, graph, source, failing_line, seed):
-                variants = list(_variants(seam, region, graph, recipe, failure))
-                # without breaks it also reads numbers out of tensors, which some bodies of higher-order operations need
-                whole = [replace(variant, fullgraph=True) for variant in variants if region.recipe.fullgraph]
-                for variant in (*variants, *whole):
-                    yield Start(_STAGES[seam], Program(graph, variant, preamble), region.backward, names)
+            found = [
+                Start(_STAGES[seam], Program(graph, variant, preamble), region.backward, names)
+                for preamble, recipe in _recipes(region, graph, source, failing_line, seed)
+                for variant in _variants(seam, region, graph, recipe, failure)
+            ]
+            yield from found
+            if region.recipe.fullgraph and _reads_numbers(graph):
+                for start in found:
+                    recipe = replace(start.program.recipe, fullgraph=True)
+                    yield replace(start, program=replace(start.program, recipe=recipe))
 
 
 def _variants(seam: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
@@ -118,12 +123,13 @@ def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int
     if region.seam == "dynamo" and how.backend is not None and how.backend.text is None:
         objects.append(("backend", "", how.backend))
     objects += [("pass", device, o) for device, o in how.custom_backend_passes.items()]
-    namespaces, kernels = _namespaces(graph), _kernels(graph)
-    if not objects and not namespaces and not kernels:
+    # a dotted one is imported
+    namespaces, launched = _namespaces(graph), {name for name in kernels(graph) if "." not in name}
+    if not objects and not namespaces and not launched:
         yield "", base
         return
     seen: set[tuple[str, Recipe]] = set()
-    for preamble, recipe in _with_objects(base, objects, namespaces, kernels, source, failing_line):
+    for preamble, recipe in _with_objects(base, objects, namespaces, launched, source, failing_line):
         if (preamble, recipe) not in seen:
             seen.add((preamble, recipe))
             yield preamble, recipe
@@ -133,17 +139,17 @@ def _with_objects(
     base: Recipe,
     objects: list[tuple[str, str, Object]],
     namespaces: set[str],
-    kernels: set[str],
+    launched: set[str],
     source: str | None,
     failing_line: int | None,
 ) -> Iterator[tuple[str, Recipe]]:
     defined = list(dict.fromkeys(line for _, _, o in objects for line in o.definitions))
     reachable = bool(objects) and all(o.definitions or len(o.expressions) > 0 for _, _, o in objects)
-    if reachable and not namespaces and not kernels and all(o.definitions for _, _, o in objects):
+    if reachable and not namespaces and not launched and all(o.definitions for _, _, o in objects):
         yield "\n".join(defined), _use(base, [(kind, name, o.expressions[-1]) for kind, name, o in objects])
     if source is None:
         return
-    wanted = [*(name for _, _, o in objects for name in o.wanted), *sorted(kernels)]
+    wanted = [*(name for _, _, o in objects for name in o.wanted), *sorted(launched)]
     settings = [name.rsplit(".", 1)[-1] for kind, name, _ in objects if kind in ("config", "options")]
     registered = ["register_backend_for_device", "init_backend_registration"] if any(kind == "pass" for kind, _, _ in objects) else []
     try:
@@ -197,11 +203,19 @@ def _dynamic(region: Region, graph: Graph) -> bool | None:
 
 def _mutates(graph: Graph) -> bool:
     """Whether a call changes its inputs, so that each call needs fresh ones."""
-    return any(_in_place(node) for node in graph.nodes)
+    return any(_in_place(node) for node in graph.nodes) or any(_mutates(body) for _, body in graph.bodies)
+
+
+def _reads_numbers(graph: Graph) -> bool:
+    """Whether the compiler may have to read numbers out of tensors, which it does without complaint where no break is allowed."""
+    words = {word for node in graph.nodes for word in node.target.split(".")}
+    return bool(graph.bodies) or not words.isdisjoint(_READS)
 
 
 def _in_place(node: Node) -> bool:
     parts = node.target.split(".")
+    if is_launch(node):
+        return True
     if any(name == "inplace" and value is True for name, value in node.kwargs):
         return True
     if parts[:2] == ["torch", "ops"]:
@@ -233,13 +247,6 @@ def _namespaces(graph: Graph) -> set[str]:
     for _, body in graph.bodies:
         found |= _namespaces(body)
     return found
-
-
-def _kernels(graph: Graph) -> set[str]:
-    """Names of the user's Triton kernels that the graph launches."""
-    launched = (n.args[0] for n in graph.nodes if n.target.endswith(".triton_kernel_wrapper_mutation") and n.args)
-    own = {kernel.text for kernel in launched if isinstance(kernel, Code)}
-    return own.union(*(_kernels(body) for _, body in graph.bodies))
 
 
 def _imports(source: str) -> str:

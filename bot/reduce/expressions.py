@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 
-from bot.reduce.graph import Arg, Code, Mapping, Node, Ref, Slice
+from bot.reduce.graph import Arg, Code, Mapping, Node, Ref, Slice, is_launch
 
 _BINARY = {
     "add": "+",
@@ -168,11 +168,11 @@ def _higher(name: str, node: Node, names: dict[str, str]) -> str | None:
         return f"torch.cond({arguments(args, (), names)})"
     if name == "while_loop" and len(args) == 4 and not args[3] and not node.kwargs:
         return f"torch._higher_order_ops.while_loop({arguments(args[:3], (), names)})"
-    if name == "triton_kernel_wrapper_mutation" and len(args) == 2:
+    if is_launch(node):
         return f"{text(args[0], names)}[{text(args[1], names)}]({arguments((), node.kwargs, names)})"
     if name == "scan" and scanned(node):
         return _scan(node, names)
-    if name == "map_impl" and len(args) == 3 and all(isinstance(arg, (list, tuple)) for arg in args[1:]) and not node.kwargs:
+    if name == "map_impl" and len(args) in (2, 3) and all(isinstance(arg, (list, tuple)) for arg in args[1:]) and not node.kwargs:
         return _map(node, names)
     if name == "tag_activation_checkpoint" and args:
         kwargs = node.kwargs if any(key == "use_reentrant" for key, _ in node.kwargs) else (("use_reentrant", False), *node.kwargs)
@@ -207,16 +207,17 @@ def scanned(node: Node) -> tuple[int, int] | None:
 
 def _scan(node: Node, names: dict[str, str]) -> str:
     function, carried, over, *closed = node.args
-    held = tuple(closed[0]) if closed and isinstance(closed[0], (list, tuple)) else ()
     shown = text(function, names)
+    held = arguments(tuple(closed[0]), (), names) if closed else ""  # type: ignore[arg-type]
     if held:
-        shown = f"lambda carry, xs: {shown}(carry, xs, {arguments(held, (), names)})"
+        carry, xs = (_unlike(word, held) for word in ("carry", "xs"))
+        shown = f"lambda {carry}, {xs}: {shown}({carry}, {xs}, {held})"
     # a carry and a list of results, each of them a list: one flat list, as it was recorded
     return f"sum(torch._higher_order_ops.scan({shown}, {text(carried, names)}, {text(over, names)}), [])"
 
 
 def _map(node: Node, names: dict[str, str]) -> str:
-    function, over, closed = node.args
+    function, over, closed = (*node.args, ())[:3]
     assert isinstance(over, (list, tuple))
     assert isinstance(closed, (list, tuple))
     shown, item = text(function, names), text(over, names)
@@ -225,6 +226,13 @@ def _map(node: Node, names: dict[str, str]) -> str:
     else:
         shown = f"lambda xs, *args: {shown}(*xs, *args)"
     return f"torch._higher_order_ops.map({', '.join([shown, item, *(text(arg, names) for arg in closed)])})"
+
+
+def _unlike(word: str, shown: str) -> str:
+    """The word, or one like it, that does not stand in a text."""
+    while re.search(rf"\b{word}\b", shown):
+        word += "_"
+    return word
 
 
 def _closed(function: Arg, held: Arg, names: dict[str, str]) -> Arg:

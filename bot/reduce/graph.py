@@ -202,6 +202,21 @@ def is_op(node: Node) -> bool:
     return not any(part in _FREE for part in last)
 
 
+def is_launch(node: Node) -> bool:
+    """Whether a node launches a kernel of the user's: `args` are the kernel's name (`Code`) and the grid, `kwargs` what it is given.
+
+    It gives nothing; which of its tensors it writes, nobody says.
+    """
+    return node.target == "torch.ops.higher_order.triton_kernel_wrapper_mutation" and len(node.args) == 2
+
+
+def kernels(graph: Graph) -> set[str]:
+    """How the script reaches the kernels that a graph launches: names, or dotted paths."""
+    launched = (n.args[0] for n in graph.nodes if is_launch(n))
+    own = {kernel.text for kernel in launched if isinstance(kernel, Code)}
+    return own.union(*(kernels(body) for _, body in graph.bodies))
+
+
 def refs(arg: Arg) -> Iterator[str]:
     """Names used anywhere in an argument."""
     if isinstance(arg, Ref):

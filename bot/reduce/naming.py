@@ -7,7 +7,7 @@ import keyword
 import re
 from dataclasses import replace
 
-from bot.reduce.graph import Arg, Graph, Input, Meta, Node, Ref, refs, rename
+from bot.reduce.graph import Arg, Graph, Input, Meta, Node, Ref, kernels, refs, rename
 
 # Names that the script itself uses, or that torch.nn.Module has.
 _SCRIPT = {"torch", "operator", "math", "copy", "zlib", "base64", "numpy", "self"}
@@ -28,12 +28,18 @@ def canonical(graph: Graph) -> Graph:
     Inputs become x, y, z, x3, ...; operations are called after what they do; a constant keeps its name where it is legal;
     bodies of higher-order operations are true_fn, false_fn, body_fn, ... in order.
     """
-    return _canonical(graph, _Names())
+    return _canonical(graph, _Names(_own(graph)))
 
 
 def is_legal(graph: Graph) -> bool:
     """Whether a script can use the graph's names as they are."""
-    return _legal(graph, set())
+    return _legal(graph, _own(graph))
+
+
+def _own(graph: Graph) -> set[str]:
+    """Names of the user's own functions and kernels that the graph calls: nothing else may go by them."""
+    called = {node.target.removeprefix("__main__.").split(".")[0] for node in graph.nodes if node.target.startswith("__main__.")}
+    return called.union(kernels(graph), *(_own(body) for _, body in graph.bodies))
 
 
 def bind_symbols(graph: Graph) -> Graph:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from bot.reduce.call import Call, in_call_order
 from bot.reduce.contexts import Regions, called_under
 from bot.reduce.expressions import arguments, function_class, in_place, operation, quoted, scanned, spelled, text
-from bot.reduce.graph import Arg, Graph, Input, Mapping, Meta, Node, Program, Recipe, Ref, refs
+from bot.reduce.graph import Arg, Graph, Input, Mapping, Meta, Node, Program, Recipe, Ref, is_launch, refs
 from bot.reduce.naming import bind_symbols, canonical, is_legal
 from bot.reduce.tensors import embed_blobs, make
 
@@ -105,9 +105,10 @@ def _split_preamble(preamble: str) -> tuple[list[str], list[str], str]:
 def _imports(body: str, graph: Graph, given: Sequence[str]) -> list[str]:
     found = {line for pattern, line in _IMPORTS if re.search(pattern, body)} | set(given) - {"import torch"}
     for node in _all_nodes(graph):
-        root = node.target.split(".")[0]
-        if node.op == "function" and root not in ("torch", "operator", "builtins", "math", "__main__") and "." in node.target:
-            parts = node.target.split(".")[:-1]
+        target = text(node.args[0], {}) if is_launch(node) else node.target
+        root = target.split(".")[0]
+        if node.op == "function" and root not in ("torch", "operator", "builtins", "math", "__main__") and "." in target:
+            parts = target.split(".")[:-1]
             while len(parts) > 1 and parts[-1][:1].isupper():  # a class, not a module
                 parts.pop()
             found.add("import " + ".".join(parts))

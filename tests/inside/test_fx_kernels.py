@@ -74,5 +74,5 @@ def test_what_aot_autograd_makes_of_a_launch_is_not_written(kernel: Kernel) -> N
 
 
 def test_a_kernel_that_no_name_leads_to_is_not_written() -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(Unreadable, match="no Python name leads to"):
         read_graph(launching(Kernel(), [(1, 1, 1)]), [torch.ones(4)], blob_dir=None)

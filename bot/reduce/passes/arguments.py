@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph import Arg, Node, Program, Ref, is_op, refs
+from bot.reduce.graph import Arg, Node, Program, Ref, is_launch, is_op, refs
 from bot.reduce.passes.edits import Edit, apply
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.resize import takes_sizes
@@ -26,8 +26,9 @@ def edits(program: Program) -> list[Edit]:
     if len(nodes) > _MOST_OPS:
         return found
     for n in nodes:
-        found.extend(_without_keyword(n.name, key) for key, _ in n.kwargs)
-        if len(n.args) > 1 and is_op(n) and not any(True for _ in refs(n.args[-1])):
+        if not is_launch(n):  # a kernel's parameters have no defaults
+            found.extend(_without_keyword(n.name, key) for key, _ in n.kwargs)
+        if len(n.args) > 1 and is_op(n) and not n.target.startswith("torch.ops.higher_order.") and not any(True for _ in refs(n.args[-1])):
             found.append(_without_last(n.name, len(n.args)))
         if any(_unusual_float(leaf) for leaf in leaves((n.args, tuple(v for _, v in n.kwargs)))):
             found.append(_plain_floats(n.name))

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from enum import Enum
 
-from bot.reduce.graph import Arg, Graph, Input, Meta, Node, Program, Ref, Value, is_op, refs, rename
+from bot.reduce.graph import Arg, Graph, Input, Meta, Node, Program, Ref, Value, is_launch, is_op, refs, rename
 from bot.reduce.passes.numbers import known_numbers
 
 _NON_NEGATIVE_NAMES = (
@@ -96,6 +96,10 @@ class _Builder:
             source = node.args[0] if node.args else None
             item = is_getitem(node) and node.name not in self.droppable
             if item and isinstance(source, Ref) and source.name in wanted and source.name not in shown:
+                wanted.add(node.name)
+        # What a launch fills is garbage without it.
+        for node in nodes:
+            if is_launch(node) and any(used in wanted and _is_empty(nodes[self.index[used]]) for used in node.uses() if used in self.index):
                 wanted.add(node.name)
         return wanted
 
@@ -194,6 +198,8 @@ class _Builder:
         alive.reverse()
         if not new and len(stay) == len(before):
             return self.graph.output, alive
+        if not stay and not new and allowed is None:  # a launch gives nothing: what it may have written is shown
+            new = [name for n in alive if is_launch(n) for name in n.uses() if name in self.metas and self.metas[name].kind == "tensor"][-1:]
         outputs = [Ref(name) for name in (*stay, *reversed(new))]
         if not outputs:
             return None, alive
@@ -235,6 +241,10 @@ def _with_stand_ins(node: Node, stand_in: dict[str, Arg]) -> Node:
         return node
     args = tuple(rename(arg, stand_in) for arg in node.args)
     return replace(node, args=args, kwargs=tuple((key, rename(value, stand_in)) for key, value in node.kwargs))
+
+
+def _is_empty(node: Node) -> bool:
+    return any(word.startswith(("empty", "new_empty")) for word in node.target.split("."))
 
 
 def is_floating(dtype: str) -> bool:

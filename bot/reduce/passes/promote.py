@@ -1,7 +1,7 @@
 """Asks whether the body of a higher-order operation fails on its own.
 
 Proposes, for each body, the smallest first, that it is the whole program: its operands become inputs, what it gives is returned. Cost:
-one query for each body that is reached, eight at most. Where there are two or fewer they are asked before all else: what is
+one query for each body that is reached, eight at most in a round. Where there are two or fewer they are asked before all else: what is
 compiled around a loop is dear. The idea is the cut's, across the border of a call: what a compiler cannot do
 with an operation of a loop it mostly cannot do outside the loop either, and a program without the loop is a fifth of the size.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.reduce.graph import Graph, Input, Program, Ref, refs
+from bot.reduce.naming import bind_symbols
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.keep import fresh_value, is_floating
 from bot.reduce.passes.rewrite import drop_unused
@@ -27,10 +28,11 @@ def few(incumbent: Incumbent) -> bool:
 def run(incumbent: Incumbent) -> bool:
     """Promotes bodies until none fails on its own."""
     start = incumbent.key
-    # numbers that are wrong inside a body are the bug only where they reach what was compared
-    while incumbent.program.graph.bodies and incumbent.exposable is None:
-        alone = [_alone(incumbent.program, body) for body in sorted(_bodies(incumbent.program.graph), key=lambda body: body.ops)]
-        legal = [incumbent.legal(program) for program in alone[:_MOST] if program is not None]
+    # Numbers that are wrong inside a body are the bug only where they reach what was compared, and nothing says whether they do.
+    while incumbent.program.graph.bodies and not incumbent.program.recipe.accuracy:
+        alone = (_alone(incumbent.program, body) for body in sorted(_bodies(incumbent.program.graph), key=lambda body: body.ops))
+        distinct = {incumbent.candidate_of(program, "bodies").text: program for program in alone if program is not None}
+        legal = [incumbent.legal(program) for program in list(distinct.values())[:_MOST]]
         if incumbent.offer_first(legal, "bodies") is None:
             break
     return incumbent.key != start
@@ -41,6 +43,7 @@ def _bodies(graph: Graph) -> list[Graph]:
 
 
 def _alone(program: Program, body: Graph) -> Program | None:
+    body = bind_symbols(body)
     metas = body.metas()
     results = [name for name in dict.fromkeys(refs(body.output)) if name in metas and metas[name].kind == "tensor"]
     needed = drop_unused(body)

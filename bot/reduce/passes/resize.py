@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from bot.reduce.graph import Arg, Graph, Input, Meta, Node, Program, Ref
+from bot.reduce.graph import Arg, Graph, Input, Meta, Node, Program, Ref, kernels
 from bot.reduce.passes.keep import is_floating
 from bot.reduce.passes.rewrite import map_inputs, map_leaves, map_node
 from bot.reduce.passes.size import contiguous_stride
@@ -35,7 +35,12 @@ def is_view(node: Node) -> bool:
 
 
 def sizes_of(program: Program) -> list[int]:
-    """The distinct sizes above 1 of the inputs' dimensions, those with most elements behind them first."""
+    """The distinct sizes above 1 of the inputs' dimensions, those with most elements behind them first.
+
+    None where a kernel of the user's is launched: how far it writes is said by numbers that do not follow.
+    """
+    if kernels(program.graph):
+        return []
     weight: dict[int, int] = {}
     for item in (*program.graph.inputs, *program.graph.constants):
         if item.meta.kind == "tensor":

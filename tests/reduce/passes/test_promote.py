@@ -7,7 +7,7 @@ from dataclasses import replace
 from curve import FreeOracle
 from world import op, tensor, words
 
-from bot.reduce.graph import Graph, Input, Meta, Program, Ref, Value
+from bot.reduce.graph import Graph, Input, Meta, Program, Recipe, Ref, Value
 from bot.reduce.passes import promote
 from bot.reduce.passes.incumbent import Incumbent
 
@@ -55,9 +55,28 @@ def test_an_operation_that_the_failure_needs_stays() -> None:
 
 def test_wrong_numbers_inside_a_body_are_not_the_bug_unless_they_come_out() -> None:
     oracle = FreeOracle(lambda p: True)
-    incumbent = Incumbent(program(("one", body("relu"))), oracle, oracle.render, exposable=frozenset())
-    assert not promote.run(incumbent)
+    compared = replace(program(("one", body("relu"))), recipe=Recipe(accuracy=True))
+    assert not promote.run(Incumbent(compared, oracle, oracle.render))
     assert oracle.queries == 0
+
+
+def test_equal_bodies_are_one_candidate() -> None:
+    oracle = FreeOracle(lambda p: "relu" in words(p) or bool(p.graph.bodies))
+    layers = [(f"layer{i}", body("sin")) for i in range(12)]
+    incumbent = Incumbent(program(*layers, ("head", body("cos", "relu"))), oracle, oracle.render)
+    assert promote.run(incumbent)
+    assert words(incumbent.program) == ["cos", "relu"]
+    assert oracle.queries == 2
+
+
+def test_a_size_that_a_body_is_given_is_its_tensors() -> None:
+    known = replace(META, symbols=("s0", None))
+    rows = Input("rows", Meta("int", symbols=("s0",)))
+    inner = Graph((Input("a", known), rows), (op("r", "relu.default", Ref("a"), Ref("rows"), meta=META),), Ref("r"))
+    oracle = FreeOracle(lambda p: True)
+    incumbent = Incumbent(program(("one", inner)), oracle, oracle.render)
+    assert promote.run(incumbent)
+    assert [i.name for i in incumbent.program.graph.inputs] == ["a"]
 
 
 def test_indices_stay_within_bounds_and_numbers_are_no_tensors() -> None:
