@@ -393,6 +393,7 @@ def test_user_packages_beside_the_script(tmp_path: Path) -> None:
     assert "mylib" not in answer.repro, "a repro that needs the user's package cannot be posted"
 
 
+@pytest.mark.all
 def test_repro_is_said_on_standard_output(tmp_path: Path) -> None:
     """The result is on standard output, progress on standard error; the process leaves nothing running."""
     answer = minify_script(FAILING, tmp_path, "--verify-runs", "1")
