@@ -2,8 +2,8 @@
 
 Proposes, for each body, the smallest first, that it is the whole program: its operands become inputs, what it gives is returned. Cost:
 one query for each body that is reached, eight at most in a round. Where there are two or fewer they are asked before all else: what is
-compiled around a loop is dear. The idea is the cut's, across the border of a call: what a compiler cannot do
-with an operation of a loop it mostly cannot do outside the loop either, and a program without the loop is a fifth of the size.
+compiled around a loop is dear. The idea is the cut's, across the border of a call: what a compiler cannot do with an operation of a
+loop it mostly cannot do outside the loop either.
 """
 
 from __future__ import annotations
@@ -56,5 +56,4 @@ def _alone(program: Program, body: Graph) -> Program | None:
 
 
 def _input(program: Program, item: Input, users: list[str]) -> Input:
-    value = fresh_value(item.meta, "", users, varied=program.recipe.accuracy)
-    return replace(item, value=value, requires_grad=program.recipe.backward and is_floating(item.meta.dtype))
+    return replace(item, value=fresh_value(item.meta, "", users), requires_grad=program.recipe.backward and is_floating(item.meta.dtype))

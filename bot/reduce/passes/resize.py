@@ -37,7 +37,7 @@ def is_view(node: Node) -> bool:
 def sizes_of(program: Program) -> list[int]:
     """The distinct sizes above 1 of the inputs' dimensions, those with most elements behind them first.
 
-    None where a kernel of the user's is launched: how far it writes is said by numbers that do not follow.
+    Empty where a kernel of the user's is launched: how far it writes is said by numbers that do not follow.
     """
     if kernels(program.graph):
         return []
