@@ -199,7 +199,8 @@ class _Builder:
         if not new and len(stay) == len(before):
             return self.graph.output, alive
         if not stay and not new and allowed is None:  # a launch gives nothing: what it may have written is shown
-            new = [name for n in alive if is_launch(n) for name in n.uses() if name in self.metas and self.metas[name].kind == "tensor"][-1:]
+            given = [name for n in alive if is_launch(n) for name in n.uses()]
+            new = [name for name in given if self.metas.get(name, Meta()).kind == "tensor"][-1:]
         outputs = [Ref(name) for name in (*stay, *reversed(new))]
         if not outputs:
             return None, alive
