@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 
 from bot.capture.region import Capture
@@ -92,8 +93,8 @@ class Findings:
         reduced = self.reduction()
         if reduced.ops_before is not None and reduced.ops_after is not None and reduced.ops_after < reduced.ops_before:
             return True
-        if self.stage is Stage.SOURCE:
-            return len(self.text) < len(self.original)
+        if self.stage is Stage.SOURCE and reduced.lines_after == reduced.lines_before:
+            return _characters(self.text) < _characters(self.original)
         return reduced.lines_after < reduced.lines_before
 
     def unproven(self, why: str) -> str | None:
@@ -148,8 +149,16 @@ class Findings:
             ),
             exported_program=self.exported,
             files=Files(
-                repro=space.repro.name if space.repro.exists() else None,
-                exported_program=space.exported.name if space.exported.exists() else None,
-                exported_text=space.exported_text.name if space.exported_text.exists() else None,
+                repro=space.repro.name if self.confirmed and space.repro.exists() else None,
+                exported_program=space.exported.name if self.exported and space.exported.exists() else None,
+                exported_text=space.exported_text.name if self.exported and space.exported_text.exists() else None,
             ),
         )
+
+
+def _characters(text: str) -> int:
+    """Of the code, without its comments and however it is laid out."""
+    try:
+        return len(ast.unparse(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return len(text)

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -60,16 +60,21 @@ class Job:
         self.found = Findings(self.source.text if self.source else None, options.verify_runs)
         self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
         self._saving = threading.Lock()
+        self.earlier: Result | None = None  # of the run that is resumed
         self._last_difference = ""
 
     def run(self) -> Result | None:
         """Do the job and write the result directory; None where the directory cannot be used (said on standard error)."""
         try:
-            self.space.prepare(resume=self.options.resume)
-            self.space.save(self.found.result(self.space, "error", "interrupted", "the job was ended before it found anything"))
+            self.space.prepare(Path(self.options.target.file) if self.options.target.file else None, resume=self.options.resume)
+            self.earlier = self.space.earlier()
+            if self.earlier is None:
+                self.space.save(self.found.result(self.space, "error", "interrupted", "the job was ended before it found anything"))
         except (NotOurs, OSError) as error:
             sys.stderr.write(f"torch-minify: {error}\n")
             if isinstance(error, OSError) and error.errno in FULL:
+                if self.earlier is None:
+                    self.space.abandon()
                 return self.found.result(self.space, "error", "interrupted", str(error), "the disk is full")
             return None
         with self._signals():
@@ -95,17 +100,18 @@ class Job:
                 None,
             )
         except PoolError as error:
+            self.found.back_to_confirmed()
             status, reason, fault = "error", str(error), str(error)
         except OSError as error:
-            full = error.errno in FULL
-            status, reason, fault = "error", str(error), "the disk is full" if full else None
+            self.found.back_to_confirmed()
+            status, reason, fault = "error", str(error), "the disk is full" if error.errno in FULL else None
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             status, reason, fault = "error", f"torch-minify itself failed: {type(error).__name__}: {error}", None
             self._log(traceback.format_exc())
         with contextlib.suppress(OSError):
             self.space.keep_dump()
         ended: EndedBy = self.deadline.ended_by if self._stopped() and not self.found.fixed_point else "fixed_point"
-        result = self.found.result(self.space, status, ended, reason, fault)
+        result = self._kept(status, ended, reason, fault) or self.found.result(self.space, status, ended, reason, fault)
         try:
             self.space.save(result)
             if status in ("minimized", "reproduced", "not_reproduced"):
@@ -114,6 +120,14 @@ class Job:
             sys.stderr.write(f"torch-minify: cannot write {self.space.result}: {error}\n")
         self._scratch.cleanup()
         return result
+
+    def _kept(self, status: Status, ended: EndedBy, reason: str | None, fault: str | None) -> Result | None:
+        """The result of the run that is resumed, where this one came to prove nothing: its repro is still the one on disk."""
+        if self.earlier is None or self.earlier.signature is None or status != "error" or self.found.verification.runs:
+            return None
+        if self.found.failure is not None and not self.earlier.signature.same_across_forms(self.found.failure):
+            return None
+        return self.earlier.model_copy(update={"status": status, "ended_by": ended, "reason": reason, "machine_fault": fault})
 
     # --- the parts of the job, in order
 
@@ -145,8 +159,11 @@ class Job:
 
     @contextmanager
     def _confirming(self) -> Iterator[Confirmer]:
-        prover = self._prover()
-        confirmer = Confirmer(lambda text: prover.confirms(text, self._cache()), self._on_confirmed)
+        def check(text: str, wanted: Callable[[], bool]) -> bool:
+            prover = replace(self._prover(), wanted=lambda: self._wanted() and wanted())
+            return prover.confirms(text, self._cache())
+
+        confirmer = Confirmer(check, self._on_confirmed)
         try:
             yield confirmer
         finally:
@@ -182,6 +199,7 @@ class Job:
         self.found.verification, self.found.text = proof, text
         if proof.same and proof.eager != "fails":
             self.space.write(self.space.repro, self.found.headed(text, proof))
+            self.found.confirmed = (self.found.program, text)
         self.found.timing["verification"] = time.monotonic() - started
 
     def _prover(self, precise: bool = True) -> Prover:
@@ -229,7 +247,7 @@ class Job:
                 lambda shown: shown.same_across_forms(reference),
                 oracle.observe,
             )
-        except BudgetSpent:
+        except (BudgetSpent, Interrupted):
             return
         finally:
             self.found.timing["evidence"] = time.monotonic() - started

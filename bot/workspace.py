@@ -31,8 +31,8 @@ class Workspace:
         # capture and compile directories, needed only while the job runs or is resumed
         self.work = self.original / "work"
 
-    def prepare(self, *, resume: bool) -> None:
-        """Make the directory ready; what an earlier run left is kept only to resume from it.
+    def prepare(self, program: Path | None = None, *, resume: bool) -> None:
+        """Make the directory ready; what an earlier run left is kept only to resume from it. `program`: the file that is to be run.
 
         Raises:
             NotOurs: it holds something else.
@@ -43,6 +43,10 @@ class Workspace:
         held = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
         if held and not self._is_ours():
             raise NotOurs(f"{self.root} exists and was not written by torch-minify (it holds {held[0]}): choose another --out")
+        if program is not None and program.resolve().is_relative_to(self.root):
+            raise NotOurs(f"{program} lies in the result directory {self.root}, which would be emptied: choose another --out")
+        if resume and program is not None and self._holds_another(program):
+            raise NotOurs(f"{self.root} holds the result of another program: leave --resume out, or choose another --out")
         if not resume:
             for name in _OURS:
                 path = self.root / name
@@ -55,15 +59,31 @@ class Workspace:
     def _is_ours(self) -> bool:
         try:
             held = json.loads((self.root / _MARK).read_text(encoding="utf-8"))
-            return isinstance(held, dict) and "schema" in held
+            return isinstance(held, dict) and held.get("schema") == 1 and {"status", "signature", "files"} <= held.keys()
         except (OSError, ValueError):
             return False
+
+    def _holds_another(self, program: Path) -> bool:
+        """Whether the program that was kept beside the result is not this one."""
+        kept = {path.name: path for path in self.original.glob("*.py")}
+        return bool(kept) and (program.name not in kept or kept[program.name].read_bytes() != program.read_bytes())
+
+    def earlier(self) -> Result | None:
+        """The result that an earlier run left, where it can be read."""
+        try:
+            return Result.model_validate_json(self.result.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
 
     def write(self, path: Path, text: str) -> None:
         """Replace a file in one step."""
         new = path.with_name(path.name + ".new")
-        new.write_text(text, encoding="utf-8")
-        os.replace(new, path)
+        try:
+            new.write_text(text, encoding="utf-8")
+            os.replace(new, path)
+        except OSError:
+            new.unlink(missing_ok=True)  # half a file would make the directory somebody else's
+            raise
 
     def save(self, result: Result) -> None:
         """Replace `result.json`."""
@@ -74,6 +94,10 @@ class Workspace:
         dumped = self.work / "capture" / "pytorch"
         if dumped.is_dir():
             shutil.copytree(dumped, self.original / "pytorch", dirs_exist_ok=True)
+
+    def abandon(self) -> None:
+        """Leave an empty directory, where not even the result could be written: the same command is to work next time."""
+        shutil.rmtree(self.original, ignore_errors=True)
 
     def clean(self) -> None:
         """Remove what only the job itself needed."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.findings import Findings
-from bot.models import Kind, Phase, Result, Signature, Stage, VerificationFacts
+from bot.models import ExportedProgram, Kind, Phase, Result, Signature, Stage, VerificationFacts
 from bot.oracle.ledger import Ledger
 from bot.reduce.graph import Graph, Input, Meta, Node, Program, Ref
 from bot.workspace import Workspace
@@ -67,6 +67,7 @@ SMALLER: list[tuple[dict[str, Any], bool]] = [
     ({"program": program(2), "text": "a\n" * 9}, True),
     ({"stage": Stage.SOURCE, "start": None, "program": None, "text": "a\nb\n"}, True),
     ({"stage": Stage.SOURCE, "start": None, "program": None, "text": "a\nb\n# c\n\nd\n"}, False),
+    ({"stage": Stage.SOURCE, "start": None, "program": None, "text": "a\nb\nd\n"}, False),  # only the comment went
     ({"stage": Stage.SOURCE, "start": None, "program": None, "text": "a\nb\nd\n# a long comment\n"}, False),
 ]
 
@@ -117,6 +118,9 @@ def test_the_result_says_what_is_there(tmp_path: Path) -> None:
     space.exported.write_text("")
     space.exported_text.write_text("")
     (space.original / "pytorch").mkdir()
+    stale = found.result(space, "not_reproduced", "fixed_point").files  # of an earlier run
+    assert (stale.repro, stale.exported_program, stale.exported_text) == (None, None, None)
+    found.confirmed, found.exported = (found.program, found.text), ExportedProgram(same_signature=True)
     full = found.result(space, "error", "budget", "why", "the disk is full")
     assert (full.files.repro, full.files.exported_program) == ("repro.py", "exported_program.pt2")
     assert full.files.exported_text == "exported_program.txt"

@@ -54,7 +54,7 @@ def test_resuming_keeps_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("resume", [True, False])
-@pytest.mark.parametrize("mark", [None, "{", "[]", "3", '"schema"', "{}", b"\xff"])
+@pytest.mark.parametrize("mark", [None, "{", "[]", "3", '"schema"', "{}", '{"schema": 1}', '{"schema": 7, "status": 0, "signature": 0, "files": 0}', b"\xff"])
 def test_a_directory_that_is_not_ours_is_left_alone(tmp_path: Path, resume: bool, mark: str | bytes | None) -> None:
     (tmp_path / "repro.py").write_text("mine")
     if isinstance(mark, bytes):
@@ -110,3 +110,43 @@ def test_what_the_job_alone_needed_goes_and_pytorchs_dump_stays(tmp_path: Path) 
     space.clean()
     assert not space.work.exists()
     assert (space.original / "pytorch" / "inner" / "repro.py").read_text() == "dump"
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("name", ["repro.py", "original/fail.py"])
+def test_a_program_in_the_result_directory_is_not_deleted(tmp_path: Path, name: str, resume: bool) -> None:
+    used(tmp_path)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(NotOurs, match="lies in the result directory"):
+        Workspace(tmp_path).prepare(tmp_path / name, resume=resume)
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_only_the_same_program_is_resumed(tmp_path: Path) -> None:
+    out, program, other = tmp_path / "out", tmp_path / "fail.py", tmp_path / "other.py"
+    used(out)
+    for path in (program, other, out / "original" / "fail.py"):
+        path.write_text("a program")
+    Workspace(out).prepare(program, resume=True)
+    with pytest.raises(NotOurs, match="another program"):
+        Workspace(out).prepare(other, resume=True)
+    program.write_text("another program")
+    with pytest.raises(NotOurs, match="another program"):
+        Workspace(out).prepare(program, resume=True)
+    assert (out / "repro.py").read_text() == "kept"
+    Workspace(out).prepare(program, resume=False)
+    assert not (out / "repro.py").exists()
+
+
+def test_a_full_disk_leaves_a_directory_that_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    space = Workspace(tmp_path)
+    space.prepare(resume=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", full)
+        with pytest.raises(OSError, match="No space"):
+            space.save(Result(status="error"))
+    space.abandon()
+    assert names(tmp_path) == set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 
@@ -33,10 +34,10 @@ class Confirmed:
 class Confirmer:
     """One thread that runs the newest accepted script in a fresh process, one at a time.
 
-    `check` runs a script once and says whether it failed in the same way; `on_confirmed` is told at once.
+    `check` runs a script once and says whether it failed in the same way, for as long as it is wanted; `on_confirmed` is told at once.
     """
 
-    check: Callable[[str], bool]
+    check: Callable[[str, Callable[[], bool]], bool]
     on_confirmed: Callable[[Confirmed], None]
     every: float = 20.0  # seconds between two confirmations: they share the machine with the search
     after: float = 5.0  # seconds before the first: a search that is over by then is proven at once
@@ -47,7 +48,7 @@ class Confirmer:
         self._newest: tuple[str, int] | None = None
         self._wake = threading.Event()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def offer(self, text: str, position: int) -> None:
@@ -63,25 +64,37 @@ class Confirmer:
             raise Slipped(slipped)
 
     def stop(self) -> None:
-        """No more confirmations; one that runs is cut off by its own `check`."""
+        """No more confirmations: when this returns, nothing more is told. One that runs is cut off."""
         self._stop.set()
         self._wake.set()
+        self._thread.join()
+
+    def _wanted(self) -> bool:
+        return not self._stop.is_set()
+
+    def _run(self) -> None:
+        # without room on the disk there are no confirmations; the search and the proof say so for themselves
+        with suppress(OSError):
+            self._work()
 
     def _work(self) -> None:
         self._stop.wait(self.after)
-        while not self._stop.is_set():
+        while self._wanted():
             self._wake.wait()
             self._wake.clear()
-            if self._stop.is_set() or self._newest is None:
+            if not self._wanted() or self._newest is None:
                 continue
             text, position = self._newest
             if self.best is not None and self.best.text == text:
                 continue
             # a second run, as a busy machine may have cut the first one off
-            if self.check(text) or (not self._stop.is_set() and self.check(text)):
+            fails = self.check(text, self._wanted) or (self._wanted() and self.check(text, self._wanted))
+            if not self._wanted():
+                return
+            if fails:
                 self.best = Confirmed(text, position, 1, 1)
                 self.on_confirmed(self.best)
-            elif not self._stop.is_set():
+            else:
                 self._slipped = position
             self._stop.wait(self.every)
             if self._newest is not None and self._newest[0] != text:

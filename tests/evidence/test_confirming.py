@@ -27,9 +27,10 @@ class World:
         self.hold = threading.Event()
         self.hold.set()
 
-    def check(self, text: str) -> bool:
+    def check(self, text: str, wanted: Callable[[], bool]) -> bool:
         self.checked.append(text)
-        self.hold.wait(5)
+        while wanted() and not self.hold.wait(0.005):
+            pass
         return text != "slips"
 
 
@@ -68,7 +69,7 @@ def test_a_slip_leaves_the_last_that_was_confirmed(world: World, confirmer: Conf
 
 def test_a_check_that_was_cut_off_is_made_again(world: World, confirmer: Confirmer) -> None:
     answers = iter([False, True])
-    confirmer.check = lambda _: next(answers)
+    confirmer.check = lambda _text, _wanted: next(answers)
     confirmer.offer("first", 0)
     wait_for(lambda: bool(world.confirmed))
     confirmer.offer("second", 1)
@@ -94,16 +95,28 @@ def test_what_was_confirmed_is_not_checked_again(world: World, confirmer: Confir
     assert world.checked == ["first"]
 
 
-def test_after_the_stop_nothing_is_checked_and_a_check_cut_off_is_no_slip(world: World, confirmer: Confirmer) -> None:
+@pytest.mark.parametrize("text", ["first", "slips"])
+def test_after_the_stop_nothing_is_checked_nor_told(text: str, world: World, confirmer: Confirmer) -> None:
     world.hold.clear()
-    confirmer.offer("slips", 0)
-    wait_for(lambda: world.checked == ["slips"])
+    confirmer.offer(text, 0)
+    wait_for(lambda: world.checked == [text])
     confirmer.stop()
-    world.hold.set()
+    assert world.confirmed == []
     confirmer.offer("second", 1)
     time.sleep(0.1)
-    confirmer.offer("third", 2)  # raises nothing
-    assert world.checked == ["slips"]
+    confirmer.offer("third", 2)  # raises nothing: a check that was cut off is no slip
+    assert world.checked == [text]
+    assert world.confirmed == []
+
+
+def test_a_disk_without_room_ends_the_confirmations_alone(world: World, confirmer: Confirmer) -> None:
+    def full(_text: str, _wanted: Callable[[], bool]) -> bool:
+        raise OSError(28, "No space left on device")
+
+    confirmer.check = full
+    confirmer.offer("first", 0)
+    time.sleep(0.1)
+    confirmer.offer("second", 1)  # raises nothing
     assert world.confirmed == []
 
 
