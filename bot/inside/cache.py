@@ -10,11 +10,13 @@ import os
 import shlex
 import shutil
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 
 def remember_compiled() -> None:
-    """Keep what the compiler made of each text, by the command and the text, in the cache directory of this process and its children.
+    """Keep what the compiler made of each text, by the command and the text, in the cache directory of this process and its children,
+    and have it write each file in one step.
 
     Inductor has the same header preprocessed in each process (0.15 seconds), and AOTInductor compiles the same glue again for each
     candidate in which the model is the same (4 seconds). Kernels of torch.compile Inductor keeps itself.
@@ -26,19 +28,43 @@ def remember_compiled() -> None:
 
     def remembered(command: str, cwd: str) -> None:
         words = shlex.split(command)
-        kept = _place(words, cache) if cache and "-o" in words and ("-E" in words or "-c" in words) else None
-        if kept is None:
-            return run(command, cwd)
-        output = words[words.index("-o") + 1]
-        try:
-            shutil.copyfile(kept, output)
-        except OSError:
-            run(command, cwd)
-            with contextlib.suppress(OSError):  # a full disk costs the time, not the answer
-                _keep(output, kept)
+        output = os.path.join(cwd, words[words.index("-o") + 1]) if "-o" in words else os.devnull
+        if os.path.exists(output) and not os.path.isfile(output):
+            return run(command, cwd)  # a device keeps its place
+        kept = _place(words, cache) if cache and ("-E" in words or "-c" in words) else None
+        if kept is not None and _copied(kept, output):
+            return None
+        with _whole(output) as partial:
+            words[words.index("-o") + 1] = partial
+            run(shlex.join(words), cwd)
+        if kept is not None:
+            _copied(output, kept)  # a full disk costs the time, not the answer
         return None
 
     builder._run_compile_cmd = remembered
+
+
+@contextlib.contextmanager
+def _whole(path: str) -> Iterator[str]:
+    """A name to write under, whose file takes the place of `path` at the end: who is killed on the way leaves no half of a library, which
+    Inductor would load in the next process instead of building it."""
+    partial = f"{path}.{os.getpid()}.{threading.get_ident()}"
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+
+
+def _copied(source: str, target: str) -> bool:
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with _whole(target) as partial:
+            shutil.copyfile(source, partial)
+    except OSError:
+        return False
+    return True
 
 
 def packages_apart(directory: str) -> None:
@@ -71,10 +97,3 @@ def _place(words: list[str], cache: str) -> str | None:
     except OSError:
         return None
     return os.path.join(cache, "compiled", hashlib.sha256("\0".join([*fixed, text]).encode()).hexdigest())
-
-
-def _keep(output: str, kept: str) -> None:
-    os.makedirs(os.path.dirname(kept), exist_ok=True)
-    partial = f"{kept}.{os.getpid()}.{threading.get_ident()}"
-    shutil.copyfile(output, partial)
-    os.replace(partial, kept)

@@ -16,7 +16,7 @@ import signal
 import sys
 from typing import Any
 
-from . import environment
+from . import child, environment
 
 # The oldest torch whose seams this package knows.
 OLDEST = (2, 9)
@@ -30,8 +30,8 @@ def main(arguments: list[str]) -> None:
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
     if order["file"]:
         # it sets them before it imports torch, and so have we to
-        with contextlib.suppress(OSError), open(order["file"], encoding="utf-8", errors="replace") as file:
-            environment.state(file.read())
+        with contextlib.suppress(OSError, SyntaxError, ValueError):
+            environment.state(child.read_source(order["file"]))
     try:
         import torch  # noqa: F401
     except ImportError as error:
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> None:
         found = getattr(sys.modules["torch"], "__version__", "of no version")
         _write(order, {"status": "infra", "text": f"torch {found} is too old: 2.9 or later is needed", "calls": 0, "versions": {}})
         return
-    from . import accuracy, child, modules, seams, warm
+    from . import accuracy, modules, seams, warm
 
     tolerance = None if order["tolerance"] is None else tuple(order["tolerance"])
     rule = accuracy.Rule(order["strict"], tolerance)

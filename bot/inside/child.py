@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import faulthandler
 import gc
@@ -11,6 +12,7 @@ import random
 import resource
 import signal
 import sys
+import tokenize
 import traceback
 import types
 from collections.abc import Callable
@@ -65,18 +67,36 @@ def _seed(number: int) -> None:
             getattr(sys.modules[name], function)(number)
 
 
-def _drawn() -> bytes:
-    """The state of torch's random numbers: another one after numbers were drawn, or a seed was set."""
+def _drawn() -> tuple[bytes, int]:
+    """The state of torch's random numbers: another one after numbers were drawn, or a seed was set for the CPU."""
     try:
-        return bytes(sys.modules["torch"].get_rng_state().tolist())
+        torch = sys.modules["torch"]
+        # a GPU that was not asked for anything has drawn nothing, and asking it would start it
+        generators = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
+        return bytes(torch.get_rng_state().tolist()), sum(generator.get_offset() for generator in generators)
     except Exception:
-        return b""  # the program left torch in a state of its own
+        return b"", 0  # the program left torch in a state of its own
+
+
+def read_source(path: str) -> str:
+    """The text of a script as Python reads it: in the encoding that it declares, without a byte order mark.
+
+    Raises:
+        SyntaxError: it is not in that encoding, or there is none of that name.
+    """
+    with contextlib.suppress(SyntaxError, UnicodeDecodeError), tokenize.open(path) as file:
+        return file.read()
+    with open(path, "rb") as raw:
+        compile(raw.read(), path, "exec", dont_inherit=True)  # says it in Python's words
+    raise SyntaxError(f"the encoding of {path} cannot be read")
 
 
 def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Module] = str) -> dict[str, Any]:
     """Execute a script file as `__main__`; the facts of how it ended. `source` gives what to compile of its text."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    try:
+        text = read_source(path)
+    except (SyntaxError, ValueError) as error:  # a ValueError: of UTF-16, in older Pythons
+        return _ended_by(error)
     module = types.ModuleType("__main__")
     module.__file__ = path
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
@@ -84,7 +104,7 @@ def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Mo
     sys.argv = [path, *argv]
     sys.path.insert(0, os.path.dirname(path))
     try:
-        exec(compile(source(text), path, "exec"), module.__dict__)
+        exec(compile(source(text), path, "exec", dont_inherit=True), module.__dict__)
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else (0 if leave.code is None else 1)
         return {
@@ -142,7 +162,9 @@ def _control(path: str, request: dict[str, Any], fp64: bool = False) -> dict[str
     from . import compiler_out, lifetimes
 
     stand = compiler_out.take_out(fp64=fp64)
+    compiler_out.spare_children()
     facts = run_as_main(path, request.get("argv", []), lifetimes.shortened)
+    stand.clear()
     return {**facts, "calls": compiler_out.reached(stand.calls), "raised": len(stand.errors), "error": "".join(stand.errors[:1])}
 
 

@@ -10,9 +10,11 @@ to eager.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import importlib
 import os
+import shutil
 import sys
 import types
 from collections import Counter
@@ -21,15 +23,17 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import environment, lifetimes
+from . import child, environment, lifetimes
 from .fp64 import Fp64Impossible
 from .stand import RAISED, Exported, Loaded, Stand
 
 __all__ = ["MARK", "Fp64Impossible", "reached", "run_control", "take_out"]
 
-# The last line on stderr of a control that ran as a process of its own.
+# The last line on stderr of a control that ran as a process of its own, and of each process that it forked.
 MARK = "[compiler-out] reached: "
 
+# Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
+_DISABLE = "TORCHDYNAMO_DISABLE"
 _INSIDE = ("torch", "functorch", "torch_minify_inside")
 
 
@@ -232,34 +236,100 @@ def reached(calls: Counter[str]) -> int:
     return sum(count for what, count in calls.items() if what != RAISED)
 
 
-def run_control(path: str, argv: list[str], fp64: bool) -> None:
-    """Run a script file as `__main__`, or with the path `-m` a module, with the compiler taken out. On the way out the count of calls
-    is written to stderr, after all that the program writes there. Exceptions of a script go through; of a module's tests the first error
-    is written."""
-    stand = take_out(fp64)
+def spare_children() -> None:
+    """Have the processes that the program starts anew run in eager: in them nothing is replaced.
+
+    For this process torch would read the variable as well, where it compiles for itself: there it stays hidden.
+    """
+    if _DISABLE in os.environ:
+        return
+    frames: Any = importlib.import_module("torch._dynamo.eval_frame")
+    optimize = frames._optimize
+
+    @functools.wraps(optimize)
+    def hidden(*args: Any, **kwargs: Any) -> Any:
+        value = os.environ.pop(_DISABLE, None)
+        try:
+            return optimize(*args, **kwargs)
+        finally:
+            if value is not None:
+                os.environ[_DISABLE] = value
+
+    frames._optimize = hidden
+    os.environ[_DISABLE] = "1"
+
+
+def _say_at_the_end(stand: Stand) -> None:
+    """Have this process, and each that is forked from it, write its count once, however Python leaves it."""
+    said: set[int] = set()
+    leave = os._exit
+    stderr = os.dup(2)  # a program, or pytest, may put something else in its place
 
     def say() -> None:
+        if os.getpid() in said:
+            return
+        said.add(os.getpid())
         error = "".join(stand.errors[:1])
-        print(f"\n{MARK}{reached(stand.calls)} raised: {stand.calls[RAISED]} {error}".rstrip(), file=sys.stderr, flush=True)
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it, or all
+            sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            os.write(stderr, (f"\n{MARK}{reached(stand.calls)} raised: {stand.calls[RAISED]} {error}".rstrip() + "\n").encode())
+
+    def leave_at_once(status: int) -> None:
+        say()
+        stand.clear()
+        leave(status)
 
     atexit.register(say)
+    os._exit = leave_at_once  # type: ignore[assignment]
+
+
+def _spare_files(stand: Stand) -> None:
+    """Keep what the program saves beside a file, to move it there when it is whole, from taking that file's place."""
+
+    def spare(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def move(src: Any, dst: Any, **how: Any) -> Any:
+            if how.keys() & {"src_dir_fd", "dst_dir_fd"} or not stand.moves(src, dst):
+                return original(src, dst, **how)
+            if owner is os:
+                os.unlink(src)
+                return None
+            return dst
+
+        setattr(owner, name, move)
+
+    for owner, name in ((os, "rename"), (os, "replace"), (shutil, "copyfile")):
+        spare(owner, name)
+
+
+def run_control(path: str, argv: list[str], fp64: bool) -> None:
+    """Run a script file as `__main__`, or with the path `-m` a module, with the compiler taken out. On the way out each process writes
+    its count of calls to stderr, after all that the program writes there. Exceptions of a script go through; of a module's tests the
+    first error is written."""
+    stand = take_out(fp64)
+    _say_at_the_end(stand)
+    _spare_files(stand)
     if path == "-m":
+        spare_children()
         _run_module(argv)
         return
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    text = child.read_source(path)
     environment.state_before_torch(text)
+    spare_children()
     module = types.ModuleType("__main__")
     module.__file__ = path
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     sys.argv = [path, *argv]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    exec(compile(lifetimes.shortened(text), path, "exec"), module.__dict__)
+    exec(compile(lifetimes.shortened(text), path, "exec", dont_inherit=True), module.__dict__)
 
 
 def _run_module(argv: list[str]) -> None:
-    from . import child, modules
+    from . import modules
 
     errors: list[str] = []
 

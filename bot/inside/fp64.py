@@ -152,7 +152,7 @@ def untouched(call: Callable[..., Any]) -> Iterator[None]:
     """A run of `call` inside leaves its tensors, the random state and the default type as they were."""
     # an expanded tensor cannot be written to
     saved = [(tensor, tensor.detach().clone()) for tensor in reachable(call) if 0 not in _strides(tensor)]
-    random = _random_state()
+    random = random_state()
     try:
         yield
     finally:
@@ -167,8 +167,14 @@ def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
     return tuple(tensor.stride()) if tensor.layout is torch.strided else ()
 
 
-def _random_state() -> list[torch.Tensor]:
+def random_state() -> list[torch.Tensor]:
+    """The states of the generators that random numbers are drawn from; `drew` says whether any were since."""
     return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [])]
+
+
+def drew(before: list[torch.Tensor]) -> bool:
+    """Whether random numbers were drawn since `before` was the `random_state`."""
+    return any(not torch.equal(old, new) for old, new in zip(before, random_state(), strict=False))
 
 
 def clones(values: Any) -> Any:
@@ -190,13 +196,13 @@ def evaluate(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     through unchanged.
     """
     with untouched(call):
-        before = _random_state()
+        before = random_state()
         # types and shapes are what is asked of it: what autograd saved on the way goes
         eager = pytree.tree_map(
             lambda value: value.detach() if isinstance(value, torch.Tensor) else value, call(*clones(args), **clones(kwargs))
         )
-        drew = any(not torch.equal(old, new) for old, new in zip(before, _random_state(), strict=True))
-    if drew:
+        drawn = drew(before)
+    if drawn:
         raise Fp64Impossible("random numbers are not the same in float64")
     try:
         double = _evaluate(call, args, kwargs)

@@ -35,8 +35,7 @@ def localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
     """Facts with `first` (names where an error begins, in program order) and `harmless` (wrong names that reach no output)."""
     from . import child
 
-    with open(path, encoding="utf-8") as file:
-        program = _Program(file.read(), path)
+    program = _Program(child.read_source(path), path)
     tolerance = request.get("tolerance")
     rule = accuracy.Rule(bool(request.get("strict")), None if tolerance is None else tuple(tolerance))
     original = torch.compile
@@ -67,7 +66,10 @@ class _Program:
 
     def __init__(self, text: str, path: str) -> None:
         self.path = path
-        self.forward = lifetimes.forward(ast.parse(text))
+        tree = ast.parse(text)
+        self.forward = lifetimes.forward(tree)
+        # how `forward` is to be compiled, its annotations say
+        self.futures = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
         # for each value the names it is made of
         self.operands: dict[str, list[str]] = {}
         for statement in self.forward.body if self.forward else ():
@@ -102,8 +104,8 @@ class _Program:
 
     def _made(self, function: ast.FunctionDef, namespace: dict[str, Any]) -> Any:
         made: dict[str, Any] = {}
-        module = ast.fix_missing_locations(ast.Module([function], []))
-        exec(compile(module, self.path, "exec"), namespace, made)
+        module = ast.fix_missing_locations(ast.Module([*self.futures, function], []))
+        exec(compile(module, self.path, "exec", dont_inherit=True), namespace, made)
         return made[function.name]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import resource
@@ -115,10 +116,19 @@ class Server:
             data = data[os.write(self.answers, data) :]
 
     def start(self, request: dict[str, Any]) -> None:
-        """Fork a child for a request."""
-        output_read, output_write = os.pipe()
-        result_read, result_write = os.pipe()
-        pid = os.fork()
+        """Fork a child for a request; where the system has no more to give, that is the answer."""
+        pipes: list[int] = []
+        try:
+            pipes += os.pipe()
+            pipes += os.pipe()
+            pid = os.fork()
+        except OSError as error:
+            for fd in pipes:
+                os.close(fd)
+            outcome = {"status": "infra", "text": f"no process could be started: {error}", "seconds": 0.0}
+            self.send({"id": request["id"], "outcome": outcome})
+            return
+        output_read, output_write, result_read, result_write = pipes
         if pid == 0:
             try:
                 os.setsid()
@@ -205,6 +215,8 @@ class Server:
 
     def serve(self) -> None:
         """Until the other side closes the pipe."""
+        # else the first full collection in each child writes to, and so copies, every page that it shares with us
+        gc.freeze()
         alive = True
         while alive:
             pipes = {fd: child for child in self.children.values() for fd in (child.output, child.result)}

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import copy
 import functools
 import os
-import pathlib
 import re
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -31,8 +32,11 @@ class Stand:
         self.calls: Counter[str] = Counter()
         self.errors: list[str] = []
         self.fp64 = fp64
-        self.packages: dict[bytes, Any] = {}
+        self.packages: dict[bytes, Any] = {}  # by what a file of ours holds
+        self.places: dict[str, bytes] = {}  # which of them was stored at a path last
+        self.laid: dict[str, int] = {}  # paths where nothing was, and temporary directories, with the process that made them
         self.depth = 0
+        atexit.register(self.clear)
 
     def call(self, what: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """One call of something compiled. A compiled function that calls another is one evaluation, not two."""
@@ -74,19 +78,50 @@ class Stand:
         return Exported(self, module, args, kwargs)
 
     def store(self, module: Any, file: Any, suffix: str) -> Any:
-        """Keep `module` under a file that `load` knows again. Returns the path, or the file object it was given."""
-        token = _TOKEN + str(len(self.packages)).encode()
+        """Keep `module` under a file that `load` knows again. Returns the path, or the file object it was given.
+
+        The program runs where its user works: a file that is there already stays as it is.
+        """
+        token = _TOKEN + f"{os.getpid()}.{len(self.packages)}".encode()
         self.packages[token] = module
         if hasattr(file, "write"):
             file.write(token)
             return file
         if file is None:
-            handle, file = tempfile.mkstemp(suffix=suffix)
-            os.close(handle)
-            atexit.register(pathlib.Path(file).unlink, missing_ok=True)
-        with open(file, "wb") as out:
+            directory = tempfile.mkdtemp()  # whoever tidies up may remove all that is beside
+            self.laid[directory] = os.getpid()
+            file = os.path.join(directory, f"model{suffix}")
+        self._lay(os.path.realpath(file), token)
+        return os.fspath(file)
+
+    def _lay(self, path: str, token: bytes) -> None:
+        """Remember a path, and have a file there: a program may look for it, rename it or copy it."""
+        self.places[path] = token
+        with contextlib.suppress(FileExistsError), open(path, "wb" if _is_ours(path) else "xb") as out:
             out.write(token)
-        return str(file)
+            self.laid[path] = os.getpid()
+
+    def moves(self, source: Any, target: Any) -> bool:
+        """Whether a file of ours was to take the place of somebody's: then `load` finds it there, and the file stays."""
+        source, target = os.path.realpath(source), os.path.realpath(target)
+        if not _is_ours(source):
+            return False
+        if os.path.isfile(target) and not _is_ours(target):
+            self.places[target] = _head(source)
+            return True
+        self.laid[target] = os.getpid()
+        return False
+
+    def clear(self) -> None:
+        """Remove the files that this process laid."""
+        for path, process in self.laid.items():
+            if process != os.getpid():
+                continue  # a fork: they are its parent's
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+            elif _is_ours(path):
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
 
     def load(self, file: Any) -> Any:
         """What `store` kept under a path or a file object; None where the file is none of ours."""
@@ -95,11 +130,22 @@ class Stand:
             head = file.read(len(_TOKEN) + 20)
             file.seek(start)
             return self.packages.get(head)
-        try:
-            with open(file, "rb") as given:
-                return self.packages.get(given.read(len(_TOKEN) + 20))
-        except OSError:
-            return None  # the real loader says what is wrong with the path
+        head = _head(file)
+        return self.packages.get(head if head in self.packages else self.places.get(os.path.realpath(file), b""))
+
+
+def _head(path: Any) -> bytes:
+    if not os.path.isfile(path):
+        return b""  # whoever opens a pipe waits
+    try:
+        with open(path, "rb") as given:
+            return given.read(len(_TOKEN) + 20)
+    except OSError:
+        return b""  # the real loader says what is wrong with the path
+
+
+def _is_ours(path: str) -> bool:
+    return _head(path).startswith(_TOKEN)
 
 
 def _essence(error: Exception) -> str:

@@ -165,6 +165,13 @@ class TestDiffers:
             assert not differs(lambda x: x * 2, Wrong.apply, x, backward=backward)
         assert x.grad is None
 
+    def test_float64_draws_other_numbers_and_decides_nothing(self) -> None:
+        def eager(x: Any) -> Any:
+            return relu(x) * torch.rand_like(x)
+
+        assert differs(eager, lambda x: (relu(x) + 1) * torch.rand_like(x), ONES)
+        assert not differs(eager, eager, ONES)
+
     def test_other_random_numbers_are_no_difference(self) -> None:
         """The graph is compiled once more so that it draws eager's numbers."""
         import torch._inductor.config as config
@@ -212,6 +219,16 @@ class TestPackage:
         for rule, expected in ((Rule(), wrong), (Rule(strict=True), strictly)):
             found = accuracy.package_differs(exported, loaded, (torch.arange(4.0),), {"scale": torch.ones(())}, rule)
             assert found is expected
+
+
+def test_a_package_that_draws_is_compared_with_eager_alone() -> None:
+    class Module(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * torch.rand_like(x)
+
+    exported = torch.export.export(Module(), (ONES,))
+    assert accuracy.package_differs(exported, lambda x: (x + 1) * torch.rand_like(x), (ONES,), {}, Rule())
+    assert not accuracy.package_differs(exported, lambda x: x * torch.rand_like(x), (ONES,), {}, Rule())
 
 
 def test_clones_keep_strides_gradients_and_leaves() -> None:

@@ -68,6 +68,46 @@ def test_a_cache_that_cannot_be_written_costs_nothing_else(directory: Path, aske
     assert ask(tmp_path / "b", "#include <one.h>") == "answer 2"
 
 
+class Killed(BaseException):
+    """Stands for a signal."""
+
+
+def half(_: object, target: str) -> None:
+    Path(target).write_text("ans", encoding="utf-8")
+    raise Killed
+
+
+@pytest.mark.parametrize("flags", ["-shared", "-c"])
+def test_a_kill_while_a_file_is_written_leaves_no_half_of_it(
+    directory: Path, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str
+) -> None:
+    """Inductor takes what is there without a look at it."""
+
+    def cut(command: str, _: str) -> None:
+        words = command.split()
+        half(None, words[words.index("-o") + 1])
+
+    monkeypatch.setattr(cpp_builder, "_run_compile_cmd", cut)
+    cache.remember_compiled()
+    with pytest.raises(Killed):
+        ask(tmp_path / "a", "int x;", flags)
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["header.hpp"]
+
+
+def test_a_kill_while_a_kept_file_is_copied_leaves_no_half_of_it(asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(tmp_path / "a", "int x;", "-c")
+    monkeypatch.setattr(cache.shutil, "copyfile", half)
+    with pytest.raises(Killed):
+        ask(tmp_path / "b", "int x;", "-c")
+    assert not (tmp_path / "b" / "header.i").exists()
+
+
+def test_a_device_is_written_to_as_it_is(asked: list[str], tmp_path: Path) -> None:
+    cpp_builder._run_compile_cmd(f"g++ {tmp_path}/main.cpp -o /dev/null", str(tmp_path))
+    assert asked[0].endswith("-o /dev/null")
+    assert not Path("/dev/null").is_file()
+
+
 def test_packages_of_two_children_lie_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "shared")
     monkeypatch.setattr(codecache.AotCodeCompiler, "compile", lambda name: (name, os.environ["TORCHINDUCTOR_CACHE_DIR"]))

@@ -33,10 +33,10 @@ x = torch.randn(4, 3, requires_grad=True)
 """
 
 
-def control(path: Path, body: str, *options: str) -> tuple[int, int, str]:
+def control(path: Path, body: str, *options: str, encoding: str = "utf-8") -> tuple[int, int, str]:
     """Exit status, calls that reached the compiler (-1: no marker), all output."""
     script = path / "repro.py"
-    script.write_text(textwrap.dedent(body))
+    script.write_text(textwrap.dedent(body), encoding=encoding)
     command = [sys.executable, str(BOOT), "control", *options, str(script), "argument"]
     ran = subprocess.run(command, cwd=path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ""}, timeout=100)
     said = re.findall(r"^\[compiler-out\] reached: (\d+) raised: \d+.*$", ran.stderr, re.MULTILINE)
@@ -102,6 +102,83 @@ def test_every_way_into_the_compiler_is_eager_and_counted(tmp_path: Path, everyt
     assert status == 0, output
     assert "ALL DONE" in output
     assert reached >= 20
+
+
+def test_files_of_the_user_stay_as_they_are(tmp_path: Path) -> None:
+    """The control runs where the user works: what the program would write over is there when it has ended, and nothing more."""
+    body = MODEL + textwrap.dedent("""
+        import os, pathlib, shutil
+
+        def check(loaded):
+            torch.testing.assert_close(loaded(x), model(x))
+
+        ep = torch.export.export(model, (x,))
+        for name in ("there.pt2", "new.pt2"):
+            torch.export.save(ep, pathlib.Path(name))
+            assert os.path.exists(name)
+            check(torch.export.load(os.path.abspath(name)).module())
+            assert torch._inductor.aoti_compile_and_package(ep, package_path=name) == name
+            check(torch._inductor.aoti_load_package(name))
+        for move in (os.replace, os.rename, shutil.move, shutil.copy):
+            torch.export.save(ep, "partial.pt2")
+            move("partial.pt2", "there.pt2")
+            assert os.path.exists("partial.pt2") is (move is shutil.copy)
+            check(torch.export.load("there.pt2").module())
+        os.replace("partial.pt2", "moved.pt2")
+        check(torch.export.load("moved.pt2").module())
+        with open("opened.pt2", "wb") as file:
+            torch.export.save(ep, file)
+        check(torch.export.load("opened.pt2").module())
+        os.unlink("opened.pt2")
+        path = torch._inductor.aot_compile(ep.module(), (x,))
+        assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]  # whoever tidies up may remove all that is beside it
+    """)
+    (tmp_path / "there.pt2").write_text("yesterday's")
+    for end in ("", "os._exit(0)"):
+        status, _, output = control(tmp_path, body + end)
+        assert status == 0, output
+        assert (tmp_path / "there.pt2").read_text() == "yesterday's"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["repro.py", "there.pt2"]
+
+
+def test_the_script_is_compiled_as_python_compiles_it(tmp_path: Path) -> None:
+    body = "# coding: latin-1\nimport torch\ndef f(x: int): return torch.ones(len('é'))\nassert f.__annotations__ == {'x': int}\n"
+    status, reached, output = control(tmp_path, body + "assert len(torch.compile(f)(0)) == 1\n", encoding="latin-1")
+    assert (status, reached) == (0, 2), output
+
+
+def test_a_script_that_leaves_at_once_is_counted(tmp_path: Path) -> None:
+    body = "import os, torch\ntorch.compile(torch.sin)(torch.ones(1))\nos.close(2)\nos._exit(0)\n"
+    assert control(tmp_path, body)[:2] == (0, 2)
+
+
+def test_other_processes_of_the_program_run_eager(tmp_path: Path) -> None:
+    """A fork says its own count; what is started anew has the whole compiler, and must not use it."""
+    body = """
+        import multiprocessing, os, torch
+
+        def backend(graph, inputs):
+            raise RuntimeError("the compiler ran")
+
+        def work(count):
+            compiled = torch.compile(torch.sin, backend=backend, fullgraph=True)
+            for _ in range(count):
+                compiled(torch.ones(1))
+
+        if __name__ == "__main__":
+            for way, count in (("fork", 6), ("spawn", 1)):
+                process = multiprocessing.get_context(way).Process(target=work, args=(count,))
+                process.start()
+                process.join()
+                assert process.exitcode == 0, way
+            # what torch compiles for itself here does not see what is meant for them
+            x = torch.ones(2, requires_grad=True)
+            torch.cond(torch.tensor(True), lambda x: x * 2, lambda x: x - 1, (x,)).sum().backward()
+            os._exit(0)
+    """
+    status, reached, output = control(tmp_path, body)
+    assert (status, reached) == (0, 0), output
+    assert [int(count) for count in re.findall(r"reached: (\d+)", output)] == [7, 0]
 
 
 def test_nobody_called_the_compiler(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("torch")
+
+from bot.inside import localise
 from bot.oracle.pool import Pool, Question
 
 # The backend computes `relu` and `log1p` wrongly, as the compiler does under its testing hooks.
@@ -43,6 +46,14 @@ def ask(pool: Pool, *parts: str, **more: Any) -> dict[str, Any]:
     text = "import torch\n" + "\n".join(textwrap.dedent(part) for part in parts)
     outcome, facts = pool.ask(Question(text, "localise", 100.0, **more))
     return {"status": outcome.status, "first": facts.get("first"), "harmless": facts.get("harmless"), "text": outcome.text}
+
+
+def test_forward_is_compiled_as_the_script_says() -> None:
+    text = "class Repro:\n    def forward(self, x: int):\n        return x\n"
+    for first, annotation in (("", int), ("from __future__ import annotations\n", "int")):
+        program = localise._Program(first + text, "repro.py")
+        for form in (program.kept({}), program.returning([], {})):
+            assert form.__annotations__ == {"x": annotation}
 
 
 def test_a_harmless_difference_and_the_one_that_matters(pool: Pool) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("torch")
+
+from bot.inside import server
 
 SERVE = """
 import sys
@@ -27,6 +31,11 @@ parent.serve()
     ],
 )
 def test_what_is_held_counts_and_not_what_is_reserved(tmp_path: Path, program: str, status: str) -> None:
+    assert answer(tmp_path, program)["status"] == status
+
+
+def answer(tmp_path: Path, program: str) -> dict[str, Any]:
+    """What a parent in a process of its own answers."""
     request = {"id": 1, "task": "run", "text": program, "limit": 50, "memory": 400 << 20, "dir": str(tmp_path / "child")}
     command = [sys.executable, "-c", SERVE]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as parent:
@@ -34,6 +43,30 @@ def test_what_is_held_counts_and_not_what_is_reserved(tmp_path: Path, program: s
         assert parent.stdout is not None
         parent.stdin.write(json.dumps(request) + "\n")
         parent.stdin.flush()
-        answer = json.loads(parent.stdout.readline())
+        said = json.loads(parent.stdout.readline())
         parent.stdin.close()
-    assert answer["outcome"]["status"] == status
+    outcome: dict[str, Any] = said["outcome"]
+    return outcome
+
+
+def test_what_the_parent_holds_is_no_garbage_of_its_children(tmp_path: Path) -> None:
+    assert answer(tmp_path, "import gc\nassert gc.isenabled() and gc.get_freeze_count() > 1000")["status"] == "ok"
+
+
+def test_a_system_without_room_for_a_process_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    reading, writing = os.pipe()
+    parent = server.Server(0, writing)
+    before = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(os, "fork", full)
+    parent.start({"id": 7, "limit": 1})
+    assert os.listdir("/proc/self/fd") == before
+    assert not parent.children
+    said = json.loads(os.read(reading, 65536))
+    os.close(reading)
+    os.close(writing)
+    assert said["id"] == 7
+    assert said["outcome"]["status"] == "infra"
+    assert "Resource temporarily unavailable" in said["outcome"]["text"]
