@@ -242,14 +242,135 @@ def test_an_embedded_case_stands_behind_a_hundred_lines():
     compile(text, "embedded", "exec")
 
 
+VERDICT = corpus.Verdict(
+    "a", "hang", "minimized", "fixed_point", "source", 1, 1, 1, 0, 1, 9, 3, named=True, fails=True, control=True, reaches=True
+)  # fmt: skip
+BROKEN = ({"fails": False}, {"control": False}, {"reaches": False}, {"agrees": False})
+
+
 def test_a_case_counts_only_where_everything_holds():
-    verdict = corpus.Verdict("a", "hang", "minimized", "fixed_point", "source", 1, 1, 1, 0, 1, 9, 3, fails=True, control=True, reaches=True)
-    assert verdict.counts
-    for change in ({"fails": False}, {"control": False}, {"reaches": False}, {"agrees": False}, {"status": "reproduced"}):
-        worse = dataclasses.replace(verdict, **change)
+    assert VERDICT.counts
+    for change in (*BROKEN, {"status": "flaky"}, {"status": "error"}):
+        worse = dataclasses.replace(VERDICT, **change)
         assert not worse.counts
-        assert corpus.summary([verdict, worse])["counted"] == 1
-    assert corpus.summary([dataclasses.replace(verdict, fails=False)])["minimized_but_wrong"] == 1
+        assert corpus.summary([VERDICT, worse])["counted"] == 1
+
+
+def test_a_program_that_was_minimal_counts_where_the_search_came_to_its_end():
+    same = dataclasses.replace(VERDICT, status="reproduced", lines_before=3)
+    assert same.counts
+    for change in (*BROKEN, {"ended_by": "budget"}, {"lines_before": 120, "lines_after": 120}):
+        assert not dataclasses.replace(same, **change).counts
+
+
+@pytest.mark.parametrize("status", ["minimized", "reproduced", "flaky"])
+def test_a_claimed_repro_that_does_not_hold_is_wrong_whatever_it_is_called(status):
+    verdict = dataclasses.replace(VERDICT, status=status)
+    assert not verdict.wrong
+    for change in BROKEN:
+        worse = dataclasses.replace(verdict, **change)
+        assert worse.wrong
+        assert "WRONG" in corpus.line(worse)
+        assert corpus.row(worse)["wrong"] is True
+        assert not dataclasses.replace(worse, status="error").wrong
+        assert not dataclasses.replace(worse, named=False).wrong
+
+
+def test_the_summary_of_a_corpus_is_held_against_its_limits():
+    late = dataclasses.replace(VERDICT, wall=601.0, fails=False)
+    found = corpus.summary([VERDICT] * 9 + [late])
+    assert (found["share"], found["wrong"], found["wall_median"], found["wall_most"], found["lines_median"]) == (0.9, 1, 1, 601.0, 3)
+    assert {goal.figure: goal.met for goal in corpus.goals(found)} == {
+        "share": True, "lines_median": True, "wall_median": True, "wall_most": False, "wrong": False,
+    }  # fmt: skip
+    lines = corpus.said([VERDICT] * 9 + [late]).splitlines()
+    assert "share: 0.9 (at least 0.9: met)" in lines
+    assert "wall_most: 601.0 (at most 600: MISSED)" in lines
+
+
+def test_no_repro_that_counts_misses_the_limit_of_lines():
+    assert "lines_median: - (at most 25: MISSED)" in corpus.said([dataclasses.replace(VERDICT, control=False)])
+
+
+def answering(script):
+    """A stand-in for an interpreter: `-m bot` writes a result with a repro, whatever else is run does as the script says."""
+    return f"""#!{sys.executable}
+import json, pathlib, sys
+if "-m" in sys.argv:
+    out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+    out.mkdir()
+    (out / "repro.py").write_text("raise ValueError\\n")
+    reduction = dict(lines_after=1, seconds=0.5)
+    files = dict(repro="repro.py")
+    result = dict(status="flaky", ended_by="fixed_point", stage="aot", reduction=reduction, files=files)
+    (out / "result.json").write_text(json.dumps(result))
+elif "control.py" in sys.argv[1]:
+    print("bench-control: 2 calls")
+else:
+    runs = pathlib.Path("../runs")
+    count = len(runs.read_text()) if runs.exists() else 0
+    runs.write_text("x" * (count + 1))
+{script}
+"""
+
+
+@pytest.mark.parametrize(("script", "fails"), [("    sys.exit('ValueError: bad' if count == 2 else 0)", True), ("    pass", False)])
+def test_a_flaky_repro_may_pass_but_not_every_time(tmp_path, script, fails):
+    python = tmp_path / "python"
+    python.write_text(answering(script))
+    python.chmod(0o755)
+    case = corpus.Case("a", "x = 1\nraise ValueError\n", "frontend", "ValueError", "bad")
+    verdict = corpus.judge(case, measure.Setting(str(python), 20.0, tmp_path / "scratch"), embed=False)
+    assert (verdict.status, verdict.named, verdict.fails, verdict.control, verdict.reaches) == ("flaky", True, fails, True, True)
+    assert verdict.wrong is not fails
+    runs = (tmp_path / "scratch" / "a" / "runs").read_text()
+    assert len(runs) == (3 if fails else corpus.FLAKY_RUNS)
+
+
+def test_an_interpreter_is_found_from_where_the_bench_was_called(tmp_path, monkeypatch):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "a.py").write_text("")
+    (tmp_path / "manifest.jsonl").write_text('{"id": "a", "kind": "hang", "exception_type": "", "message_regex": ""}\n')
+    (tmp_path / "python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench, "CHILD", "import json; print(json.dumps({'torch': '2'}))")
+    seen = []
+    monkeypatch.setattr(corpus, "judge", lambda case, setting, embed: seen.append(setting.python) or VERDICT)
+    bench.main(["corpus", ".", "--python", "./python"])
+    assert seen == [str(tmp_path / "python")]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, 0),
+        ({"status": "error", "fails": False}, 0),
+        ({"fails": False}, 1),
+        ({"duplicates": 1}, 1),
+        ({"status": "exit 1", "named": False}, 1),
+        ({"status": "killed", "named": False}, 1),
+    ],
+)
+def test_a_corpus_ends_with_0_only_where_nothing_is_wrong(tmp_path, monkeypatch, change, status):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "a.py").write_text("")
+    (tmp_path / "manifest.jsonl").write_text('{"id": "a", "kind": "hang", "exception_type": "", "message_regex": ""}\n')
+    verdict = dataclasses.replace(VERDICT, **change)
+    monkeypatch.setattr(corpus, "judge", lambda *args, **kwargs: verdict)
+    monkeypatch.setattr(bench, "CHILD", "import json; print(json.dumps({'torch': '2'}))")
+    saved = tmp_path / "out.json"
+    assert bench.main(["corpus", str(tmp_path), "--python", sys.executable, "--json", str(saved)]) == status
+    written = json.loads(saved.read_text())
+    assert written["rows"][0]["wrong"] is verdict.wrong
+    assert {goal["figure"]: goal["met"] for goal in written["goals"]}["share"] is verdict.counts
+
+
+def test_a_question_is_its_script_where_the_ledger_says_it(tmp_path):
+    ledger = tmp_path / "reduction.jsonl"
+    lines = [{"key": "a", "text": "1"}, {"key": "b", "text": "1"}, {"key": "c"}, {"key": "c"}, {"other": 1}]
+    ledger.write_text("\n".join(map(json.dumps, lines)) + '\n{"key": "cut')
+    assert measure.questions(ledger) == (4, 2)
+    assert measure.questions(tmp_path / "nothing") == (0, 0)
 
 
 def test_names_are_chosen(capsys):

@@ -31,7 +31,7 @@ BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
 START_LIMIT = 180.0
 # Seconds that it gets to end by itself; its children die with it.
 LAST_WAIT = 0.3
-# How often a parent that died is replaced.
+# How often in a row a parent that died without an answer is replaced.
 RESTARTS = 5
 
 
@@ -111,6 +111,7 @@ class _Parent:
         self._on_ready = on_ready
         self._ready = False
         self._over = False
+        self.answered = False
         self._waiting: dict[int, Asked] = {}
         self._state = threading.Lock()
         # Lines for it, None after the last. One thread writes and one reads, so that no full pipe stops both sides.
@@ -191,6 +192,7 @@ class _Parent:
             with self._state:
                 asked = self._waiting.pop(message["id"], None)
             if asked is not None:
+                self.answered = True
                 asked.answer(message["outcome"])
 
     def _late(self) -> None:
@@ -262,7 +264,7 @@ class Pool:
                     raise PoolError(self._parent.failure)
                 if self._parent.process.poll() is None:
                     return self._parent
-                self.restarts += 1
+                self.restarts = 1 if self._parent.answered else self.restarts + 1
                 if self.restarts > RESTARTS:
                     raise PoolError(f"the worker's parent keeps dying; see {self.log}")
             self._parent = self._born()

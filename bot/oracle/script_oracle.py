@@ -149,7 +149,8 @@ class ScriptOracle:
             self.ledger.record(
                 key,
                 verdict,
-                **{"pass": candidate.origin, "size": list(candidate.size), "ms": milliseconds},
+                **{"text": key_of(candidate.text), "pass": candidate.origin, "size": list(candidate.size), "ms": milliseconds},
+                **({"tries": self.tries} if self.tries > 1 else {}),
                 **({"other": signature.line()} if signature is not None and verdict is Verdict.DIFFERENT else {}),
             )
         if self.on_answer is not None:

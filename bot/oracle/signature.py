@@ -21,6 +21,8 @@ _COMPARISON = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bdo not match\b
 _CONDITION = re.compile(r"data-dependent expression ([^\n]+?)(?= \(unhinted|\.?\s*\n|\.?$)")
 _NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
+# What `no_grad`, `autocast` and the like put around a function that they decorate.
+_WRAPPERS = ("torch/utils/_contextlib.py", "torch/amp/autocast_mode.py")
 _MAX_CLASSES = 12
 _MAX_NAME = 100
 _MAX_FRAME = 200
@@ -98,7 +100,7 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
 def _is_comparison(names: Sequence[str], frames: Sequence[Frame], script: str) -> bool:
     """Whether the program itself says that a result is wrong: an AssertionError raised in the program's own run, by a
     comparison or by its own `assert`, with nothing of the compiler (or of compiled code) on the stack."""
-    if list(names) != ["AssertionError"] or any(frame.in_torch and not frame.path.startswith(_CHECKERS) for frame in frames):
+    if list(names) != ["AssertionError"] or any(frame.in_torch and not frame.path.startswith(_CHECKERS + _WRAPPERS) for frame in frames):
         return False
     return any(frame.path.rpartition("/")[2] in (script.rpartition("/")[2], "<string>") for frame in frames)
 

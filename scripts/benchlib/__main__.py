@@ -67,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(names))
         return 0
     python = arguments.python or _own_python()
+    if os.sep in python:
+        python = os.path.abspath(python)  # programs run in directories of their own; no link is followed: it would leave a venv
     facts = json.loads(subprocess.run([python, "-c", CHILD], check=True, capture_output=True, text=True).stdout)
     machine = {**facts, "cpus": os.cpu_count(), "system": platform.platform(), "load_before": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as made:
@@ -140,10 +142,12 @@ def _corpus(cases: Sequence[corpus.Case], setting: measure.Setting, arguments: a
     for case in cases:
         verdicts.append(corpus.judge(case, setting, embed=arguments.embed))
         print(corpus.line(verdicts[-1]), flush=True)
-        _save(arguments.json, {"machine": machine, "rows": [dataclasses.asdict(v) for v in verdicts], "summary": corpus.summary(verdicts)})
-    print("\n" + corpus.table(verdicts))
-    print("\n" + "\n".join(f"{key}: {value}" for key, value in corpus.summary(verdicts).items()))
-    return 0 if all(verdict.counts for verdict in verdicts) else 1
+        found = corpus.summary(verdicts)
+        goals = [dataclasses.asdict(goal) for goal in corpus.goals(found)]
+        rows = [corpus.row(verdict) for verdict in verdicts]
+        _save(arguments.json, {"machine": machine, "rows": rows, "summary": found, "goals": goals})
+    print("\n" + corpus.table(verdicts) + "\n\n" + corpus.said(verdicts))
+    return 1 if any(verdict.wrong or verdict.died or verdict.duplicates for verdict in verdicts) else 0
 
 
 if __name__ == "__main__":

@@ -82,6 +82,21 @@ def entries(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+def questions(path: Path) -> tuple[int, int]:
+    """How many questions of ours a ledger holds, and how many of them were asked again.
+
+    A question is its script alone (`text`, a hash of it), and how often it has to pass where it fails only now and then. That a form of
+    the program can be the start is found out before the search, and with the compiler left early first.
+    """
+    asked = [entry for entry in entries(path) if "key" in entry]
+    seen, again = set(), 0
+    for entry in asked:
+        question = (entry.get("text", entry["key"]), entry.get("tries", 1))
+        again += question in seen and not entry.get("pass", "").startswith("start:")
+        seen.add(question)
+    return len(asked), again
+
+
 def _place(program: Program, setting: Setting, tool: str, site: str) -> tuple[Path, dict[str, str]]:
     """A directory with the program in it, and the environment of its runs."""
     place = setting.scratch / f"{program.name}-{program.seed}" / tool
@@ -118,7 +133,7 @@ def ours(program: Program, setting: Setting) -> Measure:
     command += ["--jobs", str(setting.jobs), "--budget", f"{setting.limit:g}s", "--hang-after", f"{setting.limit / 2:g}s"]
     run = watch.run(command, cwd=place / "work", env=env, limit=setting.limit + GRACE, log=place / "log.txt")
     facts = Measure(program.name, program.seed, "ours", "killed", run.seconds, cut=run.status is None, peak=run.peak)
-    keys = [entry["key"] for entry in entries(out / "reduction.jsonl") if "key" in entry]
+    queries, duplicates = questions(out / "reduction.jsonl")
     result = json.loads((out / "result.json").read_text(encoding="utf-8")) if (out / "result.json").exists() else {}
     reduction, repro = result.get("reduction", {}), out / "repro.py"
     return Measure(
@@ -127,8 +142,8 @@ def ours(program: Program, setting: Setting) -> Measure:
             "status": "killed" if run.status is None else result.get("status", f"exit {run.status}"),
             "search": reduction.get("seconds"),
             "cut": run.status is None or result.get("ended_by", "fixed_point") != "fixed_point",
-            "queries": len(keys),
-            "duplicates": len(keys) - len(set(keys)),
+            "queries": queries,
+            "duplicates": duplicates,
             "ops_before": reduction.get("ops_before"),
             "ops_after": reduction.get("ops_after"),
             "optimum": program.optimum,
