@@ -24,10 +24,11 @@ from bot.oracle.script_oracle import TRIES, ScriptOracle
 from bot.progress import Progress
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Program
+from bot.reduce.passes.dynamic import explained
 from bot.reduce.passes.size import size_key
 from bot.reduce.script import embed_blobs, lines, render
 from bot.reduce.search import Reduced, reduce_program
-from bot.reduce.source.environ import with_variables
+from bot.reduce.source.environ import with_surroundings
 from bot.reduce.source.modules import joined
 from bot.reduce.source.reduce import ReducedSource, reduce_source
 from bot.reduce.source.reroot import rerooted
@@ -73,6 +74,7 @@ class Search:
         self.oracle = self._oracle()  # the one that knows the script that is reduced, and at the end the one that was found
         self.start: Start | None = None
         self.slips = 0
+        self.goes_back = False  # a step that did not fail alone can be gone back behind at this point
         self.since = 0  # the steps before this one in the history are left behind
 
     def begin(self) -> None:
@@ -157,6 +159,7 @@ class Search:
                 exposable=exposable,
                 keep_seed=self.found.reference is not None and self.found.reference.kind is Kind.ACCURACY,
                 on_accept=lambda smaller, candidate: self._accepted(smaller, candidate.text),
+                ends_well=oracle.passes,
             )
 
         reduced = self._past_slips(reduce, (start.program, ""))
@@ -187,7 +190,13 @@ class Search:
             return index
 
         try:
-            return replace(program, preamble=drop_statements(program.preamble, ask))
+            smaller = replace(program, preamble=drop_statements(program.preamble, ask))
+            if smaller.preamble == program.preamble:
+                return program
+            said = explained(smaller, oracle, render, oracle.passes)
+            if said != smaller:
+                self._accepted(said, render(said))
+            return said
         except BudgetSpent:
             self.found.fixed_point = False
             return self.found.program or program
@@ -236,7 +245,7 @@ class Search:
 
         texts = (source.text, *source.others)
         for text in texts:
-            complete, failing = with_variables(*whole(text), settings_of(os.environ))
+            complete, failing = self._surrounded(*whole(text))
             self.found.text = self.found.text or complete
             candidate = Candidate(complete, "start:source", (lines(complete), len(complete)))
             if self.oracle.begins(candidate, max(1, TRIES // len(texts))):
@@ -246,8 +255,13 @@ class Search:
             names = ", ".join(sorted(modules))
             raise Ended("error", f"a repro stands alone, but these modules beside the script cannot be written into it: {names}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
-        self.found.text, self.found.fixed_point = with_variables(*first, settings_of(os.environ))[0], True
+        self.found.text, self.found.fixed_point = self._surrounded(*first)[0], True
         return None
+
+    def _surrounded(self, text: str, failing: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        """The script with what its caller gave it: a repro is run without."""
+        target = self.options.target
+        return with_surroundings(text, failing, settings_of(os.environ), target.argv if target.script else ())
 
     def _wordy(self) -> bool:
         """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""
@@ -281,9 +295,13 @@ class Search:
         """Reduce, from before the step that did not fail alone where there was one."""
         while True:
             try:
+                self.goes_back = True
                 return reduce(step)
             except Slipped as slip:
+                self.goes_back = False
                 step = self._back(slip.position)
+            finally:
+                self.goes_back = False
 
     def _back(self, position: int) -> Step:
         """The last step that fails alone; the one after it is never taken again."""
@@ -320,5 +338,5 @@ class Search:
             self.offer(final(program, text), len(self.found.history) - 1)
         except Slipped as slip:
             # what shows only now and then does not show in each confirmation
-            if self.oracle.tries == 1 and slip.position >= self.since and self.slips < MOST_SLIPS:
+            if self.goes_back and self.oracle.tries == 1 and slip.position >= self.since and self.slips < MOST_SLIPS:
                 raise

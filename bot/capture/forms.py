@@ -92,12 +92,20 @@ def _variants(seam: str, region: Region, graph: Graph, recipe: Recipe, failure: 
     """How the call may have to be made for the failure to show, simplest first."""
     if failure.kind is Kind.ACCURACY:
         recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
+        recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
     trains = any(i.requires_grad for i in (*graph.inputs, *graph.constants))
     if seam != "dynamo" or not trains:
         yield recipe
         return
     forward, both = recipe, replace(recipe, backward=True)
     yield from (both, forward) if failure.backward or (failure.kind is Kind.ACCURACY and region.backward) else (forward, both)
+
+
+def _repro_tolerance(recipe: Recipe) -> float:
+    try:
+        return float(dict(recipe.config)["torch._dynamo.config.repro_tolerance"])
+    except (KeyError, ValueError):  # left at its default, or no number
+        return recipe.repro_tolerance
 
 
 def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int | None, seed: int) -> Iterator[tuple[str, Recipe]]:

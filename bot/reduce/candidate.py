@@ -24,7 +24,10 @@ class BudgetSpent(Exception):
 
 
 class Oracle(Protocol):
-    """Answers candidates. Never asks the same text twice. Raises `BudgetSpent` when there is no time left."""
+    """Answers candidates. Never asks the same text twice. Raises `BudgetSpent` when there is no time left.
+
+    One that tries several candidates at once has their number as its `jobs`.
+    """
 
     def ask(self, candidate: Candidate) -> Verdict:
         """The verdict for one candidate. SAME means: the same signature, and the eager control passes."""

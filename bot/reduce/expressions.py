@@ -172,6 +172,8 @@ def _higher(name: str, node: Node, names: dict[str, str]) -> str | None:
         return f"{text(args[0], names)}[{text(args[1], names)}]({arguments((), node.kwargs, names)})"
     if name == "scan" and scanned(node):
         return _scan(node, names)
+    if name == "associative_scan" and combined(node):
+        return _associative_scan(node, names)
     if name == "map_impl" and len(args) in (2, 3) and all(isinstance(arg, (list, tuple)) for arg in args[1:]) and not node.kwargs:
         return _map(node, names)
     if name == "tag_activation_checkpoint" and args:
@@ -205,15 +207,41 @@ def scanned(node: Node) -> tuple[int, int] | None:
     return len(args[1]), len(args[2])  # type: ignore[arg-type]
 
 
+def combined(node: Node) -> int | None:
+    """How many tensors an `associative_scan` runs over; None for anything else.
+
+    It is recorded flat as well, `associative_scan(fn, over, closed)` along the first dimension; the public function's body gets two
+    items and gives one.
+    """
+    args = node.args
+    if node.target != f"{_HIGHER}associative_scan" or node.kwargs or len(args) not in (2, 3) or not isinstance(args[0], Ref):
+        return None
+    return len(args[1]) if all(isinstance(arg, (list, tuple)) for arg in args[1:]) else None  # type: ignore[arg-type]
+
+
 def _scan(node: Node, names: dict[str, str]) -> str:
     function, carried, over, *closed = node.args
-    shown = text(function, names)
-    held = arguments(tuple(closed[0]), (), names) if closed else ""  # type: ignore[arg-type]
-    if held:
-        carry, xs = (_unlike(word, held) for word in ("carry", "xs"))
-        shown = f"lambda {carry}, {xs}: {shown}({carry}, {xs}, {held})"
+    shown = _of_two(function, closed, ("carry", "xs"), names)
     # a carry and a list of results, each of them a list: one flat list, as it was recorded
     return f"sum(torch._higher_order_ops.scan({shown}, {text(carried, names)}, {text(over, names)}), [])"
+
+
+def _associative_scan(node: Node, names: dict[str, str]) -> str:
+    function, over, *closed = node.args
+    assert isinstance(over, (list, tuple))
+    # what it gives has the structure of what it runs over: a list, as it was recorded
+    shown = _of_two(function, closed, ("left", "right"), names)
+    return f"torch._higher_order_ops.associative_scan({shown}, {text(list(over), names)}, 0)"
+
+
+def _of_two(function: Arg, closed: list[Arg], parameters: tuple[str, str], names: dict[str, str]) -> str:
+    """A function of a body as one of two arguments, whatever else it closes over."""
+    shown = text(function, names)
+    held = arguments(tuple(closed[0]), (), names) if closed else ""  # type: ignore[arg-type]
+    if not held:
+        return shown
+    first, second = (_unlike(word, held) for word in parameters)
+    return f"lambda {first}, {second}: {shown}({first}, {second}, {held})"
 
 
 def _map(node: Node, names: dict[str, str]) -> str:

@@ -176,8 +176,9 @@ class Recipe:
     backward: bool = False  # the sum of the outputs is differentiated after the call
     accuracy: bool = False  # compare with eager
     strict: bool = False  # accuracy: integral and boolean outputs are compared too
-    # accuracy: (rtol, atol), or () for the defaults of torch.testing.assert_close; None: PyTorch's rule, 1e-3 for both
+    # accuracy: (rtol, atol), or () for the defaults of torch.testing.assert_close; None: PyTorch's rule, `repro_tolerance` for both
     tolerance: tuple[float, ...] | None = None
+    repro_tolerance: float = 1e-3  # as torch._dynamo.config had it: the entry itself may go, what counts as wrong must stay
     seed: int | None = 0  # None: the script does not seed
     export_kwargs: tuple[tuple[str, str], ...] = ()  # strict=True, dynamic_shapes=...
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
@@ -190,6 +191,8 @@ class Program:
     graph: Graph
     recipe: Recipe = field(default_factory=Recipe)
     preamble: str = ""  # the user's own definitions: passes, backends, custom ops
+    # the preamble with which the program with static sizes was asked and passed: while it has that one, a comment says so
+    static_passes: str | None = None
 
     def with_graph(self, graph: Graph) -> Program:
         """The same with another graph."""

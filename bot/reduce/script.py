@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bot.reduce.call import Call, in_call_order
 from bot.reduce.contexts import Regions, called_under
-from bot.reduce.expressions import arguments, function_class, in_place, operation, quoted, scanned, spelled, text
+from bot.reduce.expressions import arguments, combined, function_class, in_place, operation, quoted, scanned, spelled, text
 from bot.reduce.graph import Arg, Graph, Input, Mapping, Meta, Node, Program, Recipe, Ref, is_launch, refs
 from bot.reduce.naming import bind_symbols, canonical, is_legal
 from bot.reduce.tensors import embed_blobs, make
@@ -66,7 +66,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
         *_functions(graph, dtype_default),
         _module(graph, recipe, dtype_default),
         *call.helpers(),
-        "\n".join([*first, *marks, *call.lines()]),
+        "\n".join([*first, *_reason(program, graph), *marks, *call.lines()]),
     ]
     body = "\n".join(blocks)
     top = [f"# {line}".rstrip() for line in header] + future + _imports(body, graph, imports)
@@ -187,6 +187,7 @@ def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
     """The bodies of higher-order operations, inner ones first, with the tensors they hold."""
     regions = {n.args[0].name for n in graph.nodes if n.target.endswith(".invoke_subgraph") and n.args and isinstance(n.args[0], Ref)}
     scans = {text(n.args[0], {}): shape for n in graph.nodes if (shape := scanned(n)) is not None}
+    combines = {text(n.args[0], {}): count for n in graph.nodes if (count := combined(n)) is not None}
     for name, body in graph.bodies:
         yield from _functions(body, dtype_default)
         # Module-level names: two bodies may hold tensors of one name.
@@ -198,6 +199,8 @@ def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
         first: list[str] = []
         if name in scans:
             body, parameters, first = _scan_body(body, scans[name])
+        elif name in combines:
+            body, parameters, first = _combine_body(body, combines[name])
         own = [f"    {line}" for line in (*first, *_statements(body, names))]
         marks = ["@torch.compiler.nested_compile_region"] if name in regions else []
         yield "\n".join([*marks, f"def {name}({', '.join(parameters)}):", *own])
@@ -209,10 +212,27 @@ def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
 def _scan_body(body: Graph, shape: tuple[int, int]) -> tuple[Graph, list[str], list[str]]:
     """The body of a `scan` as its public function calls it: the graph, its parameters, and the statements that take these apart."""
     carried, over = shape
+    flat = _flat(body.output)
+    parameters, taken = _of_two(body, ("carry", "xs"), (carried, over))
+    return replace(body, output=(flat[:carried], flat[carried:])), parameters, taken
+
+
+def _combine_body(body: Graph, count: int) -> tuple[Graph, list[str], list[str]]:
+    """The same of the body of an `associative_scan`."""
+    parameters, taken = _of_two(body, ("left", "right"), (count, count))
+    return replace(body, output=_flat(body.output)), parameters, taken
+
+
+def _flat(output: Arg) -> list[Arg]:
+    return list(output) if isinstance(output, (list, tuple)) else [output]
+
+
+def _of_two(body: Graph, words: tuple[str, str], counts: tuple[int, int]) -> tuple[list[str], list[str]]:
+    """Parameters of a body whose first values come as two lists, and the statements that take these apart."""
     names = [item.name for item in body.inputs]
-    flat = list(body.output) if isinstance(body.output, (list, tuple)) else [body.output]
-    taken = [f"[{', '.join(part)}] = {whole}" for part, whole in ((names[:carried], "carry"), (names[carried : carried + over], "xs"))]
-    return replace(body, output=(flat[:carried], flat[carried:])), ["carry", "xs", *names[carried + over :]], taken
+    middle, end = counts[0], sum(counts)
+    taken = [f"[{', '.join(part)}] = {whole}" for part, whole in zip((names[:middle], names[middle:end]), words, strict=True)]
+    return [*words, *names[end:]], taken
 
 
 def _autograd_function(forward: str, backward: str) -> str:
@@ -309,6 +329,15 @@ def _comparable(output: Arg, metas: dict[str, Meta]) -> Arg:
     if isinstance(output, Mapping):
         return Mapping(tuple((key, _comparable(item, metas)) for key, item in output.items if counts(item)))
     return output
+
+
+def _reason(program: Program, graph: Graph) -> list[str]:
+    """Why the script has dynamic sizes, where that was asked."""
+    if program.static_passes != program.preamble:
+        return []
+    sizes = [f"{item.name}.size({dim})" for item in graph.inputs if item.meta.kind == "tensor" for dim in item.meta.dynamic]
+    needed = "dynamic=True is needed" if program.recipe.dynamic else f"{' and '.join(sizes)} must be dynamic"
+    return [f"# {needed}: with static sizes this passes"]
 
 
 def _marks(graph: Graph) -> list[str]:

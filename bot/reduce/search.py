@@ -2,7 +2,7 @@
 
 Order: guesses, a few bodies alone, outputs, operations, bodies (alone, then smaller); then everything simplified at once (one query
 where nothing of it matters), sizes, inputs, values, arguments, simpler operations, the compiler's settings; back to operations if
-anything changed; the readable form last. `docs/reduction.md` says why, and what it costs.
+anything changed; marks instead of dynamic sizes, and the readable form last. `docs/reduction.md` says why, and what it costs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bot.reduce.passes import (
     arguments,
     bodies,
     dtypes,
+    dynamic,
     guesses,
     inputs,
     layout,
@@ -43,6 +44,11 @@ _MOST_NEIGHBOURS = 40
 def _steady(_text: str) -> Callable[[], bool]:
     """A failure that always shows."""
     return lambda: True
+
+
+def _always(_text: str) -> bool:
+    """A script that ends well if it passes."""
+    return True
 
 
 def _ignore(program: Program, candidate: Candidate) -> None:
@@ -73,6 +79,7 @@ def reduce_program(
     on_accept: Callable[[Program, Candidate], None] = _ignore,
     keep_seed: bool = False,
     settle: Callable[[str], Callable[[], bool]] = _steady,
+    ends_well: Callable[[str], bool] = _always,
 ) -> Reduced:
     """The smallest program found that is SAME, starting from one that the caller has verified to be.
 
@@ -80,12 +87,13 @@ def reduce_program(
     that may become outputs, besides the original ones; None: any. `on_accept` is called at each accepted step. `keep_seed`: the
     failure depends on the numbers, so the script has to go on seeding. `settle` is told the smallest program once the guesses were
     asked; what it returns is called when the passes came to their end, and says whether the answers count: a failure that shows now and
-    then may have hidden.
+    then may have hidden. `ends_well` says whether a script that passes does so all the way: what the script says of its static form has to
+    hold for whoever runs that.
 
     Never raises `BudgetSpent`: what was found until then is the result.
     """
     incumbent = Incumbent(program, oracle, render, exposable, on_accept)
-    search = _Search(incumbent, keep_seed, settle)
+    search = _Search(incumbent, keep_seed, settle, ends_well)
     try:
         search.run(guesses)
         fixed_point = True
@@ -100,9 +108,16 @@ def reduce_program(
 
 
 class _Search:
-    def __init__(self, incumbent: Incumbent, keep_seed: bool, settle: Callable[[str], Callable[[], bool]]) -> None:
+    def __init__(
+        self,
+        incumbent: Incumbent,
+        keep_seed: bool,
+        settle: Callable[[str], Callable[[], bool]],
+        ends_well: Callable[[str], bool],
+    ) -> None:
         self.incumbent = incumbent
         self.settle = settle
+        self.ends_well = ends_well
         self.keep_seed = keep_seed
         self.around: list[Neighbour] | None = None  # of the smallest program, before it was made readable
         self.plain: Candidate = incumbent.candidate
@@ -116,9 +131,11 @@ class _Search:
             incumbent.forget()
             guesses.run(incumbent, guessed)
             self._whole()
+        dynamic.run(incumbent)
         self.plain = incumbent.candidate
         self.around = list(incumbent.neighbours)
         lift.run(incumbent)
+        dynamic.explain(incumbent, self.ends_well)
 
     def _whole(self) -> None:
         """Everything but the guesses, to a fixed point."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from bot.capture.region import Object, Region, RegionRecipe, RuleUsed
 from bot.models import Kind, Phase, Signature, Stage
 from bot.reduce.codec import graph_to_json
 from bot.reduce.graph import Code, Graph, Input, Meta, Node, Ref, Value
+from bot.reduce.script import render
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING)
 WRONG = Signature(kind=Kind.ACCURACY, phase=Phase.RUN)
@@ -164,6 +166,18 @@ class TestRecipe:
                     (0.1, 0.2),
                 )
                 assert start.backward is backward
+
+    @pytest.mark.parametrize(
+        ("given", "expected", "shown"),
+        [("0.05", 0.05, "0.05"), ("1e-05", 1e-5, "1e-5"), ("mine", 1e-3, "1e-3"), (None, 1e-3, "1e-3")],
+    )
+    def test_a_configured_tolerance_outlives_its_setting(self, given: str | None, expected: float, shown: str) -> None:
+        name = "torch._dynamo.config.repro_tolerance"
+        config = {} if given is None else {name: Object(text=given, name=name)}
+        start = only(region("aot", recipe={"config": config}), failure=WRONG)
+        assert (start.program.recipe.tolerance, start.program.recipe.repro_tolerance) == (None, expected)
+        bare = replace(start.program, recipe=replace(start.program.recipe, config=()))
+        assert f"rtol={shown}, atol={shown}," in render(bare)
 
 
 SOURCE = """

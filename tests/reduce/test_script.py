@@ -453,6 +453,43 @@ def test_accuracy_scripts_see_a_wrong_result(backward: bool) -> None:
         exec(compile(script, "repro.py", "exec"), {"__name__": "__main__"})
 
 
+@pytest.mark.parametrize(
+    ("dtype", "given", "shown"),
+    [
+        ("float32", {}, "rtol=1e-3, atol=1e-3"),
+        ("bfloat16", {}, "rtol=0.016, atol=0.01"),
+        ("float16", {}, "rtol=0.01, atol=0.01"),
+        ("float32", {"repro_tolerance": 0.05}, "rtol=0.05, atol=0.05"),
+        ("bfloat16", {"repro_tolerance": 1e-4}, "rtol=0.016, atol=0.01"),
+        ("bfloat16", {"tolerance": (1e-4, 0.0)}, "rtol=1e-4, atol=0.0"),
+    ],
+)
+@pytest.mark.parametrize("pipeline", ["compile", "export", "aoti"])
+def test_what_counts_as_wrong_is_the_programs_and_its_dtypes(dtype: str, given: dict[str, Any], shown: str, pipeline: str) -> None:
+    meta = tensor(4, dtype=dtype)
+    graph = Graph((Input("x", meta),), (node("r", "torch.relu", Ref("x"), meta=meta),), (Ref("r"),))
+    script = render(Program(graph, Recipe(pipeline=pipeline, accuracy=True, **given)))
+    assert f"assert_close(actual, expected, {shown}, equal_nan=True)" in script
+
+
+def test_gradients_of_low_precision_are_compared_as_such() -> None:
+    x = Input("x", tensor(4, dtype="bfloat16"), requires_grad=True)
+    graph = Graph((x,), (node("f", "float", Ref("x"), op="method", meta=tensor(4)),), Ref("f"))
+    assert "rtol=1e-3" in render(Program(graph, Recipe(accuracy=True)))
+    assert "rtol=0.016" in render(Program(graph, Recipe(accuracy=True, backward=True)))
+
+
+def test_fused_operations_of_bfloat16_are_not_wrong() -> None:
+    meta = tensor(2000, dtype="bfloat16")
+    nodes = (node("a", "operator.mul", Ref("x"), 1.01, meta=meta), node("b", "operator.add", Ref("a"), 1.003, meta=meta))
+    fused = "def fused(gm, inputs):\n    return lambda x: ((x.float() * 1.01 + 1.003).bfloat16(),)\n"
+    graph = Graph((Input("x", meta, Value("rand")),), nodes, (Ref("b"),))
+    script = render(Program(graph, Recipe(backend="fused", accuracy=True), preamble=fused))
+    execute(script)
+    with pytest.raises(AssertionError):
+        execute(script.replace("rtol=0.016, atol=0.01", "rtol=1e-3, atol=1e-3"))
+
+
 def test_a_wrong_gradient_alone_is_seen() -> None:
     wrong = (
         "class Wrong(torch.autograd.Function):\n"
@@ -536,3 +573,49 @@ def test_only_tensors_are_compared() -> None:
     output = Mapping((("relu", Ref("relu")), ("n", Ref("size")), ("six", 6), ("none", None)))
     script = render(Program(replace(RELU, nodes=(*RELU.nodes, size), output=output), Recipe(accuracy=True)))
     assert 'return {"relu": relu}' in script
+
+
+# -- associative scans ------------------------------------------------------------------------------------------------
+
+
+def associative(*closed: str, over: int = 2, output: Any = None) -> str:
+    """The script of a scan over pairs: sums of the one, products of the other."""
+    names = [f"{side}_{i}" for side in ("a", "b") for i in range(over)]
+    nodes = tuple(
+        node(f"c_{i}", f"operator.{name}", Ref(f"a_{i}"), Ref(f"b_{i}"), meta=tensor(4))
+        for i, name in zip(range(over), ("add", "mul"))  # noqa: B905
+    )
+    combine = Graph(tuple(Input(name, tensor(4)) for name in (*names, *closed)), nodes, output or [Ref(n.name) for n in nodes])
+    given = [Ref(f"x_{i}") for i in range(over)]
+    call = node("scan", "torch.ops.higher_order.associative_scan", Ref("combine"), given, tuple(Ref(n) for n in closed), meta=Meta())
+    items = tuple(node(f"o_{i}", "operator.getitem", Ref("scan"), i, meta=tensor(5, 4)) for i in range(over))
+    inputs = tuple(Input(f"x_{i}", tensor(5, 4)) for i in range(over)) + tuple(Input(n, tensor(4)) for n in closed)
+    graph = Graph(inputs, (call, *items), tuple(Ref(n.name) for n in items), bodies=(("combine", combine),))
+    return render(Program(canonical(graph), Recipe(backend='"eager"', seed=0)))
+
+
+def test_an_associative_scan_is_called_by_its_public_name() -> None:
+    script = associative()
+    assert "def fn(left, right):\n    [x, y] = left\n    [z, x3] = right\n" in script
+    assert "    return [add, mul]\n" in script
+    assert "torch._higher_order_ops.associative_scan(fn, [x, y], 0)" in script
+    assert "torch.ops.higher_order" not in script
+
+
+def test_what_an_associative_scan_closes_over_is_given_to_its_body() -> None:
+    script = associative("w")
+    assert "def fn(left, right, x4):\n" in script
+    assert "associative_scan(lambda left, right: fn(left, right, z), [x, y], 0)" in script
+
+
+@pytest.mark.parametrize("over", [1, 2])
+def test_the_body_of_an_associative_scan_runs(over: int) -> None:
+    # a pointwise one is for GPUs; the generic one calls the same body
+    output = Ref("c_0") if over == 1 else None
+    script = associative(over=over, output=output).replace(", 0)\n", ', 0, combine_mode="generic")\n')
+    assert "generic" in script
+    scope = execute(script.replace("torch.compile(", "found = torch.compile("))
+    sums, *products = scope["found"] if isinstance(scope["found"], tuple) else (scope["found"],)
+    torch.testing.assert_close(sums, scope["x"].cumsum(0))
+    for product in products:
+        torch.testing.assert_close(product, scope["y"].cumprod(0))

@@ -7,11 +7,13 @@ one query if all can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from bot.reduce.graph import Program
 from bot.reduce.passes.incumbent import Incumbent
 
+Item = TypeVar("Item")
 Edit = Callable[[Program], Program | None]
 """Gives the changed program, or None where there is nothing to change."""
 
@@ -21,16 +23,31 @@ def apply(incumbent: Incumbent, edits: Sequence[Edit], origin: str) -> bool:
 
     An edit that makes the program illegal costs no query: shapes are propagated first.
     """
-    if not edits:
-        return False
-    if _attempt(incumbent, edits, origin):
-        return True
-    if len(edits) == 1:
-        return False
-    middle = len(edits) // 2
-    left = apply(incumbent, edits[:middle], origin)
-    right = apply(incumbent, edits[middle:], origin)
-    return left or right
+    return by_halves(edits, lambda parts: incumbent.offer_first((_changed(incumbent, part) for part in parts), origin))
+
+
+def by_halves(items: Sequence[Item], first: Callable[[Iterator[Sequence[Item]]], int | None]) -> bool:
+    """Takes what can be taken of the items: all of them, else what can be taken of each half; says whether anything was.
+
+    `first` is told the parts in the order in which they are asked while none is taken, and says which was.
+    """
+    pending, found = [items] if items else [], False
+    while pending:
+        steps = list(_while_refused(pending))
+        taken = first(part for part, _ in steps)
+        if taken is None:
+            break
+        pending, found = steps[taken][1], True
+    return found
+
+
+def _while_refused(pending: list[Sequence[Item]]) -> Iterator[tuple[Sequence[Item], list[Sequence[Item]]]]:
+    """Each part that is asked if none is taken, and what is left to ask once it is."""
+    while pending:
+        part, *pending = pending
+        yield part, pending
+        middle = len(part) // 2
+        pending = [half for half in (part[:middle], part[middle:]) if middle] + pending
 
 
 def applied(program: Program, edits: Sequence[Edit]) -> Program:
@@ -40,11 +57,8 @@ def applied(program: Program, edits: Sequence[Edit]) -> Program:
     return program
 
 
-def _attempt(incumbent: Incumbent, edits: Sequence[Edit], origin: str) -> bool:
+def _changed(incumbent: Incumbent, edits: Sequence[Edit]) -> Program | None:
     changed = applied(incumbent.program, edits)
     if changed == incumbent.program:
-        return False
-    if changed.graph == incumbent.program.graph:
-        return incumbent.offer(changed, origin)
-    legal = incumbent.legal(changed)
-    return legal is not None and incumbent.offer(legal, origin)
+        return None
+    return changed if changed.graph == incumbent.program.graph else incumbent.legal(changed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.models import Verdict
@@ -23,6 +23,13 @@ _RETURNED = "return"
 class Neighbour:
     """A program one edit away from the smallest one, under the original graph's names."""
 
+    program: Program
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
+class _Offer:
+    number: int
     program: Program
     candidate: Candidate
 
@@ -84,47 +91,72 @@ class Incumbent:
         """Takes the program if it is smaller and SAME. `any_size`: it need not be smaller (only for the last step)."""
         return self.offer_first([program], origin, any_size=any_size) is not None
 
-    def offer_first(self, programs: Sequence[Program | None], origin: str, *, any_size: bool = False) -> int | None:
-        """Takes the first program (in order) that is smaller and SAME, and says which; None stands for no program."""
-        asked: list[tuple[int, Program, Candidate]] = []
-        for i, program in enumerate(programs):
-            if program is None:
+    def offer_first(self, programs: Iterable[Program | None], origin: str, *, any_size: bool = False) -> int | None:
+        """Takes the first program (in order) that is smaller and SAME, and says which; None stands for no program.
+
+        Programs are taken from the iterable as they are needed, as many at a time as are tried at once: what stands behind the first
+        that is SAME costs a single worker nothing. So a pass may offer whatever it would offer next if all of it were refused.
+        """
+        together: list[_Offer] = []
+        for number, program in enumerate(programs):
+            candidate = None if program is None else self._askable(program, origin, any_size)
+            if program is None or candidate is None or any(candidate.text == other.candidate.text for other in together):
                 continue
-            candidate = self.candidate_of(program, origin)
-            if candidate.text == self.candidate.text or any(candidate.text == c.text for _, _, c in asked):
-                continue
-            if not any_size and (candidate.size, candidate.text) >= self.key:
-                continue
-            if candidate.text in self._rejected:
-                self.neighbours.append(Neighbour(program, candidate))
-                continue
-            asked.append((i, program, candidate))
-        if not asked:
+            together.append(_Offer(number, program, candidate))
+            if len(together) == getattr(self.oracle, "jobs", 1):
+                taken = self._asked(together)
+                if taken is not None:
+                    return taken
+                together = []
+        return self._asked(together)
+
+    def _askable(self, program: Program, origin: str, any_size: bool) -> Candidate | None:
+        """The question, unless its answer is known or does not matter."""
+        candidate = self.candidate_of(program, origin)
+        if candidate.text == self.candidate.text or (not any_size and (candidate.size, candidate.text) >= self.key):
             return None
-        if len(asked) == 1:
-            index = 0 if self.oracle.ask(asked[0][2]) is Verdict.SAME else None
+        if candidate.text in self._rejected:
+            self._add_neighbour(program, candidate)
+            return None
+        return candidate
+
+    def _asked(self, offers: Sequence[_Offer]) -> int | None:
+        """Asks all at once, and takes the first that is SAME; its number."""
+        if len(offers) == 1:
+            index = 0 if self.oracle.ask(offers[0].candidate) is Verdict.SAME else None
         else:
-            index = self.oracle.first([candidate for _, _, candidate in asked])
-        for _, program, candidate in asked[:index]:
-            self._rejected.add(candidate.text)
-            self.neighbours.append(Neighbour(program, candidate))
+            index = self.oracle.first([offer.candidate for offer in offers]) if offers else None
+        for offer in offers[:index]:
+            self._rejected.add(offer.candidate.text)
+            self._add_neighbour(offer.program, offer.candidate)
         if index is None:
             return None
-        taken, program, candidate = asked[index]
-        self._take(program, candidate)
-        return taken
+        self._take(offers[index].program, offers[index].candidate)
+        return offers[index].number
 
-    def offer_structures(self, programs: Sequence[Program | None], origin: str, *, sharing: bool = False) -> int | None:
+    def _add_neighbour(self, program: Program, candidate: Candidate) -> None:
+        # each text once, the latest at the end
+        self.neighbours = [other for other in self.neighbours if other.candidate.text != candidate.text]
+        self.neighbours.append(Neighbour(program, candidate))
+
+    def offer_structures(self, programs: Iterable[Program | None], origin: str, *, sharing: bool = False) -> int | None:
         """As `offer_first`, for programs that differ from the smallest one in their operations.
 
         A combination of operations that was rejected is not asked again when nothing but sizes, values or arguments have changed
         since: it would cost a query for each operation in each round, and next to never succeed. `sharing`: which operations
         share an input counts as a difference.
         """
-        keys = [None if program is None else structure(program, sharing) for program in programs]
-        taken = self.offer_first(
-            [None if key in self._structures else program for program, key in zip(programs, keys, strict=True)], origin
-        )
+        keys: list[Structure | None] = []
+
+        def new() -> Iterator[Program | None]:
+            known: set[Structure | None] = set(self._structures)
+            for program in programs:
+                key = None if program is None else structure(program, sharing)
+                keys.append(key)
+                yield None if key in known else program
+                known.add(key)
+
+        taken = self.offer_first(new(), origin)
         self._structures.update(key for key in keys[:taken] if key is not None)
         return taken
 

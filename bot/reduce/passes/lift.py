@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.reduce.graph import Arg, Graph, Node, Program, Ref, refs
+from bot.reduce.passes.edits import by_halves
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.keep import is_getitem
 from bot.reduce.passes.lift_table import lifted, lifted_first
@@ -22,30 +23,16 @@ def run(incumbent: Incumbent) -> bool:
     """Lifts what can be lifted."""
     program = incumbent.program
     names = [n.name for n in program.graph.nodes if lift(program, [n.name], bodies=False) != program]
-    if lift(program, []) != program and _attempt(incumbent, names, bodies=True):
+    if incumbent.offer(_lifted(incumbent, names, bodies=True), "lift", any_size=True):
         return True
-    return _some(incumbent, names)
+    return by_halves(names, lambda parts: incumbent.offer_first((_lifted(incumbent, part) for part in parts), "lift", any_size=True))
 
 
-def _some(incumbent: Incumbent, names: Sequence[str]) -> bool:
-    if not names:
-        return False
-    if _attempt(incumbent, names, bodies=False):
-        return True
-    if len(names) == 1:
-        return False
-    middle = len(names) // 2
-    left = _some(incumbent, names[:middle])
-    right = _some(incumbent, names[middle:])
-    return left or right
-
-
-def _attempt(incumbent: Incumbent, names: Sequence[str], *, bodies: bool) -> bool:
+def _lifted(incumbent: Incumbent, names: Sequence[str], *, bodies: bool = False) -> Program | None:
+    """The program with these operations in their readable form, where that is legal and no larger."""
     changed = lift(incumbent.program, names, bodies=bodies)
-    if changed == incumbent.program:
-        return False
-    legal = incumbent.legal(changed)
-    return legal is not None and legal.graph.ops <= incumbent.program.graph.ops and incumbent.offer(legal, "lift", any_size=True)
+    legal = None if changed == incumbent.program else incumbent.legal(changed)
+    return legal if legal is not None and legal.graph.ops <= incumbent.program.graph.ops else None
 
 
 def lift(program: Program, names: Sequence[str] | None = None, *, bodies: bool = True) -> Program:

@@ -19,10 +19,10 @@ element of the shortest sufficient prefix is necessary) with an order by data fl
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bot.models import Verdict
-from bot.reduce.graph import Graph
+from bot.reduce.graph import Graph, Program
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.keep import Policy, units
 
@@ -53,8 +53,9 @@ def _units(incumbent: Incumbent) -> list[str]:
     return units(incumbent.program.graph)
 
 
-def _ask(incumbent: Incumbent, names: Sequence[str]) -> bool:
-    return bool(names) and incumbent.offer_structures([incumbent.keep(names)], _ORIGIN) is not None
+def _first(incumbent: Incumbent, choices: Iterable[Sequence[str]]) -> int | None:
+    """Which of these sets of operations is the first (in order) that is SAME."""
+    return incumbent.offer_structures((incumbent.keep(names) for names in choices), _ORIGIN)
 
 
 def _halve(incumbent: Incumbent) -> None:
@@ -65,7 +66,7 @@ def _halve(incumbent: Incumbent) -> None:
         first, second = names[:middle], names[middle:]
         quarter = len(second) // 2 if len(second) > 3 else 0
         parts = [first, second[:quarter], second[quarter:]] if len(names) > 3 else [[name] for name in names]
-        if not any(_ask(incumbent, part) for part in parts):
+        if _first(incumbent, parts) is None:
             return
         names = _units(incumbent)
 
@@ -73,32 +74,37 @@ def _halve(incumbent: Incumbent) -> None:
 def _anchor(incumbent: Incumbent) -> None:
     """Finds operations that matter, one after the other, and drops what lies beyond them."""
     names = _units(incumbent)
-    low, high = 0, len(names)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _ask(incumbent, names[:middle]):
-            high = middle
-        else:
-            low = middle
-    anchors = [names[high - 1]]
+    anchors = [names[_fewest(incumbent, [], names, 0, len(names)) - 1]]
     while len(anchors) <= _ANCHORS:
         present = _units(incumbent)
         anchors = [name for name in anchors if name in present]
         rest = [name for name in by_distance(incumbent.program.graph, anchors) if name in set(present)]
         if len(present) <= _FEW // 2 or not anchors:
             return
-        low, high = _grow(incumbent, anchors, rest)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if _ask(incumbent, anchors + rest[:middle]):
-                high = middle
-            else:
-                low = middle
+        high = _fewest(incumbent, anchors, rest, *_grow(incumbent, anchors, rest))
         if high == 0:
             return
         anchors.append(rest[high - 1])
         if len(anchors) > 2 and len(present) <= _DENSE and 4 * len(_units(incumbent)) > 3 * len(present):
             return
+
+
+def _fewest(incumbent: Incumbent, anchors: list[str], rest: list[str], low: int, high: int) -> int:
+    """The number of further operations from which on it is SAME: more than `low`, at most `high`."""
+    while high - low > 1:
+        steps = list(_middles(low, high))
+        taken = _first(incumbent, (anchors + rest[:step] for step in steps))
+        if taken is None:
+            break
+        low, high = steps[taken - 1] if taken else low, steps[taken]
+    return high
+
+
+def _middles(low: int, high: int) -> Iterator[int]:
+    """The steps of a bisection while none of them is SAME."""
+    while high - low > 1:
+        low = (low + high) // 2
+        yield low
 
 
 def _grow(incumbent: Incumbent, anchors: list[str], rest: list[str]) -> tuple[int, int]:
@@ -107,7 +113,7 @@ def _grow(incumbent: Incumbent, anchors: list[str], rest: list[str]) -> tuple[in
     while tries[-1] < len(rest):
         tries.append(max(2, tries[-1] * 4))
     tries = [t for t in tries if t < len(rest)]
-    taken = incumbent.offer_structures([incumbent.keep(anchors + rest[:t]) for t in tries], _ORIGIN)
+    taken = _first(incumbent, (anchors + rest[:t] for t in tries))
     if taken is None:
         return tries[-1], len(rest)
     return (tries[taken - 1], tries[taken]) if taken else (-1, 0)
@@ -140,20 +146,24 @@ def _sweep(incumbent: Incumbent) -> None:
     while True:
         before = incumbent.key
         names = _units(incumbent)[::-1]
-        run_length = max(1, len(names) // (2 if len(names) > 4 else 4))
-        at = 0
+        at, run_length = 0, max(1, len(names) // (2 if len(names) > 4 else 4))
         while at < len(names):
-            gone = set(names[at : at + run_length])
-            rest = [name for name in _units(incumbent) if name not in gone]
-            if _ask(incumbent, rest):
-                at += len(gone)
-                run_length *= 2
-            elif run_length > 1:
-                run_length //= 2
-            else:
-                at += 1
+            runs, present = list(_runs(len(names), at, run_length)), _units(incumbent)
+            gone = (set(names[start : start + length]) for start, length in runs)
+            taken = _first(incumbent, ([name for name in present if name not in run] for run in gone))
+            if taken is None:
+                break
+            at, run_length = runs[taken]
+            at, run_length = at + run_length, 2 * run_length
         if incumbent.key == before:
             return
+
+
+def _runs(count: int, at: int, length: int) -> Iterator[tuple[int, int]]:
+    """Where the runs of operations begin, and how long they are, while none of them can go."""
+    while at < count:
+        yield at, length
+        at, length = (at, length // 2) if length > 1 else (at + 1, 1)
 
 
 def neighbours(incumbent: Incumbent) -> bool:
@@ -175,17 +185,25 @@ def neighbours(incumbent: Incumbent) -> bool:
 
 def _other_policies(incumbent: Incumbent) -> None:
     """Deletes single operations between others, their uses cut, or connected across different shapes."""
-    for name in reversed(_units(incumbent)):
-        graph = incumbent.program.graph
-        present = set(units(graph))
-        node = next((n for n in graph.nodes if n.name == name), None)
-        if node is None or name not in present:
-            continue
-        between = any(u in present for u in node.uses()) and any(name in n.uses() for n in graph.nodes)
-        if not between:
-            continue
-        rest = present - {name}
-        connected = incumbent.keep(rest, Policy.ANY)
-        legal = incumbent.legal(connected) if connected is not None else None
-        # where nothing can be connected, the sweep has cut already
-        incumbent.offer_structures([legal if legal is not None else incumbent.keep(rest, Policy.CUT)], _ORIGIN)
+    names = _units(incumbent)[::-1]
+    while names:
+        taken = incumbent.offer_structures((_without(incumbent, name) for name in names), _ORIGIN)
+        if taken is None:
+            return
+        names = names[taken + 1 :]
+
+
+def _without(incumbent: Incumbent, name: str) -> Program | None:
+    graph = incumbent.program.graph
+    present = set(units(graph))
+    node = next((n for n in graph.nodes if n.name == name), None)
+    if node is None or name not in present:
+        return None
+    between = any(u in present for u in node.uses()) and any(name in n.uses() for n in graph.nodes)
+    if not between:
+        return None
+    rest = present - {name}
+    connected = incumbent.keep(rest, Policy.ANY)
+    legal = incumbent.legal(connected) if connected is not None else None
+    # where nothing can be connected, the sweep has cut already
+    return legal if legal is not None else incumbent.keep(rest, Policy.CUT)

@@ -70,7 +70,8 @@ def static(program: Program) -> Program | None:
     fixed = without_dead(program.with_graph(substitute(map_inputs(graph, _fixed), numbers)))
     dropped = {key for key, _ in fixed.recipe.export_kwargs if key == "dynamic_shapes"}
     export = tuple(e for e in fixed.recipe.export_kwargs if e[0] not in dropped)
-    return replace(fixed, graph=drop_unused(fixed.graph), recipe=replace(fixed.recipe, dynamic=None, export_kwargs=export))
+    recipe = replace(fixed.recipe, dynamic=None, export_kwargs=export)
+    return replace(fixed, graph=drop_unused(fixed.graph), recipe=recipe, static_passes=None)
 
 
 def _fixed(item: Input) -> Input:

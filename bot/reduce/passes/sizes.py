@@ -13,11 +13,13 @@ plus log2 of its size. The ties are a cheap form of circt-reduce's width adaptio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 from bot.reduce.graph import Program
+from bot.reduce.passes.edits import by_halves
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.resize import closed, composed, free_sizes, ints, is_view, resized, sizes_of, with_dim, with_parts
 from bot.reduce.passes.rewrite import find_input
@@ -75,9 +77,7 @@ def run(incumbent: Incumbent) -> bool:
     if not sizes_of(incumbent.program):
         return False
     _offer(incumbent, dict.fromkeys(free_sizes(incumbent.program), 1))
-    for mapping in list(_joint_mappings(incumbent.program))[:_MOST_ASKED]:
-        if _offer(incumbent, mapping):
-            break
+    _first(incumbent, islice(_joint_mappings(incumbent.program), _MOST_ASKED))
     for target in (2, 1):
         _adaptively(incumbent, [n for n in free_sizes(incumbent.program) if n > target], target)
     for size in free_sizes(incumbent.program):
@@ -88,7 +88,21 @@ def run(incumbent: Incumbent) -> bool:
 
 def _offer(incumbent: Incumbent, mapping: Mapping[int, int]) -> bool:
     """Asks for the sizes changed: values made anew, then the recorded ones."""
-    return incumbent.offer_first(_changed(incumbent, mapping), "sizes") is not None
+    return _first(incumbent, [mapping]) is not None
+
+
+def _first(incumbent: Incumbent, mappings: Iterable[Mapping[int, int]]) -> int | None:
+    """The same for several, and which was the first (in order) that was taken."""
+    asked: list[int] = []
+
+    def programs() -> Iterator[Program]:
+        for number, mapping in enumerate(mappings):
+            for program in _changed(incumbent, mapping):
+                asked.append(number)
+                yield program
+
+    taken = incumbent.offer_first(programs(), "sizes")
+    return None if taken is None else asked[taken]
 
 
 def _changed(incumbent: Incumbent, mapping: Mapping[int, int]) -> list[Program]:
@@ -106,11 +120,7 @@ def _changed(incumbent: Incumbent, mapping: Mapping[int, int]) -> list[Program]:
 
 
 def _adaptively(incumbent: Incumbent, sizes: list[int], target: int) -> None:
-    if not sizes or _offer(incumbent, dict.fromkeys(sizes, target)) or len(sizes) == 1:
-        return
-    middle = len(sizes) // 2
-    _adaptively(incumbent, sizes[:middle], target)
-    _adaptively(incumbent, sizes[middle:], target)
+    by_halves(sizes, lambda parts: _first(incumbent, (dict.fromkeys(part, target) for part in parts)))
 
 
 def _changed_size(incumbent: Incumbent, old: int, new: int) -> list[Program]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
-from curve import chain, present
+from curve import Predicate, chain, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from world import World, op, tensor, words
+from world import World, op, programs, tensor, words
 
 from bot.models import Verdict
 from bot.reduce.candidate import Candidate
@@ -57,6 +60,8 @@ def test_names_do_not_make_another_candidate() -> None:
 class Parallel(World):
     """Asks all alternatives before it answers, as several workers would."""
 
+    jobs = 3
+
     def first(self, candidates: Sequence[Candidate]) -> int | None:
         verdicts = [self.ask(candidate) for candidate in candidates]
         return verdicts.index(Verdict.SAME) if Verdict.SAME in verdicts else None
@@ -70,6 +75,73 @@ def test_workers_do_not_change_the_result() -> None:
         oracle = kind(present([7, 31]))
         results.append(reduce_program(chain(60), oracle, oracle.render))
     assert results[0] == results[1]
+
+
+class Lazy(World):
+    """One worker: asks one alternative after the other, and none behind the first that is SAME."""
+
+    def first(self, candidates: Sequence[Candidate]) -> int | None:
+        assert len(candidates) == 1, "a single worker is given one at a time"
+        return super().first(candidates)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_any_number_of_workers_takes_the_same_steps(data: st.DataObject) -> None:
+    from bot.reduce.search import reduce_program
+
+    program = data.draw(programs())
+    needed = set(data.draw(st.lists(st.sampled_from(words(program)), min_size=1, max_size=3)))
+    aliases = {"mm": "matmul", "view": "reshape"}
+    steps = []
+    for jobs in (1, 2, 5):
+        oracle = (Lazy if jobs == 1 else Parallel)(lambda p: all({w, aliases.get(w)} & set(words(p)) for w in needed))
+        oracle.jobs = jobs  # type: ignore[attr-defined]
+        taken: list[str] = []
+        found = reduce_program(program, oracle, oracle.render, on_accept=lambda _, c, taken=taken: taken.append(c.text))  # type: ignore[misc]
+        steps.append((found, taken))
+    assert steps[0] == steps[1] == steps[2]
+
+
+class Sleeping(World):
+    """Each question takes a while, and several are asked at once."""
+
+    def __init__(self, predicate: Predicate, jobs: int) -> None:
+        super().__init__(predicate)
+        self.jobs = jobs
+
+    def ask(self, candidate: Candidate) -> Verdict:
+        if candidate.text not in self.memo:
+            time.sleep(0.05)
+        return super().ask(candidate)
+
+    def first(self, candidates: Sequence[Candidate]) -> int | None:
+        if self.jobs == 1:
+            return super().first(candidates)
+        with ThreadPoolExecutor(self.jobs) as executor:
+            verdicts = list(executor.map(self.ask, candidates))
+        return verdicts.index(Verdict.SAME) if Verdict.SAME in verdicts else None
+
+
+def test_two_workers_are_both_at_work() -> None:
+    """Where most of what is asked is refused: operations that all stay, settings of which one is needed, readable forms."""
+    from bot.reduce.search import reduce_program
+
+    targets = ("relu", "sin", "cos", "exp", "tanh", "sigmoid", "relu", "sin", "cos", "exp")
+    config = tuple((f"torch._inductor.config.c{i}", "True") for i in range(8))
+    program = replace(named(*targets), recipe=Recipe(seed=None, config=config))
+
+    def needed(p: Program) -> bool:
+        return words(p) == list(targets) and config[5] in p.recipe.config and "torch.ops.aten.cos" in repr(p)
+
+    found, seconds = [], []
+    for jobs in (1, 2):
+        oracle = Sleeping(needed, jobs)
+        started = time.monotonic()
+        found.append(reduce_program(program, oracle, oracle.render))
+        seconds.append(time.monotonic() - started)
+    assert found[0] == found[1]
+    assert seconds[1] < 0.85 * seconds[0]
 
 
 @settings(max_examples=80, deadline=None)
