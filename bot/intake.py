@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from bot import gpu
 from bot.capture.region import Capture, Region
 from bot.capture.run import capture
 from bot.evidence import fresh
+from bot.evidence.fresh import START
 from bot.models import Kind, Phase, Signature
 from bot.options import Ended, Options
 from bot.oracle.faults import fault_of
@@ -21,10 +23,14 @@ from bot.oracle.outcome import Outcome
 from bot.progress import Progress
 from bot.workspace import Workspace
 
-# Seconds that starting Python and importing torch may add to a run before it counts as hanging.
-START = 15.0
-# Seconds for the program without the compiler.
+# Seconds for the program without the compiler, at least.
 CONTROL_LIMIT = 300.0
+# Beyond this a script is no longer something that a person has read.
+LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
+# What a program says that met itself: its control runs beside it.
+_COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily unavailable", re.I)
+_MISSING_PACKAGE = re.compile(r"^ModuleNotFoundError: No module named (?P<name>.+)$")
+_MISSING_FILE = re.compile(r"^FileNotFoundError: .*No such file or directory: (?P<name>.+)$")
 
 
 @dataclass
@@ -45,11 +51,17 @@ class Intake:
         """
         if self.options.device == "cuda" and (why := gpu.missing(self.options.python)):
             raise Ended("error", f"--device cuda: this interpreter's torch sees no GPU: {why}", machine_fault="no GPU")
+        self._say_large()
         with ThreadPoolExecutor(1) as executor:
             control = executor.submit(self._control)
             found = self._captured()
-            failure = self._failure(found)
-            without = self._judge(control, found)
+            without = control.result()
+        if _COLLIDED.search(found.outcome.text[-20_000:]):
+            found = self._captured()
+        failure = self._failure(found, without)
+        if without.status != "timeout" and self._fails(without, found):
+            without = self._control()  # alone: what it met may have been the program itself
+        self._judge(without, found)
         if failure.kind is Kind.HANG and without.seconds > self.options.hang_after / 10 + START:
             raise Ended(
                 "not_reproduced",
@@ -61,11 +73,22 @@ class Intake:
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         return found, failure
 
+    def _say_large(self) -> None:
+        file = self.options.target.file
+        if file is None or not Path(file).is_file():
+            return
+        raw = Path(file).read_bytes()
+        rows = raw.count(b"\n")
+        if rows > LARGE_LINES or len(raw) > LARGE_BYTES:
+            self.progress.say(f"{Path(file).name} has {rows:,} lines, {len(raw):,} bytes: reducing the script itself may take long")
+
     def _captured(self) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
         found = self._capture("capture", check=self.options.accuracy in ("on", "strict"))
         self._keep(found)
         outcome = found.outcome
+        if outcome.status == "timeout" and self.options.budget < self.options.hang_after + START:
+            raise Ended("error", f"the program did not end within the budget of {self.options.budget:.0f} s; see original/log.txt")
         fault = fault_of(outcome) if outcome.status != "ok" else None
         if fault:
             said = f" ({outcome.text.strip()}); --python names another one" if outcome.status == "infra" else ""
@@ -118,7 +141,7 @@ class Intake:
         text = found.outcome.text if found.outcome.status == "raised" else ""
         self.space.write(original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))
 
-    def _failure(self, found: Capture) -> Signature:
+    def _failure(self, found: Capture, without: Outcome) -> Signature:
         if found.signature is not None:
             if self.options.target.module == "pytest" and found.signature.exception == ("SystemExit",):
                 raise Ended("error", f"pytest ended with exit status {found.signature.message} before a test failed; see original/log.txt")
@@ -127,7 +150,9 @@ class Intake:
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
         outcome = found.outcome
         if outcome.status == "ok":
-            raise Ended("not_reproduced", "the program passes here")
+            # an error that the compiler swallows is a failure only of a program that expects it
+            without_it = f", but not without the compiler: {_last(without)}; a program that asserts this can be minimized"
+            raise Ended("not_reproduced", f"the program passes here{without_it if without.status == 'raised' else ''}")
         if outcome.status == "infra":
             raise Ended("error", f"the program could not be run: {outcome.text.strip()[-300:]}")
         said = f": {outcome.text.strip()[-200:]}" if outcome.text.strip() else ""
@@ -141,27 +166,38 @@ class Intake:
             argv=target.argv if target.script else (target.module or "", *target.argv),
             cwd=Path.cwd(),
             env=os.environ,
-            timeout=CONTROL_LIMIT,
+            timeout=max(CONTROL_LIMIT, self.options.hang_after),
             wanted=self.wanted,
         )
 
-    def _judge(self, control: Future[Outcome], found: Capture) -> Outcome:
-        outcome = control.result()
-        behind = outcome.status == "raised" and further(outcome.text, found.outcome.text, self.options.target.name)
-        if outcome.status != "ok" and not behind:
-            said = [line for line in outcome.text.splitlines() if line.strip(" ^~")]
-            last = said[-1:] or ["nothing was printed"]
-            ended = (
-                f" (exit status {outcome.exit})"
-                if outcome.status == "exit"
-                else f" ({outcome.status})"
-                if outcome.status != "raised"
-                else ""
-            )
-            raise Ended("not_reproduced", f"the program fails in eager as well{ended}: {last[0]}")
-        if not outcome.calls:
+    def _fails(self, control: Outcome, found: Capture) -> bool:
+        behind = control.status == "raised" and further(control.text, found.outcome.text, self.options.target.name)
+        return control.status != "ok" and not behind
+
+    def _judge(self, control: Outcome, found: Capture) -> None:
+        """Raises `Ended` where the compiler has nothing to do with the failure."""
+        if self._fails(control, found):
+            raise Ended("not_reproduced", _in_eager(control))
+        if not control.calls:
             raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")
-        return outcome
+
+
+def _in_eager(control: Outcome) -> str:
+    """How a program fails without the compiler."""
+    last = _last(control)
+    if control.status == "timeout":
+        return f"without the compiler the program does not end within {control.seconds:.0f} s; its last line: {last[:200]}"
+    for pattern, what in ((_MISSING_PACKAGE, "a package that this interpreter does not have"), (_MISSING_FILE, "a file that is not here")):
+        missing = pattern.match(last)
+        if missing:
+            return f"the program needs {what}, {missing['name']}; it fails in eager as well: {last}"
+    ended = {"raised": "", "exit": f" (exit status {control.exit})"}.get(control.status, f" ({control.status})")
+    return f"the program fails in eager as well{ended}: {last}"
+
+
+def _last(outcome: Outcome) -> str:
+    said = [line for line in outcome.text.splitlines() if line.strip(" ^~")]
+    return said[-1] if said else "nothing was printed"
 
 
 def _wrong(found: Capture) -> tuple[Region, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import signal
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from bot.capture.source import source_of
-from bot.evidence import exported
+from bot.evidence import exported, fresh
 from bot.evidence.ablation import Suspect, culprit
 from bot.evidence.confirming import Confirmed, Confirmer
 from bot.evidence.nearest import edit_between
@@ -25,7 +26,10 @@ from bot.findings import Findings
 from bot.intake import Intake
 from bot.models import (
     EndedBy,
+    Kind,
     Result,
+    Rule,
+    Signature,
     Status,
     VerificationFacts,
 )
@@ -34,6 +38,7 @@ from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
 from bot.oracle.pool import Pool, PoolError
 from bot.oracle.process import Interrupted
+from bot.oracle.script_oracle import ScriptOracle
 from bot.progress import Progress
 from bot.proof import Prover
 from bot.reduce.candidate import BudgetSpent
@@ -137,6 +142,7 @@ class Job:
         self.found.capture, failure = Intake(self.options, self.space, self.progress, self._cache(), self._wanted).run()
         self.found.timing["capture"] = time.monotonic() - started
         self.found.failure = failure
+        self.deadline.reserve = self._reserve(failure)
         self.progress.say(failure.line())
         self.source = source_of(self.options.target, Path.cwd(), self.found.capture.test)
         self.found.original = self.found.original or (self.source.text if self.source else None)
@@ -145,22 +151,22 @@ class Job:
         started = time.monotonic()
         search.begin()
         try:
-            with self._confirming() as confirmer:
+            with self._confirming(search) as confirmer:
                 search.offer = confirmer.offer
-                search.latest = lambda texts: self._prover().latest(texts, self._cache())
+                search.latest = lambda texts: self._prover(search.oracle).latest(texts, self._cache())
                 search.run()
         except BudgetSpent:
             if self.deadline.interrupted.is_set():
                 raise
         finally:
             self.found.timing["search"] = time.monotonic() - started
-        self._prove(search.oracle.precise)
+        self._prove(search)
         self._explain(search)
 
     @contextmanager
-    def _confirming(self) -> Iterator[Confirmer]:
+    def _confirming(self, search: Search) -> Iterator[Confirmer]:
         def check(text: str, wanted: Callable[[], bool]) -> bool:
-            prover = replace(self._prover(), wanted=lambda: self._wanted() and wanted())
+            prover = replace(self._prover(search.oracle), wanted=lambda: self._wanted() and wanted())
             return prover.confirms(text, self._cache())
 
         confirmer = Confirmer(check, self._on_confirmed)
@@ -180,12 +186,12 @@ class Job:
             so_far.back_to_confirmed()
             self.space.save(so_far.result(self.space, "error", "interrupted", self._cut_short()))
 
-    def _prove(self, precise: bool) -> None:
+    def _prove(self, search: Search) -> None:
         """Fresh processes, without anything of ours, decide."""
         assert self.found.text is not None
         self.progress.step(f"verifying in {self.options.verify_runs} fresh processes")
         started = time.monotonic()
-        text, prover = final(self.found.program, self.found.text), self._prover(precise)
+        text, prover = final(self.found.program, self.found.text), self._prover(search.oracle)
         proof = prover.proof(text, self.options.verify_runs)
         if (not proof.same or proof.eager == "fails") and len(self.found.history) > 1:
             self.progress.say("the warm workers slipped: going back to the last program that fails alone")
@@ -202,19 +208,11 @@ class Job:
             self.found.confirmed = (self.found.program, text)
         self.found.timing["verification"] = time.monotonic() - started
 
-    def _prover(self, precise: bool = True) -> Prover:
+    def _prover(self, oracle: ScriptOracle) -> Prover:
         assert self.found.failure is not None
-        return Prover(
-            self.options.python,
-            self.found.failure,
-            max(60.0, self.found.limit() * 2),
-            self.options.hang_after,
-            Path(self._scratch.name),
-            self._wanted,
-            self._differs,
-            self.found.eager_error(),
-            precise,
-        )
+        rule = Rule(hang_after=self.options.hang_after, precise=oracle.precise, partial=oracle.partial, error=self.found.eager_error())
+        limit = max(60.0, self.found.limit() * 2)
+        return Prover(self.options.python, self.found.failure, limit, rule, Path(self._scratch.name), self._wanted, self._differs)
 
     def _differs(self, line: str) -> None:
         self._last_difference = line
@@ -230,7 +228,7 @@ class Job:
         oracle.deadline = Deadline(self.options.budget - (time.monotonic() - self.deadline.started))
         oracle.deadline.interrupted = self.deadline.interrupted
         try:
-            prover, text = self._prover(oracle.precise), self.found.text
+            prover, text = self._prover(oracle), self.found.text
             self.found.elsewhere = tuple(prover.elsewhere(text, python) for python in self.options.also_python if self._wanted())
             self.found.other = tuple(signature.line() for signature in oracle.other_failures())
             if search.start is None or self.found.program is None:
@@ -251,6 +249,13 @@ class Job:
             return
         finally:
             self.found.timing["evidence"] = time.monotonic() - started
+
+    def _reserve(self, failure: Signature) -> float:
+        """Seconds to keep for the proof: its first run, the rest side by side, each as long as the program took."""
+        assert self.found.capture is not None
+        once = self.options.hang_after + fresh.START if failure.kind is Kind.HANG else self.found.capture.outcome.seconds
+        proof = once * (1 + math.ceil((self.options.verify_runs - 1) / fresh.AT_ONCE))
+        return min(self.options.budget / 2, max(self.deadline.reserve, proof))
 
     def _suspects(self) -> list[Suspect]:
         assert self.found.capture is not None
@@ -278,7 +283,7 @@ class Job:
             say(f"with {other.python} (torch {version}): {'the same failure' if other.same else other.said}\n")
         if result.culprit:
             say(f"to blame: {result.culprit}\n")
-        say(f"files: {self.space.root}\n")
+        say(f"files: {self.options.out}\n")
         sys.stdout.flush()
 
     # --- small things

@@ -175,12 +175,22 @@ class Timing(Model):
     evidence: float = 0.0
 
 
+class Rule(Model):
+    """What a fresh run is held against beside the signature: whoever verifies a repro asks the same of it."""
+
+    hang_after: float = Field(default=60.0, description="seconds after which a run hangs")
+    precise: bool = Field(default=True, description="accuracy: eager has to be right against float64 as well")
+    partial: bool = Field(default=False, description="the control may end behind the statement that fails, as the program's own does")
+    error: str = Field(default="", description="no_raise: what eager has to raise; empty: anything")
+
+
 class VerificationFacts(Model):
     """Runs in fresh processes: how many, how many failed the same way, and the eager control."""
 
     runs: int = 0
     same: int = 0
     eager: EagerControl = "not_applicable"
+    rule: Rule = Rule()
 
 
 class ExportedProgram(Model):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot import doctor
 from bot.evidence import fresh
-from bot.models import Elsewhere, Signature, VerificationFacts
+from bot.models import Elsewhere, Rule, Signature, VerificationFacts
 from bot.oracle.process import Interrupted
 
 # A script that did not fail alike every time is run this often before its rate is said.
@@ -24,12 +24,10 @@ class Prover:
     python: str
     failure: Signature
     limit: float
-    hang_after: float
+    rule: Rule
     scratch: Path
     wanted: Callable[[], bool]
     say: Callable[[str], None]
-    error: str = ""  # no_raise: what eager has to raise
-    precise: bool = True  # accuracy: eager has to be right against float64 too
 
     def confirms(self, text: str, cache: Path) -> bool:
         """Whether one fresh run fails in the same way and its eager control passes; `cache` is the run's compile directory."""
@@ -43,14 +41,14 @@ class Prover:
         facts = self._proof(text, runs)
         if 0 < facts.same < facts.runs < FLAKY_RUNS:
             more = self._proof(text, FLAKY_RUNS - facts.runs)
-            return VerificationFacts(runs=facts.runs + more.runs, same=facts.same + more.same, eager=facts.eager)
+            return facts.model_copy(update={"runs": facts.runs + more.runs, "same": facts.same + more.same})
         return facts
 
     def _proof(self, text: str, runs: int) -> VerificationFacts:
         found = self._verified(text, runs, None)
         for line in found.differences:
             self.say(line)
-        return VerificationFacts(runs=found.runs, same=found.same, eager=found.eager)
+        return VerificationFacts(runs=found.runs, same=found.same, eager=found.eager, rule=self.rule)
 
     def _verified(self, text: str, runs: int, cache: Path | None) -> fresh.Verification:
         path = self._file(text)
@@ -60,12 +58,10 @@ class Prover:
             self.failure,
             runs,
             timeout=self.limit,
-            hang_after=self.hang_after,
             cwd=path.parent,
             env=os.environ,
             wanted=self.wanted,
-            fp64=self.precise,
-            error=self.error,
+            rule=self.rule,
             cache_dir=cache,
         )
 
@@ -75,11 +71,14 @@ class Prover:
         versions = {name: str(facts[name]) for name in ("python", "torch", "triton", "cuda") if facts.get(name)}
         if "torch" not in versions:
             return Elsewhere(python=python, versions=versions, same=False, said=f"could not be run: {facts.get('error')}")
+        path = self._file(text)
         found = fresh.verify(
-            python, self._file(text), self.failure, 1, timeout=self.limit, hang_after=self.hang_after, cwd=self.scratch, env=os.environ,
-            wanted=self.wanted, fp64=self.precise,
-        )  # fmt: skip
-        return Elsewhere(python=python, versions=versions, same=found.proven, said="; ".join(found.differences) or None)
+            python, path, self.failure, 1, timeout=self.limit, cwd=path.parent, env=os.environ, wanted=self.wanted, rule=self.rule
+        )
+        passes = found.signatures == (None,) and found.eager == "passes"
+        return Elsewhere(
+            python=python, versions=versions, same=found.proven, said="passes" if passes else "; ".join(found.differences) or None
+        )
 
     def latest(self, texts: Sequence[str], cache: Path) -> int | None:
         """Index of the latest accepted script that a fresh process confirms, by halving: slips come late. None: not even the first."""

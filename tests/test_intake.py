@@ -11,10 +11,12 @@ import pytest
 from bot.capture.region import Capture
 from bot.capture.run import Target
 from bot.evidence import fresh
-from bot.intake import START, Intake
+from bot.evidence.fresh import START
+from bot.intake import Intake
 from bot.models import Kind, Phase, Signature
 from bot.options import Ended, Options
 from bot.oracle.outcome import Outcome
+from bot.oracle.signature import signature_of
 from bot.progress import Progress
 from bot.workspace import Workspace
 
@@ -46,6 +48,15 @@ def test_a_failure_that_eager_does_not_have(judge: Judge) -> None:
         ({"status": "raised", "text": "Traceback\nKeyError: 7"}, "fails in eager as well: KeyError: 7"),
         ({"status": "exit", "exit": 3}, r"fails in eager as well \(exit status 3\)"),
         ({"calls": 0}, "never reaches torch.compile"),
+        (
+            {"status": "raised", "text": "Traceback\nModuleNotFoundError: No module named 'x'"},
+            "needs a package that this interpreter does not have, 'x'",
+        ),
+        (
+            {"status": "raised", "text": "Traceback\nFileNotFoundError: [Errno 2] No such file or directory: 'data.pt'"},
+            "needs a file that is not here, 'data.pt'",
+        ),
+        ({"status": "timeout", "text": "y\ny\n", "seconds": 300.0}, "does not end within 300 s; its last line: y"),
     ],
 )
 def test_what_is_no_failure_of_the_compiler(judge: Judge, control: dict[str, Any], said: str) -> None:
@@ -77,3 +88,59 @@ def test_a_hang_is_fast_in_eager(judge: Judge) -> None:
     assert judge(Kind.HANG, seconds=START).kind is Kind.HANG
     with pytest.raises(Ended, match="--hang-after sets a longer one"):
         judge(Kind.HANG, seconds=START + 7)
+
+
+@pytest.fixture
+def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Intake]:
+    """An intake whose captures and controls end as they are given, one after the other."""
+
+    def made(captures: list[Outcome], controls: list[Outcome], **options: Any) -> Intake:
+        script = tmp_path / "fail.py"
+        script.write_text("pass\n")
+
+        def captured(*_: Any, **__: Any) -> Capture:
+            outcome = captures.pop(0)
+            return Capture(outcome=outcome, signature=signature_of(outcome), regions=(), versions={}, log=script)
+
+        monkeypatch.setattr("bot.intake.capture", captured)
+        monkeypatch.setattr(fresh, "run_control_fresh", lambda *_, **__: controls.pop(0))
+        given = Options(Target(script, None, ()), "python", tmp_path / "out", **options)
+        space = Workspace(given.out)
+        space.work.mkdir(parents=True, exist_ok=True)
+        return Intake(given, space, Progress(), tmp_path, lambda: True)
+
+    return made
+
+
+PASSED = Outcome(status="ok", calls=1)
+RAISED = Outcome(status="raised", text=FAILED)
+TAKEN = Outcome(status="raised", text="Traceback (most recent call last):\nRuntimeError: address already in use")
+
+
+def test_a_control_that_met_the_program_is_run_again_alone(intake: Callable[..., Intake]) -> None:
+    assert intake([RAISED], [TAKEN, PASSED]).run()[1].exception == ("InternalTorchDynamoError",)
+    with pytest.raises(Ended, match="in eager as well: RuntimeError: address"):
+        intake([RAISED], [TAKEN, TAKEN]).run()
+
+
+def test_a_program_that_met_its_control_is_run_again_alone(intake: Callable[..., Intake]) -> None:
+    assert intake([TAKEN, RAISED], [PASSED]).run()[1].exception == ("InternalTorchDynamoError",)
+
+
+def test_the_end_of_the_budget_is_no_hang(intake: Callable[..., Intake]) -> None:
+    with pytest.raises(Ended, match="did not end within the budget of 30 s") as ended:
+        intake([Outcome(status="timeout")], [PASSED], budget=30.0).run()
+    assert ended.value.status == "error"
+
+
+def test_what_only_eager_raises_is_said(intake: Callable[..., Intake]) -> None:
+    with pytest.raises(Ended, match="passes here, but not without the compiler: InternalTorchDynamoError: no; a program that asserts"):
+        intake([PASSED, PASSED], [RAISED]).run()
+
+
+def test_a_large_script_is_said(intake: Callable[..., Intake], capsys: pytest.CaptureFixture[str]) -> None:
+    made = intake([RAISED], [PASSED])
+    assert made.options.target.script is not None
+    made.options.target.script.write_text("x = 1\n" * 10_001)
+    made.run()
+    assert "fail.py has 10,001 lines, 60,006 bytes" in capsys.readouterr().err

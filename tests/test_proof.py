@@ -11,7 +11,7 @@ import pytest
 from bot import doctor, proof
 from bot.evidence import fresh
 from bot.evidence.fresh import Verification
-from bot.models import Kind, Phase, Signature
+from bot.models import Kind, Phase, Rule, Signature
 from bot.oracle.outcome import Outcome
 from bot.proof import Prover
 
@@ -21,7 +21,7 @@ HANG = Signature(kind=Kind.HANG, phase=Phase.DYNAMO)
 
 @pytest.fixture
 def prover(tmp_path: Path) -> Callable[..., Prover]:
-    return lambda failure=FAILURE: Prover("python", failure, 300.0, 60.0, tmp_path, lambda: True, lambda line: None)
+    return lambda failure=FAILURE: Prover("python", failure, 300.0, Rule(), tmp_path, lambda: True, lambda line: None)
 
 
 @pytest.mark.parametrize(("failure", "limit"), [(FAILURE, 300.0), (HANG, 60.0)])
@@ -68,13 +68,16 @@ class TestElsewhere:
         assert (found.python, found.same, found.said) == ("/other", True, None)
         assert found.versions == {"python": "3.13.1", "torch": "2.14.0"}
 
-    def test_another(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(("signatures", "said"), [((None,), "passes"), ((HANG,), "run 1: x")])
+    def test_another(
+        self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch, signatures: tuple[Signature | None, ...], said: str
+    ) -> None:
         monkeypatch.setattr(doctor, "facts_of", lambda _: {"python": "3.13.1", "torch": "2.14.0"})
         monkeypatch.setattr(
-            fresh, "verify", lambda *_, **__: Verification(runs=1, same=0, eager="passes", differences=("run 1: did not fail",))
+            fresh, "verify", lambda *_, **__: Verification(runs=1, same=0, eager="passes", signatures=signatures, differences=("run 1: x",))
         )
         found = prover().elsewhere("pass", "/other")
-        assert (found.same, found.said) == (False, "run 1: did not fail")
+        assert (found.same, found.said) == (False, said)
 
     def test_an_interpreter_that_cannot_run_it(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(doctor, "facts_of", lambda _: {"python": "3.13.1", "error": "No module named 'torch'"})

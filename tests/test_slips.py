@@ -69,6 +69,13 @@ def test_the_search_goes_on_from_before_the_step_that_slipped(search: Search) ->
     assert search.found.history[search.found.confirmed_at] == (None, "6")
 
 
+def test_a_slip_that_is_told_after_the_reduction_is_the_proofs_to_find(search: Search) -> None:
+    Countdown(search)
+    search._accepted(None, "9")
+    search._accepted(None, "3")  # is told of "5"
+    assert search.found.text == "3"
+
+
 def test_what_shows_now_and_then_slips_nowhere(search: Search) -> None:
     search.oracle.tries = 10
     countdown = Countdown(search)

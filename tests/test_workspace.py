@@ -54,7 +54,9 @@ def test_resuming_keeps_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("resume", [True, False])
-@pytest.mark.parametrize("mark", [None, "{", "[]", "3", '"schema"', "{}", '{"schema": 1}', '{"schema": 7, "status": 0, "signature": 0, "files": 0}', b"\xff"])
+@pytest.mark.parametrize(
+    "mark", [None, "{", "[]", "3", '"schema"', "{}", '{"schema": 1}', '{"schema": 7, "status": 0, "signature": 0, "files": 0}', b"\xff"]
+)
 def test_a_directory_that_is_not_ours_is_left_alone(tmp_path: Path, resume: bool, mark: str | bytes | None) -> None:
     (tmp_path / "repro.py").write_text("mine")
     if isinstance(mark, bytes):

@@ -19,7 +19,7 @@ from pathlib import Path
 from pydantic import Field
 
 from bot.inside.variables import without_settings
-from bot.models import EagerControl, Kind, Model, Signature
+from bot.models import EagerControl, Kind, Model, Rule, Signature
 from bot.oracle.faults import may_pass
 from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
@@ -27,6 +27,9 @@ from bot.oracle.process import Wanted, run_process
 from bot.oracle.signature import signature_of
 
 AT_ONCE = 2  # fresh processes at a time
+# Seconds that starting Python and importing torch may add to a run.
+START = 15.0
+PLAIN = Rule()
 
 BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
 
@@ -91,8 +94,9 @@ def run_control_fresh(
     """
     command = [*wrap, python, str(BOOT), "control", *(["--fp64"] if fp64 else []), str(script), *argv]
     outcome = _run(command, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
-    reached = _REACHED.findall(outcome.text[-2000:])
-    calls, raised, error = reached[-1] if reached else ("0", "0", "")
+    # each of its processes says what it saw: a script may leave its work to forked ones
+    reached = _REACHED.findall(outcome.text)
+    calls, raised, error = max(reached, key=lambda said: int(said[0]), default=("0", "0", ""))
     text = _REACHED.sub("", outcome.text).rstrip("\n")
     return outcome.model_copy(update={"calls": int(calls), "raised": int(raised), "error": error, "text": text})
 
@@ -108,25 +112,22 @@ def verify(
     env: Mapping[str, str],
     argv: Sequence[str] = (),
     wrap: Sequence[str] = (),
-    hang_after: float | None = None,
-    control_timeout: float | None = None,
-    fp64: bool = True,
-    error: str = "",
+    rule: Rule = PLAIN,
     cache_dir: Path | None = None,
     wanted: Wanted = None,
 ) -> Verification:
     """Run the script `runs` times and its eager control once, and compare with `reference` across forms.
 
-    A hang is a run still going after `hang_after` seconds (default: `timeout`); for any other reference a time-out is a
-    difference. For accuracy the control is run in float64 as well: eager has to be right under the script's own tolerance;
-    where float64 cannot be had, plain eager decides alone. Settings of the compiler in `env` are left out: a repro carries its own.
-    `fp64` is false for a program that did not meet this from the start: its user chose the tolerance, and a smaller program cannot be
-    asked for more. `error` is what eager has to raise, where the failure is that compiled code does not (empty: anything). `cache_dir`
-    is the first run's compile directory; without one it starts cold.
+    A hang is a run still going after `rule.hang_after` seconds, while the control is done in a tenth of that; for any other reference
+    a time-out is a difference. For accuracy the control is run in float64 as well: eager has to be right under the script's own
+    tolerance; where float64 cannot be had, plain eager decides alone. Settings of the compiler in `env` are left out: a repro carries
+    its own. `rule.precise` is false for a program that did not meet this from the start: its user chose the tolerance, and a smaller
+    program cannot be asked for more. `cache_dir` is the first run's compile directory; without one it starts cold.
     """
     started = time.monotonic()
     env = without_settings(env)
-    limit = (hang_after or timeout) if reference.kind is Kind.HANG else timeout
+    hangs = reference.kind is Kind.HANG
+    limit = rule.hang_after if hangs else timeout
     differences: list[str] = []
 
     python = os.path.abspath(python) if os.path.dirname(python) else python
@@ -142,7 +143,7 @@ def verify(
             own = Path(place, str(number))
             cache = own / "compiled" if number else compiled
             own.mkdir()
-            if number and reference.kind is not Kind.HANG:  # which may have been stopped in the middle of writing
+            if number and not hangs:  # which may have been stopped in the middle of writing
                 with suppress(OSError):  # what is missing is made anew
                     shutil.copytree(compiled, cache)
             cache.mkdir(exist_ok=True)
@@ -159,8 +160,8 @@ def verify(
             _eager,
             python,
             script,
-            precise=fp64 and reference.kind is Kind.ACCURACY,
-            timeout=control_timeout or limit,
+            precise=rule.precise and reference.kind is Kind.ACCURACY,
+            timeout=rule.hang_after / 10 + START if hangs else limit,
             cwd=cwd,
             env=env,
             argv=argv,
@@ -172,7 +173,7 @@ def verify(
         first = executor.submit(once, 0).result()
         outcomes = [first, *(future.result() for future in [executor.submit(once, number) for number in range(1, runs)])]
         signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
-        eager, why = _judged(control.result(), first, script, must_raise=reference.kind is Kind.NO_RAISE, error=error)
+        eager, why = _judged(control.result(), first, script, rule, must_raise=reference.kind is Kind.NO_RAISE)
     for number, signature in enumerate(signatures):
         said = difference(reference, signature)
         if said:
@@ -224,17 +225,18 @@ def _eager(
     return control, ""
 
 
-def _judged(control: tuple[Outcome, str], failed: Outcome, script: Path, *, must_raise: bool, error: str) -> tuple[EagerControl, str]:
+def _judged(control: tuple[Outcome, str], failed: Outcome, script: Path, rule: Rule, *, must_raise: bool) -> tuple[EagerControl, str]:
     """The eager control's result and, if it does not pass, why."""
     outcome, wrong = control
-    if outcome.status != "ok" and not (outcome.status == "raised" and further(outcome.text, failed.text, script.name)):
+    behind = rule.partial and outcome.status == "raised" and further(outcome.text, failed.text, script.name)
+    if outcome.status != "ok" and not behind:
         signature = signature_of(outcome, script=script.name)
         return "fails", signature.line() if signature is not None else outcome.status
     if not outcome.calls:
         return "fails", "the script calls no compiler"
     if must_raise and not outcome.raised:
         return "fails", "nothing that the script compiles raises in eager"
-    if must_raise and error not in ("", outcome.error):
+    if must_raise and rule.error not in ("", outcome.error):
         return "fails", f"eager raises another error: {outcome.error}"
     return ("fails", wrong) if wrong else ("passes", "")
 

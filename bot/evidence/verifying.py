@@ -29,7 +29,8 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
         sys.stderr.write(f"torch-minify: {result} records no failure\n")
         return 2
     script = repro.resolve()
-    proof = fresh.verify(python, script, recorded.signature, runs, timeout=LIMIT, hang_after=60.0, cwd=script.parent, env=os.environ)
+    rule = recorded.verification.rule
+    proof = fresh.verify(python, script, recorded.signature, runs, timeout=LIMIT, rule=rule, cwd=script.parent, env=os.environ)
     sys.stdout.write(f"expected: {recorded.signature.line()}\n")
     sys.stdout.write(f"same failure in {proof.same} of {proof.runs} fresh processes; eager control: {proof.eager}\n")
     for line in proof.differences:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.models import Kind, Result, Stage
+from bot.models import Elsewhere, Kind, Result, Stage
 from bot.report.markdown import cell, cell_lines, code, fence_within
 from bot.report.text import number
 
@@ -59,8 +59,15 @@ def evidence(result: Result) -> list[tuple[str, str]]:
         rows.append(("The exported program, loaded again", again))
     if result.evidence.other_failures:
         rows.append(("Other failures that the search met", cell_lines("\n".join(result.evidence.other_failures))))
+    if result.evidence.elsewhere:
+        rows.append(("With other interpreters", cell_lines("\n".join(map(_elsewhere, result.evidence.elsewhere)))))
     rows.append(("Sandbox", cell(", ".join(result.sandbox)) if result.sandbox else "none"))
     return rows
+
+
+def _elsewhere(other: Elsewhere) -> str:
+    torch = other.versions.get("torch")
+    return f"{f'torch {torch}' if torch else 'without torch'}: {'fails in the same way' if other.same else other.said or 'does not'}"
 
 
 def _control(result: Result) -> str:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.evidence import fresh
 from bot.evidence.fresh import Verification, difference, run_control_fresh, run_fresh, verify
-from bot.models import Kind, Phase, Signature
+from bot.models import Kind, Phase, Rule, Signature
 from bot.oracle.outcome import Outcome
 from bot.oracle.process import KEEP
 from bot.oracle.signature import signature_of
@@ -233,10 +234,32 @@ def test_verify_refuses_a_tolerance_that_eager_does_not_meet(write: Write) -> No
     verification = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN))
     assert (verification.same, verification.eager) == (1, "fails")
     assert verification.differences[0].startswith("eager control: eager is wrong as well, against float64")
-    plain = verify(
-        sys.executable, script, signature(kind=Kind.ACCURACY, phase=Phase.RUN), 1, timeout=100, cwd=script.parent, env=ENV, fp64=False
-    )
+    wrong = signature(kind=Kind.ACCURACY, phase=Phase.RUN)
+    plain = verify(sys.executable, script, wrong, 1, timeout=100, cwd=script.parent, env=ENV, rule=Rule(precise=False))
     assert plain.proven
+
+
+@pytest.mark.parametrize("partial", [True, False])
+def test_a_control_that_ends_behind_the_failure_passes_where_the_programs_own_did(write: Write, partial: bool) -> None:
+    script = write("""
+        import torch
+
+        def backend(graph, inputs):
+            raise KeyError("of the compiler")
+
+        torch.compile(torch.sin, backend=backend)(torch.ones(3))
+        raise ValueError("behind it")
+    """)
+    reference = signature(phase=Phase.DYNAMO, exception=("BackendCompilerFailed", "KeyError"), message="'of the compiler'")
+    found = verify(sys.executable, script, reference, 1, timeout=100, cwd=script.parent, env=ENV, rule=Rule(partial=partial))
+    assert found.eager == ("passes" if partial else "fails")
+
+
+def test_the_marks_of_all_processes_of_a_control_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said = "[compiler-out] reached: 2 raised: 1 KeyError\n" + "x\n" * 3000 + "[compiler-out] reached: 0 raised: 0\n"
+    monkeypatch.setattr(fresh, "run_process", lambda *_, **__: Outcome(status="ok", text=said))
+    control = run_control_fresh("python", "-m", timeout=1, cwd=tmp_path, env={})
+    assert (control.calls, control.raised, control.error) == (2, 1, "KeyError")
 
 
 def test_a_control_tells_how_often_the_compiler_was_called(write: Write) -> None:

@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 
 from bot.evidence import fresh, verifying
-from bot.models import Kind, Phase, Result, Signature, Stage
+from bot.models import Kind, Phase, Result, Rule, Signature, Stage, VerificationFacts
 
 SIGNATURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING, exception=("InductorError", "KeyError"), message="7")
+RULE = Rule(hang_after=20.0, precise=False)  # as the search found that it has to be
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
     repro, result = tmp_path / "repro.py", tmp_path / "result.json"
     repro.write_text("pass\n")
-    result.write_text(Result(status="minimized", stage=Stage.AOT, signature=SIGNATURE).to_json())
+    proof = VerificationFacts(runs=3, same=3, eager="passes", rule=RULE)
+    result.write_text(Result(status="minimized", stage=Stage.AOT, signature=SIGNATURE, verification=proof).to_json())
     return repro, result
 
 
@@ -29,6 +31,7 @@ def test_exit_status(files: tuple[Path, Path], monkeypatch: Any, capsys: Any, sa
     def verify(python: str, script: Path, reference: Signature, runs: int, **more: Any) -> fresh.Verification:
         assert (python, script, reference, runs) == ("python", files[0].resolve(), SIGNATURE, 3)
         assert more["cwd"] == files[0].parent
+        assert more["rule"] == RULE
         return fresh.Verification(runs=3, same=same, eager=eager, differences=("run 2: did not fail",) if same < 3 else ())
 
     monkeypatch.setattr(fresh, "verify", verify)

@@ -286,6 +286,16 @@ class TestProtocol:
         with pytest.raises(PoolError, match="keeps dying"):
             ask(pool, "")
 
+    def test_a_parent_that_answered_before_it_died_is_replaced_as_often_as_needed(self, fake: Fake) -> None:
+        pool = fake("""
+            say({"ready": {}})
+            say({"id": json.loads(sys.stdin.readline())["id"], "outcome": {"status": "ok"}})
+            sys.stdin.readline()
+        """)
+        for _ in range(room.RESTARTS + 2):
+            assert ask(pool, "").status == "ok"
+            assert ask(pool, "").status == "infra"
+
     def test_one_parent_however_many_ask_for_it(self, fake: Fake, tmp_path: Path) -> None:
         pool = fake(f"""
             open({str(tmp_path / "started")!r}, "a").write("x")

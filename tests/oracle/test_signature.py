@@ -262,6 +262,12 @@ def test_assertion_under_another_script_name() -> None:
     assert judged(text, script="other.py").kind is Kind.EXCEPTION
 
 
+@pytest.mark.parametrize("wrapper", ["torch/utils/_contextlib.py:decorate_context", "torch/amp/autocast_mode.py:decorate_autocast"])
+def test_a_comparison_in_a_decorated_function_is_one(wrapper: str) -> None:
+    text = stack(wrapper) + '  File "repro.py", line 9, in main\nAssertionError: Tensor-likes are not close!\n'
+    assert judged(text).kind is Kind.ACCURACY
+
+
 def test_operators_that_differ_in_a_digit_differ() -> None:
     def of(target: str) -> Signature:
         said = f"LoweringException: AssertionError: \n  target: {target}\n  args[0]: TensorBox(\n"
