@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from bot.capture.forms import Start, starts
-from bot.capture.modules import local_modules, module_lines
+from bot.capture.modules import local_modules, module_lines, search_path
 from bot.capture.named import failing_line, named_nodes, script_lines
 from bot.capture.source import Source
 from bot.evidence.confirming import Slipped
@@ -28,6 +30,7 @@ from bot.reduce.passes.dynamic import explained
 from bot.reduce.passes.size import size_key
 from bot.reduce.script import embed_blobs, lines, render
 from bot.reduce.search import Reduced, reduce_program
+from bot.reduce.source import coarse
 from bot.reduce.source.environ import with_surroundings
 from bot.reduce.source.modules import joined
 from bot.reduce.source.reduce import ReducedSource, reduce_source
@@ -40,6 +43,8 @@ PATIENCE = 1 / 3
 FEW_OPS = 4
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
+# Of a script of so many lines only few are made, since each takes seconds.
+LARGE, MOST_INNER_OF_LARGE = coarse.LINES, 2
 # So often a search goes back behind a step that did not fail alone.
 MOST_SLIPS = 3
 
@@ -220,7 +225,7 @@ class Search:
         self._narrow("source")
         self.progress.step(f"reducing the script: {lines(text)} lines")
 
-        inner = list(rerooted(text, failing, inner_calls(oracle.answer, text, failing, self.found.limit()))) if failing else []
+        inner = self._inner(text, failing)
 
         def reduce(step: Step) -> ReducedSource:
             return reduce_source(
@@ -230,30 +235,51 @@ class Search:
                 starts=inner if step[1] == text else (),
                 settle=oracle.settle,
                 on_accept=lambda smaller: self._accepted(None, smaller),
+                check=self.deadline.check,
             )
 
-        reduced = self._past_slips(reduce, (None, text))
+        try:
+            reduced = self._past_slips(reduce, (None, text))
+        except SyntaxError as error:  # Python takes it, but not the library that takes it apart
+            self.progress.say(f"the script cannot be taken apart: {error}")
+            self.found.fixed_point = True
+            return
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
+
+    def _inner(self, text: str, failing: tuple[int, ...]) -> list[str]:
+        """Programs that compile one inner function of a script alone."""
+        found: list[str] = []
+        if not failing:
+            return found
+        calls = inner_calls(self.oracle.answer, text, failing, self.found.limit())
+        most = MOST_INNER_OF_LARGE if lines(text) >= LARGE else len(calls)
+        with suppress(SyntaxError):
+            for program in rerooted(text, failing, calls[:most]):
+                self.deadline.check()
+                found.append(program)
+        return found
 
     def _begin_source(self, source: Source) -> tuple[str, tuple[int, ...]] | None:
         """The first of the source's texts that fails, and its lines that the failure names; None where none does."""
         assert self.found.capture is not None
-        said, modules = self.found.capture.outcome.text, local_modules(source.file)
+        said = self.found.capture.outcome.text
+        # a module of the project that is only looked up there may be one that Python finds elsewhere
+        known = local_modules(source.file, search_path(Path.cwd(), os.environ)), local_modules(source.file)
 
-        def whole(text: str) -> tuple[str, tuple[int, ...]]:
+        def whole(text: str, modules: dict[str, str]) -> tuple[str, tuple[int, ...]]:
             return joined(text, script_lines(said, source.name), modules, module_lines(said, modules))
 
         texts = (source.text, *source.others)
-        for text in texts:
-            complete, failing = self._surrounded(*whole(text))
+        begun = dict.fromkeys(self._surrounded(*whole(text, modules)) for text in texts for modules in known)
+        for complete, failing in begun:
             self.found.text = self.found.text or complete
             candidate = Candidate(complete, "start:source", (lines(complete), len(complete)))
-            if self.oracle.begins(candidate, max(1, TRIES // len(texts))):
+            if self.oracle.begins(candidate, max(1, TRIES // len(begun))):
                 return complete, failing
-        first = whole(source.text)
-        if modules and first[0] == source.text:
-            names = ", ".join(sorted(modules))
-            raise Ended("error", f"a repro stands alone, but these modules beside the script cannot be written into it: {names}")
+        first = whole(source.text, known[0])
+        if known[0] and first[0] == source.text:
+            names = ", ".join(sorted(known[0]))
+            raise Ended("error", f"a repro stands alone, but these modules of the program cannot be written into it: {names}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         self.found.text, self.found.fixed_point = self._surrounded(*first)[0], True
         return None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bot.capture.modules import read_source
 from bot.capture.run import Target
+from bot.reduce.source.layout import parsed
 
 _CODING = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+.*$", re.M)
 _NODE_ID = re.compile(r"(?P<file>[^:\[]+\.py)(?:::(?P<names>[\w:]+?))?(?:\[(?P<case>.*)\])?$", re.S)
@@ -57,7 +58,7 @@ def source_of(target: Target, directory: Path, failed: str = "") -> Source | Non
     # a test of another file is not in this text
     wanted = [known, ids[0]] if known and Path(known["file"]).name == file.name else ids
     try:
-        call = _Call(ast.parse(text))
+        call = _Call(parsed(text))
     except SyntaxError:
         return None
     for node in wanted:
@@ -72,7 +73,7 @@ def _with_one_test(text: str, failed: str) -> str | None:
     """A script that ends in `unittest.main()`, or PyTorch's `run_tests()`, with a call of the failing test in that place."""
     test = _UNITTEST_ID.fullmatch(failed)
     try:
-        body = ast.parse(text).body
+        body = parsed(text).body
     except SyntaxError:
         return None
     last = body[-1] if body else None
@@ -94,7 +95,7 @@ def _with_one_test(text: str, failed: str) -> str | None:
 def _text(file: Path) -> str:
     try:
         text = read_source(file)
-    except (UnicodeError, SyntaxError):
+    except SyntaxError:
         return file.read_text(encoding="utf-8", errors="replace")
     # candidates are written as UTF-8, whatever this one was
     head, rest = text.split("\n", 2)[:2], text.split("\n", 2)[2:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +65,53 @@ def test_the_line_that_called_into_torch() -> None:
     assert failing_line('  File "fail.py", line 3, in <module>\n', "fail.py") == 3
 
 
+DUMPS = Path(__file__).parents[1] / "fixtures" / "tracebacks"
+
+
+@pytest.mark.parametrize(
+    ("dump", "lines", "called"), [("crash_kernel", (9, 5), 9), ("crash_lowering", (7, 6), 7), ("hang_pass", (6, 4), 6)]
+)
+def test_lines_of_a_crash_or_a_hang(dump: str, lines: tuple[int, ...], called: int) -> None:
+    text = (DUMPS / f"{dump}.txt").read_text(encoding="utf-8")
+    for said in (text, TEXT.replace("fail.py", "repro.py") + text):
+        assert script_lines(said, "repro.py") == lines
+        assert failing_line(said, "repro.py") == called, "the frames of a dump stand the other way round"
+    assert script_lines(text + TEXT, "fail.py") == (30, 21, 7, 11), "what is printed last tells of the end"
+    assert script_lines(text + TEXT, "repro.py") == ()
+
+
+THREADS = """Fatal Python error: Segmentation fault
+
+Thread 0x00007f01 (most recent call first):
+  File "/lib/threading.py", line 324 in wait
+  File "/home/me/fail.py", line 4 in helper
+
+Current thread 0x00007f02 [worker] (most recent call first):
+  File "/home/me/fail.py", line ??? in backward
+  File "/home/me/fail.py", line 8 in backward
+
+Thread 0x00007f03 (most recent call first):
+  File "/site-packages/torch/autograd/graph.py", line 5 in run
+  File "/home/me/fail.py", line 20 in main
+  File "/home/me/fail.py", line 30 in <module>
+
+Extension modules: torch._C
+"""
+
+
+def test_of_several_threads_the_one_that_was_hit() -> None:
+    assert script_lines(THREADS, "fail.py") == (8,)
+    nowhere = THREADS.replace('"/home/me/fail.py", line 8 in', '"/home/me/fail.py", line ??? in')
+    assert script_lines(nowhere, "fail.py") == (30, 20), "the autograd engine's threads have no Python frames"
+    assert failing_line(nowhere, "fail.py") == 20
+
+
+def test_a_deep_dump_does_not_hold_the_call_into_torch() -> None:
+    deep = THREADS.replace("line 8 in backward\n", "line 8 in backward\n  ...\n")
+    assert script_lines(deep, "fail.py") == (8,)
+    assert failing_line(deep, "fail.py") is None
+
+
 def test_nodes_by_their_own_name_before_those_by_operator() -> None:
     assert named_nodes(TEXT, start()) == [{"relu"}, {"relu_2"}]
 
@@ -85,7 +134,18 @@ def test_ways_of_naming(text: str, names: list[set[str]]) -> None:
 
 
 WORDS = st.sampled_from(
-    [*TEXT.splitlines(keepends=True), "%", "File ", '"', "line 99999999999999999999", "\\", "\n", "node ", "target: a.b."]
+    [
+        *THREADS.splitlines(keepends=True),
+        *TEXT.splitlines(keepends=True),
+        "%",
+        "File ",
+        '"',
+        "line 99999999999999999999",
+        "\\",
+        "\n",
+        "node ",
+        "target: a.b.",
+    ]
 )
 
 

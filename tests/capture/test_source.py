@@ -190,6 +190,16 @@ def test_a_declared_encoding_goes(tmp_path: Path) -> None:
     assert source.text == "#!/usr/bin/env python\n#\nx = 'é'\n"
 
 
+@pytest.mark.parametrize("raw", ["x = 1\n".encode("utf-16"), b"x = 1\0\n", b"# coding: rot13\nk = 1\n", b"x = " + b"-" * 100_000 + b"1\n"])
+def test_text_that_python_cannot_read_stays(tmp_path: Path, raw: bytes) -> None:
+    script = tmp_path / "test_a.py"
+    script.write_bytes(raw)
+    source = source_of(Target(script, None, ()), tmp_path, "__main__.TestMany.test_all")
+    assert source is not None
+    assert source.others == ()
+    assert source_of(Target(None, "pytest", ("test_a.py::test_b",)), tmp_path) is None
+
+
 def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
     script = tmp_path / "a.py"
     script.write_bytes(b"x = '\xff'\n")

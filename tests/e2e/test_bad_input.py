@@ -11,7 +11,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from e2e_harness import CASES, Answer, code_lines, command, environment, minify, minify_script, run, run_alone
+from e2e_harness import CASES, ROOT, Answer, code_lines, command, environment, minify, minify_script, run, run_alone
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 FAILING = CASES / "real_aot_cpp.py"
@@ -203,6 +203,57 @@ def test_awkward_script(how: str, tmp_path: Path) -> None:
     assert "tanh" not in answer.repro
     assert code_lines(answer.repro) <= 12
     assert FAILURE in run_alone(answer.directory / "repro.py").err
+
+
+BRANCH = """
+import torch
+
+def f(x):
+    y = x.exp()
+    if y.sum() > 0:
+        return y.cos()
+    return y.sin()
+
+torch.compile(f, fullgraph=True)(torch.ones(3))
+"""
+ASKS_FOR_WIDTH = """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--width", type=int, required=True)
+width = parser.parse_args().width
+"""
+AS_SOURCE = {
+    "arguments": (ASKS_FOR_WIDTH + BRANCH.replace("ones(3)", "ones(width)")).encode(),
+    "latin-1": "# coding: latin-1\nname = 'Größe'\nassert len(name) == 5\n".encode("latin-1") + BRANCH.encode(),
+    "byte-order-mark": b"\xef\xbb\xbf" + BRANCH.encode(),
+    "tabs": BRANCH.replace("    ", "\t").encode(),
+    "annotations": (
+        "import dataclasses\n\n@dataclasses.dataclass\nclass Config:\n    width: int = 3\n\n"
+        "assert dataclasses.fields(Config)[0].type('4') == 4\n" + BRANCH
+    ).encode(),
+    "path": (BRANCH.split("def f")[0] + "from library.branch import f\n" + BRANCH[BRANCH.index("torch.compile") :]).encode(),
+}
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("how", AS_SOURCE)
+def test_awkward_script_as_source(how: str, tmp_path: Path) -> None:
+    """Where there is no graph, the script itself is reduced, whatever it is written in and whatever it was given."""
+    path = tmp_path / "fail.py"
+    path.write_bytes(AS_SOURCE[how])
+    if how == "path":
+        package = tmp_path / "src" / "library"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (package / "branch.py").write_text(BRANCH.split("torch.compile")[0], encoding="utf-8")
+    rest = ["--", "--width", "3"] if how == "arguments" else []
+    own = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path / "src")])}
+    answer = minify_script(path, tmp_path, "--verify-runs", "1", *rest, env=own)
+    assert answer.process.status == 0, answer.described()
+    assert (answer.result["stage"], answer.result["status"]) == ("source", "minimized"), answer.described()
+    assert code_lines(answer.repro) <= 8, answer.described()
+    assert "Data-dependent branching" in run_alone(answer.directory / "repro.py").err
 
 
 @pytest.mark.all

@@ -9,7 +9,8 @@ from bot.reduce.source.layout import legal, measure, normal, unmarked
 from bot.reduce.source.names import dotted
 from bot.reduce.source.prune import Missing, collected, missing, repaired, unused
 
-_ENTRIES = ("compile", "export", "aoti_compile_and_package", "aot_compile", "draft_export", "optimize", "export_for_training")
+# Entry points of the compiler.
+ENTRIES = ("compile", "export", "aoti_compile_and_package", "aot_compile", "draft_export", "optimize", "export_for_training")
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,15 @@ class Base:
 
 def entries(text: str) -> int:
     """How often a text mentions an entry point of the compiler (`torch.compile`, `torch.export.export`, ...)."""
+    return entries_in(ast.parse(text))
+
+
+def entries_in(tree: ast.AST) -> int:
+    """The same of a syntax tree."""
     count = 0
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         name = dotted(node) if isinstance(node, (ast.Attribute, ast.Name)) else None
-        if name is not None and name.split(".")[-1] in _ENTRIES and (name.startswith("torch") or "." not in name):
+        if name is not None and name.split(".")[-1] in ENTRIES and (name.startswith("torch") or "." not in name):
             count += 1
     return count
 
@@ -44,7 +50,10 @@ def finish(base: Base, edited: str | None) -> str | None:
     fixed = repaired(edited, base.missing)
     if fixed is None:
         return None
-    text = normal(collected(fixed, base.unused))
+    try:
+        text = normal(collected(fixed, base.unused))
+    except SyntaxError:
+        return None
     if not legal(text) or measure(unmarked(text)) >= measure(unmarked(base.text)):
         return None
     if base.entries and not entries(text):

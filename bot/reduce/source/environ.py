@@ -1,23 +1,30 @@
-"""A script that sets environment variables itself which its caller set before."""
+"""A script that sets the environment variables and arguments itself which its caller gave it before."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
 
+from bot.reduce.source.layout import parsed
 
-def with_variables(text: str, lines: Sequence[int], variables: Mapping[str, str]) -> tuple[str, tuple[int, ...]]:
-    """The script with these variables set at its top, and where `lines` (1-based) of it are then.
+
+def with_surroundings(
+    text: str, lines: Sequence[int], variables: Mapping[str, str], arguments: Sequence[str] = ()
+) -> tuple[str, tuple[int, ...]]:
+    """The script with these variables and its arguments set at its top, and where `lines` (1-based) of it are then.
 
     As it is where there are none, or where it is not Python.
     """
-    if not variables:
+    if not variables and not arguments:
         return text, tuple(lines)
     try:
-        place = _top(ast.parse(text))
-    except (SyntaxError, ValueError):
+        place = _top(parsed(text))
+    except SyntaxError:
         return text, tuple(lines)
-    added = ["import os", *(f"os.environ[{_quoted(name)}] = {_quoted(value)}" for name, value in variables.items())]
+    added = [f"os.environ[{_quoted(name)}] = {_quoted(value)}" for name, value in variables.items()]
+    added = ["import os", *added] if added else []
+    if arguments:
+        added += ["import sys", f"sys.argv[1:] = [{', '.join(map(_quoted, arguments))}]"]
     rows = text.split("\n")
     moved = tuple(number if number <= place else number + len(added) for number in lines)
     return "\n".join([*rows[:place], *added, *rows[place:]]), moved

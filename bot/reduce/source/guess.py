@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 
 from bot.reduce.source.build import entries
-from bot.reduce.source.layout import MARK
+from bot.reduce.source.layout import MARK, as_far_as_legal
 from bot.reduce.source.names import dotted, names_of, root
 from bot.reduce.source.prune import collected, has_mark, missing, repaired, replaced, unused
 from bot.reduce.source.sites import ENTRY, MAKES
@@ -24,14 +24,18 @@ _BUILTINS = frozenset(dir(builtins))
 _KNOWN, _LIKELY, _UNKNOWN, _NOT = 3, 2, 1, 0
 
 
-def guesses(text: str) -> list[str]:
-    """Texts in normal form (marks kept) to ask before any search, the boldest first; none where nothing is marked."""
+def guesses(text: str, check: Callable[[], None] = lambda: None) -> list[str]:
+    """Texts in normal form (marks kept) to ask before any search, the boldest first; none where nothing is marked.
+
+    `check` is called now and then, and may raise.
+    """
     if MARK not in text:
         return []
     found: list[str] = []
     for how in ("shortcut", "lead", "value", "statement"):
         for bold in (True, False):
-            for guess in _guesses(text, how=how, bold=bold):
+            check()
+            for guess in as_far_as_legal(_guesses(text, how=how, bold=bold)):
                 # a slice may lose the compiler: it can't be what is looked for
                 if guess != text and guess not in found and (entries(guess) or not entries(text)):
                     found.append(guess)
@@ -49,12 +53,14 @@ def _guesses(text: str, *, how: str, bold: bool) -> Iterator[str]:
     keep = frozenset() if bold else unused(text)
     now = text
     # innermost definitions last in the text may hold marks too: one scope at a time, since each edit moves the lines
-    for index in range(sum(1 for n in ast.walk(ast.parse(text)) if isinstance(n, _FUNCTIONS))):
-        tree = ast.parse(now)
-        functions = [n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS)]
+    tree, functions = _functions(now)
+    for index in range(len(functions)):
         if index >= len(functions):
             break
-        now = _cut(now, functions[index], tree, how=how, bold=bold, alone=False)
+        cut = _cut(now, functions[index], tree, how=how, bold=bold, alone=False)
+        if cut != now:
+            now = cut
+            tree, functions = _functions(now)
     fixed = repaired(now if how == "statement" else _ended(now, alone=how == "shortcut"), before)
     if fixed is None:
         return
@@ -64,6 +70,11 @@ def _guesses(text: str, *, how: str, bold: bool) -> Iterator[str]:
         fixed = repaired(_cut(now, tree, tree, how=how, bold=bold, alone=alone), before)
         if fixed is not None:
             yield collected(fixed, keep)
+
+
+def _functions(text: str) -> tuple[ast.Module, list[ast.FunctionDef | ast.AsyncFunctionDef]]:
+    tree = ast.parse(text)
+    return tree, [n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS)]
 
 
 def _cut(

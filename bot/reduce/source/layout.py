@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Union
 
 import libcst as cst
@@ -17,41 +18,65 @@ Statement = Union[cst.SimpleStatementLine, cst.BaseCompoundStatement]
 # Stands behind the statements that the traceback names, while a search goes on; never in a candidate.
 MARK = "#~here~"
 _BLANK = cst.EmptyLine(indent=False)
+# What Python raises over text that is no program: one with a NUL (before 3.12), and one that is nested too deeply, as well.
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+# Edits count columns, and to them a tab is one.
+_INDENT = "    "
 
 
 def legal(text: str) -> bool:
     """Whether Python accepts the text as a program (it is not run)."""
     try:
         compile(text, "<candidate>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError):
+    except UNREADABLE:
         return False
     return True
 
 
-def normal(text: str) -> str:
-    """The same program with one statement a line, without comments and docstrings, laid out by PEP 8's rules for blank lines.
-
-    Raises SyntaxError where the text is not Python.
-    """
+def parsed(text: str) -> ast.Module:
+    """The text's syntax tree. Raises SyntaxError where Python can't read it, whatever the reason."""
     try:
-        module = cst.parse_module(text)
-    except cst.ParserSyntaxError as error:
+        return ast.parse(text)
+    except UNREADABLE as error:
         raise SyntaxError(str(error)) from error
-    changed = module.visit(_Normal())
+
+
+def as_far_as_legal(found: Iterable[str]) -> Iterator[str]:
+    """Texts, up to where making them failed because an edit left no Python behind."""
+    with suppress(SyntaxError):
+        yield from found
+
+
+def normal(text: str) -> str:
+    """The same program with one statement a line, without comments and docstrings, indented and spaced by PEP 8's rules.
+
+    Raises SyntaxError where the text is not Python, or nested too deeply.
+    """
+    parsed(text)  # libcst takes the whole process down where Python only refuses
+    try:
+        changed = cst.parse_module(text).visit(_Normal())
+    except (cst.ParserSyntaxError, *UNREADABLE) as error:
+        raise SyntaxError(str(error)) from error
     assert isinstance(changed, cst.Module)
     return changed.code.lstrip("\n")
 
 
 def marked(text: str, lines: Collection[int]) -> str:
-    """The text, which is Python, with a mark behind each statement that holds one of the lines (1-based; innermost statement)."""
+    """The text with a mark behind each statement that holds one of the lines (1-based; innermost statement).
+
+    Raises SyntaxError where the text is not Python.
+    """
     wanted: set[int] = set()  # last lines of the statements, or of the headers of compound ones
-    tree = ast.parse(text)
+    tree = parsed(text)
+    statements = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)] if lines else []
     for line in lines:
-        holders = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and start_line(n) <= line <= end_line(n)]
+        holders = [n for n in statements if start_line(n) <= line <= end_line(n)]
         if holders:
             inner = max(holders, key=lambda n: (start_line(n), -end_line(n), n.col_offset))
             body = getattr(inner, "body", None)
             wanted.add(end_line(inner) if not isinstance(body, list) or not body else max(line, _header_end(inner, body[0])))
+    if not wanted:
+        return text
     split = text.split("\n")
     comments = _comments(text)
     for line in wanted:
@@ -169,11 +194,11 @@ class _Normal(cst.CSTTransformer):
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         # one blank line between methods and nested functions
         body = _spaced(_lines_of(updated_node.body), 1)
-        return updated_node.with_changes(body=body, footer=[])
+        return updated_node.with_changes(body=body, footer=[], indent=None)
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         kept = [s for s in updated_node.body if not _is_docstring(s)]
-        return updated_node.with_changes(body=_spaced(kept, 2), header=[], footer=[], has_trailing_newline=True)
+        return updated_node.with_changes(body=_spaced(kept, 2), header=[], footer=[], has_trailing_newline=True, default_indent=_INDENT)
 
     def leave_EmptyLine(self, original_node: cst.EmptyLine, updated_node: cst.EmptyLine) -> Union[cst.EmptyLine, cst.RemovalSentinel]:
         return cst.RemoveFromParent()

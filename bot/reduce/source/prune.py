@@ -10,6 +10,7 @@ import ast
 import symtable
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bot.reduce.source.layout import MARK, end_line, start_line
 from bot.reduce.source.names import BUILTINS, dotted, root
@@ -25,7 +26,7 @@ def replaced(text: str, changes: Mapping[ast.stmt, str | None]) -> str:
     A block that loses all its statements is left with `pass`. The statements are nodes of the text's own tree.
     """
     lines: list[str | None] = list(text.split("\n"))
-    whole = [n for n in changes if not any(n is not o and _holds(o, n) for o in changes)]
+    whole = _outermost(changes)
     for node in whole:
         first, last = start_line(node) - 1, end_line(node) - 1
         code = changes[node]
@@ -36,6 +37,15 @@ def replaced(text: str, changes: Mapping[ast.stmt, str | None]) -> str:
     for line, column in _emptied(text, {n for n in whole if changes[n] is None}):
         lines[line] = " " * column + "pass"
     return "\n".join(line for line in lines if line is not None)
+
+
+def _outermost(nodes: Collection[ast.stmt]) -> list[ast.stmt]:
+    """The statements that none of the others holds."""
+    out: list[ast.stmt] = []
+    for node in sorted(nodes, key=lambda n: (start_line(n), -end_line(n), n.col_offset)):
+        if not out or not _holds(out[-1], node):
+            out.append(node)
+    return out
 
 
 def _emptied(text: str, gone: Collection[ast.stmt]) -> Iterator[tuple[int, int]]:
@@ -68,7 +78,12 @@ def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
 
 def has_mark(text: str, node: ast.stmt) -> bool:
     """Whether a statement, or one inside it, is marked."""
-    return MARK in text and any(MARK in line for line in text.split("\n")[start_line(node) - 1 : end_line(node)])
+    return any(start_line(node) <= line <= end_line(node) for line in _marked_lines(text))
+
+
+@lru_cache(maxsize=4)  # it is asked of each statement of a text
+def _marked_lines(text: str) -> tuple[int, ...]:
+    return tuple(number for number, line in enumerate(text.split("\n"), 1) if MARK in line) if MARK in text else ()
 
 
 # --- names that are missing

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import libcst as cst
 
 from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
 from bot.reduce.source import rewrites, sites, values
 from bot.reduce.source.build import Base, finish
+from bot.reduce.source.coarse import thinned
 from bot.reduce.source.edit import Edit, apply
 from bot.reduce.source.guess import guesses
-from bot.reduce.source.layout import legal, marked, measure, normal, unmarked
+from bot.reduce.source.layout import as_far_as_legal, legal, marked, measure, normal, unmarked
 from bot.reduce.source.search import adaptive
 
 SizeOf = Callable[[str], "tuple[int, ...]"]
 Accepted = Callable[[str], None]
+# Rewritings that are asked together.
+_BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ def reduce_source(
     size_of: SizeOf = lines_and_characters,
     on_accept: Accepted | None = None,
     settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
+    check: Callable[[], None] = lambda: None,
 ) -> ReducedSource:
     """The smallest script found that fails as `text` does, which is known to be SAME.
 
@@ -53,10 +58,11 @@ def reduce_source(
     short and may be left out. `starts` are whole programs to ask first (the program written anew around an inner frame):
     the first that is SAME is reduced instead. `size_of` gives a candidate's size for the log; `on_accept` is told each
     step's text; `settle` the text once the guesses were asked, and what it returns says after the first round whether the answers count.
+    `check` raises BudgetSpent when there is no time left: it is called while candidates are made, which may take longer than to ask them.
     Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
     Raises SyntaxError where `text` is not Python.
     """
-    search = _Search(text, oracle, size_of, on_accept)
+    search = _Search(text, oracle, size_of, on_accept, check)
     try:
         search.start(failing_lines, starts)
         steady = settle(unmarked(search.text))
@@ -78,12 +84,13 @@ def reduce_source(
 class _Search:
     """The text, in its normal form with marks, and what was asked about it."""
 
-    def __init__(self, text: str, oracle: Oracle, size: SizeOf, on_accept: Accepted | None) -> None:
+    def __init__(self, text: str, oracle: Oracle, size: SizeOf, on_accept: Accepted | None, check: Callable[[], None]) -> None:
         self.text = self.original = text
         self.passing: str | None = None
         self._oracle = oracle
         self._size = size
         self._on_accept = on_accept
+        self._check = check
         self._failed: set[str] = set()
         self._sliced = False
         self._laid_out = text
@@ -94,6 +101,8 @@ class _Search:
         shorter = [s for s in starts if legal(s) and measure(unmarked(s)) < measure(self.text)]
         if self._first(shorter, "inner call", anew=True) is not None:
             with_marks, self.original = self.text, unmarked(self.text)
+        self._check()
+        with_marks = thinned(with_marks, lambda texts: self._first(texts, "statement"), self._check)
         self._laid_out = laid_out = normal(with_marks)
         self.guess()
         if not self._sliced:
@@ -104,7 +113,14 @@ class _Search:
 
     def guess(self) -> None:
         """What the failing frames need, if that was not taken already."""
-        self._sliced = self._sliced or self._first([normal(g) for g in guesses(self._laid_out)], "slice") is not None
+        self._sliced = self._sliced or self._first(self._guessed(), "slice") is not None
+
+    def _guessed(self) -> list[str]:
+        found = []
+        for guess in guesses(self._laid_out, self._check):
+            self._check()
+            found.append(normal(guess))
+        return found
 
     def forget(self) -> None:
         """What failed until now may be asked again."""
@@ -151,7 +167,7 @@ class _Search:
         atoms = propose(module)
 
         def works(alternatives: Sequence[Sequence[Edit]]) -> int | None:
-            return self._first([finish(base, apply(module, edits)) for edits in alternatives], origin)
+            return self._first([self._finished(base, apply(module, edits)) for edits in alternatives], origin)
 
         adaptive(atoms, works)
 
@@ -160,11 +176,18 @@ class _Search:
         position = 0
         while True:
             base = Base.of(self.text)
-            options = list(propose(self.text))[position:]
-            found = self._first([finish(base, o) for o in options], origin)
+            options = islice(as_far_as_legal(propose(self.text)), position, None)
+            found = None
+            # a step makes the rest of them void
+            while found is None and (batch := list(islice(options, _BATCH))):
+                found = self._first([self._finished(base, option) for option in batch], origin)
+                position += len(batch) if found is None else found
             if found is None:
                 return
-            position += found
+
+    def _finished(self, base: Base, edited: str | None) -> str | None:
+        self._check()
+        return finish(base, edited)
 
     def _first(self, texts: Sequence[str | None], origin: str, *, anew: bool = False) -> int | None:
         """Index of the first text (marks kept) that is SAME, which becomes the text; None where none is.

@@ -53,7 +53,7 @@ def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]
             statement = f"with {context}:\n" + "\n".join(f"    {line}" for line in statement.split("\n"))
         first = [] if _binds_torch(kept) else ["import torch"]
         written = "\n".join([*first, *("\n".join(lines[start_line(s) - 1 : end_line(s)]) for s in kept), statement, ""])
-        fixed = repaired(written, missing(with_marks)) if legal(written) else None
+        fixed = repaired(normal(written), missing(with_marks)) if legal(written) else None
         if fixed is not None:
             found = normal(collected(fixed, frozenset()))
             if entries(found):

@@ -195,6 +195,7 @@ def _returned(marked: Any) -> Any:
 def arguments(module: cst.Module) -> list[Edit]:
     """An argument of a call, an element of a list, a base class or a decorator goes."""
     out: list[Edit] = []
+    targets = _targets_in(module)
     for node in walk(module):
         if isinstance(node, cst.Call):
             first = 1 if _callee(node) in ENTRY else 0
@@ -202,7 +203,7 @@ def arguments(module: cst.Module) -> list[Edit]:
             out += [
                 remove(a) for a in reversed(node.args[first:]) if not (first and a.keyword is not None and a.keyword.value == "backend")
             ]
-        elif isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)) and not _is_target(module, node):
+        elif isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)) and node not in targets:
             out += [remove(e) for e in reversed(node.elements)]
         elif isinstance(node, cst.ClassDef):
             out += [remove(a) for a in (*node.bases, *node.keywords)]
@@ -217,14 +218,15 @@ def _binds(decorator: cst.Decorator) -> bool:
     return isinstance(decorator.decorator, cst.Name) and decorator.decorator.value in ("staticmethod", "classmethod", "property")
 
 
-def _is_target(module: cst.Module, node: cst.CSTNode) -> bool:
-    """Whether a list or tuple is assigned to, or is taken apart by the target it is assigned to."""
-    for outer in walk(module):
-        if isinstance(outer, (cst.AssignTarget, cst.For, cst.CompFor)) and outer.target is node:
-            return True
-        if isinstance(outer, cst.Assign) and outer.value is node and isinstance(outer.targets[0].target, (cst.Tuple, cst.List)):
-            return True
-    return False
+def _targets_in(module: cst.Module) -> set[cst.CSTNode]:
+    """What is assigned to, and the lists and tuples that are taken apart by the target they are assigned to."""
+    found: set[cst.CSTNode] = set()
+    for node in walk(module):
+        if isinstance(node, (cst.AssignTarget, cst.For, cst.CompFor)):
+            found.add(node.target)
+        elif isinstance(node, cst.Assign) and isinstance(node.targets[0].target, (cst.Tuple, cst.List)):
+            found.add(node.value)
+    return found
 
 
 def type_annotations(module: cst.Module) -> list[Edit]:

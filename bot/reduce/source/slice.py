@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.reduce.source.delete import shrink
-from bot.reduce.source.layout import end_line, legal, normal, start_line
+from bot.reduce.source.layout import end_line, legal, normal, parsed, start_line
 from bot.reduce.source.names import Names, dotted, names_of, root
 
 _COMPILERS = frozenset(
@@ -45,7 +45,7 @@ def preambles(source: str, wanted: Sequence[str], mentions: Sequence[str] = (), 
     that called what failed: nothing from there on is taken; None takes the whole script. Empty where nothing was found.
     Raises SyntaxError where the source is not Python.
     """
-    tree = ast.parse(source)
+    tree = parsed(source)
     items = [i for i in _flatten(tree.body, source, failing_line) if not _unusable(i.node)]
     items = _without_compiled_calls(items)
     start = {w.split(".")[0] for w in wanted}

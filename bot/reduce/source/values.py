@@ -167,6 +167,20 @@ def inputs(text: str) -> Iterator[str]:
                     yield spliced(text, [(node, plain)])
 
 
+def imports(text: str) -> Iterator[str]:
+    """What is imported and not read goes, all of it at once: some imports do something."""
+    unread_names = {name for scope, name in unused(text) if not scope}
+    changes: dict[ast.stmt, str | None] = {}
+    for statement in ast.parse(text).body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)) and getattr(statement, "module", None) != "__future__":
+            kept = [a for a in statement.names if (a.asname or a.name).split(".")[0] not in unread_names]
+            if len(kept) < len(statement.names):
+                left = ast.Import(kept) if isinstance(statement, ast.Import) else ast.ImportFrom(statement.module, kept, statement.level)
+                changes[statement] = code(left) + mark_of(text, statement) if kept else None
+    if changes:
+        yield replaced(text, changes)
+
+
 ALL: tuple[tuple[str, Rewrite], ...] = (
     ("tuple", tuples),
     ("number", numbers),
@@ -174,4 +188,5 @@ ALL: tuple[tuple[str, Rewrite], ...] = (
     ("input", inputs),
     ("used once", used_once),
     ("unread", unread),
+    ("import", imports),
 )

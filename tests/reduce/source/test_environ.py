@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.reduce.source.environ import with_variables
+from bot.reduce.source.environ import with_surroundings
 
 ADDED = 'import os\nos.environ["A"] = "1"\n'
 
@@ -21,17 +21,23 @@ ADDED = 'import os\nos.environ["A"] = "1"\n'
     ],
 )
 def test_at_the_top(before: str, behind: str) -> None:
-    text, _ = with_variables(before + behind, (), {"A": "1"})
+    text, _ = with_surroundings(before + behind, (), {"A": "1"})
     assert text == before + ADDED + behind
     compile(text, "<text>", "exec")
 
 
 def test_lines_move_along() -> None:
-    text, lines = with_variables('"""What it is."""\nimport torch\nf()\n', (1, 3), {"A": "1", "B": "it's"})
+    text, lines = with_surroundings('"""What it is."""\nimport torch\nf()\n', (1, 3), {"A": "1", "B": "it's"})
     assert [text.split("\n")[line - 1] for line in lines] == ['"""What it is."""', "f()"]
     assert 'os.environ["B"] = "it\'s"' in text
 
 
 @pytest.mark.parametrize(("text", "variables"), [("f()\n", {}), ("f(\n", {"A": "1"})])
 def test_as_it_is(text: str, variables: dict[str, str]) -> None:
-    assert with_variables(text, (1,), variables) == (text, (1,))
+    assert with_surroundings(text, (1,), variables) == (text, (1,))
+
+
+def test_arguments_are_written_too() -> None:
+    text, lines = with_surroundings("import sys\nf(sys.argv)\n", (2,), {"A": "1"}, ("--width", "it's"))
+    assert text.split("\n")[:4] == ["import os", 'os.environ["A"] = "1"', "import sys", 'sys.argv[1:] = ["--width", "it\'s"]']
+    assert [text.split("\n")[line - 1] for line in lines] == ["f(sys.argv)"]

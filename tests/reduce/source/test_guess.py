@@ -176,3 +176,9 @@ def test_a_guess_without_the_compiler_is_none() -> None:
         other(check(1, 1))  # here
     """
     assert all("torch.compile" in g for g in guessed(text))
+
+
+def test_an_edit_that_leaves_no_python_is_no_guess() -> None:
+    tabs = f"def f(x):\n\tif x:\n\t\ty = [x]\n\t\tz = g(y)  {MARK}\n\t\treturn z\n\n\ntorch.compile(f)(1)  {MARK}\n"
+    for guess in guesses(tabs):
+        compile(guess, "<guess>", "exec")

@@ -47,6 +47,13 @@ def test_normal_form_is_stable() -> None:
     assert normal(normal(UNTIDY)) == normal(UNTIDY)
 
 
+def test_any_indentation_becomes_four_spaces() -> None:
+    text = 'class A:\n\tdef f(self):\n\t  if self:\n\t  \treturn """\n\tkept\n"""\n\n  # odd\nfor a in b:\n  pass\n'
+    assert normal(text) == (
+        'class A:\n    def f(self):\n        if self:\n            return """\n\tkept\n"""\n\n\nfor a in b:\n    pass\n'
+    )
+
+
 def test_parentheses_are_not_doubled() -> None:
     assert normal("f(((1, 2),), (a), ((1, 2)))\nx = ((1, 2))\n") == "f(((1, 2),), a, (1, 2))\nx = (1, 2)\n"
 
@@ -54,6 +61,13 @@ def test_parentheses_are_not_doubled() -> None:
 def test_text_that_is_not_python_is_refused() -> None:
     with pytest.raises(SyntaxError):
         normal("def (")
+    for unreadable in ("x = 1\0\n", "x = " + "-" * 100_000 + "1\n", "x = " + "+".join("a" * 5000) + "\n"):
+        with pytest.raises(SyntaxError):
+            normal(unreadable)
+    for unreadable in ("x = 1\0\n", "x = " + "-" * 100_000 + "1\n"):
+        with pytest.raises(SyntaxError):
+            marked(unreadable, [1])
+        assert not legal(unreadable)
     assert not legal("def (")
     assert not legal("\0")
 

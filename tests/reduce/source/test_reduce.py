@@ -204,6 +204,13 @@ def test_when_time_is_spent_the_best_so_far_is_kept() -> None:
     assert oracle.works(reduced.text)
 
 
+def test_a_script_indented_by_tabs_is_reduced_alike() -> None:
+    tabs = DEEP.replace("    ", "\t")
+    for hints in (HINTS, []):
+        found = [reduce_source(t, Asked(runs_into("'list' object has no attribute 'missing'")), failing_lines=hints) for t in (DEEP, tabs)]
+        assert found[1] == found[0]
+
+
 def test_each_step_is_smaller() -> None:
     accepted: list[str] = []
     oracle = Asked(runs_into("'list' object has no attribute 'missing'"))
@@ -227,6 +234,13 @@ def test_local_modules_are_written_in_and_reduced_along() -> None:
     text, lines = joined(script, [7], {"mine": module}, {"mine": [10]})
     reduced = reduce_source(text, oracle, failing_lines=lines)
     assert reduced.text == "import torch\n\n\ndef go(n):\n    return n.missing\n\n\ntorch.compile(go)(3)\n"
+
+
+def test_imports_that_nobody_reads_go_from_the_start() -> None:
+    script = "import torch, os\nfrom math import floor, pi\nimport random\n\ntorch.compile(pi)\n"
+    # one of a line stays where a whole statement cannot go
+    oracle = Asked(lambda t: "import torch" in t and "torch.compile(pi)" in t and "from math" in t)
+    assert reduce_source(script, oracle).text == "import torch\nfrom math import pi\n\ntorch.compile(pi)\n"
 
 
 def test_conditions_become_simple() -> None:

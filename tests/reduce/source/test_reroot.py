@@ -111,3 +111,9 @@ def test_what_is_compiled_where_it_is_defined_is_called() -> None:
 def test_without_a_compiler_there_is_nothing_to_write() -> None:
     assert written("def g():\n    return 1  # here\ng()\n", InnerCall("g", "g", ())) == []
     assert written("import torch\ntorch.compile(print)\n", InnerCall("nowhere", "nowhere", ())) == []
+
+
+def test_a_script_indented_by_tabs() -> None:
+    spaces = written(SCRIPT, InnerCall("Inner.forward", "Inner(8).forward", ("torch.ones(2)",)))
+    tabs = written(textwrap.dedent(SCRIPT).replace("    ", "\t"), InnerCall("Inner.forward", "Inner(8).forward", ("torch.ones(2)",)))
+    assert tabs == spaces != []
