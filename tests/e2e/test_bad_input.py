@@ -232,7 +232,11 @@ AS_SOURCE = {
         "import dataclasses\n\n@dataclasses.dataclass\nclass Config:\n    width: int = 3\n\n"
         "assert dataclasses.fields(Config)[0].type('4') == 4\n" + BRANCH
     ).encode(),
-    "path": (BRANCH.split("def f")[0] + "from library.branch import f\n" + BRANCH[BRANCH.index("torch.compile") :]).encode(),
+    "path": (
+        BRANCH.split("def f")[0]
+        + "for step in range(3):\n    print(step)\n    print('begins')\nfrom library.branch import f\n"
+        + BRANCH[BRANCH.index("torch.compile") :]
+    ).encode(),
 }
 
 

@@ -49,6 +49,14 @@ def test_stops_at_once_and_resumes(name: str, tmp_path: Path) -> None:
     stands(out)
 
     before = queries(out)
+    with started(LONG, "--out", out, "--verify-runs", "1", "--resume", cwd=tmp_path) as (child, said):
+        time.sleep(3)  # it has not seen the program fail yet
+        child.send_signal(getattr(signal, name))
+        assert child.wait(timeout=30) == 1, said.read_text(errors="replace")[-2000:]
+    again = json.loads((out / "result.json").read_text(encoding="utf-8"))
+    kept = ("signature", "verification", "files")
+    assert {key: again[key] for key in kept} == {key: result[key] for key in kept}, "the earlier result is lost"
+
     answer = Answer(out, minify(LONG, "--out", out, "--verify-runs", "1", "--resume", cwd=tmp_path))
     assert answer.process.status == 0, answer.described()
     assert answer.result["ended_by"] == "fixed_point"
