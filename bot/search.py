@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -45,6 +46,8 @@ FEW_OPS = 4
 MOST_LEFTOVERS = 40
 # Of a script of so many lines only few are made, since each takes seconds.
 LARGE, MOST_INNER_OF_LARGE = coarse.LINES, 2
+# What a script says whose file lies in the directory of its user alone.
+_MISSING = re.compile(r"^FileNotFoundError: .*No such file or directory: (?P<name>.+)$", re.M)
 # So often a search goes back behind a step that did not fail alone.
 MOST_SLIPS = 3
 
@@ -280,6 +283,9 @@ class Search:
         if known[0] and first[0] == source.text:
             names = ", ".join(sorted(known[0]))
             raise Ended("error", f"a repro stands alone, but these modules of the program cannot be written into it: {names}")
+        missing = _MISSING.search(self.oracle.observe(self._surrounded(*first)[0])[0].text)
+        if missing:
+            raise Ended("error", f"a repro stands alone, but the program reads a file that cannot be written into it: {missing['name']}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         self.found.text, self.found.fixed_point = self._surrounded(*first)[0], True
         return None

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import faulthandler
 import gc
+import importlib
 import json
 import os
 import random
@@ -154,6 +155,8 @@ def _run(path: str, request: dict[str, Any]) -> dict[str, Any]:
     # a script that ends in `unittest.main()` leaves with a status alone: what its first failing test raised says more
     modules.listen_to_unittest(lambda error, _: ends.append(_ended_by(error)))
     rungs.stop_after(request.get("stop_after"))
+    if request.get("as_eager"):
+        importlib.import_module("torch._inductor.config").fallback_random = True
     facts = run_as_main(path, request.get("argv", []))
     return ends[0] if ends and facts["status"] == "exit" else facts
 

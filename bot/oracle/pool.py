@@ -76,6 +76,7 @@ class Question:
     tolerance: tuple[float, ...] | None = None  # task localise: see Recipe.tolerance
     lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
     seed: int = 0  # of the generators of random numbers, as the program finds them
+    as_eager: bool = False  # compiled code draws the random numbers that eager draws
     save: str | None = None  # task export: where the exported program goes
 
 

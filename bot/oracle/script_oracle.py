@@ -5,7 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,8 @@ from bot.reduce.graph import Meta
 CHECKS, LONG = 4, 5.0
 # What a script says that fixes its random numbers.
 _SEEDED = "manual_seed"
+# And that has compiled code draw the numbers that eager draws.
+_AS_EAGER = "fallback_random"
 # A failure that shows in one of three runs is missed by so many in 2 of 100 cases.
 TRIES = 10
 # What a worker calls the script.
@@ -71,6 +73,7 @@ class ScriptOracle:
     error: str = ""  # no_raise: what the original's eager run raises
     words: str = ""  # what a candidate has to say in the program's own words
     seeded: bool = False  # the program fixes its random numbers
+    as_eager: bool = False  # and has compiled code draw the same ones
     tries: int = 1  # runs that have to pass before a candidate does: more for a failure that shows only now and then
     blames: bool = False  # runs note which values are in code that a compiler refuses
     on_answer: Callable[[Candidate, Verdict], None] | None = None
@@ -183,7 +186,7 @@ class ScriptOracle:
         that is compiled before the failing one ends the run too.
         """
         self.blames, self.blamed = self.reference.phase in BLAMING, ()
-        self.seeded = _SEEDED in candidate.text
+        self.seeded, self.as_eager = _SEEDED in candidate.text, _AS_EAGER in candidate.text
         try:
             for self.whole_way in (False, True):
                 if not self.whole_way and not self._rung():
@@ -308,15 +311,23 @@ class ScriptOracle:
         self._seconds, self.said = outcome.seconds, own_words(signature, outcome.text)
         self.blamed = tuple(tuple(names) for names in facts.get("guesses", ()))
         verdict = known or self._control(text, needless, outcome.text)
-        draws = bool(facts.get("drew")) and _SEEDED not in text
-        if verdict is Verdict.SAME and draws and not self._whatever_is_drawn(text, needless):
+        if verdict is Verdict.SAME and facts.get("drew") and not self._whatever_is_drawn(text, needless):
             return Verdict.PASSES, None
         return verdict, signature
 
     def _whatever_is_drawn(self, text: str, needless: Callable[[], bool]) -> bool:
         """Whether wrong results are wrong for other random numbers too. A program that was seeded stays so: nine wrong draws of ten
-        are no proof."""
-        if self.across_forms or self.tries > 1 or self.reference.kind is not Kind.ACCURACY:
+        are no proof. Where its compiled code drew what eager draws, a candidate has to be wrong in that way as well: other numbers alone
+        are no wrong ones."""
+        if self.across_forms or self.reference.kind is not Kind.ACCURACY:
+            return True
+        if (
+            self.as_eager
+            and _AS_EAGER not in text
+            and not self._is_same(self._run(replace(self._run_of(text, None), as_eager=True), needless))
+        ):
+            return False
+        if self.tries > 1 or _SEEDED in text:
             return True
         if self.seeded:
             return False

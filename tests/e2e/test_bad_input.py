@@ -261,6 +261,16 @@ def test_awkward_script_as_source(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.all
+def test_a_file_that_only_the_user_has(tmp_path: Path) -> None:
+    """The script itself has to be reduced, and it reads a file: said by name, and nothing is posted that does not stand alone."""
+    (tmp_path / "width.txt").write_text("3", encoding="utf-8")
+    text = BRANCH.replace("ones(3)", "ones(int(open('width.txt').read()))")
+    answer = minify_script(script(tmp_path, text), tmp_path, "--verify-runs", "1")
+    assert answer.process.status == 1, answer.described()
+    assert "width.txt" in answer.result["reason"], answer.described()
+
+
+@pytest.mark.all
 def test_leaves_by_os_exit(tmp_path: Path) -> None:
     """A script that leaves without a word is said to have done that; no verdict is made up."""
     text = "import os, torch\ntorch.compile(lambda x: x.sin())(torch.ones(3))\nos._exit(3)\n"

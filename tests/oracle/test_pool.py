@@ -50,6 +50,11 @@ class TestChildren:
         outcome = ask(pool, body)
         assert outcome.status == "ok", outcome.text
 
+    def test_compiled_code_draws_as_eager_where_that_is_asked(self, pool: Pool) -> None:
+        body = "import torch._inductor.config as config\nassert config.fallback_random"
+        assert ask(pool, body, as_eager=True).status == "ok"
+        assert ask(pool, body).status == "raised"
+
     @pytest.mark.parametrize(
         ("body", "status", "code"),
         [

@@ -289,6 +289,29 @@ class TestSeeds:
         assert oracle.ask(candidate(text)) is verdict
         assert [q.seed for q in pool.asked if q.task == "run"] == seeds
 
+    @pytest.mark.parametrize(
+        ("text", "drew", "still", "verdict", "runs"),
+        [
+            ("config.fallback_random = True", True, False, Verdict.SAME, [False]),
+            ("draws nothing", False, False, Verdict.SAME, [False]),
+            ("wrong either way", True, True, Verdict.SAME, [False, True]),
+            ("draws other numbers", True, False, Verdict.PASSES, [False, True]),
+        ],
+    )
+    def test_other_numbers_alone_are_no_wrong_ones(
+        self, make: Make, text: str, drew: bool, still: bool, verdict: Verdict, runs: list[bool]
+    ) -> None:
+        """The program had compiled code draw what eager draws."""
+
+        def answer(q: Question) -> dict[str, Any]:
+            if q.task.startswith("control"):
+                return CONTROL
+            return {**(PASSES if q.as_eager and not still else WRONG_TEXT), "drew": drew}
+
+        oracle, pool = make(answer, reference=WRONG, as_eager=True)
+        assert oracle.ask(candidate(f"torch.manual_seed(0)\n{text}")) is verdict
+        assert [q.as_eager for q in pool.asked if q.task == "run"] == runs
+
     def test_the_runs_of_a_check_draw_other_numbers(self, make: Make) -> None:
         oracle, pool = make(lambda q: CONTROL if q.task.startswith("control") else WRONG_TEXT if q.seed % 2 else PASSES, reference=WRONG)
         assert not oracle.settle("start")()
