@@ -156,7 +156,8 @@ def _run(path: str, request: dict[str, Any]) -> dict[str, Any]:
     modules.listen_to_unittest(lambda error, _: ends.append(_ended_by(error)))
     rungs.stop_after(request.get("stop_after"))
     if request.get("as_eager"):
-        importlib.import_module("torch._inductor.config").fallback_random = True
+        inductor: Any = importlib.import_module("torch._inductor.config")
+        inductor.fallback_random = True
     facts = run_as_main(path, request.get("argv", []))
     return ends[0] if ends and facts["status"] == "exit" else facts
 

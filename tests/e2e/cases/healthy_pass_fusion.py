@@ -22,9 +22,9 @@ def with_relu(match, *of_convolution):
 
 
 config.freezing = True
-config.post_grad_custom_post_pass = fusion
+config.post_grad_custom_pre_pass = fusion
 net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Conv2d(4, 2, 1), torch.nn.ReLU()).eval()
 x = torch.randn(2, 3, 8, 8)
 with torch.no_grad():
     torch.testing.assert_close(torch.compile(net)(x), net(x))
-print(Fusion.fused)
+assert Fusion.fused == 2
