@@ -68,7 +68,7 @@ class Intake:
                 f"still running after {self.options.hang_after:.0f} s, but without the compiler it takes {without.seconds:.0f} s:"
                 " no hang by that limit; --hang-after sets a longer one",
             )
-        found = found.model_copy(update={"eager_error": without.error})
+        found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
         if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         return found, failure

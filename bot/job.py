@@ -132,6 +132,8 @@ class Job:
             return None
         if self.found.failure is not None and not self.earlier.signature.same_across_forms(self.found.failure):
             return None
+        if self.earlier.verification.runs and self.earlier.status != "error":
+            return self.earlier  # that one was through
         return self.earlier.model_copy(update={"status": status, "ended_by": ended, "reason": reason, "machine_fault": fault})
 
     # --- the parts of the job, in order
@@ -142,7 +144,6 @@ class Job:
         self.found.capture, failure = Intake(self.options, self.space, self.progress, self._cache(), self._wanted).run()
         self.found.timing["capture"] = time.monotonic() - started
         self.found.failure = failure
-        self.deadline.reserve = self._reserve(failure)
         self.progress.say(failure.line())
         self.source = source_of(self.options.target, Path.cwd(), self.found.capture.test)
         self.found.original = self.found.original or (self.source.text if self.source else None)
@@ -150,6 +151,7 @@ class Job:
         search = Search(self.options, self.source, self.found, self.deadline, self.progress, pool, ledger)
         started = time.monotonic()
         search.begin()
+        self.deadline.reserve = self._reserve(failure)
         try:
             with self._confirming(search) as confirmer:
                 search.offer = confirmer.offer
@@ -169,18 +171,18 @@ class Job:
             prover = replace(self._prover(search.oracle), wanted=lambda: self._wanted() and wanted())
             return prover.confirms(text, self._cache())
 
-        confirmer = Confirmer(check, self._on_confirmed)
+        confirmer = Confirmer(check, lambda confirmed: self._on_confirmed(confirmed, self._prover(search.oracle).rule))
         try:
             yield confirmer
         finally:
             confirmer.stop()
 
-    def _on_confirmed(self, confirmed: Confirmed) -> None:
+    def _on_confirmed(self, confirmed: Confirmed, rule: Rule) -> None:
         with self._saving:
             program = self.found.history[confirmed.position][0]
             self.found.confirmed = (program, confirmed.text)
             self.found.confirmed_at = max(self.found.confirmed_at, confirmed.position)
-            self.found.verification = VerificationFacts(runs=1, same=1, eager="passes")
+            self.found.verification = VerificationFacts(runs=1, same=1, eager="passes", rule=rule)
             self.space.write(self.space.repro, self.found.headed(confirmed.text, self.found.verification))
             so_far = replace(self.found)
             so_far.back_to_confirmed()

@@ -47,7 +47,7 @@ MOST_LEFTOVERS = 40
 # Of a script of so many lines only few are made, since each takes seconds.
 LARGE, MOST_INNER_OF_LARGE = coarse.LINES, 2
 # What a script says whose file lies in the directory of its user alone.
-_MISSING = re.compile(r"^FileNotFoundError: .*No such file or directory: (?P<name>.+)$", re.M)
+_MISSING = re.compile(r"FileNotFoundError: .*No such file or directory: (?P<name>.+)")
 # So often a search goes back behind a step that did not fail alone.
 MOST_SLIPS = 3
 
@@ -280,13 +280,14 @@ class Search:
             if self.oracle.begins(candidate, max(1, TRIES // len(begun))):
                 return complete, failing
         first = whole(source.text, known[0])
-        if known[0] and first[0] == source.text:
-            names = ", ".join(sorted(known[0]))
+        if known[1] and first[0] == source.text:
+            names = ", ".join(sorted(known[1]))
             raise Ended("error", f"a repro stands alone, but these modules of the program cannot be written into it: {names}")
-        missing = _MISSING.search(self.oracle.observe(self._surrounded(*first)[0])[0].text)
+        missing = _MISSING.fullmatch(self.oracle.observe(self._surrounded(*first)[0])[0].text.strip().rpartition("\n")[2])
         if missing:
             raise Ended("error", f"a repro stands alone, but the program reads a file that cannot be written into it: {missing['name']}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
+        self.oracle.partial = self.found.capture.partial
         self.found.text, self.found.fixed_point = self._surrounded(*first)[0], True
         return None
 

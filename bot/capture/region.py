@@ -69,6 +69,7 @@ class Capture(Model):
     versions: dict[str, str]
     tolerance: tuple[float, ...] | None = Field(default=None, description="of the program's own last comparison")
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
+    partial: bool = False  # without the compiler it ends behind the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
     log: Path
 

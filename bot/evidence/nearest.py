@@ -13,6 +13,10 @@ def edit_between(failing: str, passing: str) -> str | None:
     changed = [
         line
         for line in difflib.unified_diff(failing.splitlines(), passing.splitlines(), n=0, lineterm="")
-        if line[:1] in "+-" and not line.startswith(("+++", "---")) and line[1:].strip()
+        if line[:1] in "+-" and not line.startswith(("+++", "---")) and not _says_nothing(line[1:])
     ]
     return "\n".join(changed) if 0 < len(changed) <= MOST else None
+
+
+def _says_nothing(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")

@@ -264,6 +264,7 @@ def _say_at_the_end(stand: Stand) -> None:
     said: set[int] = set()
     leave = os._exit
     stderr = os.dup(2)  # a program, or pytest, may put something else in its place
+    known = os.fstat(stderr)
 
     def say() -> None:
         if os.getpid() in said:
@@ -272,8 +273,9 @@ def _say_at_the_end(stand: Stand) -> None:
         error = "".join(stand.errors[:1])
         with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it, or all
             sys.stderr.flush()
+        line = f"\n{MARK}{reached(stand.calls)} raised: {stand.calls[RAISED]} {error}".rstrip() + "\n"
         with contextlib.suppress(OSError):
-            os.write(stderr, (f"\n{MARK}{reached(stand.calls)} raised: {stand.calls[RAISED]} {error}".rstrip() + "\n").encode())
+            os.write(stderr if _is(stderr, known) else 2, line.encode())
 
     def leave_at_once(status: int) -> None:
         say()
@@ -284,6 +286,14 @@ def _say_at_the_end(stand: Stand) -> None:
     os._exit = leave_at_once  # type: ignore[assignment]
 
 
+def _is(descriptor: int, known: os.stat_result) -> bool:
+    """Whether a descriptor is open still, and not for something else by now."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), known)
+    except OSError:
+        return False
+
+
 def _spare_files(stand: Stand) -> None:
     """Keep what the program saves beside a file, to move it there when it is whole, from taking that file's place."""
 
@@ -292,12 +302,9 @@ def _spare_files(stand: Stand) -> None:
 
         @functools.wraps(original)
         def move(src: Any, dst: Any, **how: Any) -> Any:
-            if how.keys() & {"src_dir_fd", "dst_dir_fd"} or not stand.moves(src, dst):
+            if how.keys() & {"src_dir_fd", "dst_dir_fd"} or not stand.moves(src, dst, copies=owner is shutil):
                 return original(src, dst, **how)
-            if owner is os:
-                os.unlink(src)
-                return None
-            return dst
+            return dst if owner is shutil else None
 
         setattr(owner, name, move)
 

@@ -34,7 +34,8 @@ class Stand:
         self.fp64 = fp64
         self.packages: dict[bytes, Any] = {}  # by what a file of ours holds
         self.places: dict[str, bytes] = {}  # which of them was stored at a path last
-        self.laid: dict[str, int] = {}  # paths where nothing was, and temporary directories, with the process that made them
+        self.laid: dict[str, int] = {}  # paths where nothing was, with the process that put a file there
+        self.directories: dict[str, int] = {}  # temporary ones, likewise
         self.depth = 0
         atexit.register(self.clear)
 
@@ -89,7 +90,7 @@ class Stand:
             return file
         if file is None:
             directory = tempfile.mkdtemp()  # whoever tidies up may remove all that is beside
-            self.laid[directory] = os.getpid()
+            self.directories[directory] = os.getpid()
             file = os.path.join(directory, f"model{suffix}")
         self._lay(os.path.realpath(file), token)
         return os.fspath(file)
@@ -101,27 +102,33 @@ class Stand:
             out.write(token)
             self.laid[path] = os.getpid()
 
-    def moves(self, source: Any, target: Any) -> bool:
-        """Whether a file of ours was to take the place of somebody's: then `load` finds it there, and the file stays."""
+    def moves(self, source: Any, target: Any, *, copies: bool) -> bool:
+        """Move or copy what is stored under a path; False where that is nothing of ours, or the target no place for it. Somebody's file
+        stays where it is, at either end."""
         source, target = os.path.realpath(source), os.path.realpath(target)
-        if not _is_ours(source):
+        token = self._stored(source)
+        if token not in self.packages or os.path.isdir(target) or not os.path.isdir(os.path.dirname(target)):
             return False
-        if os.path.isfile(target) and not _is_ours(target):
-            self.places[target] = _head(source)
-            return True
-        self.laid[target] = os.getpid()
-        return False
+        self._lay(target, token)
+        if not copies:
+            self.places.pop(source, None)
+            if _is_ours(source):
+                os.unlink(source)
+        return True
+
+    def _stored(self, path: str) -> bytes:
+        head = _head(path)
+        return head if head in self.packages else self.places.get(path, b"")
 
     def clear(self) -> None:
-        """Remove the files that this process laid."""
+        """Remove what this process laid; what a fork laid is the fork's."""
         for path, process in self.laid.items():
-            if process != os.getpid():
-                continue  # a fork: they are its parent's
-            if os.path.isdir(path):
-                shutil.rmtree(path, ignore_errors=True)
-            elif _is_ours(path):
+            if process == os.getpid() and _is_ours(path):
                 with contextlib.suppress(OSError):
                     os.unlink(path)
+        for directory, process in self.directories.items():
+            if process == os.getpid():
+                shutil.rmtree(directory, ignore_errors=True)
 
     def load(self, file: Any) -> Any:
         """What `store` kept under a path or a file object; None where the file is none of ours."""
@@ -129,9 +136,10 @@ class Stand:
             start = file.tell()
             head = file.read(len(_TOKEN) + 20)
             file.seek(start)
-            return self.packages.get(head)
-        head = _head(file)
-        return self.packages.get(head if head in self.packages else self.places.get(os.path.realpath(file), b""))
+            name = getattr(file, "name", None)
+            place = self._stored(os.path.realpath(os.fsdecode(name))) if isinstance(name, (str, bytes, os.PathLike)) else b""
+            return self.packages.get(head if head in self.packages else place)
+        return self.packages.get(self._stored(os.path.realpath(file)))
 
 
 def _head(path: Any) -> bytes:

@@ -121,6 +121,7 @@ class _Search:
         self.keep_seed = keep_seed
         self.around: list[Neighbour] | None = None  # of the smallest program, before it was made readable
         self.plain: Candidate = incumbent.candidate
+        self.readable = False
 
     def run(self, guessed: Sequence[frozenset[str]]) -> None:
         incumbent = self.incumbent
@@ -134,7 +135,7 @@ class _Search:
         dynamic.run(incumbent)
         self.plain = incumbent.candidate
         self.around = list(incumbent.neighbours)
-        lift.run(incumbent)
+        self.readable = lift.run(incumbent)
         dynamic.explain(incumbent, self.ends_well)
 
     def _whole(self) -> None:
@@ -167,14 +168,12 @@ class _Search:
 
     def nearest_passing(self) -> Candidate | None:
         """Of the rejected programs one edit away, the one most like the final program among those that pass."""
-        final = self.incumbent.candidate.text
-        readable = final != self.plain.text
         around = self.incumbent.neighbours if self.around is None else self.around
         lines = self.plain.text.splitlines()
         for neighbour in sorted(around, key=lambda n: (_unlike(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBOURS]:
             # asked before, so this is no query
             if self.incumbent.oracle.ask(neighbour.candidate) is Verdict.PASSES:
-                return self._readable(neighbour) if readable else neighbour.candidate
+                return self._readable(neighbour) if self.readable else neighbour.candidate
         return None
 
     def _readable(self, neighbour: Neighbour) -> Candidate:

@@ -17,6 +17,7 @@ def test_an_edit() -> None:
 def test_none() -> None:
     assert edit_between("a\n", "a\n") is None
     assert edit_between("a\n\n", "a\n") is None, "a blank line is no edit"
+    assert edit_between("a\n# why\n", "a\n") is None, "nor is a comment"
     assert edit_between("\n".join("abcdefg"), "\n".join("hijklmn")) is None
 
 

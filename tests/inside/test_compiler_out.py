@@ -126,6 +126,18 @@ def test_files_of_the_user_stay_as_they_are(tmp_path: Path) -> None:
             check(torch.export.load("there.pt2").module())
         os.replace("partial.pt2", "moved.pt2")
         check(torch.export.load("moved.pt2").module())
+        torch.export.save(ep, "there.pt2")
+        shutil.copy("there.pt2", "moved.pt2")
+        check(torch.export.load("moved.pt2").module())
+        with open("there.pt2", "rb") as file:
+            check(torch.export.load(file).module())
+        for move in (os.replace, shutil.copyfile):
+            try:
+                move("moved.pt2", "models")
+            except OSError:
+                pass
+        os.rename("there.pt2", "renamed.pt2")
+        check(torch.export.load("renamed.pt2").module())
         with open("opened.pt2", "wb") as file:
             torch.export.save(ep, file)
         check(torch.export.load("opened.pt2").module())
@@ -134,11 +146,14 @@ def test_files_of_the_user_stay_as_they_are(tmp_path: Path) -> None:
         assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]  # whoever tidies up may remove all that is beside it
     """)
     (tmp_path / "there.pt2").write_text("yesterday's")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "best.pt2").write_text("last week's")
     for end in ("", "os._exit(0)"):
         status, _, output = control(tmp_path, body + end)
         assert status == 0, output
         assert (tmp_path / "there.pt2").read_text() == "yesterday's"
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["repro.py", "there.pt2"]
+        assert (tmp_path / "models" / "best.pt2").read_text() == "last week's"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["models", "repro.py", "there.pt2"]
 
 
 def test_the_script_is_compiled_as_python_compiles_it(tmp_path: Path) -> None:
