@@ -171,7 +171,7 @@ def test_failures_that_are_expected_are_none(rerun: Callable[..., Capture], runn
     assert found.outcome.status == "ok", found.log.read_text()
 
 
-@pytest.mark.parametrize("runner", ["script", "pytest"])
+@pytest.mark.parametrize("runner", ["script", pytest.param("pytest", marks=pytest.mark.all)])
 def test_settings_that_the_program_gives_before_it_imports_torch(tmp_path: Path, runner: str) -> None:
     body = """
         import os
