@@ -17,7 +17,7 @@ from bot.evidence import fresh
 from bot.evidence.fresh import START
 from bot.models import Kind, Phase, Signature
 from bot.options import Ended, Options
-from bot.oracle.faults import fault_of
+from bot.oracle.faults import fault_of, last_line, missing
 from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
 from bot.progress import Progress
@@ -29,8 +29,6 @@ CONTROL_LIMIT = 300.0
 LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
 # What a program says that met itself: its control runs beside it.
 _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily unavailable", re.I)
-_MISSING_PACKAGE = re.compile(r"^ModuleNotFoundError: No module named (?P<name>.+)$")
-_MISSING_FILE = re.compile(r"^FileNotFoundError: .*No such file or directory: (?P<name>.+)$")
 
 
 @dataclass
@@ -187,17 +185,15 @@ def _in_eager(control: Outcome) -> str:
     last = _last(control)
     if control.status == "timeout":
         return f"without the compiler the program does not end within {control.seconds:.0f} s; its last line: {last[:200]}"
-    for pattern, what in ((_MISSING_PACKAGE, "a package that this interpreter does not have"), (_MISSING_FILE, "a file that is not here")):
-        missing = pattern.match(last)
-        if missing:
-            return f"the program needs {what}, {missing['name']}; it fails in eager as well: {last}"
+    needs = missing(control)
+    if needs:
+        return f"the program needs {needs}; it fails in eager as well: {last}"
     ended = {"raised": "", "exit": f" (exit status {control.exit})"}.get(control.status, f" ({control.status})")
     return f"the program fails in eager as well{ended}: {last}"
 
 
 def _last(outcome: Outcome) -> str:
-    said = [line for line in outcome.text.splitlines() if line.strip(" ^~")]
-    return said[-1] if said else "nothing was printed"
+    return last_line(outcome) or "nothing was printed"
 
 
 def _wrong(found: Capture) -> tuple[Region, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from bot.inside.variables import settings_of
 from bot.models import Kind, Stage
 from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
+from bot.oracle.faults import missing
 from bot.oracle.ledger import Ledger
 from bot.oracle.localised import inner_calls, localise, operations
 from bot.oracle.pool import Pool
@@ -46,8 +46,6 @@ FEW_OPS = 4
 MOST_LEFTOVERS = 40
 # Of a script of so many lines only few are made, since each takes seconds.
 LARGE, MOST_INNER_OF_LARGE = coarse.LINES, 2
-# What a script says whose file lies in the directory of its user alone.
-_MISSING = re.compile(r"FileNotFoundError: .*No such file or directory: (?P<name>.+)")
 # So often a search goes back behind a step that did not fail alone.
 MOST_SLIPS = 3
 
@@ -283,9 +281,9 @@ class Search:
         if known[1] and first[0] == source.text:
             names = ", ".join(sorted(known[1]))
             raise Ended("error", f"a repro stands alone, but these modules of the program cannot be written into it: {names}")
-        missing = _MISSING.fullmatch(self.oracle.observe(self._surrounded(*first)[0])[0].text.strip().rpartition("\n")[2])
-        if missing:
-            raise Ended("error", f"a repro stands alone, but the program reads a file that cannot be written into it: {missing['name']}")
+        needs = missing(self.oracle.observe(self._surrounded(*first)[0])[0])
+        if needs:
+            raise Ended("error", f"a repro stands alone, but where it is run the program needs {needs}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         self.oracle.partial = self.found.capture.partial
         self.found.text, self.found.fixed_point = self._surrounded(*first)[0], True

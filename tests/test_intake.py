@@ -54,7 +54,7 @@ def test_a_failure_that_eager_does_not_have(judge: Judge) -> None:
         ),
         (
             {"status": "raised", "text": "Traceback\nFileNotFoundError: [Errno 2] No such file or directory: 'data.pt'"},
-            "needs a file that is not here, 'data.pt'",
+            "needs a file that is not there, 'data.pt'",
         ),
         ({"status": "timeout", "text": "y\ny\n", "seconds": 300.0}, "does not end within 300 s; its last line: y"),
     ],

@@ -23,6 +23,23 @@ _KNOWN = (
 )  # fmt: skip
 
 
+_MISSING = (
+    (re.compile(r"ModuleNotFoundError: No module named (.+)"), "a package that this interpreter does not have"),
+    (re.compile(r"FileNotFoundError: .*No such file or directory: (.+)"), "a file that is not there"),
+)
+
+
+def last_line(outcome: Outcome) -> str:
+    """What a run said last, without the marks below a line of code; empty where it said nothing."""
+    return next((line for line in reversed(outcome.text.splitlines()) if line.strip(" ^~")), "")
+
+
+def missing(outcome: Outcome) -> str | None:
+    """The package or file for want of which a program ended, in a few words."""
+    found = ((pattern.fullmatch(last_line(outcome)), what) for pattern, what in _MISSING)
+    return next((f"{what}, {match[1]}" for match, what in found if match), None)
+
+
 def may_pass(outcome: Outcome) -> bool:
     """Whether the next run may end otherwise: something of ours broke, the disk was full for a moment, or the kernel killed the run.
     The kernel takes the largest process, whoever filled the memory. A run that met its own limit meets it again."""
