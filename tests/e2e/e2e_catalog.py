@@ -34,6 +34,7 @@ class Row:
     original: str | None = None
     repro: str = ""
     culprit: str | None = None
+    dumped: str = ""  # PyTorch's pipeline whose dump is kept beside the original, by its module in torch._dynamo.repro
     exported: bool | None = None  # with True the exported program must show the same signature; with False it need only open
     options: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()  # of whoever calls torch-minify; the repro is run without
@@ -56,7 +57,7 @@ def params(rows: Iterable[Row]) -> list[object]:
 
 AOT = (
     Row("aot_compile_error", "aot", "exception", "cpp_compile", CPP, ops=1, has=("relu",), lacks=("Linear", "softmax"), original=CPP,
-        repro=CPP, exported=True, only_all=False),
+        repro=CPP, exported=True, dumped="after_aot", only_all=False),
     Row("aot_run_time_error", "aot", "exception", "run", "RuntimeError", "unhandled error", ops=1, has=("relu",), lacks=("cos", "sum"),
         original="RuntimeError: unhandled error", repro="unhandled error", exported=True),
     Row("aot_accuracy", "aot", "accuracy", "run", ops=1, has=("relu", "assert_close"), lacks=("tanh", "exp"), repro=CLOSE, exported=True,
@@ -73,7 +74,7 @@ AOT = (
 
 AOT_INDUCTOR = (
     Row("aoti_compile_error", "aot_inductor", "exception", "cpp_compile", CPP, ops=1, has=("relu", "aoti_compile_and_package"),
-        lacks=("sigmoid", "Sigmoid", "Linear"), original=CPP, repro=CPP, exported=True, only_all=False),
+        lacks=("sigmoid", "Sigmoid", "Linear"), original=CPP, repro=CPP, exported=True, dumped="aoti", only_all=False),
     Row("aoti_accuracy", "aot_inductor", "accuracy", "run", ops=1, has=("relu", "aoti_compile_and_package"),
         lacks=("sigmoid", "Linear"), original=CLOSE, repro=CLOSE, exported=True, only_all=False),
     Row("aoti_dict_inputs", "aot_inductor", "exception", "cpp_compile", CPP, ops=1, has=("relu",), lacks=("sigmoid", "right", "Linear"),
@@ -84,7 +85,7 @@ AOT_INDUCTOR = (
 
 DYNAMO = (
     Row("dynamo_compile_error", "dynamo", "exception", "dynamo|pre_grad|aot_autograd|run", "ReluCompileError", ops=1, has=("relu(",),
-        lacks=("torch.sin", "torch.cos"), original="ReluCompileError", repro="ReluCompileError", exported=False, only_all=False),
+        lacks=("torch.sin", "torch.cos"), original="ReluCompileError", repro="ReluCompileError", exported=False, dumped="after_dynamo", only_all=False),
     Row("dynamo_compile_error_long", "dynamo", "exception", None, "ReluCompileError", ops=1, has=("relu(",), lacks=("torch.sin", "torch.cos"),
         original="ReluCompileError", repro="ReluCompileError"),
     Row("dynamo_run_time_error", "dynamo", "exception", "run", "AssertionError", "ReluRuntimeError", ops=1, has=("relu(",),

@@ -22,6 +22,11 @@ def check(row: Row, tmp: Path) -> Answer:
     fails_alone(row, run_alone(answer.directory / "repro.py") if row.kind != "hang" else None, answer)
     if row.culprit is not None:
         passes_without_its_pass(answer, tmp)
+    if row.dumped:
+        launchers = (answer.directory / "original" / "pytorch").rglob("minifier_launcher.py")
+        written = "\n".join(path.read_text(encoding="utf-8") for path in launchers)
+        assert f"torch._dynamo.repro.{row.dumped} import run_repro" in written, answer.described()
+        assert answer.result["evidence"]["pytorch_dump"] is True
     if row.exported is not None:
         opened = exported_program_opens(answer.directory / answer.result["files"]["exported_program"])
         assert opened.status == 0, opened.text[-3000:]
