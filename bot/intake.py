@@ -23,6 +23,8 @@ from bot.oracle.outcome import Outcome
 from bot.progress import Progress
 from bot.workspace import Workspace
 
+# What still runs after so many times what it takes without the compiler (or without comparisons) is not just slow.
+SLOWER = 10
 # Seconds for the program without the compiler, at least.
 CONTROL_LIMIT = 300.0
 # Beyond this a script is no longer something that a person has read.
@@ -56,16 +58,20 @@ class Intake:
             without = control.result()
         if _COLLIDED.search(found.outcome.text[-20_000:]):
             found = self._captured()
+        elif self._too_soon(found, without):
+            self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
+            found = self._captured(min(SLOWER * without.seconds, self.options.budget / 3))
         failure = self._failure(found, without)
         if without.status != "timeout" and self._fails(without, found):
             without = self._control()  # alone: what it met may have been the program itself
         self._judge(without, found)
-        if failure.kind is Kind.HANG and without.seconds > self.options.hang_after / 10 + START:
+        if failure.kind is Kind.HANG and self._too_soon(found, without):
             raise Ended(
                 "not_reproduced",
-                f"still running after {self.options.hang_after:.0f} s, but without the compiler it takes {without.seconds:.0f} s:"
+                f"still running after {found.outcome.seconds:.0f} s, but without the compiler it takes {without.seconds:.0f} s:"
                 " no hang by that limit; --hang-after sets a longer one",
             )
+        found = self._with_graphs(found, failure.kind)
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
         if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
@@ -80,9 +86,13 @@ class Intake:
         if rows > LARGE_LINES or len(raw) > LARGE_BYTES:
             self.progress.say(f"{Path(file).name} has {rows:,} lines, {len(raw):,} bytes: reducing the script itself may take long")
 
-    def _captured(self) -> Capture:
+    def _too_soon(self, found: Capture, without: Outcome) -> bool:
+        """Whether a program that takes so long in eager was given too little time to say that it hangs."""
+        return found.outcome.status == "timeout" and without.seconds > self.options.hang_after / SLOWER + START
+
+    def _captured(self, least: float = 0.0) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
-        found = self._capture("capture", check=self.options.accuracy in ("on", "strict"))
+        found = self._capture("capture", check=self.options.accuracy in ("on", "strict"), least=least)
         self._keep(found)
         outcome = found.outcome
         if outcome.status == "timeout" and self.options.budget < self.options.hang_after + START:
@@ -99,20 +109,31 @@ class Intake:
             self.progress.step("comparing every compiled region with eager and float64")
             # where the program compares for itself, its own tolerance decides
             own = found.tolerance if kind is Kind.ACCURACY else None
-            checked = self._capture("accuracy", check=True, tolerance=own)
+            checked = self._capture("accuracy", check=True, tolerance=own, least=SLOWER * outcome.seconds)
             if kind is None and checked.signature is not None:
                 # comparing must not be what makes it fail
                 return found
             return found.model_copy(update={"regions": _wrong(checked)})
-        if kind in (Kind.CRASH, Kind.HANG) and not found.regions:
-            self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
-            # the graph is written before the compiler gets it: of a hang no more is to be seen
-            again = self._capture("beforehand", beforehand=True, share=1 / 3 if kind is Kind.HANG else 1.0)
-            return found.model_copy(update={"regions": again.regions})
         return found
 
+    def _with_graphs(self, found: Capture, kind: Kind) -> Capture:
+        """Of a program that dies in the compiler the graphs are written before the compiler gets them."""
+        if kind not in (Kind.CRASH, Kind.HANG) or found.regions:
+            return found
+        self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
+        # of a hang no more is to be seen
+        again = self._capture("beforehand", beforehand=True, share=1 / 3 if kind is Kind.HANG else 1.0)
+        return found.model_copy(update={"regions": again.regions})
+
     def _capture(
-        self, name: str, *, check: bool = False, beforehand: bool = False, tolerance: tuple[float, ...] | None = None, share: float = 1.0
+        self,
+        name: str,
+        *,
+        check: bool = False,
+        beforehand: bool = False,
+        tolerance: tuple[float, ...] | None = None,
+        share: float = 1.0,
+        least: float = 0.0,
     ) -> Capture:
         out = self.space.work / name
         shutil.rmtree(out, ignore_errors=True)
@@ -122,7 +143,7 @@ class Intake:
             cwd=Path.cwd(),
             out=out,
             cache=self.cache,
-            timeout=min(self.options.hang_after * share + START, self.options.budget),
+            timeout=min(max(self.options.hang_after * share + START, least), self.options.budget),
             check=check,
             strict=self.options.accuracy == "strict" or tolerance is not None,
             tolerance=tolerance,

@@ -28,9 +28,10 @@ Judge = Callable[..., Signature]
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
     def run(kind: Kind, **control: Any) -> Signature:
         signature = Signature(kind=kind, phase=Phase.DYNAMO)
-        found = Capture(outcome=Outcome(status="raised", text=FAILED), signature=signature, regions=(), versions={}, log=tmp_path / "log")
+        outcome = Outcome(status="timeout" if kind is Kind.HANG else "raised", text=FAILED)
+        found = Capture(outcome=outcome, signature=signature, regions=(), versions={}, log=tmp_path / "log")
         eager = Outcome(**{"status": "ok", "calls": 1, "seconds": 2.0, **control})
-        monkeypatch.setattr(Intake, "_captured", lambda _: found)
+        monkeypatch.setattr(Intake, "_captured", lambda *_: found)
         monkeypatch.setattr(fresh, "run_control_fresh", lambda *_, **__: eager)
         options = Options(Target(tmp_path / "fail.py", None, ()), "python", tmp_path / "out")
         return Intake(options, Workspace(options.out), Progress(), tmp_path, lambda: True).run()[1]
@@ -88,6 +89,22 @@ def test_a_hang_is_fast_in_eager(judge: Judge) -> None:
     assert judge(Kind.HANG, seconds=START).kind is Kind.HANG
     with pytest.raises(Ended, match="--hang-after sets a longer one"):
         judge(Kind.HANG, seconds=START + 7)
+
+
+def test_a_slow_program_is_given_the_time_that_it_needs(intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a large program compiles for longer than a hang is waited for."""
+    for budget, longest in ((1800.0, 10 * (START + 7)), (600.0, 200.0)):
+        given = []
+        made = intake([Outcome(status="timeout"), RAISED], [PASSED.model_copy(update={"seconds": START + 7})], budget=budget)
+        captured = made._captured
+
+        def observed(least: float = 0.0, given: list[float] = given, captured: Callable[[float], Capture] = captured) -> Capture:
+            given.append(least)
+            return captured(least)
+
+        monkeypatch.setattr(made, "_captured", observed)
+        assert made.run()[1].exception == ("InternalTorchDynamoError",)
+        assert given == [0.0, longest]
 
 
 @pytest.fixture
