@@ -43,6 +43,9 @@ class Intake:
     cache: Path
     wanted: Callable[[], bool]
 
+    def __post_init__(self) -> None:
+        self.hang_after = self.options.hang_after  # seconds; longer where eager takes more than a tenth of what the user said
+
     def run(self) -> tuple[Capture, Signature]:
         """The capture, and the failure to minimize.
 
@@ -60,7 +63,8 @@ class Intake:
             found = self._captured()
         elif self._too_soon(found, without):
             self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
-            found = self._captured(min(SLOWER * without.seconds, self.options.budget / 3))
+            self.hang_after = min(SLOWER * (without.seconds - START), self.options.budget / 3)
+            found = self._captured()
         failure = self._failure(found, without)
         if without.status != "timeout" and self._fails(without, found):
             without = self._control()  # alone: what it met may have been the program itself
@@ -88,14 +92,14 @@ class Intake:
 
     def _too_soon(self, found: Capture, without: Outcome) -> bool:
         """Whether a program that takes so long in eager was given too little time to say that it hangs."""
-        return found.outcome.status == "timeout" and without.seconds > self.options.hang_after / SLOWER + START
+        return found.outcome.status == "timeout" and without.seconds > self.hang_after / SLOWER + START
 
-    def _captured(self, least: float = 0.0) -> Capture:
+    def _captured(self) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
-        found = self._capture("capture", check=self.options.accuracy in ("on", "strict"), least=least)
+        found = self._capture("capture", check=self.options.accuracy in ("on", "strict"))
         self._keep(found)
         outcome = found.outcome
-        if outcome.status == "timeout" and self.options.budget < self.options.hang_after + START:
+        if outcome.status == "timeout" and self.options.budget < self.hang_after + START:
             raise Ended("error", f"the program did not end within the budget of {self.options.budget:.0f} s; see original/log.txt")
         fault = fault_of(outcome) if outcome.status != "ok" else None
         if fault:
@@ -143,7 +147,7 @@ class Intake:
             cwd=Path.cwd(),
             out=out,
             cache=self.cache,
-            timeout=min(max(self.options.hang_after * share + START, least), self.options.budget),
+            timeout=min(max(self.hang_after * share + START, least), self.options.budget),
             check=check,
             strict=self.options.accuracy == "strict" or tolerance is not None,
             tolerance=tolerance,
@@ -185,7 +189,7 @@ class Intake:
             argv=target.argv if target.script else (target.module or "", *target.argv),
             cwd=Path.cwd(),
             env=os.environ,
-            timeout=max(CONTROL_LIMIT, self.options.hang_after),
+            timeout=max(CONTROL_LIMIT, self.hang_after),
             wanted=self.wanted,
         )
 

@@ -141,7 +141,10 @@ class Job:
     def _work(self, pool: Pool) -> None:
         pool.start()
         started = time.monotonic()
-        self.found.capture, failure = Intake(self.options, self.space, self.progress, self._cache(), self._wanted).run()
+        intake = Intake(self.options, self.space, self.progress, self._cache(), self._wanted)
+        self.found.capture, failure = intake.run()
+        if failure.kind is Kind.HANG:
+            self.options = replace(self.options, hang_after=intake.hang_after)
         self.found.timing["capture"] = time.monotonic() - started
         self.found.failure = failure
         self.progress.say(failure.line())
