@@ -61,10 +61,12 @@ class Intake:
             without = control.result()
         if _COLLIDED.search(found.outcome.text[-20_000:]):
             found = self._captured()
-        elif self._too_soon(found, without):
-            self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
-            self.hang_after = min(SLOWER * (without.seconds - START), self.options.budget / 3)
-            found = self._captured()
+        elif self._too_soon(found, without) and not self._fails(without, found):
+            longer = min(SLOWER * (without.seconds - START), self.options.budget / 3)
+            if longer > self.hang_after:
+                self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
+                self.hang_after = longer
+                found = self._captured()
         failure = self._failure(found, without)
         if without.status != "timeout" and self._fails(without, found):
             without = self._control()  # alone: what it met may have been the program itself

@@ -98,6 +98,22 @@ def test_a_slow_program_is_given_the_time_that_it_needs(intake: Callable[..., In
     assert made.hang_after == longest
 
 
+@pytest.mark.parametrize(
+    ("control", "budget", "said"),
+    [
+        (Outcome(status="timeout", seconds=300.0), 1800.0, "does not end within 300 s"),
+        (Outcome(status="raised", text="Traceback\nKeyError: 7", seconds=50.0), 1800.0, "fails in eager as well: KeyError: 7"),
+        # a third of it is less than what was waited for already
+        (Outcome(status="ok", calls=1, seconds=START + 7), 120.0, "no hang by that limit"),
+    ],
+)
+def test_no_longer_time_where_it_can_change_nothing(intake: Callable[..., Intake], control: Outcome, budget: float, said: str) -> None:
+    made = intake([Outcome(status="timeout")], [control, control], budget=budget, hang_after=60.0)
+    with pytest.raises(Ended, match=said):
+        made.run()
+    assert made.hang_after == 60.0
+
+
 def test_a_slow_program_that_hangs_hangs_by_a_longer_limit(intake: Callable[..., Intake]) -> None:
     late = Outcome(status="timeout")
     slow = PASSED.model_copy(update={"seconds": START + 7})
