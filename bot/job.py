@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import math
+import resource
 import signal
 import sys
 import tempfile
@@ -36,7 +37,7 @@ from bot.models import (
 from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
 from bot.oracle.ledger import Ledger
-from bot.oracle.pool import Pool, PoolError
+from bot.oracle.pool import Pool, PoolError, memory_for
 from bot.oracle.process import Interrupted
 from bot.oracle.script_oracle import ScriptOracle
 from bot.progress import Progress
@@ -146,6 +147,7 @@ class Job:
         if failure.kind is Kind.HANG:
             self.options = replace(self.options, hang_after=intake.hang_after)
         self.found.timing["capture"] = time.monotonic() - started
+        pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
         self.found.failure = failure
         self.progress.say(failure.line())
         self.source = source_of(self.options.target, Path.cwd(), self.found.capture.test)
@@ -236,10 +238,10 @@ class Job:
             prover, text = self._prover(oracle), self.found.text
             self.found.elsewhere = tuple(prover.elsewhere(text, python) for python in self.options.also_python if self._wanted())
             self.found.other = tuple(signature.line() for signature in oracle.other_failures())
-            if search.start is None or self.found.program is None:
-                return
             if self.found.neighbours is not None and oracle.passes(self.found.neighbours[1]):
                 self.found.passes_if = edit_between(*self.found.neighbours)
+            if search.start is None or self.found.program is None:
+                return
             self.found.culprit = culprit(self.found.program, self._suspects(), oracle.ask, render)
             reference = oracle.reference
             self.found.exported = exported.write(

@@ -14,9 +14,10 @@ from bot.capture.modules import local_modules, module_lines, search_path
 from bot.capture.named import failing_line, named_nodes, script_lines
 from bot.capture.source import Source
 from bot.evidence.confirming import Slipped
+from bot.evidence.nearest import edit_between
 from bot.findings import Findings
 from bot.inside.variables import settings_of
-from bot.models import Kind, Stage
+from bot.models import Kind, Stage, Verdict
 from bot.options import Ended, Options
 from bot.oracle.deadline import Deadline
 from bot.oracle.faults import missing
@@ -246,6 +247,15 @@ class Search:
             self.found.fixed_point = True
             return
         self.found.text, self.found.fixed_point = reduced.text, reduced.fixed_point
+        self.found.neighbours = self._nearest_passing(reduced)
+
+    def _nearest_passing(self, reduced: ReducedSource) -> tuple[str, str] | None:
+        """The end and what is most like it, of what passed: all of it was asked, so this is no query."""
+        with suppress(BudgetSpent):
+            for text in reduced.refused:
+                if self.oracle.ask(Candidate(text, "nearest", ())) is Verdict.PASSES and edit_between(reduced.text, text):
+                    return reduced.text, text
+        return None
 
     def _inner(self, text: str, failing: tuple[int, ...]) -> list[str]:
         """Programs that compile one inner function of a script alone."""

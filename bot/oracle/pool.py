@@ -33,6 +33,17 @@ START_LIMIT = 180.0
 LAST_WAIT = 0.3
 # How often in a row a parent that died without an answer is replaced.
 RESTARTS = 5
+# Bytes that any program may take, whatever the one that is reduced takes.
+LEAST_MEMORY = 16 << 30
+
+
+def memory_for(largest: int) -> int:
+    """Bytes for a worker, where the largest process of the program that is reduced took `largest`.
+
+    In float64 it takes twice as much. Where a machine has less than that, its kernel ends the process that holds most, which is the
+    same to us.
+    """
+    return LEAST_MEMORY + 2 * largest
 
 
 class PoolError(Exception):
@@ -62,13 +73,13 @@ class Question:
     """A script to run in a child.
 
     `task`: run, control, control_fp64, shapes, localise, origins, frames or export. `limit` in seconds, `memory` in bytes beyond the
-    parent's own.
+    parent's own (None: the pool's).
     """
 
     text: str
     task: str = "run"
     limit: float = 60.0
-    memory: int = 16 << 30
+    memory: int | None = None
     stop_after: str | None = None
     argv: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules lie beside it
@@ -211,6 +222,7 @@ class Pool:
     cwd: Path | None = None
     versions: dict[str, str] = field(default_factory=dict)
     restarts: int = 0
+    memory: int = LEAST_MEMORY  # bytes for each question
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -234,7 +246,7 @@ class Pool:
         """
         directory = tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True)
         asked = Asked(Future(), next(self._numbers), directory)
-        message = {**asdict(question), "id": asked.number, "dir": directory.name}
+        message = {**asdict(question), "memory": question.memory or self.memory, "id": asked.number, "dir": directory.name}
         while not self._living().take(asked, message):
             pass
         return asked

@@ -63,7 +63,6 @@ class ScriptOracle:
     limit: float = 60.0
     hang_after: float = 60.0
     patience: float = 1.0  # a hang: the share of `hang_after` after which the search takes it for one; the proof waits it all
-    memory: int = 16 << 30
     jobs: int = 1
     form: str = ""
     across_forms: bool = False
@@ -124,7 +123,7 @@ class ScriptOracle:
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
         """See `bot.reduce.candidate.Oracle`."""
-        outcome, facts = self.answer(Question(text, "shapes", self._eager_limit(), self.memory))
+        outcome, facts = self.answer(Question(text, "shapes", self._eager_limit()))
         if outcome.status != "ok":
             return None
         return {name: _meta(value) for name, value in facts.get("values", {}).items()}
@@ -238,7 +237,7 @@ class ScriptOracle:
         return shown
 
     def _run_of(self, text: str, stop_after: str | None, seed: int = 0) -> Question:
-        return Question(text, "origins" if self.blames else "run", self._limit(), self.memory, stop_after, seed=seed)
+        return Question(text, "origins" if self.blames else "run", self._limit(), stop_after=stop_after, seed=seed)
 
     def _is_same(self, outcome: Outcome) -> bool:
         signature = signature_of(outcome)
@@ -253,15 +252,16 @@ class ScriptOracle:
         return self._facts(question, lambda: False)
 
     def passes(self, text: str) -> bool:
-        """Whether a script runs to its end, all the way."""
-        return self.observe(text)[0].status == "ok"
+        """Whether a script runs to its end, all the way, and did compile."""
+        return self.observe(text)[0].status == "ok" and self._run(Question(text, "control", self.limit), lambda: False).calls > 0
 
     def other_failures(self, most: int = 20) -> list[Signature]:
         """The failures beside the one that is minimized, of programs that eager runs: of the compiler, not of broken programs.
-        Looks at `most` of those that the search met."""
+        Looks at `most` of those that the search met; one that only used other words of the program's own reads like this one."""
         found = []
-        for signature, text in list(self.by_products.values())[:most]:
-            control = self._run(Question(text, "control", self.limit, self.memory), lambda: False)
+        others = [(signature, text) for signature, text in self.by_products.values() if not self.reference.same(signature)]
+        for signature, text in others[:most]:
+            control = self._run(Question(text, "control", self.limit), lambda: False)
             if control.status == "ok" and control.calls:
                 found.append(signature)
         return found
@@ -269,7 +269,7 @@ class ScriptOracle:
     def observe(self, text: str) -> tuple[Outcome, Signature | None]:
         """Run a script the whole way and say what it shows, whatever that is; not a query of the search."""
         limit = self._limit()
-        outcome, _ = self.answer(Question(text, "run", limit, self.memory))
+        outcome, _ = self.answer(Question(text, "run", limit))
         return outcome, signature_of(outcome)
 
     def _limit(self) -> float:
@@ -341,7 +341,7 @@ class ScriptOracle:
     def _control(self, text: str, needless: Callable[[], bool], failed: str = "") -> Verdict:
         """SAME where the script passes with the compiler taken out, as it has to. `failed` is what it said with the compiler."""
         limit = self.hang_after / 10 if self.reference.kind is Kind.HANG else self._eager_limit()
-        control = self._run(Question(text, "control", limit, self.memory), needless)
+        control = self._run(Question(text, "control", limit), needless)
         if may_pass(control):
             return Verdict.INFRA
         if control.status == "ok":
@@ -353,7 +353,7 @@ class ScriptOracle:
         if not control.calls or (self.reference.kind is Kind.NO_RAISE and not self._raises_alike(control)):
             return Verdict.INVALID
         if self.reference.kind is Kind.ACCURACY and self.precise:
-            precise = self._run(Question(text, "control_fp64", self.limit, self.memory), needless)
+            precise = self._run(Question(text, "control_fp64", self.limit), needless)
             if may_pass(precise) and precise.status != "memory":
                 return Verdict.INFRA
             # where float64 cannot run, or needs more memory than there is, eager alone is the reference

@@ -7,12 +7,12 @@ anything changed; marks instead of dynamic sizes, and the readable form last. `d
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.models import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
+from bot.reduce.distance import distance
 from bot.reduce.graph import Program
 from bot.reduce.passes import (
     arguments,
@@ -170,7 +170,7 @@ class _Search:
         """Of the rejected programs one edit away, the one most like the final program among those that pass."""
         around = self.incumbent.neighbours if self.around is None else self.around
         lines = self.plain.text.splitlines()
-        for neighbour in sorted(around, key=lambda n: (_unlike(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBOURS]:
+        for neighbour in sorted(around, key=lambda n: (distance(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBOURS]:
             # asked before, so this is no query
             if self.incumbent.oracle.ask(neighbour.candidate) is Verdict.PASSES:
                 return self._readable(neighbour) if self.readable else neighbour.candidate
@@ -179,12 +179,3 @@ class _Search:
     def _readable(self, neighbour: Neighbour) -> Candidate:
         candidate = self.incumbent.candidate_of(lift.lift(neighbour.program), neighbour.candidate.origin)
         return candidate if self.incumbent.oracle.ask(candidate) is Verdict.PASSES else neighbour.candidate
-
-
-def _unlike(lines: list[str], text: str) -> int:
-    """Number of lines that differ."""
-    return (
-        sum(1 for line in difflib.ndiff(lines, text.splitlines()) if line[0] in "+-")
-        if len(lines) < 200
-        else abs(len(lines) - text.count("\n"))
-    )

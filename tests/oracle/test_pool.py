@@ -116,6 +116,12 @@ class TestChildren:
         assert outcome.status == "raised"
         assert "can't allocate memory" in outcome.text
 
+    def test_a_question_has_the_memory_that_the_pool_gives(self, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+        text = "import torch\nheld = torch.empty(1 << 32, dtype=torch.uint8)"
+        assert ask(pool, text).status == "ok"
+        monkeypatch.setattr(pool, "memory", 1 << 30)
+        assert "can't allocate memory" in ask(pool, text).text
+
     def test_what_a_script_does_to_its_process_stays_there(self, pool: Pool) -> None:
         spoils = """
             import os, sys, threading, time, torch

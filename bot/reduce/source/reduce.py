@@ -9,6 +9,7 @@ from itertools import islice
 import libcst as cst
 
 from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
+from bot.reduce.distance import distance
 from bot.reduce.source import rewrites, sites, values
 from bot.reduce.source.build import Base, finish
 from bot.reduce.source.coarse import thinned
@@ -21,18 +22,19 @@ SizeOf = Callable[[str], "tuple[int, ...]"]
 Accepted = Callable[[str], None]
 # Rewritings that are asked together.
 _BATCH = 32
+_MOST_REFUSED = 40
 
 
 @dataclass(frozen=True)
 class ReducedSource:
     """The end of a reduction.
 
-    `passing` is the candidate nearest to the end that was not SAME (None: none was asked since the last step);
+    `refused` are candidates that were not SAME since the last step, each one edit away: those most like the end first, 40 at most.
     `fixed_point` is False where the time was spent first.
     """
 
     text: str
-    passing: str | None
+    refused: tuple[str, ...]
     fixed_point: bool
 
 
@@ -78,7 +80,9 @@ def reduce_source(
         fixed_point = False
     # where only the layout changed, the user's own is the better one
     found = min(search.original, unmarked(search.text), key=measure)
-    return ReducedSource(found, search.passing, fixed_point)
+    lines = found.splitlines()
+    refused = sorted(set(search.refused), key=lambda text: (distance(lines, text), text))
+    return ReducedSource(found, tuple(refused[:_MOST_REFUSED]), fixed_point)
 
 
 class _Search:
@@ -86,7 +90,7 @@ class _Search:
 
     def __init__(self, text: str, oracle: Oracle, size: SizeOf, on_accept: Accepted | None, check: Callable[[], None]) -> None:
         self.text = self.original = text
-        self.passing: str | None = None
+        self.refused: list[str] = []
         self._oracle = oracle
         self._size = size
         self._on_accept = on_accept
@@ -125,7 +129,7 @@ class _Search:
     def forget(self) -> None:
         """What failed until now may be asked again."""
         self._failed.clear()
-        self.passing = None
+        self.refused = []
 
     def round(self) -> bool:
         """One pass over everything; whether anything changed."""
@@ -207,10 +211,10 @@ class _Search:
         found = self._oracle.first(asked)
         failed = asked if found is None else asked[:found]
         self._failed.update(c.text for c in failed)
-        if failed:
-            self.passing = min(failed, key=lambda c: measure(c.text)).text
         if found is None:
+            self.refused += [c.text for c in failed]
             return None
+        self.refused = []
         index, text = fresh[found]
         self.text = text
         if self._on_accept is not None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from bot.models import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
+from bot.reduce.distance import distance
 from bot.reduce.graph import Meta
 from bot.reduce.source import classes, functions, rewrites, sites, values
 from bot.reduce.source.edit import Edit, apply
@@ -190,7 +191,7 @@ def test_a_program_that_can_not_be_reduced_comes_back_as_it_was() -> None:
     text = "import torch  # mine\nx = [ 1,2 ]\ntorch.compile(x)\n"
     reduced = reduce_source(text, Asked(lambda t: False))
     assert (reduced.text, reduced.fixed_point) == (text, True)
-    assert reduced.passing is not None
+    assert reduced.refused
 
 
 def test_when_time_is_spent_the_best_so_far_is_kept() -> None:
@@ -260,10 +261,12 @@ def test_how_a_method_is_bound_stays() -> None:
     assert "no_grad" not in reduced.text
 
 
-def test_the_nearest_passing_text_is_kept() -> None:
-    reduced = reduce_source("import torch\na = 1\nb = 2\ntorch.compile(a)\n", Asked(lambda t: "a = 1" in t))
-    assert reduced.passing is not None
-    assert "a = 1" not in reduced.passing
+def test_what_was_refused_at_the_end_is_kept_the_nearest_first() -> None:
+    reduced = reduce_source("import torch\na = 1\nb = 2\ntorch.compile(a, b)\n", Asked(lambda t: "a = 1" in t and "2" in t))
+    assert reduced.refused
+    assert all("a = 1" not in text or "2" not in text for text in reduced.refused)
+    away = [distance(reduced.text.splitlines(), text) for text in reduced.refused]
+    assert away == sorted(away)
 
 
 class Seen(Exception):
