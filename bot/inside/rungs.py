@@ -1,7 +1,8 @@
 """Leaving the compiler early: no candidate pays for a phase that the signature does not need.
 
 A healthy candidate spends 70-92 % of its time in the C++ compiler. Where the failure shows before that, the search stops
-there; the proof always takes the whole way.
+there; the proof always takes the whole way. What Dynamo traced is not compiled at all where Dynamo fails: its graphs run as they are, so
+that those after a graph break are traced as well.
 """
 
 from __future__ import annotations
@@ -18,14 +19,22 @@ class PhasePassed(BaseException):
     """The last phase in which the signature can show itself was passed. Not an Exception: nothing may swallow it."""
 
 
+TRACED = ("dynamo",)
+EXPORTED = ("export",)
 LOWERED = ("pre_grad", "aot_autograd", "joint", "post_grad", "inductor_lowering")
 GENERATED = ("inductor_codegen",)
 COMPILED = ("cpp_compile", "triton_compile")
 
 
 def stop_after(phase: str | None) -> None:
-    """Arrange that the first graph which gets past `phase` ends the run with `PhasePassed`; None: no early end."""
+    """Arrange that the first graph which gets past `phase` ends the run with `PhasePassed`; past Dynamo it runs as it is. None: nothing."""
     if phase is None:
+        return
+    if phase in TRACED:
+        _replace(importlib.import_module("torch._dynamo.output_graph").OutputGraph, "call_user_compiler", _as_it_is)
+        return
+    if phase in EXPORTED:
+        _replace(importlib.import_module("torch._inductor.compile_fx"), "compile_fx_aot", _leave)
         return
     lowering = importlib.import_module("torch._inductor.graph").GraphLowering
     if phase in LOWERED:
@@ -85,6 +94,10 @@ def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:
     if not hasattr(owner, name):
         raise AttributeError(f"this torch has no {owner.__name__}.{name}: bot/inside/rungs.py must follow it")
     setattr(owner, name, function)
+
+
+def _as_it_is(_output: Any, graph: Any, *_: Any, **__: Any) -> Any:
+    return graph.forward
 
 
 def _leave(*_: Any, **__: Any) -> Any:

@@ -41,7 +41,7 @@ EAGER_TIMES, LEAST_EAGER = 20, 6.0
 # Phases in which a compiler refuses code that Inductor generated.
 BLAMING = (Phase.CPP_COMPILE, Phase.TRITON_COMPILE, Phase.LOAD)
 # Phases after which nothing of the compiler is left to skip, or before which there is nothing to stop at.
-_NO_RUNG = (Phase.DYNAMO, Phase.EXPORT, Phase.LOAD, Phase.RUN)
+_NO_RUNG = (Phase.LOAD, Phase.RUN)
 
 
 class Cancelled(Exception):
@@ -286,7 +286,9 @@ class ScriptOracle:
     def _rung(self, whole_way: bool | None = None) -> str | None:
         """The phase after which the compiler is left; None: it is not. `whole_way`: as if it were so set."""
         reference, whole_way = self.reference, self.whole_way if whole_way is None else whole_way
-        if whole_way or reference.kind is not Kind.EXCEPTION or reference.backward or reference.phase in _NO_RUNG:
+        if whole_way or reference.backward or reference.phase in _NO_RUNG:
+            return None
+        if reference.kind is not Kind.EXCEPTION and not (reference.phase is Phase.DYNAMO and reference.kind in (Kind.CRASH, Kind.HANG)):
             return None
         return self.reference.phase.value
 

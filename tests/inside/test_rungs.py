@@ -41,6 +41,51 @@ def test_a_healthy_program_stops_before_the_cpp_compiler(pool: Pool, phase: str)
     assert outcome.status == "stopped", outcome.text
 
 
+def test_what_dynamo_traced_runs_as_it_is(pool: Pool) -> None:
+    broken = """
+        @torch.compile
+        def f(x):
+            x = torch.relu(x)
+            print("between")
+            if x.sum() > 1:
+                x = x + 1
+            return x
+
+        assert f(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    """
+    outcome = ask(pool, "dynamo", NO_CPP, broken)
+    assert outcome.status == "ok", outcome.text
+
+
+def test_a_failure_of_dynamo_is_seen_behind_a_graph_break(pool: Pool) -> None:
+    breaks = """
+        @torch._dynamo.disable
+        def between(): pass
+
+        @torch.compile(fullgraph=True)
+        def inner(x):
+            if x.sum() > 0:
+                return x
+
+        @torch.compile
+        def f(x):
+            x = x + 1
+            between()
+            return x * 2
+
+        inner(f(torch.ones(3)))
+    """
+    outcome = ask(pool, "dynamo", NO_CPP, breaks)
+    assert outcome.status == "raised"
+    assert "Data-dependent branching" in outcome.text
+
+
+def test_what_was_exported_is_not_packaged(pool: Pool) -> None:
+    package = "torch._inductor.aoti_compile_and_package(torch.export.export(torch.nn.ReLU(), (torch.ones(3),)))"
+    assert ask(pool, "export", NO_CPP, package).status == "stopped"
+    assert ask(pool, "export", NO_CPP, package.replace("ones(3)", "one(3)")).status == "raised"
+
+
 def test_nothing_between_catches_the_end(pool: Pool) -> None:
     outcome = ask(pool, "inductor_lowering", NO_CPP, "try:\n    torch.compile(torch.relu)(torch.ones(3))\nexcept Exception:\n    pass")
     assert outcome.status == "stopped", outcome.text
