@@ -19,6 +19,8 @@ from bot.oracle.signature import signature_of
 # Python's own options: those that take a value, and those that do not. None of them changes what the compiler does.
 _VALUED, _FLAGS = "WX", "bBdEiIOPqRsSuvx"
 
+STACKS = 7  # of a program that does not end
+
 
 class CommandError(Exception):
     """A `--command` that does not start a Python program."""
@@ -135,6 +137,7 @@ def capture(
         cwd=cwd,
         timeout=timeout,
         wanted=wanted,
+        stacks=STACKS,
     )
     log = out / "log.txt"
     log.write_text(outcome.text, encoding="utf-8")

@@ -23,8 +23,8 @@ from typing import Any
 
 # The part of a child's output that is kept: its head and its tail.
 KEEP = 100_000
-# Between asking a child for its stack and killing it, in seconds.
-LAST_WORDS = 0.3
+# A child that is past its limit is asked for its stack so often, with so many seconds after each; then it is killed.
+STACKS, LAST_WORDS = 3, 0.1
 # Seconds between two looks at the memory of a child.
 LOOK = 0.05
 # Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
@@ -49,7 +49,7 @@ class Child:
         self.status: int | None = None
         self.ended_at: float | None = None
         self.timed_out = False
-        self.asked = False
+        self.asked = 0
         self.cancelled = False
         self.over = False  # more memory than it may have
         self.looked = 0.0
@@ -189,9 +189,9 @@ class Server:
             if child.cancelled or child.over:
                 _kill(child.pid, signal.SIGKILL)
             elif now >= child.deadline:
-                if not child.asked:
+                if child.asked < STACKS:
                     # faulthandler writes the Python stack even when native code hangs
-                    child.asked = child.timed_out = True
+                    child.asked, child.timed_out = child.asked + 1, True
                     child.deadline = now + LAST_WORDS
                     _kill(child.pid, signal.SIGUSR1, group=False)
                 else:

@@ -21,6 +21,7 @@ Wanted = Callable[[], bool] | None
 
 KEEP = 2_000_000  # bytes kept of each end of each output stream
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over
+BETWEEN = 0.3  # seconds between two stacks of a process that is asked for several
 DRAIN_GRACE = 10.0  # seconds to read what is left in the pipes of a dead process
 
 
@@ -59,11 +60,13 @@ class _Kept:
             return (bytes(self._head) + cut + bytes(self._tail)).decode("utf-8", errors="replace")
 
 
-def run_process(command: Sequence[str], *, timeout: float, cwd: Path, env: Mapping[str, str], wanted: Wanted = None) -> Outcome:
+def run_process(
+    command: Sequence[str], *, timeout: float, cwd: Path, env: Mapping[str, str], wanted: Wanted = None, stacks: int = 1
+) -> Outcome:
     """Run a command; standard output and then standard error are the outcome's `text`.
 
     After `timeout` seconds a Python process is asked for its stack (SIGABRT, which faulthandler answers), then its whole
-    group is killed.
+    group is killed. A process that answers SIGUSR1 too can be asked for several `stacks`, one after the other.
 
     Raises:
         Interrupted: `wanted` gave False.
@@ -92,7 +95,7 @@ def run_process(command: Sequence[str], *, timeout: float, cwd: Path, env: Mappi
     try:
         late = not _ended(process, timeout, wanted)
         if late:
-            _ask_for_stack(process)
+            _ask_for_stacks(process, stacks)
     finally:
         _kill_group(process)
     # Python writes its last words to stderr, so they come last.
@@ -113,7 +116,10 @@ def _ended(process: subprocess.Popen[bytes], timeout: float, wanted: Wanted) -> 
     return False
 
 
-def _ask_for_stack(process: subprocess.Popen[bytes]) -> None:
+def _ask_for_stacks(process: subprocess.Popen[bytes], stacks: int) -> None:
+    for _ in range(stacks - 1):
+        process.send_signal(signal.SIGUSR1)
+        time.sleep(BETWEEN)
     process.send_signal(signal.SIGABRT)
     try:
         process.wait(DUMP_GRACE)

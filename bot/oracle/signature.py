@@ -14,7 +14,7 @@ from bot.models import HEAP, Kind, Phase, Signature
 from bot.oracle.messages import MAX_MESSAGE, essence, normalise, peel
 from bot.oracle.outcome import Outcome
 from bot.oracle.phases import innermost, is_backward, phase_of
-from bot.oracle.traceback_text import Frame, Raised, exceptions, fault_frames, plain
+from bot.oracle.traceback_text import Frame, Raised, exceptions, fault_frames, plain, sampled_frames
 
 _NO_FAILURE = frozenset({"ok", "stopped", "infra"})
 _COMPARISON = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bdo not match\b|\bmismatch", re.IGNORECASE)
@@ -44,9 +44,9 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
         return None
     text = plain(outcome.text)
     if outcome.status == "timeout":
-        return _died(Kind.HANG, None, text)
+        return _died(Kind.HANG, None, text, _usual(sampled_frames(text)))
     if outcome.status in ("signal", "memory"):
-        return _died(Kind.CRASH, outcome.signal or ("MEMORY" if outcome.status == "memory" else "SIGKILL"), text)
+        return _died(Kind.CRASH, outcome.signal or ("MEMORY" if outcome.status == "memory" else "SIGKILL"), text, fault_frames(text))
     if outcome.status == "exit":
         return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("SystemExit",), message=str(outcome.exit or 0))
     return _raised(exceptions(text), text, script)
@@ -62,8 +62,14 @@ def own_words(signature: Signature, text: str = "") -> str:
     return _NO_NUMBER.sub("N", signature.message) if says else ""
 
 
-def _died(kind: Kind, signal: str | None, text: str) -> Signature:
-    frames = fault_frames(text)
+def _usual(stacks: Sequence[tuple[Frame, ...]]) -> tuple[Frame, ...]:
+    """The last of the stacks in the phase that most of them lie in; of phases as frequent, the one seen last."""
+    phases = [phase_of(stack) for stack in stacks]
+    most = max(map(phases.count, phases), default=0)
+    return next((stack for stack, phase in zip(reversed(stacks), reversed(phases), strict=True) if phases.count(phase) == most), ())
+
+
+def _died(kind: Kind, signal: str | None, text: str, frames: Sequence[Frame]) -> Signature:
     message = HEAP if kind is Kind.CRASH and _HEAP.search(text) else ""
     return Signature(kind=kind, phase=phase_of(frames), backward=is_backward(frames), message=message, frame=_frame(frames), signal=signal)
 

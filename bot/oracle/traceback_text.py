@@ -19,6 +19,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line \d+(?:, in (?P<function>.+))?$')
 _FAULT_FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?:\d+|\?\?\?) in (?P<function>.+)$')
 _FAULT_THREAD = re.compile(r"^(?:(?P<current>Current thread|Stack)|Thread)\b.*\(most recent call first\):$")
+_DUMP = re.compile(r"^(?=Fatal Python error:|Timeout \(|Stack \(most recent call first\):$)", re.MULTILINE)
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*(?:<locals>[\w.]*)*)(?:: ?(?P<text>.*))?$")
 # A worker process's exception arrives as the text of a whole traceback inside the message of another one.
 _CARRIER = re.compile(r"\b(?:SubprocException|_RemoteTraceback|SubprocessException)\b")
@@ -26,6 +27,7 @@ _CARRIER = re.compile(r"\b(?:SubprocException|_RemoteTraceback|SubprocessExcepti
 _MAX_TEXT = 4_000_000  # characters looked at, of a longer text its two ends
 _MAX_MESSAGE = 1_000_000  # characters kept of one exception's message
 _MAX_FRAMES = 2_000  # of one traceback
+_MAX_DUMPS = 10  # looked at, the last ones: a program may print its stack on its own
 
 _INSTALLED = re.compile(r"^(?:.*/)?(?:site|dist)-packages/")
 # A build of torch in its source tree has no site-packages in its paths.
@@ -169,13 +171,20 @@ def _threads(text: str) -> Iterator[tuple[bool, list[Frame]]]:
 
 
 def fault_frames(text: str) -> tuple[Frame, ...]:
-    """The stack in faulthandler's last dump, outermost first.
-
-    That of the thread that was hit; of the thread that ran the program where the one hit has no Python frames (the
-    autograd engine's have none). Empty if there is no dump.
-    """
+    """The stack in faulthandler's last dump, outermost first. Empty if there is no dump."""
     start = max(text.rfind("Fatal Python error:"), text.rfind("\nTimeout ("))
-    threads = list(_threads(text[max(start, 0) :]))
+    return _stack(text[max(start, 0) :])
+
+
+def sampled_frames(text: str) -> list[tuple[Frame, ...]]:
+    """The stacks that a process was asked for one after the other (faulthandler's last dumps), each outermost first; no empty ones."""
+    return [stack for dump in _DUMP.split(text)[-_MAX_DUMPS:] if (stack := _stack(dump))]
+
+
+def _stack(dump: str) -> tuple[Frame, ...]:
+    """That of the thread that was hit; of the thread that ran the program where the one hit has no Python frames (the
+    autograd engine's have none)."""
+    threads = list(_threads(dump))
     if not threads:
         return ()
     hit = next((frames for current, frames in reversed(threads) if current and frames), None)

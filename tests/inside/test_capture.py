@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from bot.capture.region import Capture  # noqa: E402
-from bot.capture.run import Target, capture  # noqa: E402
+from bot.capture.run import STACKS, Target, capture  # noqa: E402
 from bot.inside.capture import Comparison  # noqa: E402
 from bot.models import Kind  # noqa: E402
 
@@ -109,7 +109,7 @@ def test_how_it_ends(rerun: Callable[..., Capture], body: str, status: str, code
 def test_a_hang_shows_where(rerun: Callable[..., Capture]) -> None:
     found = rerun("import time\ndef stuck(): time.sleep(600)\nstuck()", timeout=12.0)
     assert found.outcome.status == "timeout"
-    assert "in stuck" in found.outcome.text
+    assert found.outcome.text.count("in stuck") == STACKS
 
 
 TESTS = """

@@ -74,6 +74,16 @@ def test_the_stack_of_a_hang_leaves_no_core_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_several_stacks_of_a_hang(tmp_path: Path) -> None:
+    code = (
+        "import faulthandler, signal, time\nfaulthandler.enable()\nfaulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)\n"
+        "def stuck(): time.sleep(600)\nstuck()"
+    )
+    outcome = run_process([sys.executable, "-c", code], timeout=2.0, cwd=tmp_path, env=os.environ, stacks=4)
+    assert outcome.status == "timeout"
+    assert outcome.text.count("in stuck") == 4
+
+
 def test_a_process_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.oracle.process.DUMP_GRACE", 0.3)
     started = time.monotonic()

@@ -129,9 +129,14 @@ def test_other_failures_are_those_of_programs_that_eager_runs(make: Make) -> Non
 
 @pytest.mark.parametrize(("run", "passes"), [(PASSES, True), (FAILS, False), ({"status": "timeout"}, False)])
 def test_whether_a_script_passes_all_the_way(make: Make, run: dict[str, Any], passes: bool) -> None:
-    oracle, pool = make(by_task(run=run))
+    oracle, pool = make(by_task(run=run, control=CONTROL))
     assert oracle.passes("text") is passes
     assert pool.asked[0].stop_after is None
+
+
+def test_a_script_that_never_calls_the_compiler_passes_nothing(make: Make) -> None:
+    oracle, _ = make(by_task(run=PASSES, control=PASSES))
+    assert not oracle.passes("text")
 
 
 def test_what_a_script_shows_is_known_or_found_out(make: Make) -> None:
@@ -328,7 +333,7 @@ class TestRungs:
         reference = REFERENCE.model_copy(update={"phase": phase})
         oracle, pool = make(by_task(run=PASSES), reference=reference)
         oracle.ask(candidate())
-        never = phase in (Phase.DYNAMO, Phase.EXPORT, Phase.LOAD, Phase.RUN)
+        never = phase in (Phase.LOAD, Phase.RUN)
         assert pool.asked[0].stop_after == (None if never else phase.value)
 
     @pytest.mark.parametrize(

@@ -238,6 +238,40 @@ def test_killed_without_a_dump() -> None:
     assert (killed.kind, killed.signal, killed.phase, killed.frame) == (Kind.CRASH, "SIGKILL", Phase.RUN, None)
 
 
+def dump(head: str, *frames: str) -> str:
+    lines = [f'  File "/v/site-packages/{frame.partition(":")[0]}", line 7 in {frame.partition(":")[2]}' for frame in frames]
+    return "\n".join([head, *reversed(lines), '  File "fail.py", line 3 in <module>', ""])
+
+
+SAMPLED, ABORTED = "Stack (most recent call first):", "Fatal Python error: Aborted\n\nCurrent thread 0x1 (most recent call first):"
+TRACING, PARTITIONING = "torch/_dynamo/symbolic_convert.py:step", "torch/_functorch/partitioners.py:min_cut"
+
+
+@pytest.mark.parametrize(
+    ("sampled", "last", "phase"),
+    [
+        ([], TRACING, Phase.DYNAMO),
+        ([TRACING, TRACING], PARTITIONING, Phase.DYNAMO),
+        ([TRACING, PARTITIONING], PARTITIONING, Phase.AOT_AUTOGRAD),
+        ([TRACING], PARTITIONING, Phase.AOT_AUTOGRAD),
+        # what the program printed of its own long before
+        ([TRACING] * 20 + [PARTITIONING] * 6, TRACING, Phase.AOT_AUTOGRAD),
+    ],
+)
+def test_a_hang_is_in_the_phase_of_most_of_its_stacks(sampled: list[str], last: str, phase: Phase) -> None:
+    text = "said before\n" + "".join(dump(SAMPLED, frame) for frame in sampled) + dump(ABORTED, last)
+    found = signature_of(Outcome(status="timeout", text=text))
+    assert found is not None
+    assert (found.kind, found.phase) == (Kind.HANG, phase)
+    assert found.frame == (TRACING if phase is Phase.DYNAMO else PARTITIONING)
+
+
+def test_a_hang_without_a_stack() -> None:
+    found = signature_of(Outcome(status="timeout", text="nothing\n"))
+    assert found is not None
+    assert (found.kind, found.phase, found.frame) == (Kind.HANG, Phase.RUN, None)
+
+
 def stack(*frames: str) -> str:
     lines = ["Traceback (most recent call last):", '  File "repro.py", line 3, in <module>', "    f(x)"]
     for frame in frames:
