@@ -24,7 +24,7 @@ def prover(tmp_path: Path) -> Callable[..., Prover]:
     return lambda failure=FAILURE: Prover("python", failure, 300.0, Rule(), tmp_path, lambda: True, lambda line: None)
 
 
-@pytest.mark.parametrize(("failure", "limit"), [(FAILURE, 300.0), (HANG, 60.0)])
+@pytest.mark.parametrize(("failure", "limit"), [(FAILURE, 300.0), (HANG, 60.0 + fresh.START)])
 def test_a_hang_is_waited_for_no_longer_than_it_takes(
     prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failure: Signature, limit: float
 ) -> None:

@@ -85,6 +85,14 @@ def test_a_hang_shows_its_stack_and_leaves_nobody_behind(write: Write) -> None:
     assert not _alive(int((script.parent / "child").read_text()))
 
 
+@pytest.mark.parametrize(("seconds", "same"), [(2.0, 0), (600.0, 1)])
+def test_starting_is_no_part_of_a_hang(write: Write, monkeypatch: pytest.MonkeyPatch, seconds: float, same: int) -> None:
+    monkeypatch.setattr(fresh, "START", 5.0)
+    script, hang = write(f"import time\ntime.sleep({seconds})\n"), Signature(kind=Kind.HANG, phase=Phase.RUN)
+    found = verify(sys.executable, script, hang, 1, timeout=100, cwd=script.parent, env=ENV, rule=Rule(hang_after=1.0))
+    assert found.same == same
+
+
 def _alive(pid: int) -> bool:
     stat = Path(f"/proc/{pid}/stat")
     for _ in range(50):
