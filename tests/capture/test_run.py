@@ -84,9 +84,10 @@ def process(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Stands for the process: `facts` is what it writes, `outcome` how it ends, `order` what it was told."""
     world: dict[str, object] = {"facts": None, "outcome": Outcome(status="exit", text="printed", exit=1, seconds=2.0)}
 
-    def run(command: list[str], *, env: dict[str, str], cwd: Path, timeout: float, wanted: object) -> object:
+    def run(command: list[str], *, env: dict[str, str], cwd: Path, timeout: float, wanted: object, stacks: int) -> object:
         world["order"] = json.loads(Path(command[-1]).read_text())
         world["env"], world["cwd"], world["timeout"] = env, cwd, timeout
+        assert stacks > 1
         if world["facts"] is not None:
             (Path(command[-1]).parent / "run.json").write_text(json.dumps(world["facts"]))
         return world["outcome"]
