@@ -31,7 +31,7 @@ from bot.reduce.passes import (
     sizes,
     values,
 )
-from bot.reduce.passes.edits import Edit, apply
+from bot.reduce.passes.edits import Edit, applied, apply
 from bot.reduce.passes.incumbent import Incumbent, Neighbour
 from bot.reduce.passes.resize import sizes_of
 from bot.reduce.passes.size import size_key
@@ -60,7 +60,7 @@ class Reduced:
     """What a search ended with.
 
     `nearest_passing`: a candidate that passes and is one edit away from the final program (its `origin` is the pass that made the
-    edit). `fixed_point` is False when the budget ended the search.
+    edit), in the same form: as readable operations it was not asked. `fixed_point` is False when the budget ended the search.
     """
 
     program: Program
@@ -125,7 +125,8 @@ class _Search:
 
     def run(self, guessed: Sequence[frozenset[str]]) -> None:
         incumbent = self.incumbent
-        guesses.run(incumbent, guessed)
+        # where the numbers matter, simple ones mostly hide the failure
+        guesses.run(incumbent, guessed, None if self.keep_seed else self._simplified)
         steady = self.settle(incumbent.candidate.text)
         self._whole()
         if not steady():
@@ -149,7 +150,7 @@ class _Search:
         bodies.run(incumbent)
         while True:
             before = incumbent.key
-            apply(incumbent, self._batch(), "batch")
+            apply(incumbent, self._batch(incumbent.program), "batch")
             for one in (sizes, inputs, outputs, values, arguments, simplify_ops):
                 one.run(incumbent)
             apply(incumbent, recipe.settings(incumbent.program), "settings")
@@ -158,9 +159,12 @@ class _Search:
             ops.run(incumbent)
             bodies.run(incumbent)
 
-    def _batch(self) -> list[Edit]:
+    def _simplified(self, program: Program) -> Program | None:
+        """A program without all that most failures do not need, where that is legal."""
+        return self.incumbent.legal(applied(program, self._batch(program)))
+
+    def _batch(self, program: Program) -> list[Edit]:
         """Everything that most failures do not need; what is most often needed stands last, so that one half is right."""
-        program = self.incumbent.program
         found: list[Edit] = [*values.edits(program), *layout.edits(program)]
         if any(size > 2 for size in sizes_of(program)):
             found.append(lambda changed: sizes.everything_small(self.incumbent, changed))
@@ -173,9 +177,6 @@ class _Search:
         for neighbour in sorted(around, key=lambda n: (distance(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBOURS]:
             # asked before, so this is no query
             if self.incumbent.oracle.ask(neighbour.candidate) is Verdict.PASSES:
-                return self._readable(neighbour) if self.readable else neighbour.candidate
+                shown = lift.lift(neighbour.program) if self.readable else neighbour.program
+                return self.incumbent.candidate_of(shown, neighbour.candidate.origin)
         return None
-
-    def _readable(self, neighbour: Neighbour) -> Candidate:
-        candidate = self.incumbent.candidate_of(lift.lift(neighbour.program), neighbour.candidate.origin)
-        return candidate if self.incumbent.oracle.ask(candidate) is Verdict.PASSES else neighbour.candidate
