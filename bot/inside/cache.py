@@ -44,6 +44,33 @@ def remember_compiled() -> None:
     builder._run_compile_cmd = remembered
 
 
+def remember_instructions() -> None:
+    """Keep in the cache directory which vector instructions were seen to work: each process that compiles C++ loads a probe for each
+    kind in a process of its own (torch 2.11 imports torch there, which takes seconds).
+
+    Where there is no GPU the parent has asked before its children come; with one, asking may initialise the driver in it.
+    """
+    probed: Any = importlib.import_module("torch._inductor.cpu_vec_isa").VecISA
+    cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    if not hasattr(probed, "check_build") or not cache:
+        return  # an older torch: each process asks for itself
+    check = probed.check_build
+
+    def works(isa: Any, code: str) -> bool:
+        asked = "\0".join([os.environ.get("CXX", ""), isa.build_arch_flags(), code])
+        kept = os.path.join(cache, "instructions", hashlib.sha256(asked.encode()).hexdigest())
+        if os.path.exists(kept):
+            return True
+        found = bool(check(isa, code))
+        if found:  # one that failed may have had no time, or no memory
+            with contextlib.suppress(OSError):
+                os.makedirs(os.path.dirname(kept), exist_ok=True)
+                open(kept, "a").close()
+        return found
+
+    probed.check_build = works
+
+
 @contextlib.contextmanager
 def _whole(path: str) -> Iterator[str]:
     """A name to write under, whose file takes the place of `path` at the end: who is killed on the way leaves no half of a library, which

@@ -112,6 +112,7 @@ def warm_up() -> dict[str, Any]:
     _initialise_dynamo()
     _initialise_inductor()
     cache.remember_compiled()
+    cache.remember_instructions()
     return versions(torch)
 
 

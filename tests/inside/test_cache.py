@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
-from torch._inductor import codecache, cpp_builder
+from torch._inductor import codecache, cpp_builder, cpu_vec_isa
 
 from bot.inside import cache
 
@@ -114,3 +114,19 @@ def test_packages_of_two_children_lie_apart(tmp_path: Path, monkeypatch: pytest.
     cache.packages_apart(str(tmp_path))
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "shared"  # kernels of torch.compile are written once and only read
     assert codecache.AotCodeCompiler.compile("model") == ("model", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(("works", "times"), [(True, 1), (False, 2)])
+def test_instructions_that_work_are_probed_once(monkeypatch: pytest.MonkeyPatch, directory: Path, works: bool, times: int) -> None:
+    probed: list[str] = []
+
+    def check(isa: cpu_vec_isa.VecISA, code: str) -> bool:
+        probed.append(f"{isa} {code}")
+        return works
+
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(directory))
+    monkeypatch.setattr(cpu_vec_isa.VecISA, "check_build", check)
+    cache.remember_instructions()
+    for code in ("one", "two"):
+        assert [cpu_vec_isa.VecAVX2().check_build(code) for _ in range(2)] == [works, works]
+    assert probed == ["avx2 one"] * times + ["avx2 two"] * times
