@@ -115,7 +115,6 @@ class Search:
             limit=self.found.limit(),
             hang_after=self.options.hang_after,
             patience=PATIENCE,
-            form="start",
             across_forms=True,
             error=self.found.eager_error(),
         )
@@ -143,7 +142,7 @@ class Search:
         assert self.found.reference is not None
         assert self.found.capture is not None
         self._accepted(start.program, render(start.program))
-        self._narrow(f"graph:{start.stage.value}")
+        self._narrow()
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         if self.found.reference.kind is not Kind.ACCURACY:
             return named_nodes(self.found.capture.outcome.text, start) or operations(self.oracle.blamed, start.program), None
@@ -224,7 +223,7 @@ class Search:
         self.found.reference = oracle.shown(text)
         self._accepted(None, text)
         oracle.words = oracle.said  # an assert, or a condition, that says something else is another finding
-        self._narrow("source")
+        self._narrow()
         self.progress.step(f"reducing the script: {lines(text)} lines")
 
         inner = self._inner(text, failing)
@@ -357,14 +356,14 @@ class Search:
         self._accepted(*steps[good])
         return steps[good]
 
-    def _narrow(self, form: str) -> None:
+    def _narrow(self) -> None:
         """From here on scripts of one form are compared."""
         assert self.found.reference is not None
         assert self.found.failure is not None
         if self.found.failure.kind is Kind.NO_RAISE:
             self.found.reference = self.found.failure  # what is shown is an assertion; that eager raises is not in its text
         oracle = self.oracle
-        oracle.reference, oracle.form, oracle.across_forms = self.found.reference, form, False
+        oracle.reference, oracle.across_forms = self.found.reference, False
         oracle.jobs = self.options.jobs
         ledger = oracle.ledger
         ledger.queries = ledger.memo_hits = 0

@@ -50,10 +50,9 @@ class Cancelled(Exception):
 
 @dataclass
 class ScriptOracle:
-    """Answers candidates of one form.
+    """Answers candidates: one is SAME when its failure matches `reference` and its eager control passes.
 
-    A candidate is SAME when its failure matches `reference` and its eager control passes. `form` separates the memo of
-    one form from another's.
+    The memo is one for all stages: a text has one answer to one question, whoever asks.
     """
 
     pool: Pool
@@ -64,7 +63,6 @@ class ScriptOracle:
     hang_after: float = 60.0
     patience: float = 1.0  # a hang: the share of `hang_after` after which the search takes it for one; the proof waits it all
     jobs: int = 1
-    form: str = ""
     across_forms: bool = False
     precise: bool = True  # accuracy: eager must be right under the script's tolerance, against float64
     whole_way: bool = False  # never leave the compiler early
@@ -134,8 +132,7 @@ class ScriptOracle:
             return Verdict.INFRA
         if candidate.text in self._rejected:
             return Verdict.DIFFERENT
-        asked = (self.form, self.reference.fingerprint, self._rung() or "", self.words, str(self.tries))
-        key = key_of(candidate.text, "\0".join(asked))
+        key = key_of(candidate.text, self._question())
         verdict = None if anew else self.ledger.recall(key)
         if verdict is None:
             started = time.monotonic()
@@ -158,6 +155,11 @@ class ScriptOracle:
         if self.on_answer is not None:
             self.on_answer(candidate, verdict)
         return verdict
+
+    def _question(self) -> str:
+        """What an answer depends on, beside the text."""
+        asked = (self.reference.fingerprint, self._rung() or "", self.words, self.tries, self.across_forms, self.precise, self.partial)
+        return "\0".join(map(str, asked))
 
     def reject(self, text: str) -> None:
         """Never take `text` again: it fails here, but not alone."""

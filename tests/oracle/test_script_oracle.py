@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import threading
 import time
@@ -382,11 +383,10 @@ class TestRungs:
 
     @pytest.mark.parametrize("early", [FAILS, {"status": "stopped"}])
     def test_a_start_is_asked_early_first(self, make: Make, early: dict[str, Any]) -> None:
-        oracle, pool = make(lambda q: CONTROL if q.task == "control" else early if q.stop_after else FAILS, form="start")
+        oracle, pool = make(lambda q: CONTROL if q.task == "control" else early if q.stop_after else FAILS)
         assert oracle.begins(candidate())
         assert oracle.whole_way == (early is not FAILS)
         assert [q.stop_after for q in pool.asked if q.task == "run"] == [REFERENCE.phase.value, *([None] * oracle.whole_way)]
-        assert oracle.form == "start"
 
     def test_a_program_that_never_fails_is_no_start(self, make: Make) -> None:
         oracle, pool = make(by_task(run=PASSES))
@@ -434,14 +434,23 @@ class TestMemo:
         assert oracle.first([candidate(text) for text in "abab"]) is None
         assert sorted(question.text for question in pool.asked) == ["a", "b", "script"]
 
-    def test_forms_and_references_are_apart(self, make: Make) -> None:
-        oracle, pool = make(by_task(run=OTHER))
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("reference", WRONG), ("across_forms", True), ("precise", False), ("partial", True), ("words", "x"), ("tries", 2)],
+    )
+    def test_another_question_of_the_same_text(self, make: Make, name: str, value: object) -> None:
+        oracle, _ = make(by_task(run=OTHER))
         oracle.ask(candidate())
-        oracle.form = "graph:aot"
+        setattr(oracle, name, value)
         oracle.ask(candidate())
-        oracle.reference = WRONG
+        assert len({entry["key"] for entry in map(json.loads, oracle.ledger.path.read_text().splitlines())}) == 2
+
+    def test_one_memo_for_all_who_ask(self, make: Make) -> None:
+        oracle, _ = make(by_task(run=OTHER))
         oracle.ask(candidate())
-        assert len(pool.asked) == 3
+        other, pool = make(by_task(run=PASSES), ledger=oracle.ledger)
+        assert other.ask(candidate()) is Verdict.DIFFERENT
+        assert not pool.asked
 
     def test_across_runs(self, make: Make, tmp_path: Path) -> None:
         oracle, _ = make(by_task(run=FAILS, control=CONTROL))
