@@ -50,9 +50,12 @@ class Row:
         return self.name or self.case
 
 
+_LONG = {"hang": [pytest.mark.long], "crash": [pytest.mark.long]}
+
+
 def params(rows: Iterable[Row]) -> list[object]:
     """For `pytest.mark.parametrize`."""
-    return [pytest.param(row, id=row.id, marks=[pytest.mark.all] if row.only_all else []) for row in rows]
+    return [pytest.param(row, id=row.id, marks=[*([pytest.mark.all] if row.only_all else []), *_LONG.get(row.kind, [])]) for row in rows]
 
 
 AOT = (
