@@ -158,8 +158,9 @@ class ScriptOracle:
 
     def _question(self) -> str:
         """What an answer depends on, beside the text."""
-        asked = (self.reference.fingerprint, self._rung() or "", self.words, self.tries, self.across_forms, self.precise, self.partial)
-        return "\0".join(map(str, asked))
+        runs = (self._rung() or "", self.tries, self.seeded, self.as_eager)
+        compared = (self.reference.fingerprint, self.words, self.across_forms, self.precise, self.partial)
+        return "\0".join(map(str, (*runs, *compared)))
 
     def reject(self, text: str) -> None:
         """Never take `text` again: it fails here, but not alone."""

@@ -436,7 +436,10 @@ class TestMemo:
 
     @pytest.mark.parametrize(
         ("name", "value"),
-        [("reference", WRONG), ("across_forms", True), ("precise", False), ("partial", True), ("words", "x"), ("tries", 2)],
+        [
+            *[("reference", WRONG), ("across_forms", True), ("precise", False), ("partial", True), ("words", "x")],
+            *[("tries", 2), ("seeded", True), ("as_eager", True), ("whole_way", True)],
+        ],
     )
     def test_another_question_of_the_same_text(self, make: Make, name: str, value: object) -> None:
         oracle, _ = make(by_task(run=OTHER))
