@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.capture.region import Capture, read_regions
+from bot.oracle import instructions
 from bot.oracle.outcome import Outcome
 from bot.oracle.pool import BOOT, environment
 from bot.oracle.process import run_process
@@ -131,6 +132,7 @@ def capture(
     }
     (out / "order.json").write_text(json.dumps(order), encoding="utf-8")
     extra = {"TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch")}
+    instructions.seed(cache)
     outcome = run_process(
         [python, str(BOOT), "capture", str(out / "order.json")],
         env=environment(cache, extra),
@@ -139,6 +141,8 @@ def capture(
         wanted=wanted,
         stacks=STACKS,
     )
+    if outcome.status not in ("timeout", "signal"):
+        instructions.keep(cache)
     log = out / "log.txt"
     log.write_text(outcome.text, encoding="utf-8")
     facts = _facts(out)

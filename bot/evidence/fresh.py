@@ -20,6 +20,7 @@ from pydantic import Field
 
 from bot.inside.variables import without_settings
 from bot.models import EagerControl, Kind, Model, Rule, Signature
+from bot.oracle import instructions
 from bot.oracle.faults import may_pass
 from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
@@ -138,6 +139,7 @@ def verify(
     ):
         compiled = cache_dir or Path(place, "compiled")
         compiled.mkdir(exist_ok=True)
+        instructions.seed(compiled)
 
         def once(number: int) -> Outcome:
             # each in a directory and with a compile directory of its own: what one writes, another would read
@@ -169,7 +171,7 @@ def verify(
             wrap=wrap,
             wanted=wanted,
         )
-        # The first run starts cold and fills its compile directory (the probe of the instruction set, kernels) for the rest, who get
+        # The first run starts cold (but for the probes of vector instructions) and fills its compile directory for the rest, who get
         # copies; the graph caches are off, so no run sees another's result.
         first = executor.submit(once, 0).result()
         outcomes = [first, *(future.result() for future in [executor.submit(once, number) for number in range(1, runs)])]

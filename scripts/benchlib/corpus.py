@@ -140,7 +140,9 @@ def judge(case: Case, setting: measure.Setting, *, embed: bool) -> Verdict:
         (place / name).mkdir(parents=True)
     text = embedded(case.text) if embed else case.text
     (place / "work" / "case.py").write_text(text, encoding="utf-8")
-    env = watch.environment({"TMPDIR": str(place / "tmp"), "PYTHONPATH": str(measure.ROOT)})
+    env = watch.environment(
+        {"TMPDIR": str(place / "tmp"), "PYTHONPATH": str(measure.ROOT), "TORCH_MINIFY_CACHE_DIR": str(place / "tmp" / "kept")}
+    )
     out = place / "out"
     command = [setting.python, "-m", "bot", "run", "case.py", "--out", str(out), "--budget", f"{setting.limit:g}s"]
     command += ["--jobs", str(setting.jobs), "--verify-runs", str(setting.verify_runs), "--hang-after", f"{HANG:g}s"]

@@ -108,7 +108,8 @@ def _place(program: Program, setting: Setting, tool: str, site: str) -> tuple[Pa
     if site:
         (place / "site" / "sitecustomize.py").write_text(site, encoding="utf-8")
         path = [str(place / "site")]
-    env = {"TMPDIR": str(place / "tmp"), "PYTHONPATH": ":".join(path)}
+    # nothing is kept from one program to the next
+    env = {"TMPDIR": str(place / "tmp"), "PYTHONPATH": ":".join(path), "TORCH_MINIFY_CACHE_DIR": str(place / "tmp" / "kept")}
     return place, watch.environment(env)
 
 

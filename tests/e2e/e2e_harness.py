@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.oracle import instructions
+
 ROOT = Path(__file__).resolve().parents[2]
 CASES = Path(__file__).parent / "cases"
 # A run of one case on two busy cores; a test that takes longer has a fault that a longer wait does not mend.
@@ -29,7 +31,7 @@ def environment(extra: Mapping[str, str] | None = None, *, ours: bool) -> dict[s
     """This process's environment with what could colour a run taken out; with `ours` the package is on the path."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "PYTHON", "PYTEST", "DUMP_AOTI", "AOTINDUCTOR"))}
     if ours:
-        kept["PYTHONPATH"] = str(ROOT)
+        kept |= {"PYTHONPATH": str(ROOT), "TORCH_MINIFY_CACHE_DIR": os.environ["TORCH_MINIFY_CACHE_DIR"]}
     return {**kept, **(extra or {})}
 
 
@@ -125,10 +127,12 @@ def minify_script(script: Path, tmp: Path, *options: str, env: Mapping[str, str]
 
 
 def run_alone(repro: Path, limit: float = REPRO_LIMIT) -> Finished:
-    """The repro by itself: a copy of one file in an empty directory, cold caches, our package not on the path."""
+    """The repro by itself: a copy of one file in an empty directory, cold caches (but for the probes of vector instructions, twelve
+    seconds each time), our package not on the path."""
     with tempfile.TemporaryDirectory(prefix="repro-alone-") as name:
         place = Path(name)
         shutil.copy(repro, place / "repro.py")
+        instructions.seed(place / "cache")
         env = environment({"TORCHINDUCTOR_CACHE_DIR": str(place / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}, ours=False)
         return run([sys.executable, "repro.py"], cwd=place, env=env, limit=limit)
 
