@@ -329,7 +329,9 @@ def under(names: Iterable[str], quick: Mapping[str, Stage]) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize(("stage", "needed"), [(Stage.DYNAMO, ("torch.sin(", "torch.relu(")), (Stage.SOURCE, ())])
+@pytest.mark.parametrize(
+    ("stage", "needed"), [pytest.param(Stage.DYNAMO, ("torch.sin(", "torch.relu("), marks=pytest.mark.all), (Stage.SOURCE, ())]
+)
 def test_what_the_searches_are_compared_with(world: World, stage: Stage, needed: tuple[str, ...]) -> None:
     healthy = world.healthy(stage)
     assert healthy.fixed_point
@@ -386,7 +388,7 @@ def test_faults_of_a_candidate(world: World, name: str, stage: Stage) -> None:
     assert any(OTHER in line for line in end.other) is (name == "a second bug"), "another failure is told beside the first, as another"
 
 
-@pytest.mark.parametrize("stage", [Stage.DYNAMO, Stage.SOURCE])
+@pytest.mark.parametrize("stage", [Stage.DYNAMO, pytest.param(Stage.SOURCE, marks=pytest.mark.all)])
 def test_a_failure_that_shows_in_one_of_three_runs(world: World, monkeypatch: pytest.MonkeyPatch, stage: Stage) -> None:
     healthy = world.healthy(stage)
     faults = Faults(Pool.submit, hide, lambda _: True)

@@ -60,7 +60,7 @@ def params(rows: Iterable[Row]) -> list[object]:
 
 AOT = (
     Row("aot_compile_error", "aot", "exception", "cpp_compile", CPP, ops=1, has=("relu",), lacks=("Linear", "softmax"), original=CPP,
-        repro=CPP, exported=True, dumped="after_aot", only_all=False),
+        repro=CPP, exported=True, dumped="after_aot"),
     Row("aot_run_time_error", "aot", "exception", "run", "RuntimeError", "unhandled error", ops=1, has=("relu",), lacks=("cos", "sum"),
         original="RuntimeError: unhandled error", repro="unhandled error", exported=True),
     Row("aot_accuracy", "aot", "accuracy", "run", ops=1, has=("relu", "assert_close"), lacks=("tanh", "exp"), repro=CLOSE, exported=True,
@@ -77,7 +77,7 @@ AOT = (
 
 AOT_INDUCTOR = (
     Row("aoti_compile_error", "aot_inductor", "exception", "cpp_compile", CPP, ops=1, has=("relu", "aoti_compile_and_package"),
-        lacks=("sigmoid", "Sigmoid", "Linear"), original=CPP, repro=CPP, exported=True, dumped="aoti", only_all=False),
+        lacks=("sigmoid", "Sigmoid", "Linear"), original=CPP, repro=CPP, exported=True, dumped="aoti"),
     Row("aoti_accuracy", "aot_inductor", "accuracy", "run", ops=1, has=("relu", "aoti_compile_and_package"),
         lacks=("sigmoid", "Linear"), original=CLOSE, repro=CLOSE, exported=True, only_all=False),
     Row("aoti_dict_inputs", "aot_inductor", "exception", "cpp_compile", CPP, ops=1, has=("relu",), lacks=("sigmoid", "right", "Linear"),
@@ -146,7 +146,8 @@ ENVIRONMENT = (
 DEFECTS = (
     Row("real_aot_lowering", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!",
         ops=1, has=("fractional_max_pool2d",), lacks=("gelu", "softmax", "Conv2d"), original="max not supported",
-        repro="max not supported for zero-dimension", exported=True),
+        repro="max not supported for zero-dimension", exported=True, dumped="after_aot",
+        only_all=False),
     Row("real_aot_cpp", "aot", "exception", "cpp_compile", CPP, ops=2, has=("minimum", "uint8"), original=CPP, repro=CPP, exported=True),
     Row("real_aot_accuracy", "aot", "accuracy", "run", ops=4, has=("abs", "uint8"), lacks=("softmax", "cumsum"), original=CLOSE, repro=CLOSE),
     Row("real_no_raise", "source", "no_raise", None, has=("binary_cross_entropy",), original="AssertionError",
@@ -159,7 +160,8 @@ DEFECTS = (
         only_all=False),
     Row("real_aoti_lowering", "aot_inductor", "exception", "inductor_lowering", "AssertionError",
         "max not supported for zero-dimension tensors!", ops=1, has=("fractional_max_pool2d",), lacks=("sigmoid", "Conv2d"),
-        original="max not supported", repro="max not supported for zero-dimension", exported=True),
+        original="max not supported", repro="max not supported for zero-dimension", exported=True, dumped="aoti",
+        only_all=False),
     Row("real_aoti_cpp", "aot_inductor", "exception", "cpp_compile", CPP, ops=2, has=("minimum",), original=CPP, repro=CPP),
     Row("real_aoti_accuracy", "aot_inductor", "accuracy", "run", ops=4, has=("abs", "uint8"), lacks=("cos(", "sin("), repro=CLOSE),
     Row("real_dynamo_class", "source", "exception", "dynamo", "Unsupported", has=("class ", "fullgraph=True"), lacks=("torch.cos",),

@@ -108,7 +108,7 @@ def test_out_is_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "minified").read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.parametrize("how", ["CXX", "PATH"])
+@pytest.mark.parametrize("how", ["PATH", pytest.param("CXX", marks=pytest.mark.all)])
 def test_no_cpp_compiler(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """That is the machine's fault, and is never called a bug of the program."""
     if how == "CXX":
@@ -189,7 +189,8 @@ POOL = "fractional_max_pool2d"
 FAILURE = "max not supported for zero-dimension"
 
 
-@pytest.mark.parametrize("how", [pytest.param(k, marks=[] if k == "binary" else [pytest.mark.all]) for k in AWKWARD])
+@pytest.mark.all
+@pytest.mark.parametrize("how", AWKWARD)
 def test_awkward_script(how: str, tmp_path: Path) -> None:
     """What a script does beside failing does not keep it from being minimized."""
     (tmp_path / "data.txt").write_text("data", encoding="utf-8")
@@ -307,6 +308,7 @@ def test_full_disk(tmp_path: Path) -> None:
     assert "Traceback" not in said, said
 
 
+@pytest.mark.all
 def test_pytest_command(tmp_path: Path) -> None:
     """--command runs one test of the user's own suite."""
     (tmp_path / "tests").mkdir()
@@ -415,7 +417,7 @@ if __name__ == "__main__":
     assert "Data-dependent branching" in run_alone(answer.directory / "repro.py").err
 
 
-@pytest.mark.parametrize("fixture", ["", "x"])
+@pytest.mark.parametrize("fixture", ["x", pytest.param("", marks=pytest.mark.all)])
 def test_pytest_command_that_fails_in_eager_too(fixture: str, tmp_path: Path) -> None:
     """The control of a test is the test, with the compiler taken out; one with a fixture cannot be written as a script."""
     test = f"""

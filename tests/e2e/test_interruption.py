@@ -31,7 +31,8 @@ def stands(directory: Path) -> None:
         assert MESSAGE in alone.err, alone.text[-3000:]
 
 
-@pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.all)])
+@pytest.mark.all
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_stops_at_once_and_resumes(name: str, tmp_path: Path) -> None:
     out = tmp_path / "minified"
     with started(LONG, "--out", out, "--verify-runs", "1", cwd=tmp_path) as (child, said):

@@ -144,7 +144,7 @@ RUNNERS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("runner", [pytest.param(name, marks=[] if name == "pytest" else [pytest.mark.all]) for name in RUNNERS])
 def test_the_error_that_a_test_runner_catches(rerun: Callable[..., Capture], runner: str, tmp_path: Path) -> None:
     body, module, argv = RUNNERS[runner]
     found = rerun(body, *argv, module=module, name="test_it.py")
@@ -164,7 +164,7 @@ def test_the_error_that_a_test_runner_catches(rerun: Callable[..., Capture], run
     assert [region.seam for region in found.regions] == ["dynamo"]
 
 
-@pytest.mark.parametrize("runner", ["pytest", "unittest.main()"])
+@pytest.mark.parametrize("runner", ["pytest", pytest.param("unittest.main()", marks=pytest.mark.all)])
 def test_failures_that_are_expected_are_none(rerun: Callable[..., Capture], runner: str) -> None:
     body, module, argv = RUNNERS[runner]
     found = rerun(body.replace("run()", "pass"), *argv, module=module, name="test_it.py")

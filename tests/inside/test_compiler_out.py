@@ -96,7 +96,7 @@ def everything() -> str:
     """)
 
 
-@pytest.mark.parametrize("options", [(), ("--fp64",)], ids=["eager", "fp64"])
+@pytest.mark.parametrize("options", [pytest.param((), id="eager"), pytest.param(("--fp64",), id="fp64", marks=pytest.mark.all)])
 def test_every_way_into_the_compiler_is_eager_and_counted(tmp_path: Path, everything: str, options: tuple[str, ...]) -> None:
     status, reached, output = control(tmp_path, everything, *options)
     assert status == 0, output

@@ -76,6 +76,7 @@ def answer(directory: Path, text: str, task: str, held: int = 0) -> dict[str, An
     return found
 
 
+@pytest.mark.all
 def test_a_bound_on_what_is_held_does_not_change_what_is_found(tmp_path: Path) -> None:
     text = script(values=24, rows=1)
     whole, batches, single = (answer(tmp_path, text, "localise", held) for held in (0, 5 * 4096, 1))

@@ -58,6 +58,7 @@ def test_a_place_that_cannot_be_written_costs_the_time_alone(tmp_path: Path, mon
     assert not (tmp_path / "second").exists()
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_inductor_finds_its_probes_again(tmp_path: Path) -> None:
     """A process with the kept probes answers as one without, and compiles none of them anew."""

@@ -133,6 +133,7 @@ def test_a_deep_failure_becomes_short_in_few_questions() -> None:
     assert len(oracle.texts) <= 100
 
 
+@pytest.mark.all
 def test_without_hints_it_ends_as_small_but_takes_longer() -> None:
     oracle = Asked(runs_into("'list' object has no attribute 'missing'"))
     reduced = reduce_source(DEEP, oracle)
@@ -205,6 +206,7 @@ def test_when_time_is_spent_the_best_so_far_is_kept() -> None:
     assert oracle.works(reduced.text)
 
 
+@pytest.mark.all
 def test_a_script_indented_by_tabs_is_reduced_alike() -> None:
     tabs = DEEP.replace("    ", "\t")
     for hints in (HINTS, []):
