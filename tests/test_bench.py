@@ -146,6 +146,25 @@ THEIRS = dataclasses.replace(
 )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("arguments", "change", "limit"),
+    [
+        ([], {}, 600.0),
+        (["--enough", "26"], {}, 130.0),
+        (["--enough", "26", "--limit", "100"], {}, 100.0),
+        (["--enough", "26"], {"search": None, "status": "error"}, 600.0),
+        (["--enough", "26"], {"cut": True}, 600.0),
+    ],
+)
+def test_pytorchs_may_be_ended_where_its_ratio_is_enough(monkeypatch, arguments, change, limit):
+    seen = []
+    monkeypatch.setattr(bench, "CHILD", "import json; print(json.dumps({'torch': '2'}))")
+    monkeypatch.setattr(measure, "ours", lambda program, setting: dataclasses.replace(ROW, **change))
+    monkeypatch.setattr(measure, "theirs", lambda program, setting, mode, limit: seen.append(limit) or THEIRS)
+    bench.main(["--only", "mixed-50-1-cpp", "--modes", "isolate", "--python", sys.executable, *arguments])
+    assert seen == [limit]
+
+
 def test_ratios_are_theirs_over_ours():
     (ratio,) = report.ratios([ROW, THEIRS])
     assert (ratio.search, ratio.whole, ratio.least) == (40.0, 10.5, False)

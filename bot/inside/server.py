@@ -1,7 +1,8 @@
 """The warm parent: imports torch and the compiler once, runs nothing, and forks a child for each question.
 
 A child that is forked after its parent ran one parallel kernel hangs in its own first parallel kernel, because the
-OpenMP threads did not come along. So the parent only imports.
+OpenMP threads did not come along. So the parent only imports. Where importing started a device's runtime, which does not
+survive a fork either, each question has a new process instead (`spare`).
 
 Protocol, one JSON object a line. In: `{"id", "task", "text", "limit", "memory", "argv", "stop_after", "dir"}` or
 `{"cancel": id}`; limit in seconds, memory in bytes. Out: `{"ready": {...}}` once, then `{"id", "outcome": {...}}`.
@@ -21,12 +22,16 @@ import sys
 import time
 from typing import Any
 
+from .spare import BEGUN, Spare
+
 # The part of a child's output that is kept: its head and its tail.
 KEEP = 100_000
 # A child that is past its limit is asked for its stack so often, with so many seconds after each; then it is killed.
 STACKS, LAST_WORDS = 3, 0.1
 # Seconds between two looks at the memory of a child.
 LOOK = 0.05
+# Seconds that a process which is not forked may take until it is warm.
+WARM = 180.0
 # Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
 LEFT = 32
 # <linux/prctl.h>: orphans below this process become its own children.
@@ -34,15 +39,16 @@ _CHILD_SUBREAPER = 36
 
 
 class Child:
-    """One forked question and what it has said so far."""
+    """One question on its way and what it has said so far. `begun`: it is warm; one that is not forked says so itself."""
 
-    def __init__(self, request: dict[str, Any], pid: int, output: int, result: int) -> None:
+    def __init__(self, request: dict[str, Any], pid: int, output: int, result: int, *, begun: bool = True) -> None:
         self.request = request
         self.pid = pid
         self.output = output
         self.result = result
+        self.begun = begun
         self.started = time.monotonic()
-        self.deadline = self.started + float(request["limit"])
+        self.deadline = self.started + (float(request["limit"]) if begun else WARM)
         self.head = b""
         self.tail = b""
         self.answer = b""
@@ -61,6 +67,12 @@ class Child:
         except OSError:
             data = b""
         if fd == self.result:
+            if data and not self.begun:
+                self.begun, self.started = True, time.monotonic()
+                self.deadline = self.started + float(self.request["limit"])
+                data = data.removeprefix(BEGUN)
+                self.answer += data
+                return True  # not its end, though nothing but the sign may have come
             self.answer += data
         else:
             room = KEEP - len(self.head)
@@ -76,6 +88,8 @@ class Child:
         status = self.status or 0
         if self.cancelled:
             return {**facts, "text": "cancelled"}
+        if not self.begun:
+            return {**facts, "text": f"no process came up for this question: {printed[-1000:]}"}
         if self.timed_out:
             return {**facts, "status": "timeout"}
         if self.over:
@@ -98,14 +112,16 @@ class Child:
 class Server:
     """Forks, watches and answers; single-threaded, so that forking stays safe.
 
-    `resident`: the memory that a child holds is watched; else its address space is limited. A GPU's driver reserves more addresses than
-    a machine has memory, and maps what is allocated on the GPU.
+    `forks`: else each question has a process of its own (`spare`). `resident`: the memory that a child holds is watched; else its
+    address space is limited. A GPU's driver reserves more addresses than a machine has memory, and maps what is allocated on the GPU.
     """
 
-    def __init__(self, requests: int, answers: int, *, resident: bool = False) -> None:
+    def __init__(self, requests: int, answers: int, *, resident: bool = False, forks: bool = True) -> None:
         self.requests = requests
         self.answers = answers
         self.resident = resident
+        self.forks = forks
+        self.spare: Spare | None = None
         self.buffer = b""
         self.children: dict[int, Child] = {}
 
@@ -116,18 +132,25 @@ class Server:
             data = data[os.write(self.answers, data) :]
 
     def start(self, request: dict[str, Any]) -> None:
-        """Fork a child for a request; where the system has no more to give, that is the answer."""
+        """A process for a request; where the system has no more to give, that is the answer."""
+        try:
+            child = self._fork(request) if self.forks else self._spawn(request)
+        except OSError as error:
+            outcome = {"status": "infra", "text": f"no process could be started: {error}", "seconds": 0.0}
+            self.send({"id": request["id"], "outcome": outcome})
+            return
+        self.children[request["id"]] = child
+
+    def _fork(self, request: dict[str, Any]) -> Child:
         pipes: list[int] = []
         try:
             pipes += os.pipe()
             pipes += os.pipe()
             pid = os.fork()
-        except OSError as error:
+        except OSError:
             for fd in pipes:
                 os.close(fd)
-            outcome = {"status": "infra", "text": f"no process could be started: {error}", "seconds": 0.0}
-            self.send({"id": request["id"], "outcome": outcome})
-            return
+            raise
         output_read, output_write, result_read, result_write = pipes
         if pid == 0:
             try:
@@ -143,7 +166,7 @@ class Server:
                 os.dup2(output_write, 2)
                 from . import child
 
-                child.answer({**request, "memory": 0} if self.resident else request, result_write)
+                child.answer(self._of_child(request), result_write)
             except BaseException:
                 import traceback
 
@@ -152,7 +175,19 @@ class Server:
             os._exit(0)
         os.close(output_write)
         os.close(result_write)
-        self.children[request["id"]] = Child(request, pid, output_read, result_read)
+        return Child(request, pid, output_read, result_read)
+
+    def _spawn(self, request: dict[str, Any]) -> Child:
+        ready, self.spare = self.spare or Spare(), None
+        ready.ask(self._of_child(request))
+        # the next one warms up while this one works; where there is no room for two, it comes with its question
+        with contextlib.suppress(OSError):
+            self.spare = Spare()
+        return Child(request, ready.pid, ready.output, ready.result, begun=False)
+
+    def _of_child(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What the child sees of a request: where its memory is watched from here, it limits nothing itself."""
+        return {**request, "memory": 0} if self.resident else request
 
     def finish(self, child: Child) -> None:
         """Kill what is left of a child's group, report, forget."""
@@ -169,7 +204,8 @@ class Server:
 
     def end_orphans(self) -> None:
         """End what children left behind in process groups of their own: it came to us when they died."""
-        for pid in _offspring() - {child.pid for child in self.children.values()}:
+        ours = {child.pid for child in self.children.values()} | ({self.spare.pid} if self.spare else set())
+        for pid in _offspring() - ours:
             _kill(pid, signal.SIGKILL, group=False)
             os.waitpid(pid, 0)
 
@@ -233,6 +269,9 @@ class Server:
             _kill(child.pid, signal.SIGKILL)
             os.waitpid(child.pid, 0)
         self.children.clear()
+        if self.spare is not None:
+            self.spare.end()
+            self.spare = None
         self.end_orphans()
 
 
@@ -282,6 +321,7 @@ def main(_: list[str]) -> None:
 
         facts = warm.warm_up()
         server.resident = warm.sees_gpu()
+        server.forks = not warm.runs_device()
     except BaseException as error:
         server.send({"failed": f"{type(error).__name__}: {error}"})
         raise

@@ -144,6 +144,15 @@ def sees_gpu() -> bool:
     return bool(torch.version.cuda or torch.version.hip) and any(os.path.exists(device) for device in GPU_DEVICES)
 
 
+def runs_device() -> bool:
+    """Whether a device's runtime is up in this process: not by us, but a plug-in of torch or the site's own set-up may start one."""
+    import torch
+
+    names = ("cuda", "xpu", "mtia", str(torch._C._get_privateuse1_backend_name()))
+    modules = (getattr(torch, name, None) for name in names)
+    return any(is_up() for module in modules if (is_up := getattr(module, "is_initialized", None)) is not None)
+
+
 def _initialise_inductor() -> None:
     import torch
 

@@ -43,6 +43,7 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=_positive, default=600.0, metavar="SECONDS", help="for each program and tool (default 600)")
     parser.add_argument("--ours-only", action="store_true", help="leave PyTorch's out")
     parser.add_argument("--modes", nargs="+", default=["isolate", "no-isolate"], choices=["isolate", "no-isolate"], help="of PyTorch's")
+    parser.add_argument("--enough", type=_positive, metavar="RATIO", help="end PyTorch's search where it has taken RATIO times ours")
     parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="--jobs of ours (default 1)")
     parser.add_argument("--verify-runs", type=_count, default=3, metavar="N", help="--verify-runs of ours (default 3)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the first graph (default 0)")
@@ -70,14 +71,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if os.sep in python:
         python = os.path.abspath(python)  # programs run in directories of their own; no link is followed: it would leave a venv
     facts = json.loads(subprocess.run([python, "-c", CHILD], check=True, capture_output=True, text=True).stdout)
-    machine = {**facts, "cpus": os.cpu_count(), "system": platform.platform(), "load_before": os.getloadavg()[0]}
+    cpus = len(os.sched_getaffinity(0))
+    machine = {**facts, "cpus": cpus, "system": platform.platform(), "load_before": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as made:
         scratch = (arguments.keep or Path(made)).resolve()
         scratch.mkdir(parents=True, exist_ok=True)
         limit = min(arguments.limit, 30.0) if arguments.quick else arguments.limit
         runs = 1 if arguments.quick else arguments.verify_runs
-        setting = measure.Setting(python, limit, scratch, runs, arguments.jobs)
-        print(f"torch {facts['torch']}, {os.cpu_count()} CPUs, load {machine['load_before']:.1f}, limit {limit:g} s", flush=True)
+        setting = measure.Setting(python, limit, scratch, runs, arguments.jobs, arguments.enough)
+        print(f"torch {facts['torch']}, {cpus} CPUs, load {machine['load_before']:.1f}, limit {limit:g} s", flush=True)
         if cases is not None:
             return _corpus([case for case in cases if case.name in names], setting, arguments, machine)
         return _programs(names, setting, arguments, machine)
@@ -124,10 +126,11 @@ def _programs(names: Iterable[str], setting: measure.Setting, arguments: argpars
             program = programs.program(name, seed)
             if seed > arguments.seed and not program.generated:
                 continue
-            enter(measure.ours(program, setting))
+            own = measure.ours(program, setting)
+            enter(own)
             for mode in program.modes:
                 if not arguments.ours_only and (mode == "in-process" or mode in arguments.modes):
-                    enter(measure.theirs(program, setting, mode))
+                    enter(measure.theirs(program, setting, mode, setting.limit_beside(own)))
     print("\n" + report.table(rows))
     if not arguments.ours_only:
         print("\nPyTorch's time over ours (> where the limit cut PyTorch's), and our queries in percent of theirs:")

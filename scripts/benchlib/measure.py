@@ -52,13 +52,23 @@ class Measure:
 
 @dataclass(frozen=True)
 class Setting:
-    """How to measure: the interpreter, seconds a program and tool may take, where files go, options of ours."""
+    """How to measure: the interpreter, seconds a program and tool may take, where files go, options of ours.
+
+    `enough`: PyTorch's search is ended where it has taken so many times ours.
+    """
 
     python: str
     limit: float
     scratch: Path
     verify_runs: int = 3
     jobs: int = 1
+    enough: float | None = None
+
+    def limit_beside(self, own: Measure) -> float:
+        """Seconds that PyTorch's search may take beside this run of ours."""
+        if self.enough is None or not own.search or own.cut:
+            return self.limit
+        return min(self.limit, self.enough * own.search)
 
 
 def code_lines(text: str) -> int:
@@ -158,8 +168,8 @@ def ours(program: Program, setting: Setting) -> Measure:
     )
 
 
-def theirs(program: Program, setting: Setting, mode: str) -> Measure:
-    """PyTorch's: run the program with its dump on, then `minifier_launcher.py minify`. Each has the limit."""
+def theirs(program: Program, setting: Setting, mode: str, limit: float) -> Measure:
+    """PyTorch's: run the program with its dump on, then `minifier_launcher.py minify`, `limit` seconds at most."""
     tool = f"pytorch {mode}"
     place, env = _place(program, setting, f"pytorch-{mode}", plant.counter(program.fault))
     log = place / "queries.jsonl"
@@ -180,7 +190,7 @@ def theirs(program: Program, setting: Setting, mode: str) -> Measure:
         [setting.python, str(launchers[-1]), "minify", *(["--no-isolate"] if mode == "no-isolate" else [])],
         cwd=work,
         env={**dumps, "BENCH_QUERIES": str(log)},
-        limit=setting.limit,
+        limit=limit,
         log=place / "minify.txt",
     )
     entered = entries(log)
