@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,31 @@ def test_pytorchs_may_be_ended_where_its_ratio_is_enough(monkeypatch, arguments,
     monkeypatch.setattr(measure, "theirs", lambda program, setting, mode, limit: seen.append(limit) or THEIRS)
     bench.main(["--only", "mixed-50-1-cpp", "--modes", "isolate", "--python", sys.executable, *arguments])
     assert seen == [limit]
+
+
+def test_lanes_have_cpus_of_their_own_and_rows_keep_their_order(tmp_path, monkeypatch):
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("one CPU")
+    seen = tmp_path / "seen"
+    seen.mkdir()
+
+    def ours(program, setting):
+        here = os.sched_getaffinity(0)
+        (seen / program.name).write_text(json.dumps(sorted(here)))
+        while len(list(seen.iterdir())) < 2:  # the other lane works at the same time
+            time.sleep(0.01)
+        return dataclasses.replace(ROW, program=program.name)
+
+    monkeypatch.setattr(bench, "CHILD", "import json; print(json.dumps({'torch': '2'}))")
+    monkeypatch.setattr(measure, "ours", ours)
+    names = ["small-dynamo", "small-aot", "small-accuracy"]
+    saved = tmp_path / "out.json"
+    bench.main(["--only", *names, "--ours-only", "--lanes", "2", "--python", sys.executable, "--json", str(saved)])
+    assert [row["program"] for row in json.loads(saved.read_text())["rows"]] == names
+    shares = [json.loads(file.read_text()) for file in seen.iterdir()]
+    assert {cpu for share in shares for cpu in share} == set(cpus)
+    assert all(share in (cpus[0::2], cpus[1::2]) for share in shares)
 
 
 def test_ratios_are_theirs_over_ours():
@@ -399,7 +425,9 @@ def test_names_are_chosen(capsys):
     assert capsys.readouterr().out.split() == ["small-dynamo", "small-aot", "small-accuracy", "small-aoti", "mixed-50-1-cpp"]
 
 
-@pytest.mark.parametrize("argv", [["--only", "nothing"], ["corpus"], ["speed", "here"], ["--limit", "0"], ["--seeds", "0"]])
+@pytest.mark.parametrize(
+    "argv", [["--only", "nothing"], ["corpus"], ["speed", "here"], ["--limit", "0"], ["--seeds", "0"], ["--lanes", "1000"]]
+)
 def test_what_cannot_be_benched_is_refused(argv, capsys):
     with pytest.raises(SystemExit) as end:
         bench.main(argv)

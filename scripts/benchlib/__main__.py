@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import multiprocessing
 import os
 import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchlib import corpus, measure, programs, report
 
@@ -46,6 +50,7 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--enough", type=_positive, metavar="RATIO", help="end PyTorch's search where it has taken RATIO times ours")
     parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="--jobs of ours (default 1)")
     parser.add_argument("--verify-runs", type=_count, default=3, metavar="N", help="--verify-runs of ours (default 3)")
+    parser.add_argument("--lanes", type=_count, default=1, metavar="N", help="so many programs at a time, each on its share of the CPUs")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the first graph (default 0)")
     parser.add_argument("--seeds", type=_count, default=1, metavar="N", help="so many graphs of each generated sort (default 1)")
     parser.add_argument("--embed", action="store_true", help="corpus: each case behind a hundred lines of healthy code")
@@ -63,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.what[0] != "corpus" or len(arguments.what) != 2:
             parser.error("the only thing to bench by name is: corpus DIR")
         cases = corpus.read(Path(arguments.what[1]))
+    if arguments.lanes > len(os.sched_getaffinity(0)):
+        parser.error(f"--lanes {arguments.lanes}: there are fewer CPUs")
     names = _chosen(parser, arguments, [case.name for case in cases] if cases is not None else list(programs.CATALOG))
     if arguments.list:
         print("\n".join(names))
@@ -72,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         python = os.path.abspath(python)  # programs run in directories of their own; no link is followed: it would leave a venv
     facts = json.loads(subprocess.run([python, "-c", CHILD], check=True, capture_output=True, text=True).stdout)
     cpus = len(os.sched_getaffinity(0))
-    machine = {**facts, "cpus": cpus, "system": platform.platform(), "load_before": os.getloadavg()[0]}
+    machine = {**facts, "cpus": cpus, "system": platform.platform(), "load_before": os.getloadavg()[0], "lanes": arguments.lanes}
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as made:
         scratch = (arguments.keep or Path(made)).resolve()
         scratch.mkdir(parents=True, exist_ok=True)
@@ -111,26 +118,52 @@ def _save(path: Path | None, content: object) -> None:
         os.replace(new, path)
 
 
+def _measured(setting: measure.Setting, modes: Sequence[str], name: str, seed: int) -> Iterator[measure.Measure]:
+    """Ours, then PyTorch's in each of these modes that the program has."""
+    program = programs.program(name, seed)
+    own = measure.ours(program, setting)
+    yield own
+    for mode in program.modes:
+        if modes and (mode == "in-process" or mode in modes):
+            yield measure.theirs(program, setting, mode, setting.limit_beside(own))
+
+
+def _all_measured(setting: measure.Setting, modes: Sequence[str], name: str, seed: int) -> list[measure.Measure]:
+    return list(_measured(setting, modes, name, seed))
+
+
+def _settle(lanes: Any) -> None:
+    """Take one of the shares of the CPUs, for this process and all that it starts."""
+    os.sched_setaffinity(0, lanes.get())
+
+
+def _in_lanes(setting: measure.Setting, modes: Sequence[str], chosen: Sequence[tuple[str, int]], lanes: int) -> Iterator[measure.Measure]:
+    """The runs of each program, several programs at the same time, each lane with CPUs of its own."""
+    cpus = sorted(os.sched_getaffinity(0))
+    processes = multiprocessing.get_context("fork")
+    shares = processes.SimpleQueue()
+    for lane in range(lanes):
+        shares.put(cpus[lane::lanes])
+    with ProcessPoolExecutor(lanes, processes, _settle, (shares,)) as pool:
+        for rows in pool.map(partial(_all_measured, setting, modes), *zip(*chosen, strict=True)):
+            yield from rows
+
+
 def _programs(names: Iterable[str], setting: measure.Setting, arguments: argparse.Namespace, machine: object) -> int:
     rows: list[measure.Measure] = []
-
-    def enter(row: measure.Measure) -> None:
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    chosen = [(name, seed) for name in names for seed in seeds if seed == arguments.seed or programs.program(name, seed).generated]
+    modes = [] if arguments.ours_only else arguments.modes
+    if arguments.lanes == 1:
+        found = (row for name, seed in chosen for row in _measured(setting, modes, name, seed))
+    else:
+        found = _in_lanes(setting, modes, chosen, arguments.lanes)
+    for row in found:
         rows.append(row)
         print(report.line(row), flush=True)
         content = {"machine": machine, "rows": [dataclasses.asdict(row) for row in rows]}
         ratios = [dataclasses.asdict(ratio) for ratio in report.ratios(rows)]
         _save(arguments.json, {**content, "ratios": ratios, "summary": report.summary(rows)})
-
-    for name in names:
-        for seed in range(arguments.seed, arguments.seed + arguments.seeds):
-            program = programs.program(name, seed)
-            if seed > arguments.seed and not program.generated:
-                continue
-            own = measure.ours(program, setting)
-            enter(own)
-            for mode in program.modes:
-                if not arguments.ours_only and (mode == "in-process" or mode in arguments.modes):
-                    enter(measure.theirs(program, setting, mode, setting.limit_beside(own)))
     print("\n" + report.table(rows))
     if not arguments.ours_only:
         print("\nPyTorch's time over ours (> where the limit cut PyTorch's), and our queries in percent of theirs:")
