@@ -66,19 +66,18 @@ class Child:
             data = os.read(fd, 65536)
         except OSError:
             data = b""
+        more = bool(data)
         if fd == self.result:
             if data and not self.begun:
                 self.begun, self.started = True, time.monotonic()
                 self.deadline = self.started + float(self.request["limit"])
                 data = data.removeprefix(BEGUN)
-                self.answer += data
-                return True  # not its end, though nothing but the sign may have come
             self.answer += data
         else:
             room = KEEP - len(self.head)
             self.head += data[:room]
             self.tail = (self.tail + data[room:])[-KEEP:]
-        return bool(data)
+        return more
 
     def outcome(self) -> dict[str, Any]:
         """The raw facts, as `bot.oracle.outcome.Outcome` has them."""
@@ -86,10 +85,10 @@ class Child:
         seconds = time.monotonic() - self.started
         facts: dict[str, Any] = {"status": "infra", "text": printed, "seconds": round(seconds, 4)}
         status = self.status or 0
-        if self.cancelled:
-            return {**facts, "text": "cancelled"}
         if not self.begun:
             return {**facts, "text": f"no process came up for this question: {printed[-1000:]}"}
+        if self.cancelled:
+            return {**facts, "text": "cancelled"}
         if self.timed_out:
             return {**facts, "status": "timeout"}
         if self.over:
@@ -225,7 +224,9 @@ class Server:
             if child.cancelled or child.over:
                 _kill(child.pid, signal.SIGKILL)
             elif now >= child.deadline:
-                if child.asked < STACKS:
+                if not child.begun:
+                    child.cancelled = True  # it begins too late for an answer that counts
+                elif child.asked < STACKS:
                     # faulthandler writes the Python stack even when native code hangs
                     child.asked, child.timed_out = child.asked + 1, True
                     child.deadline = now + LAST_WORDS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import textwrap
 import time
@@ -123,6 +125,43 @@ def test_a_process_that_dies_before_its_question_is_the_machine_s_fault(plugged:
     assert ask(plugged, body).status == "ok"
     assert ask(plugged, "pass").status == "infra"
     assert ask(plugged, "pass").status == "ok"
+
+
+# Run apart: a server ends whatever else its process has for children.
+LATE = """
+    import os, subprocess, sys, time
+    from bot.inside import server
+
+    class Sleeper:
+        def __init__(self):
+            self.output, output = os.pipe()
+            self.result, result = os.pipe()
+            command = ["sh", "-c", f"sleep 0.4; echo > /proc/self/fd/{result}; sleep 600"]
+            self.process = subprocess.Popen(command, stdout=output, pass_fds=[result], start_new_session=True)
+            self.pid = self.process.pid
+            os.close(output)
+            os.close(result)
+
+        def ask(self, request):
+            pass
+
+    server.WARM, server.Spare = float(sys.argv[1]), Sleeper
+    serving = server.Server(0, 1, forks=False)
+    serving.start({"id": 1, "limit": 600, "dir": "."})
+    while serving.children:
+        serving.watch()
+        time.sleep(0.01)
+    os.killpg(serving.spare.pid, 9)
+"""
+
+
+@pytest.mark.parametrize("warm", ["0.1", "1"])
+def test_one_that_is_not_warm_in_time_answers_for_nothing(warm: str) -> None:
+    """Also where its sign is there by then, and nobody has read it."""
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-c", textwrap.dedent(LATE), warm]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=60)
+    assert json.loads(run.stdout)["outcome"]["status"] == "infra", run.stderr
 
 
 def test_closing_leaves_nobody(plugged: Pool, tmp_path: Path) -> None:
