@@ -35,21 +35,25 @@ def ask(pool: Pool, body: str, **more: Any) -> Outcome:
     return pool.ask(Question(textwrap.dedent(body), **{"limit": 30.0, **more}))[0]
 
 
-@pytest.fixture(scope="module")
-def plugged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+def plugged_pool(directory: Path) -> Pool:
     """A pool whose parent must not fork."""
-    site = tmp_path_factory.mktemp("site")
-    (site / "made_up_plugin.py").write_text(textwrap.dedent(PLUGIN))
+    site = directory / "site"
     facts = site / "made_up_plugin-1.0.dist-info"
-    facts.mkdir()
+    facts.mkdir(parents=True)
+    (site / "made_up_plugin.py").write_text(textwrap.dedent(PLUGIN))
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: made-up-plugin\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text("[torch.backends]\nmade_up = made_up_plugin:autoload\n")
-    directory = tmp_path_factory.mktemp("plugged")
-    with Pool(sys.executable, directory, directory / "workers.log") as pool:
-        # only for its parent: the pool that all tests share may start later
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PYTHONPATH", str(site))
-            pool.start()
+    pool = Pool(sys.executable, directory, directory / "workers.log")
+    # only for its parent: the pool that all tests share may start later
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(site))
+        pool.start()
+    return pool
+
+
+@pytest.fixture(scope="module")
+def plugged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    with plugged_pool(tmp_path_factory.mktemp("plugged")) as pool:
         yield pool
 
 
@@ -164,8 +168,7 @@ def test_one_that_is_not_warm_in_time_answers_for_nothing(warm: str) -> None:
     assert json.loads(run.stdout)["outcome"]["status"] == "infra", run.stderr
 
 
-def test_closing_leaves_nobody(plugged: Pool, tmp_path: Path) -> None:
-    """The last of this file: it closes the pool."""
+def test_closing_leaves_nobody(tmp_path: Path) -> None:
     report = tmp_path / "pids"
     body = f"""
         import os, pathlib, time
@@ -173,10 +176,11 @@ def test_closing_leaves_nobody(plugged: Pool, tmp_path: Path) -> None:
         pathlib.Path({str(report)!r}).write_text(f"{{os.getppid()}} {{children}}.")
         time.sleep(600)
     """
-    asked = plugged.submit(Question(textwrap.dedent(body), limit=600.0))
+    pool = plugged_pool(tmp_path)
+    asked = pool.submit(Question(textwrap.dedent(body), limit=600.0))
     while not (report.exists() and report.read_text().endswith(".")):
         time.sleep(0.05)
-    plugged.close()
+    pool.close()
     assert asked.future.result(5)[0].status == "infra"
     pids = [int(pid) for pid in report.read_text().rstrip(".").split()]
     assert len(pids) == 3
