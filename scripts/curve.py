@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How many queries the search for operations takes, with an oracle that costs nothing: `python scripts/curve.py`.
+"""How many queries a search takes, with an oracle that costs nothing: `python scripts/curve.py`.
 
 Each row: graphs of n operations of which k matter (chosen at random with a fixed seed; "fed": the second must be fed by the
-first, 30 operations apart). Queries are what the oracle would have to run: repeated texts are not counted.
+first, 30 operations apart). Queries are what the oracle would have to run; repeated texts are not counted. "operations": the search
+for these alone. "whole": from the first to the last step; one is added for the readable form, which these operations do not have.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -22,7 +24,9 @@ from bot.reduce.candidate import Candidate
 from bot.reduce.graph import Graph, Input, Meta, Node, Program, Ref
 from bot.reduce.passes import ops, outputs
 from bot.reduce.passes.incumbent import Incumbent
+from bot.reduce.passes.size import contiguous_stride
 from bot.reduce.script import render
+from bot.reduce.search import reduce_program
 
 META = Meta("tensor", (4, 4), (4, 1), "float32")
 NEAR = 8  # operands come from this many values before
@@ -109,18 +113,31 @@ class FreeOracle:
         return next((i for i, candidate in enumerate(candidates) if self.ask(candidate) is Verdict.SAME), None)
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
-        """Everything is legal, and nothing changes."""
-        return {}
+        """Everything is legal; each operation gives what the inputs are, if these are equal, else what it gave before."""
+        graph = self.programs[text].graph
+        shapes = {item.meta.shape for item in graph.inputs}
+        if len(shapes) != 1:
+            return {}
+        (shape,) = shapes
+        return {node.name: replace(node.meta, shape=shape, stride=contiguous_stride(shape)) for node in graph.nodes}
 
 
 def measure(program: Program, predicate: Predicate) -> tuple[int, int, float]:
-    """Queries, operations left and seconds for one search."""
+    """Queries, operations left and seconds of the search for operations."""
     oracle = FreeOracle(predicate)
     started = time.perf_counter()
     incumbent = Incumbent(program, oracle, oracle.render)
     outputs.sinks(incumbent)
     ops.run(incumbent)
     return oracle.queries, incumbent.program.graph.ops, time.perf_counter() - started
+
+
+def measure_whole(program: Program, predicate: Predicate) -> tuple[int, int, float]:
+    """The same of a whole search."""
+    oracle = FreeOracle(predicate)
+    started = time.perf_counter()
+    found = reduce_program(program, oracle, oracle.render)
+    return oracle.queries + 1, found.program.graph.ops, time.perf_counter() - started
 
 
 def case(shape: str, n: int, wanted: str, seed: int) -> tuple[Program, Predicate] | None:
@@ -134,24 +151,32 @@ def case(shape: str, n: int, wanted: str, seed: int) -> tuple[Program, Predicate
     return (program, predicate) if predicate(program) else None
 
 
+def spread(queries: Sequence[int]) -> str:
+    """The median and the most."""
+    return f"{statistics.median(queries):.0f} .. {max(queries)}"
+
+
+def row(shape: str, n: int, wanted: str) -> str:
+    """A line of the table."""
+    found = [case(shape, n, wanted, seed) for seed in range(40 if n < 1000 else 10)]
+    cases = [each for each in found if each is not None]
+    operations = spread([measure(*each)[0] for each in cases])
+    runs = [measure_whole(*each) for each in cases]
+    least, factor = {"1": (1, 2), "2": (2, 4), "fed": (2, 4), "3": (3, 6)}[wanted]
+    optimum = 100 * sum(left == least for _, left, _ in runs) / len(runs)
+    whole, worst = spread([queries for queries, _, _ in runs]), max(left for _, left, _ in runs)
+    allowed, own = math.floor(factor * math.log2(n)), max(seconds for _, _, seconds in runs)
+    return f"{shape:6} {n:5} {wanted:>6} {len(runs):4} {operations:>10} {whole:>10} {allowed:7} {optimum:5.0f} % {worst:5} {own:6.1f}"
+
+
 def main() -> None:
     """Print the table."""
-    print(f"{'graph':6} {'n':>5} {'needed':>6} {'runs':>4} {'queries':>15} {'allowed':>7} {'optimum':>7} {'worst':>5} {'own s':>6}")
-    print(f"{'':6} {'':5} {'':6} {'':4} {'median .. most':>15}")
+    print("graph      n needed runs operations      whole allowed optimum worst  own s")
+    print("                         queries, median .. most")
     for shape in ("chain", "mixed"):
         for n in SIZES:
             for wanted in ("1", "2", "fed", "3"):
-                found = [case(shape, n, wanted, seed) for seed in range(40 if n < 1000 else 10)]
-                runs = [measure(*each) for each in found if each is not None]
-                least = 2 if wanted == "fed" else int(wanted)
-                queries = [q for q, _, _ in runs]
-                allowed = math.floor({"1": 2, "2": 4, "fed": 4, "3": 6}[wanted] * math.log2(n))
-                optimum = sum(left == least for _, left, _ in runs)
-                spread = f"{statistics.median(queries):.0f} .. {max(queries)}"
-                share = f"{100 * optimum / len(runs):.0f} %"
-                worst = max(left for _, left, _ in runs)
-                seconds = max(own for _, _, own in runs)
-                print(f"{shape:6} {n:5} {wanted:>6} {len(runs):4} {spread:>15} {allowed:7} {share:>7} {worst:5} {seconds:6.1f}")
+                print(row(shape, n, wanted), flush=True)
 
 
 if __name__ == "__main__":

@@ -148,6 +148,7 @@ class _Search:
         if promote.run(incumbent):
             ops.run(incumbent)
         bodies.run(incumbent)
+        incumbent.offer(self._smallest(incumbent.program), "batch")
         while True:
             before = incumbent.key
             apply(incumbent, self._batch(incumbent.program), "batch")
@@ -162,6 +163,12 @@ class _Search:
     def _simplified(self, program: Program) -> Program | None:
         """A program without all that most failures do not need, where that is legal."""
         return self.incumbent.legal(applied(program, self._batch(program)))
+
+    def _smallest(self, program: Program) -> Program:
+        """What is left of a program whose operations alone matter: simplified, each size 1, equal inputs merged."""
+        small = self._simplified(program) or program
+        ones = sizes.everything_one(self.incumbent, small) or small
+        return applied(ones, inputs.edits(ones))
 
     def _batch(self, program: Program) -> list[Edit]:
         """Everything that most failures do not need; what is most often needed stands last, so that one half is right."""

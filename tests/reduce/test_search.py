@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import random
+import statistics
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from curve import APART, FreeOracle, case, chain, fed, measure, mixed, present
+from curve import APART, FreeOracle, case, chain, fed, measure, measure_whole, mixed, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from world import World, ill_formed, infer, op, programs, tensor, word, words
@@ -41,6 +43,15 @@ def test_queries_grow_with_the_logarithm(shape: str, n: int, wanted: str, factor
         assert queries <= factor * math.log2(n)
 
 
+@pytest.mark.parametrize("shape", ["chain", "mixed"])
+@pytest.mark.parametrize("n", [50, 300])
+@pytest.mark.parametrize(("wanted", "factor"), [("1", 2), ("2", 4), ("fed", 4), ("3", 6)])
+def test_so_do_those_of_a_whole_search(shape: str, n: int, wanted: str, factor: int) -> None:
+    found = [case(shape, n, wanted, seed) for seed in range(12)]
+    queries = [measure_whole(*each)[0] for each in found if each is not None]
+    assert statistics.median(queries) <= factor * math.log2(n)
+
+
 def test_three_needed_operations_are_found_in_nearly_every_graph() -> None:
     found = [case("mixed", 120, "3", seed) for seed in range(30)]
     left = [measure(*each)[1] for each in found if each is not None]
@@ -57,8 +68,6 @@ def test_a_large_graph_costs_seconds_of_our_own_time() -> None:
 
 
 def test_a_right_guess_is_the_only_query_of_the_search() -> None:
-    import random
-
     program = mixed(400, random.Random(1))
     oracle = FreeOracle(present([217]))
     seen: list[int] = []
@@ -149,6 +158,28 @@ def test_simplifying_four_operations_takes_few_queries() -> None:
     assert found.program.graph.input_elements == 1
     assert [i.value.kind for i in found.program.graph.inputs] == ["randn"]
     assert "torch.ops.aten" not in found.candidate.text
+
+
+def test_what_needs_its_operations_alone_is_simplified_in_one_query() -> None:
+    oracle = World(lambda p: {"op9", "op30"} <= set(words(p)))
+    found = reduce_program(mixed(40, random.Random(3)), oracle, oracle.render)
+    assert found.program.graph.input_elements == len(found.program.graph.inputs) == 1
+    after = oracle.origins[oracle.origins.index("batch") :]
+    assert Counter(after)["batch"] == 1
+    assert not {"sizes", "inputs"} & set(after)
+
+
+def test_inputs_that_must_differ_and_be_large_are_found_after_that_query_failed() -> None:
+    program = mixed(40, random.Random(0))
+
+    def needs(p: Program) -> bool:
+        return {"op9", "op30"} <= set(words(p)) and len(p.graph.inputs) > 1 and p.graph.inputs[0].meta.shape[0] > 1
+
+    oracle = World(needs)
+    found = reduce_program(program, oracle, oracle.render)
+    assert sorted(words(found.program)) == ["op30", "op9"]
+    assert len(found.program.graph.inputs) == 2
+    assert found.program.graph.inputs[0].meta.shape == (2, 2)
 
 
 def test_what_the_failure_needs_stays() -> None:

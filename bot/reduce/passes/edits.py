@@ -7,7 +7,7 @@ one query if all can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from bot.reduce.graph import Program
@@ -18,12 +18,14 @@ Edit = Callable[[Program], Program | None]
 """Gives the changed program, or None where there is nothing to change."""
 
 
-def apply(incumbent: Incumbent, edits: Sequence[Edit], origin: str) -> bool:
+def apply(incumbent: Incumbent, edits: Sequence[Edit], origin: str, *, structures: bool = False) -> bool:
     """Applies what can be applied of the edits, in order; says whether anything was.
 
-    An edit that makes the program illegal costs no query: shapes are propagated first.
+    An edit that makes the program illegal costs no query: shapes are propagated first. `structures`: nor does one that leaves operations
+    which were rejected before.
     """
-    return by_halves(edits, lambda parts: incumbent.offer_first((_changed(incumbent, part) for part in parts), origin))
+    offer: Callable[[Iterable[Program | None], str], int | None] = incumbent.offer_structures if structures else incumbent.offer_first
+    return by_halves(edits, lambda parts: offer((_changed(incumbent, part) for part in parts), origin))
 
 
 def by_halves(items: Sequence[Item], first: Callable[[Iterator[Sequence[Item]]], int | None]) -> bool:

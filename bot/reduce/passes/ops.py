@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bot.models import Verdict
 from bot.reduce.graph import Graph, Program
-from bot.reduce.passes.incumbent import Incumbent
+from bot.reduce.passes.incumbent import Incumbent, structure
 from bot.reduce.passes.keep import Policy, units
 
 _FEW = 8  # up to this many a sweep is as cheap as anything cleverer
@@ -169,8 +169,13 @@ def _runs(count: int, at: int, length: int) -> Iterator[tuple[int, int]]:
 def neighbours(incumbent: Incumbent) -> bool:
     """Asks for single operations dropped, as the program now is, until one of these programs passes; says whether one was SAME.
 
-    At most a few queries: they give the nearest program that passes, and doubt the search where it was sparing.
+    At most a few queries: they give the nearest program that passes, and doubt the search where it was sparing. None where a program with
+    other operations was seen to pass since the last step: that says both.
     """
+    mine = structure(incumbent.program)
+    others = [near for near in incumbent.neighbours if structure(near.program) != mine]
+    if any(incumbent.oracle.ask(near.candidate) is Verdict.PASSES for near in others):
+        return False
     for name in _units(incumbent)[::-1][:_DOUBTED]:
         rest = [other for other in _units(incumbent) if other != name]
         program = incumbent.keep(rest) if rest else None

@@ -2,8 +2,8 @@
 
 Proposes, in order: only the outputs that nothing else uses (a training graph returns hundreds of intermediates for its
 backward); then dropping outputs, all that can go together, by halves. An operation that only a dropped output needed goes with it.
-Cost: one query before the search for operations, about one for each output that must stay after it. The idea is from the
-first step of PyTorch's minifier, and polygraphy's.
+Cost: one query before the search for operations, about one for each output that must stay after it, unless the operations
+that would be left were rejected before. The idea is from the first step of PyTorch's minifier, and polygraphy's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run(incumbent: Incumbent) -> bool:
     if len(names) < 2:
         return False
     # The first stays in the first try, since a program returns something.
-    return apply(incumbent, [_drop(name) for name in reversed(names)], "outputs")
+    return apply(incumbent, [_drop(name) for name in reversed(names)], "outputs", structures=True)
 
 
 def _drop(name: str) -> Edit:

@@ -47,6 +47,9 @@ def _alike(program: Program, node: Node) -> list[str]:
 
 
 def _forward(program: Program, node: Node) -> Program | None:
+    # what only the output uses was offered with that output dropped
+    if not any(node.name in n.uses() for n in program.graph.nodes):
+        return None
     inputs = {i.name for i in (*program.graph.inputs, *program.graph.constants)}
     uses = [name for n in program.graph.nodes if n.name != node.name for name in n.uses()]
     alike = [name for name in _alike(program, node) if name in inputs and name in uses]

@@ -6,8 +6,8 @@ does not fit together costs no query.
 
 Proposes, in order: every size 2 (else divided by a common factor, else 4; the first that is legal goes into the batch), every size 1; then
 sizes one by one, to 2 and to 1, adaptively; where a size has to be large, bisection finds from where on; last, single dimensions that
-an equal one held back. Never 0. Cost: two queries where sizes do not matter, about 2 log2 of the number of sizes for each that does,
-plus log2 of its size. The ties are a cheap form of circt-reduce's width adaption.
+an equal one held back. Never 0. Cost: none of its own where sizes do not matter (the batch had them all 1), about 2 log2 of the number
+of sizes for each that does, plus log2 of its size. The ties are a cheap form of circt-reduce's width adaption.
 """
 
 from __future__ import annotations
@@ -54,6 +54,11 @@ def everything_small(incumbent: Incumbent, program: Program) -> Program | None:
     return None
 
 
+def everything_one(incumbent: Incumbent, program: Program) -> Program | None:
+    """The program with all sizes 1, or None where that is not legal; costs no query."""
+    return next(iter(_changed(incumbent, program, dict.fromkeys(free_sizes(program), 1))), None)
+
+
 def _joint_mappings(program: Program) -> Iterator[dict[int, int]]:
     sizes = sizes_of(program)
     parts = composed(program.graph)
@@ -97,7 +102,7 @@ def _first(incumbent: Incumbent, mappings: Iterable[Mapping[int, int]]) -> int |
 
     def programs() -> Iterator[Program]:
         for number, mapping in enumerate(mappings):
-            for program in _changed(incumbent, mapping):
+            for program in _changed(incumbent, incumbent.program, mapping):
                 asked.append(number)
                 yield program
 
@@ -105,9 +110,8 @@ def _first(incumbent: Incumbent, mappings: Iterable[Mapping[int, int]]) -> int |
     return None if taken is None else asked[taken]
 
 
-def _changed(incumbent: Incumbent, mapping: Mapping[int, int]) -> list[Program]:
+def _changed(incumbent: Incumbent, program: Program, mapping: Mapping[int, int]) -> list[Program]:
     """The legal programs with the sizes changed, composed sizes with their parts where that is legal."""
-    program = incumbent.program
     for full in (with_parts(mapping, composed(program.graph)), dict(mapping)):
         for everywhere in (False, True):
             plain = legal(incumbent, resized(program, full, everywhere=everywhere))
@@ -124,7 +128,7 @@ def _adaptively(incumbent: Incumbent, sizes: list[int], target: int) -> None:
 
 
 def _changed_size(incumbent: Incumbent, old: int, new: int) -> list[Program]:
-    return _changed(incumbent, {old: new})
+    return _changed(incumbent, incumbent.program, {old: new})
 
 
 def _bisect(incumbent: Incumbent, size: int, change: Callable[[int, int], list[Program]]) -> None:

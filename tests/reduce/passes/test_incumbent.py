@@ -16,7 +16,7 @@ from world import World, op, programs, tensor, words
 from bot.models import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph import Graph, Input, Program, Recipe, Ref, refs
-from bot.reduce.passes import outputs, simplify_ops
+from bot.reduce.passes import ops, outputs, simplify_ops
 from bot.reduce.passes.edits import Edit, apply
 from bot.reduce.passes.incumbent import Incumbent
 
@@ -170,6 +170,41 @@ def test_outputs_that_are_not_needed_go_with_what_they_need() -> None:
     outputs.run(incumbent)
     assert list(refs(incumbent.program.graph.output)) == ["n2"]
     assert words(incumbent.program) == ["cos"]
+
+
+def test_outputs_whose_operations_were_found_to_be_needed_cost_nothing() -> None:
+    nodes = tuple(op(f"n{i}", f"{t}.default", Ref("x"), meta=META) for i, t in enumerate(("sin", "relu")))
+    program = Program(Graph((Input("x", META),), nodes, (Ref("n0"), Ref("n1"))))
+    oracle = World(lambda p: set(words(p)) == {"sin", "relu"})
+    incumbent = Incumbent(program, oracle, oracle.render)
+    ops.run(incumbent)
+    asked = oracle.queries
+    assert not outputs.run(incumbent)
+    assert (asked, oracle.queries) == (2, 2)
+
+
+def test_what_only_an_output_uses_is_not_replaced_by_its_operand() -> None:
+    nodes = tuple(op(f"n{i}", f"{t}.default", Ref("x"), meta=META) for i, t in enumerate(("sin", "relu")))
+    program = Program(Graph((Input("x", META),), nodes, (Ref("n0"), Ref("n1"))))
+    oracle = World(lambda p: set(words(p)) == {"sin", "relu"})
+    assert not simplify_ops.run(Incumbent(program, oracle, oracle.render))
+    assert oracle.queries == 0
+
+
+def test_a_replacement_that_passes_says_that_its_operation_is_needed() -> None:
+    nodes = (
+        op("m", "mm.default", Ref("x"), Ref("y"), meta=META),
+        op("a", "add.Tensor", Ref("m"), Ref("x"), meta=META),
+    )
+    program = Program(Graph((Input("x", META), Input("y", META)), nodes, Ref("a")))
+    oracle = World(lambda p: words(p) == ["mm", "add"])
+    incumbent = Incumbent(program, oracle, oracle.render)
+    simplify_ops.run(incumbent)
+    asked = oracle.queries
+    assert not ops.neighbours(incumbent)
+    assert oracle.queries == asked > 0
+    assert not ops.neighbours(Incumbent(program, oracle, oracle.render))
+    assert oracle.queries == asked + 1
 
 
 def test_an_operation_is_replaced_by_a_plain_one() -> None:
