@@ -16,14 +16,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bot.models import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph import Graph, Input, Meta, Node, Program, Ref
-from bot.reduce.passes import ops, outputs
-from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.size import contiguous_stride
 from bot.reduce.script import render
 from bot.reduce.search import reduce_program
@@ -90,6 +89,7 @@ class FreeOracle:
         self.predicate = predicate
         self.programs: dict[str, Program] = {}
         self.memo: dict[str, Verdict] = {}
+        self.operations: int | None = None  # queries before everything else is simplified at once
 
     @property
     def queries(self) -> int:
@@ -104,6 +104,8 @@ class FreeOracle:
 
     def ask(self, candidate: Candidate) -> Verdict:
         """SAME where the predicate holds, else PASSES."""
+        if candidate.origin == "batch" and self.operations is None:
+            self.operations = self.queries
         if candidate.text not in self.memo:
             self.memo[candidate.text] = Verdict.SAME if self.predicate(self.programs[candidate.text]) else Verdict.PASSES
         return self.memo[candidate.text]
@@ -122,22 +124,22 @@ class FreeOracle:
         return {node.name: replace(node.meta, shape=shape, stride=contiguous_stride(shape)) for node in graph.nodes}
 
 
-def measure(program: Program, predicate: Predicate) -> tuple[int, int, float]:
-    """Queries, operations left and seconds of the search for operations."""
-    oracle = FreeOracle(predicate)
-    started = time.perf_counter()
-    incumbent = Incumbent(program, oracle, oracle.render)
-    outputs.sinks(incumbent)
-    ops.run(incumbent)
-    return oracle.queries, incumbent.program.graph.ops, time.perf_counter() - started
+class Measured(NamedTuple):
+    """What a search took."""
+
+    operations: int  # queries, until these are found
+    whole: int  # queries, to the end
+    left: int  # operations
+    seconds: float  # our own
 
 
-def measure_whole(program: Program, predicate: Predicate) -> tuple[int, int, float]:
-    """The same of a whole search."""
+def measure(program: Program, predicate: Predicate) -> Measured:
+    """One search, from the first to the last step."""
     oracle = FreeOracle(predicate)
     started = time.perf_counter()
     found = reduce_program(program, oracle, oracle.render)
-    return oracle.queries + 1, found.program.graph.ops, time.perf_counter() - started
+    seconds = time.perf_counter() - started
+    return Measured(oracle.operations or oracle.queries, oracle.queries + 1, found.program.graph.ops, seconds)
 
 
 def case(shape: str, n: int, wanted: str, seed: int) -> tuple[Program, Predicate] | None:
@@ -159,13 +161,12 @@ def spread(queries: Sequence[int]) -> str:
 def row(shape: str, n: int, wanted: str) -> str:
     """A line of the table."""
     found = [case(shape, n, wanted, seed) for seed in range(40 if n < 1000 else 10)]
-    cases = [each for each in found if each is not None]
-    operations = spread([measure(*each)[0] for each in cases])
-    runs = [measure_whole(*each) for each in cases]
+    runs = [measure(*each) for each in found if each is not None]
     least, factor = {"1": (1, 2), "2": (2, 4), "fed": (2, 4), "3": (3, 6)}[wanted]
-    optimum = 100 * sum(left == least for _, left, _ in runs) / len(runs)
-    whole, worst = spread([queries for queries, _, _ in runs]), max(left for _, left, _ in runs)
-    allowed, own = math.floor(factor * math.log2(n)), max(seconds for _, _, seconds in runs)
+    operations, whole = spread([run.operations for run in runs]), spread([run.whole for run in runs])
+    optimum = 100 * sum(run.left == least for run in runs) / len(runs)
+    worst, own = max(run.left for run in runs), max(run.seconds for run in runs)
+    allowed = math.floor(factor * math.log2(n))
     return f"{shape:6} {n:5} {wanted:>6} {len(runs):4} {operations:>10} {whole:>10} {allowed:7} {optimum:5.0f} % {worst:5} {own:6.1f}"
 
 

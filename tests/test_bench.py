@@ -202,6 +202,37 @@ def test_ratios_are_theirs_over_ours():
     assert (found["optimum_share"], found["excess_ops_most"], found["more_ops_than_theirs"], found["duplicate_queries"]) == (1.0, 0, 0, 0)
 
 
+def test_each_run_of_theirs_is_held_against_the_run_of_ours_before_it():
+    again = dataclasses.replace(ROW, search=ROW.search * 2, queries=ROW.queries * 2)
+    rows = [ROW, THEIRS, again, dataclasses.replace(THEIRS, isolated=False)]
+    assert [ratio.search for ratio in report.ratios(rows)] == [40.0, 20.0]
+    assert report.query_shares(rows) == [0.25, 0.5]
+
+
+def test_a_list_that_was_measured_in_pieces_is_read_together(tmp_path, capsys):
+    other = [dataclasses.replace(row, program="other") for row in (ROW, THEIRS)]
+    files = []
+    for name, rows in (("a", [ROW, THEIRS]), ("b", other)):
+        files.append(tmp_path / name)
+        files[-1].write_text(json.dumps({"rows": [dataclasses.asdict(row) for row in rows]}))
+    assert bench.main(["--read", *map(str, files)]) == 0
+    said = capsys.readouterr().out
+    assert "programs: 2\n" in said
+    assert said.count("40.0 x") == 2
+    files[0].write_text(json.dumps({"rows": [dataclasses.asdict(dataclasses.replace(ROW, same=False))]}))
+    assert bench.main(["--read", str(files[0])]) == 1
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"rows": [{"id": "case"}]}', '{"rows": 3}'])
+def test_what_is_no_file_of_programs_is_said(tmp_path, capsys, content):
+    file = tmp_path / "corpus.json"
+    file.write_text(content)
+    with pytest.raises(SystemExit) as end:
+        bench.main(["--read", str(file)])
+    assert end.value.code == 2
+    assert f"{file} is not the --json file" in capsys.readouterr().err
+
+
 def test_what_the_limit_cut_is_a_lower_bound_and_no_query_share():
     rows = [ROW, dataclasses.replace(THEIRS, status="limit", cut=True)]
     assert report.ratios(rows)[0].least

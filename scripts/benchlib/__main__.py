@@ -55,6 +55,9 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=_count, default=1, metavar="N", help="so many graphs of each generated sort (default 1)")
     parser.add_argument("--embed", action="store_true", help="corpus: each case behind a hundred lines of healthy code")
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every run")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", metavar="FILE", help="print what these --json files of programs hold together, and end"
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave programs, logs and results there")
     return parser
 
@@ -74,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.list:
         print("\n".join(names))
         return 0
+    if arguments.read:
+        return _said(_read(parser, arguments.read))
     python = arguments.python or _own_python()
     if os.sep in python:
         python = os.path.abspath(python)  # programs run in directories of their own; no link is followed: it would leave a venv
@@ -164,8 +169,23 @@ def _programs(names: Iterable[str], setting: measure.Setting, arguments: argpars
         content = {"machine": machine, "rows": [dataclasses.asdict(row) for row in rows]}
         ratios = [dataclasses.asdict(ratio) for ratio in report.ratios(rows)]
         _save(arguments.json, {**content, "ratios": ratios, "summary": report.summary(rows)})
+    return _said(rows)
+
+
+def _read(parser: argparse.ArgumentParser, paths: Iterable[Path]) -> list[measure.Measure]:
+    rows: list[measure.Measure] = []
+    for path in paths:
+        try:
+            rows.extend(measure.Measure(**row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"])
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            parser.error(f"{path} is not the --json file of a bench of programs: {e}")
+    return rows
+
+
+def _said(rows: Sequence[measure.Measure]) -> int:
+    """Prints everything; the exit status."""
     print("\n" + report.table(rows))
-    if not arguments.ours_only:
+    if any(row.tool != "ours" for row in rows):
         print("\nPyTorch's time over ours (> where the limit cut PyTorch's), and our queries in percent of theirs:")
         print(report.comparison(rows))
     print("\n" + "\n".join(f"{key}: {value}" for key, value in report.summary(rows).items() if value is not None))

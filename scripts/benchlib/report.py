@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchlib.measure import Measure
@@ -27,13 +27,24 @@ class Ratio:
     their_wall: float
 
 
+def beside(rows: Iterable[Measure]) -> Iterator[tuple[Measure, Measure]]:
+    """Each run of PyTorch's with the run of ours before it: a program may have been measured several times."""
+    mine: dict[tuple[str, int], Measure] = {}
+    for row in rows:
+        key = (row.program, row.seed)
+        if row.tool == "ours":
+            mine[key] = row
+        elif key in mine:
+            yield mine[key], row
+
+
 def ratios(rows: Sequence[Measure]) -> list[Ratio]:
     """For each run of PyTorch's that asked something beside a run of ours that searched to its end."""
-    mine = {(row.program, row.seed): row for row in rows if row.tool == "ours" and row.search and row.status == "minimized" and row.agrees}
     found = []
-    for row in rows:
-        own = mine.get((row.program, row.seed))
-        if row.tool == "ours" or own is None or not own.search or row.search is None or row.status not in ("minified", "limit"):
+    for own, row in beside(rows):
+        if not own.search or own.status != "minimized" or not own.agrees:
+            continue
+        if row.search is None or row.status not in ("minified", "limit"):
             continue
         found.append(
             Ratio(
@@ -120,13 +131,11 @@ def comparison(rows: Sequence[Measure]) -> str:
 
 def query_shares(rows: Sequence[Measure], *, program: str | None = None, tool: str | None = None) -> list[float]:
     """Our queries over PyTorch's, where PyTorch's came to its end."""
-    mine = {(row.program, row.seed): row for row in rows if row.tool == "ours"}
     return [
-        mine[row.program, row.seed].queries / row.queries
-        for row in rows
-        if row.tool != "ours" and row.queries and not row.cut and (row.program, row.seed) in mine
-        and program in (None, row.program) and tool in (None, row.tool)
-    ]  # fmt: skip
+        own.queries / row.queries
+        for own, row in beside(rows)
+        if row.queries and not row.cut and program in (None, row.program) and tool in (None, row.tool)
+    ]
 
 
 def summary(rows: Sequence[Measure]) -> dict[str, float | int | None]:

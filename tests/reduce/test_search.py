@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from curve import APART, FreeOracle, case, chain, fed, measure, measure_whole, mixed, present
+from curve import APART, FreeOracle, case, chain, fed, measure, mixed, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from world import World, ill_formed, infer, op, programs, tensor, word, words
@@ -38,9 +38,9 @@ def test_queries_grow_with_the_logarithm(shape: str, n: int, wanted: str, factor
         found = case(shape, n, wanted, seed)
         if found is None:
             continue
-        queries, left, _ = measure(*found)
-        assert left == least
-        assert queries <= factor * math.log2(n)
+        measured = measure(*found)
+        assert measured.left == least
+        assert measured.operations <= factor * math.log2(n)
 
 
 @pytest.mark.parametrize("shape", ["chain", "mixed"])
@@ -48,13 +48,13 @@ def test_queries_grow_with_the_logarithm(shape: str, n: int, wanted: str, factor
 @pytest.mark.parametrize(("wanted", "factor"), [("1", 2), ("2", 4), ("fed", 4), ("3", 6)])
 def test_so_do_those_of_a_whole_search(shape: str, n: int, wanted: str, factor: int) -> None:
     found = [case(shape, n, wanted, seed) for seed in range(12)]
-    queries = [measure_whole(*each)[0] for each in found if each is not None]
+    queries = [measure(*each).whole for each in found if each is not None]
     assert statistics.median(queries) <= factor * math.log2(n)
 
 
 def test_three_needed_operations_are_found_in_nearly_every_graph() -> None:
     found = [case("mixed", 120, "3", seed) for seed in range(30)]
-    left = [measure(*each)[1] for each in found if each is not None]
+    left = [measure(*each).left for each in found if each is not None]
     assert max(left) <= 5
     assert Counter(left)[3] >= 0.9 * len(left)
 
@@ -62,9 +62,9 @@ def test_three_needed_operations_are_found_in_nearly_every_graph() -> None:
 def test_a_large_graph_costs_seconds_of_our_own_time() -> None:
     found = case("mixed", 4000, "1", 0)
     assert found is not None
-    queries, left, seconds = measure(*found)
-    assert (left, queries <= 24) == (1, True)
-    assert seconds < 30
+    measured = measure(*found)
+    assert (measured.left, measured.operations <= 24) == (1, True)
+    assert measured.seconds < 30
 
 
 def test_a_right_guess_is_the_only_query_of_the_search() -> None:
