@@ -4,10 +4,11 @@ All dimensions of one size change together, through inputs and through the sizes
 where a view splits or joins dimensions, the composed size follows its parts. Metadata of every node is propagated anew, so what
 does not fit together costs no query.
 
-Proposes, in order: every size 2 (else divided by a common factor, else 4; the first that is legal goes into the batch), every size 1; then
-sizes one by one, to 2 and to 1, adaptively; where a size has to be large, bisection finds from where on; last, single dimensions that
-an equal one held back. Never 0. Cost: none of its own where sizes do not matter (the batch had them all 1), about 2 log2 of the number
-of sizes for each that does, plus log2 of its size. The ties are a cheap form of circt-reduce's width adaption.
+Proposes, in order: every size 1 (asked with the whole batch first), every size 2 (else divided by a common factor, else 4; the
+first that is legal goes into the batch); then sizes one by one, to 2 and to 1, adaptively; where a size has to be large, bisection
+finds from where on; last, single dimensions that an equal one held back. Never 0. Cost: none of its own where sizes do not matter
+(the batch had them all 1), about 2 log2 of the number of sizes for each that does, plus log2 of its size. The ties are a cheap form
+of circt-reduce's width adaption.
 """
 
 from __future__ import annotations
