@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.fx
 
+from . import exported_call
 from .fx_kernels import is_launch, launch
 from .fx_targets import Unreadable, code_of, path_of
 from .fx_values import hint, is_fake, is_plain, meta_of, symbol, value_of
@@ -99,8 +100,8 @@ class _Reader:
         gm, signature = ep.graph_module, ep.graph_signature
         if args is None and kwargs is None and ep.example_inputs is not None:
             args, kwargs = ep.example_inputs
-        leaves = _leaves(ep, args, kwargs)
-        keywords = _keywords(ep)
+        leaves = exported_call.leaves(ep, args, kwargs)
+        keywords = exported_call.keywords(ep)
         specs = {spec.arg.name: spec for spec in signature.input_specs}
         env: dict[torch.fx.Node, Any] = {}
         user = 0
@@ -116,7 +117,7 @@ class _Reader:
                     continue
                 env[node] = self._placeholder(node, example, keyword_name=word, plain=True)
             elif kind in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
-                env[node] = self._constant(_short_name(spec.target), _held_by(ep, spec), parameter=kind == "PARAMETER")
+                env[node] = self._constant(_short_name(spec.target), exported_call.held_by(ep, spec), parameter=kind == "PARAMETER")
             else:
                 raise Unreadable(f"an exported program's input of kind {kind}")
         results = self._walk(gm, env, "")
@@ -136,11 +137,7 @@ class _Reader:
                 self._node("function", "torch.ops.aten.copy_.default", [changed, value], {}, {"kind": "other"}, "copy_")
             else:
                 raise Unreadable(f"an exported program's output of kind {kind}")
-        spec = getattr(ep.call_spec, "out_spec", None)
-        if spec is None or not all(_is_ref(item) or item is None or isinstance(item, (int, float)) for item in user):
-            return {"$tuple": user}
-        nested = torch.utils._pytree.tree_unflatten([_Leaf(item) for item in user], spec)
-        return _structure(nested, user)
+        return exported_call.nested(ep, user)
 
     # -- inputs and constants -------------------------------------------------------------------------------------
 
@@ -401,26 +398,6 @@ class _Reader:
 _SYMPY = {"Add": "add", "Mul": "mul", "Pow": "pow", "FloorDiv": "floordiv", "CleanDiv": "floordiv", "PythonMod": "mod", "Mod": "mod"}
 
 
-class _Leaf:
-    """Stands for one result while an output's structure is rebuilt: pytree looks into lists and dicts, not into this."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _structure(nested: Any, flat: list[Any]) -> Any:
-    if isinstance(nested, _Leaf):
-        return nested.value
-    if type(nested) is list:
-        return [_structure(item, flat) for item in nested]
-    if type(nested) is tuple:
-        return {"$tuple": [_structure(item, flat) for item in nested]}
-    if isinstance(nested, dict) and all(isinstance(key, str) for key in nested):
-        return {"$map": [[key, _structure(item, flat)] for key, item in nested.items()]}
-    # A structure of the user's own (a dataclass output): its leaves, in order.
-    return {"$tuple": [leaf.value for leaf in torch.utils._pytree.tree_leaves(nested, is_leaf=lambda x: isinstance(x, _Leaf))]}
-
-
 def _is_ref(value: Any) -> bool:
     return isinstance(value, dict) and "$ref" in value
 
@@ -469,48 +446,6 @@ def _short_name(source: str) -> str:
     words = [a or b for a, b in parts]
     named = [w for w in words[1:] if w and not w.isdigit()]
     return "_".join(named[-2:]) or "constant"
-
-
-def _held_by(ep: Any, spec: Any) -> Any:
-    for place in (ep.state_dict, ep.constants):
-        if spec.target in place:
-            return place[spec.target]
-    raise Unreadable(f"the exported program does not hold {spec.target}")
-
-
-def _leaves(ep: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> list[Any] | None:
-    if args is None:
-        return None
-    flat = torch.utils._pytree.tree_leaves
-    # The order of keywords is the program's, not the caller's.
-    given = kwargs or {}
-    order = _keyword_order(ep) or list(given)
-    leaves: list[Any] = list(flat(tuple(args)))
-    for key in order:
-        leaves += flat(given[key])
-    return leaves
-
-
-def _children(spec: Any) -> list[Any]:
-    new = getattr(spec, "children", None)  # 2.12 and later; `children_specs` warns there
-    return list(new() if callable(new) else spec.children_specs)
-
-
-def _keyword_order(ep: Any) -> list[str]:
-    children = _children(ep.call_spec.in_spec)
-    context = children[1].context if len(children) == 2 else None
-    return list(context or [])
-
-
-def _keywords(ep: Any) -> list[str | None]:
-    """For each leaf of the arguments: the keyword that passes it, where a keyword passes it and nothing else."""
-    children = _children(ep.call_spec.in_spec)
-    if len(children) != 2:
-        return [None] * len(ep.graph_signature.user_inputs)
-    found: list[str | None] = [None] * children[0].num_leaves
-    for key, child in zip(_keyword_order(ep), _children(children[1]), strict=True):
-        found += [key] if not _children(child) and child.num_leaves == 1 else [None] * child.num_leaves
-    return found
 
 
 class _Everything(torch.fx.Tracer):
