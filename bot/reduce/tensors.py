@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import struct
 import zlib
 from collections.abc import Callable
@@ -58,6 +59,11 @@ def make(item: Input, *, dtype_default: str | None = "float32") -> str:
     return _strided(base, value.kind, meta) + (".requires_grad_()" if grad else "")
 
 
+def recorded_dtype(value: Value, meta: Meta) -> str:
+    """The dtype in which a dump was recorded, where the tensor has another one now."""
+    return str(value.args[1]) if len(value.args) > 1 else meta.dtype
+
+
 def _possible(kind: str, dtype: str) -> str:
     if kind in ("randn", "rand") and dtype not in (*_FLOATS, *_COMPLEX) and not dtype.startswith("float"):
         return "zeros"
@@ -105,16 +111,18 @@ class _Factory:
             shown = str(args[0])
             return f"torch.tensor({shown}{self._options(_natural(shown, self.dtype_default), dtype, grad)})"
         if kind == "blob":
-            made = f'torch.frombuffer(bytearray(open("{args[0]}", "rb").read()), dtype=torch.{dtype})'
-            return self._moved(made, shape) + (".requires_grad_()" if grad else "")
+            return self._read(f'open("{args[0]}", "rb").read()', shape) + (".requires_grad_()" if grad else "")
         raise ValueError(f"no such kind of value: {kind}")
 
     def packed(self, expression: str) -> str:
         """The tensor from an expression for its raw bytes."""
-        return self._moved(f"torch.frombuffer(bytearray({expression}), dtype=torch.{self.meta.dtype})", self.meta.shape)
+        return self._read(expression, self.meta.shape)
 
-    def _moved(self, made: str, shape: tuple[int, ...]) -> str:
+    def _read(self, expression: str, shape: tuple[int, ...]) -> str:
+        dtype = recorded_dtype(self.value, self.meta)
+        made = f"torch.frombuffer(bytearray({expression}), dtype=torch.{dtype})"
         made += "" if len(shape) == 1 else _reshape(shape)
+        made += "" if dtype == self.meta.dtype else f".to(torch.{self.meta.dtype})"
         return made if self.meta.device == "cpu" else f'{made}.to("{self.meta.device}")'
 
     def _options(self, natural: str | None, dtype: str, grad: bool = False) -> str:
@@ -211,7 +219,7 @@ def _embedded(item: Input) -> Input:
     if item.value.kind != "blob":
         return item
     data = Path(item.value.args[0]).read_bytes()
-    elements = unpack(data, item.meta.dtype)
+    elements = recorded(item, data)
     if elements is not None:
         simple = _uniform(elements, item.meta)
         if simple is not None:
@@ -246,6 +254,22 @@ def unpack(data: bytes, dtype: str) -> list[Any] | None:
         "bool": "?",
     }.get(dtype)
     return None if letter is None else [v[0] for v in struct.iter_unpack("<" + letter, data)]
+
+
+def recorded(item: Input, data: bytes) -> list[Any] | None:
+    """The elements of an input's raw dump, as they are in its dtype; None for a dtype that Python has no numbers for."""
+    dtype = recorded_dtype(item.value, item.meta)
+    elements = unpack(data, dtype)
+    if elements is None or (dtype, item.meta.dtype) != ("float64", "float32"):
+        return elements  # all others hold every number that was recorded
+    return [_narrowed(element) for element in elements]
+
+
+def _narrowed(element: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", element))[0])
+    except OverflowError:
+        return math.copysign(math.inf, element)
 
 
 def _uniform(elements: list[Any], meta: Meta) -> Value | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -327,6 +329,26 @@ def test_large_blobs_are_compressed(tmp_path: Path, shape: tuple[int, ...], stri
     assert torch.equal(scope["x"], values)
     assert scope["x"].stride() == stride
     assert scope["x"].requires_grad
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (10, 10), (100,)])
+@pytest.mark.parametrize(
+    ("recorded", "dtype"),
+    [("bfloat16", "float32"), ("float64", "float32"), ("float8_e5m2", "float32"), ("int16", "int64"), ("complex128", "complex64")],
+)
+def test_a_dump_keeps_its_numbers_in_another_dtype(tmp_path: Path, shape: tuple[int, ...], recorded: str, dtype: str) -> None:
+    torch.manual_seed(0)
+    data = (torch.randn(shape, dtype=torch.float64) * 100).to(getattr(torch, recorded))
+    if recorded == "float64":
+        data.view(-1)[:2] = torch.tensor([1e300, -1e300])
+    value = Value("blob", (dump("x", data, str(tmp_path)), recorded))
+    item = Input("x", tensor(*shape, dtype=dtype), value)
+    assert torch.equal(eval(make(item)), data.to(getattr(torch, dtype)))
+    script = render(embed_blobs(Program(replace(RELU, inputs=(item,)), Recipe(backend='"eager"'))))
+    made = next(line for line in script.splitlines() if line.startswith("x = "))
+    assert str(tmp_path) not in made
+    embedded = eval(made.removeprefix("x = "), {"torch": torch, "zlib": zlib, "base64": base64})
+    assert torch.equal(embedded, data.to(getattr(torch, dtype)))
 
 
 # -- names ------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """Changes unusual dtypes to float32 (integers: to int64), everywhere at once.
 
-Proposes, for each unusual dtype of an input: that dtype replaced in all inputs, and in all arguments that name it. Part of the
-batch; one or two queries for a dtype that must stay. Metadata of every node is propagated anew.
+Proposes, for each unusual dtype of an input: that dtype replaced in all inputs, and in all arguments that name it; recorded numbers
+keep their values. The most unusual dtype first. Part of the batch; one or two queries for a dtype that must stay. Metadata of every
+node is propagated anew. The idea: a reader with any machine can run float32, and a bug that needs bfloat16 is another bug than one that
+does not.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from bot.reduce.graph import Arg, Code, Input, Program
 from bot.reduce.passes.edits import Edit
 from bot.reduce.passes.rewrite import map_inputs, map_node, map_nodes
 from bot.reduce.passes.size import dtype_rank
+from bot.reduce.tensors import recorded_dtype
 
 _PLAIN = {
     **dict.fromkeys(("float64", "float16", "bfloat16"), "float32"),
-    **dict.fromkeys(("int32", "int16", "int8", "uint8"), "int64"),
-    "complex128": "complex64",
+    **dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"), "float32"),
+    **dict.fromkeys(("int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64"), "int64"),
+    **dict.fromkeys(("complex128", "complex32"), "complex64"),
 }
 
 
@@ -34,7 +38,12 @@ def _replace(dtype: str) -> Edit:
         return Code(f"torch.{plain}") if arg == Code(f"torch.{dtype}") else arg
 
     def in_input(item: Input) -> Input:
-        return replace(item, meta=replace(item.meta, dtype=plain)) if item.meta.dtype == dtype else item
+        if item.meta.dtype != dtype:
+            return item
+        value = item.value
+        if value.kind == "blob":
+            value = replace(value, args=(value.args[0], recorded_dtype(value, item.meta)))
+        return replace(item, value=value, meta=replace(item.meta, dtype=plain))
 
     def edit(program: Program) -> Program | None:
         graph = map_inputs(program.graph, in_input)

@@ -20,7 +20,7 @@ from bot.reduce.passes.edits import Edit
 from bot.reduce.passes.incumbent import Incumbent
 from bot.reduce.passes.keep import fresh_value
 from bot.reduce.passes.rewrite import find_input, with_input
-from bot.reduce.tensors import unpack
+from bot.reduce.tensors import recorded
 
 MOST_WRITTEN = 64
 _PLAIN = ("randn", "rand", "zeros", "ones", "randint")
@@ -63,17 +63,16 @@ def written(item: Input, shape: Sequence[int]) -> Value | None:
     """The corner of this shape of an input's recorded data, as a literal; None if that is too long or not known."""
     if item.value.kind != "blob" or len(shape) != len(item.meta.shape) or math.prod(shape) > MOST_WRITTEN:
         return None
-    data = _read(Path(str(item.value.args[0])), item.meta.dtype, math.prod(item.meta.shape))
+    data = _read(item)
     return None if data is None else Value("literal", (_nested(data, item.meta.shape, shape, item.meta.dtype),))
 
 
-def _read(path: Path, dtype: str, count: int) -> list[Any] | None:
+def _read(item: Input) -> list[Any] | None:
     try:
-        raw = path.read_bytes()
+        data = recorded(item, Path(str(item.value.args[0])).read_bytes())
     except FileNotFoundError:
         return None
-    data = unpack(raw, dtype)
-    return data if data is not None and len(data) == count and not dtype.startswith("complex") else None
+    return data if data is not None and len(data) == math.prod(item.meta.shape) and not item.meta.dtype.startswith("complex") else None
 
 
 def _nested(data: Sequence[int | float], whole: Sequence[int], corner: Sequence[int], dtype: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from world import World, op, tensor
 
-from bot.reduce.graph import Code, Graph, Input, Program, Recipe, Ref
+from bot.reduce.graph import Code, Graph, Input, Program, Recipe, Ref, Value
 from bot.reduce.passes import dtypes, inputs, layout
 from bot.reduce.passes.edits import applied, apply
 from bot.reduce.passes.incumbent import Incumbent
@@ -55,6 +55,13 @@ def test_a_dtype_changes_everywhere() -> None:
     found = applied(program, dtypes.edits(program))
     assert [i.meta.dtype for i in found.graph.inputs] == ["float32", "int64"]
     assert found.graph.nodes[0].kwargs == (("dtype", Code("torch.float32")),)
+
+
+def test_a_dump_says_in_which_dtype_it_was_recorded() -> None:
+    program = Program(Graph((Input("x", tensor(4, dtype="float64"), Value("blob", ("x.bin",))),), (), Ref("x")))
+    (found,) = applied(program, dtypes.edits(program)).graph.inputs
+    assert (found.meta.dtype, found.value) == ("float32", Value("blob", ("x.bin", "float64")))
+    assert dtypes.edits(applied(program, dtypes.edits(program))) == []
 
 
 def test_a_dtype_that_matters_stays() -> None:
