@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -28,6 +29,7 @@ from bot.oracle.process import Wanted, run_process
 from bot.oracle.signature import signature_of
 
 AT_ONCE = 2  # fresh processes at a time
+Option = Literal["--fp64", "--repeats"]  # of a control
 # Seconds that starting Python and importing torch may add to a run.
 START = 15.0
 PLAIN = Rule()
@@ -83,17 +85,17 @@ def run_control_fresh(
     timeout: float,
     cwd: Path,
     env: Mapping[str, str],
-    fp64: bool = False,
+    option: Option | None = None,
     argv: Sequence[str] = (),
     wrap: Sequence[str] = (),
     wanted: Wanted = None,
 ) -> Outcome:
     """Run the script (`-m`: the module that `argv` names) with the compiler taken out, see `inside/compiler_out.py`.
 
-    `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With `fp64` the compiled
-    parts are evaluated in float64.
+    `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With `--fp64` the compiled
+    parts are evaluated in float64; with `--repeats` no two pieces of uninitialised memory hold the same.
     """
-    command = [*wrap, python, str(BOOT), "control", *(["--fp64"] if fp64 else []), str(script), *argv]
+    command = [*wrap, python, str(BOOT), "control", *([option] if option else []), str(script), *argv]
     outcome = _run(command, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
     # each of its processes says what it saw: a script may leave its work to forked ones
     reached = _REACHED.findall(outcome.text)
@@ -121,7 +123,8 @@ def verify(
 
     A hang is a run still going `rule.hang_after` seconds after it had time to start, while the control is done in a tenth of that; for
     any other reference a time-out is a difference. For accuracy the control is run in float64 as well: eager has to be right under the
-    script's own tolerance; where float64 cannot be had, plain eager decides alone. Settings of the compiler in `env` are left out: a repro
+    script's own tolerance; where float64 cannot be had, plain eager decides alone; and eager has to agree with itself whatever
+    uninitialised memory holds. Settings of the compiler in `env` are left out: a repro
     carries its own. `rule.precise` is false for a program that did not meet this from the start: its user chose the tolerance, and a
     smaller program cannot be asked for more. `cache_dir` is the first run's compile directory; without one it starts cold.
     """
@@ -163,7 +166,8 @@ def verify(
             _eager,
             python,
             script,
-            precise=rule.precise and reference.kind is Kind.ACCURACY,
+            numbers=reference.kind is Kind.ACCURACY,
+            precise=rule.precise,
             timeout=rule.hang_after / 10 + START if hangs else limit,
             cwd=cwd,
             env=env,
@@ -204,6 +208,7 @@ def _eager(
     python: str,
     script: Path,
     *,
+    numbers: bool,
     precise: bool,
     timeout: float,
     cwd: Path,
@@ -212,19 +217,25 @@ def _eager(
     wrap: Sequence[str],
     wanted: Wanted,
 ) -> tuple[Outcome, str]:
-    """The eager control, and how it is wrong against float64 (empty: it is not)."""
+    """The eager control, and how its `numbers` are wrong as well (empty: they are not)."""
 
-    def run(fp64: bool) -> Outcome:
+    def run(option: Option | None) -> Outcome:
         return _unbroken(
-            lambda: run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, fp64=fp64, argv=argv, wrap=wrap, wanted=wanted)
+            lambda: run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, option=option, argv=argv, wrap=wrap, wanted=wanted)
         )
 
-    control = run(False)
-    if precise and control.status == "ok" and control.calls:
-        double = run(True)
-        signature = signature_of(double, script=script.name)
-        if signature is not None and signature.kind is Kind.ACCURACY:
-            return control, f"eager is wrong as well, against float64: {signature.line()}"
+    def wrong(option: Option) -> Signature | None:
+        signature = signature_of(run(option), script=script.name)
+        return signature if signature is not None and signature.kind is Kind.ACCURACY else None
+
+    control = run(None)
+    if not numbers or control.status != "ok" or not control.calls:
+        return control, ""
+    if precise and (signature := wrong("--fp64")):
+        return control, f"eager is wrong as well, against float64: {signature.line()}"
+    # what asks for no such memory by name is not run once more
+    if "empty" in script.read_text(encoding="utf-8", errors="replace") and (signature := wrong("--repeats")):
+        return control, f"eager differs from itself as well, it reads uninitialised memory: {signature.line()}"
     return control, ""
 
 

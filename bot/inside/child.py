@@ -163,11 +163,12 @@ def _run(path: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _control(path: str, request: dict[str, Any], fp64: bool = False) -> dict[str, Any]:
-    from . import compiler_out, lifetimes
+    from . import compiler_out, lifetimes, uninitialised
 
     stand = compiler_out.take_out(fp64=fp64)
     compiler_out.spare_children()
-    facts = run_as_main(path, request.get("argv", []), lifetimes.shortened)
+    with uninitialised.made_to_differ(request["text"] if request.get("repeats") else ""):
+        facts = run_as_main(path, request.get("argv", []), lifetimes.shortened)
     stand.clear()
     return {**facts, "calls": compiler_out.reached(stand.calls), "raised": len(stand.errors), "error": "".join(stand.errors[:1])}
 

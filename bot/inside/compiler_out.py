@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import child, environment, lifetimes
+from . import child, environment, lifetimes, uninitialised
 from .fp64 import Fp64Impossible
 from .stand import RAISED, Exported, Loaded, Stand
 
@@ -312,10 +312,10 @@ def _spare_files(stand: Stand) -> None:
         spare(owner, name)
 
 
-def run_control(path: str, argv: list[str], fp64: bool) -> None:
+def run_control(path: str, argv: list[str], *, fp64: bool, repeats: bool) -> None:
     """Run a script file as `__main__`, or with the path `-m` a module, with the compiler taken out. On the way out each process writes
     its count of calls to stderr, after all that the program writes there. Exceptions of a script go through; of a module's tests the
-    first error is written."""
+    first error is written. `repeats`: of a script, see `uninitialised`."""
     stand = take_out(fp64)
     _say_at_the_end(stand)
     _spare_files(stand)
@@ -332,7 +332,8 @@ def run_control(path: str, argv: list[str], fp64: bool) -> None:
     sys.modules["__main__"] = module
     sys.argv = [path, *argv]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    exec(compile(lifetimes.shortened(text), path, "exec", dont_inherit=True), module.__dict__)
+    with uninitialised.made_to_differ(text if repeats else ""):
+        exec(compile(lifetimes.shortened(text), path, "exec", dont_inherit=True), module.__dict__)
 
 
 def _run_module(argv: list[str]) -> None:

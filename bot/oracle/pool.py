@@ -83,6 +83,7 @@ class Question:
     stop_after: str | None = None
     argv: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules lie beside it
+    repeats: bool = False  # task control: has to compute the same whatever uninitialised memory holds
     strict: bool = False  # task localise: integral and boolean values count
     tolerance: tuple[float, ...] | None = None  # task localise: see Recipe.tolerance
     lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names

@@ -247,6 +247,30 @@ def test_verify_refuses_a_tolerance_that_eager_does_not_meet(write: Write) -> No
     assert plain.proven
 
 
+@pytest.mark.parametrize("filled", [False, True])
+def test_verify_refuses_what_reads_uninitialised_memory(write: Write, filled: bool) -> None:
+    pytest.importorskip("torch")
+    script = write(f"""
+        import torch
+
+        def backend(gm, inputs):
+            return lambda x: [x + 1000]
+
+        def f(x):
+            return x + torch.empty_like(x){".fill_(1)" if filled else ""}
+
+        x = torch.ones(3)
+        # eager agrees with itself: the allocator gives the same block twice
+        torch.testing.assert_close(f(x), f(x), equal_nan=True)
+        torch.testing.assert_close(torch.compile(f, backend=backend)(x), f(x))
+    """)
+    found = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN))
+    assert (found.same, found.eager) == (1, "passes" if filled else "fails")
+    if not filled:
+        (said,) = found.differences
+        assert said.startswith("eager control: ")
+
+
 @pytest.mark.parametrize("partial", [True, pytest.param(False, marks=pytest.mark.all)])
 def test_a_control_that_ends_behind_the_failure_passes_where_the_programs_own_did(write: Write, partial: bool) -> None:
     script = write("""

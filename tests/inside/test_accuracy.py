@@ -119,6 +119,18 @@ class TestDiffers:
         options: Any = {"boxed": False, "backward": False, "rule": Rule(), "backend": None}
         assert not accuracy.differs(Counts(), lambda x: x * 100, [ONES], **options)
 
+    def test_uninitialised_memory_is_no_wrong_number(self) -> None:
+        """An allocator gives the same bytes again, so that eager repeats itself by chance; twice filled memory is what it is."""
+
+        def reads(x: Any) -> Any:
+            return x + torch.empty_like(x)
+
+        def fills(x: Any) -> Any:
+            return x + torch.empty_like(x).fill_(1)
+
+        assert not differs(reads, lambda x: x + 1000, ONES)
+        assert differs(fills, lambda x: x + 1000, ONES)
+
     def test_a_compiled_call_that_raises_is_another_failure(self) -> None:
         assert not differs(relu, raises, ONES)
 

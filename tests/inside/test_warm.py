@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +26,46 @@ def test_versions() -> None:
     assert found["torch"] == str(torch.__version__)
     assert all(isinstance(value, str) for value in found.values())
     assert ("cuda" in found) is bool(torch.version.cuda)
+
+
+WATCHED = """
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+calls = []
+
+class Watch(TorchDispatchMode):
+    supports_higher_order_operators = True
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        tensors = [leaf for leaf in torch.utils._pytree.tree_leaves(made) if isinstance(leaf, torch.Tensor)]
+        if any(type(leaf).__name__ != "FakeTensor" and leaf.device.type != "meta" for leaf in tensors):
+            calls.append(str(func))
+        return made
+
+def started(*_):
+    calls.append("a device's runtime")
+
+torch.cuda._lazy_init = started
+from bot.inside import warm
+with Watch():
+    warm.warm_up()
+    seen = list(calls)
+    torch.ones(2) + 1
+assert not seen, seen
+assert calls, "nothing is seen at all"
+from torch._dynamo import utils
+assert not utils.compilation_time_metrics and not any(utils.counters.values()), "something was compiled"
+assert not torch.cuda.is_initialized()
+"""
+
+
+def test_the_parent_runs_nothing() -> None:
+    """No kernel (so no backward either), no compile, no device: a child inherits the threads of none of these."""
+    root = Path(warm.__file__).parents[2]
+    ran = subprocess.run([sys.executable, "-c", WATCHED], cwd=root, capture_output=True, text=True, check=False, timeout=200)
+    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.slow

@@ -51,6 +51,19 @@ class TestChildren:
         outcome = ask(pool, body)
         assert outcome.status == "ok", outcome.text
 
+    @pytest.mark.parametrize(("more", "status"), [("", "raised"), (".fill_(1)", "ok")])
+    def test_a_control_that_has_to_repeat_itself_finds_other_bytes_in_uninitialised_memory(
+        self, pool: Pool, more: str, status: str
+    ) -> None:
+        body = f"""
+            import torch
+            def f(x):
+                return torch.empty_like(x){more}
+            x = torch.ones(3)
+            torch.testing.assert_close(torch.compile(f)(x), f(x), equal_nan=True)
+        """
+        assert ask(pool, body, task="control", repeats=True).status == status
+
     def test_compiled_code_draws_as_eager_where_that_is_asked(self, pool: Pool) -> None:
         body = "import torch._inductor.config as config\nassert config.fallback_random"
         assert ask(pool, body, as_eager=True).status == "ok"

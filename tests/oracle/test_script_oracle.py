@@ -172,6 +172,14 @@ def test_wrong_numbers_need_an_eager_run_that_is_right(make: Make, precise: Any,
     assert pool.tasks.count("control_fp64") == (1 if across_forms else 2 * (1 + RETRIES * (precise in (INFRA, DISK_FULL, KILLED))))
 
 
+def test_wrong_numbers_alone_need_an_eager_run_that_repeats_itself(make: Make) -> None:
+    wrong, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_fp64={"status": "ok"}), reference=WRONG)
+    wrong.ask(candidate())
+    raised, others = make(by_task(run=FAILS, control=CONTROL))
+    raised.ask(candidate())
+    assert [question.repeats for question in (*pool.asked, *others.asked) if question.task == "control"] == [True, False]
+
+
 def test_a_missing_error_needs_an_eager_run_that_raises(make: Make) -> None:
     reference = Signature(kind=Kind.NO_RAISE, phase=Phase.RUN)
     for raised, verdict in ((0, Verdict.INVALID), (1, Verdict.SAME)):
