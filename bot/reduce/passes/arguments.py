@@ -2,7 +2,9 @@
 
 Proposes, for each operation: each keyword argument dropped, the last positional argument dropped if it is a literal; for each
 unusual float: 1.0. These are part of the batch. Afterwards, one by one: each integer above 2 (a kernel's size, a stride, a group
-count) made 1, then 2. What is illegal is found by propagating shapes, at no query.
+count) made 1, then 2. What is illegal is found by propagating shapes, at no query. Only in programs of up to 40 operations. Cost: none
+of its own where no argument matters (the batch), about 2 log2 n for each that does, two for each integer above 2 that has to stay. The
+idea is a fuzzer's shrinker turned to calls: a default is what a reader need not ask about.
 """
 
 from __future__ import annotations

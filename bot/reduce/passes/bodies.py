@@ -2,7 +2,7 @@
 
 Proposes, all at once, then by halves: each operation of a body replaced by the nearest earlier value of the body with the same shape
 and dtype (a body's operands are fixed by the call, so nothing can be cut into an input). Cost: one query where all can go, about
-2 log2 n for each that cannot.
+2 log2 n for each that cannot. The idea is delta debugging's, with the only deletion that a body's fixed operands allow.
 """
 
 from __future__ import annotations

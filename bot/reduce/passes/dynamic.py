@@ -3,7 +3,8 @@
 Proposes, where the script says `dynamic=True`: marks in its stead, on every dimension of an input that the compiler had a symbol for;
 if that is not SAME, on each of these dimensions alone. Then single dimensions that are plain numbers, all that can go together, by
 halves. At the very end the program with static sizes is asked once more: if that passes, the script says so in a comment. Cost: nothing
-where sizes are static already; else one query for the marks, one for each that stays, and two for the comment.
+where sizes are static already; else one query for the marks, one for each that stays, and two for the comment. The idea is what a
+maintainer asks first of such a report: which size, and does it pass with a static one?
 """
 
 from __future__ import annotations

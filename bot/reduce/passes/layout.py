@@ -1,7 +1,8 @@
 """Makes inputs plain tensors.
 
 Proposes, for each input: contiguous strides; no gradient, a leaf, not a parameter, not passed by keyword. Part of the batch; about
-2 log2 n queries for one that must stay as it is. In a program that is differentiated the inputs keep their gradients.
+2 log2 n queries for one that must stay as it is. In a program that is differentiated the inputs keep their gradients. The idea is
+that of `values`: an odd stride in a repro should mean something.
 """
 
 from __future__ import annotations

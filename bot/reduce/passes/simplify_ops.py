@@ -2,8 +2,8 @@
 
 Proposes, for each operation that gives what one of its operands already is in shape and dtype: that operand itself if it is an
 input that is used elsewhere too (dropping the operation made a new input of it, which is not the same there); then `torch.relu`
-of it, if the operation has more than that operand. Cost: at most two queries for each such operation, most often one. The idea
-is Perses' and circt-reduce's: not only deletion, but replacement by a simpler thing of the same kind.
+of it, if the operation has more than that operand. Only in programs of up to 40 operations. Cost: at most two queries for each such
+operation, most often one. The idea is Perses' and circt-reduce's: not only deletion, but replacement by a simpler thing of the same kind.
 """
 
 from __future__ import annotations
