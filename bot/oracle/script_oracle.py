@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,12 +22,16 @@ from bot.oracle.signature import own_words, signature_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Meta
 
+# What a machine with one cannot leave free is shared.
+CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 # A program that fails is run so many times more, unless it takes so many seconds, to see whether it always does.
 CHECKS, LONG = 4, 5.0
 # What a script says that fixes its random numbers.
 _SEEDED = "manual_seed"
 # And that has compiled code draw the numbers that eager draws.
 _AS_EAGER = "fallback_random"
+# What of a script may compile a backward: a graph that is one is called like any other.
+_DIFFERENTIATES = re.compile(r"\bbackward\b|\bgrad\(|\bgrad_and_value\b|\bvjp\b")
 # A failure that shows in one of three runs is missed by so many in 2 of 100 cases.
 TRIES = 10
 # What a worker calls the script.
@@ -71,6 +77,7 @@ class ScriptOracle:
     words: str = ""  # what a candidate has to say in the program's own words
     seeded: bool = False  # the program fixes its random numbers
     as_eager: bool = False  # and has compiled code draw the same ones
+    differentiates: bool = True  # the program asks for a backward: its forward is compiled and run before that
     tries: int = 1  # runs that have to pass before a candidate does: more for a failure that shows only now and then
     blames: bool = False  # runs note which values are in code that a compiler refuses
     on_answer: Callable[[Candidate, Verdict], None] | None = None
@@ -189,6 +196,7 @@ class ScriptOracle:
         """
         self.blames, self.blamed = self.reference.phase in BLAMING, ()
         self.seeded, self.as_eager = _SEEDED in candidate.text, _AS_EAGER in candidate.text
+        self.differentiates = _DIFFERENTIATES.search(candidate.text) is not None
         try:
             for self.whole_way in (False, True):
                 if not self.whole_way and not self._rung():
@@ -211,33 +219,33 @@ class ScriptOracle:
         """
         rung = self._rung(whole_way=False)
         often = CHECKS if self.reference.kind is not Kind.HANG and self._seconds < LONG else 0
-        fails: list[bool] = []
+        shown = []
         if rung and self.whole_way:
             # a start that failed only on the whole way: which way the next question takes has to be known first
-            early, *fails = self._shows(text, [rung, *[None] * (often - 1)])()
+            early = self._shows(text, [rung])()[0]
             if not early and often:
                 # left too early, or one of the runs in which it does not show
                 early = self._shows(text, [rung])()[0]
-                fails += [not early]
+                shown = [not early]
             self.whole_way = not early
-            often = 0
-        runs = self._shows(text, [rung] * often)
+            often = max(0, often - 1)
+        runs = self._shows(text, [None if self.whole_way else rung] * often, leave=self.jobs)
 
         def steady() -> bool:
-            self.tries = 1 if all([*fails, *runs()]) else TRIES
+            self.tries = 1 if all([*shown, *runs()]) else TRIES
             return self.tries == 1
 
         return steady
 
-    def _shows(self, text: str, runs: Sequence[str | None]) -> Callable[[], list[bool]]:
-        """Begin runs side by side that leave the compiler after these phases; what is returned waits and says in which it shows."""
-        questions = [self._run_of(text, stop_after, seed) for seed, stop_after in enumerate(runs)]
-        asked = [self.pool.submit(question) for question in questions]
+    def _shows(self, text: str, runs: Sequence[str | None], *, leave: int = 0) -> Callable[[], list[bool]]:
+        """Begin runs that leave the compiler after these phases; what is returned waits and says in which it shows.
 
-        def shown() -> list[bool]:
-            return [self._is_same(self._facts(question, lambda: False, one)[0]) for question, one in zip(questions, asked, strict=True)]
-
-        return shown
+        As many at a time as there are CPUs, but for those to `leave` to the search that goes on beside them.
+        """
+        executor = concurrent.futures.ThreadPoolExecutor(max(1, CPUS - leave))
+        asked = [executor.submit(self._run, self._run_of(text, phase, seed), lambda: False) for seed, phase in enumerate(runs)]
+        executor.shutdown(wait=False)
+        return lambda: [self._is_same(one.result()) for one in asked]
 
     def _run_of(self, text: str, stop_after: str | None, seed: int = 0) -> Question:
         return Question(text, "origins" if self.blames else "run", self._limit(), stop_after=stop_after, seed=seed)
@@ -289,7 +297,7 @@ class ScriptOracle:
     def _rung(self, whole_way: bool | None = None) -> str | None:
         """The phase after which the compiler is left; None: it is not. `whole_way`: as if it were so set."""
         reference, whole_way = self.reference, self.whole_way if whole_way is None else whole_way
-        if whole_way or reference.backward or reference.phase in _NO_RUNG:
+        if whole_way or (reference.backward and self.differentiates) or reference.phase in _NO_RUNG:
             return None
         if reference.kind is not Kind.EXCEPTION and not (reference.phase is Phase.DYNAMO and reference.kind in (Kind.CRASH, Kind.HANG)):
             return None
@@ -374,9 +382,9 @@ class ScriptOracle:
     def _run(self, question: Question, needless: Callable[[], bool]) -> Outcome:
         return self._facts(question, needless)[0]
 
-    def _facts(self, question: Question, needless: Callable[[], bool], asked: Asked | None = None) -> tuple[Outcome, dict[str, Any]]:
-        """What a worker makes of a question, which may be on its way already (`asked`)."""
-        outcome, facts = self._wait(asked or self.pool.submit(question), needless)
+    def _facts(self, question: Question, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, Any]]:
+        """What a worker makes of a question."""
+        outcome, facts = self._wait(self.pool.submit(question), needless)
         for _ in range(RETRIES):
             if not may_pass(outcome):
                 break
