@@ -124,9 +124,9 @@ def verify(
     A hang is a run still going `rule.hang_after` seconds after it had time to start, while the control is done in a tenth of that; for
     any other reference a time-out is a difference. For accuracy the control is run in float64 as well: eager has to be right under the
     script's own tolerance; where float64 cannot be had, plain eager decides alone; and eager has to agree with itself whatever
-    uninitialised memory holds. Settings of the compiler in `env` are left out: a repro
-    carries its own. `rule.precise` is false for a program that did not meet this from the start: its user chose the tolerance, and a
-    smaller program cannot be asked for more. `cache_dir` is the first run's compile directory; without one it starts cold.
+    uninitialised memory holds. Settings of the compiler in `env` are left out: a repro carries its own. `rule.precise` is false for a
+    program that did not meet this from the start: its user chose the tolerance, and a smaller program cannot be asked for more.
+    `cache_dir` is the first run's compile directory; without one it starts cold.
     """
     started = time.monotonic()
     env = without_settings(env)

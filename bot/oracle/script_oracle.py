@@ -22,7 +22,7 @@ from bot.oracle.signature import own_words, signature_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph import Meta
 
-# What a machine with one cannot leave free is shared.
+# That this process may use.
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 # A program that fails is run so many times more, unless it takes so many seconds, to see whether it always does.
 CHECKS, LONG = 4, 5.0
@@ -30,7 +30,7 @@ CHECKS, LONG = 4, 5.0
 _SEEDED = "manual_seed"
 # And that has compiled code draw the numbers that eager draws.
 _AS_EAGER = "fallback_random"
-# What of a script may compile a backward: a graph that is one is called like any other.
+# What of a script asks for a backward; the graph of one alone is called like any other.
 _DIFFERENTIATES = re.compile(r"\bbackward\b|\bgrad\(|\bgrad_and_value\b|\bvjp\b")
 # A failure that shows in one of three runs is missed by so many in 2 of 100 cases.
 TRIES = 10
