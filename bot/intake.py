@@ -20,6 +20,7 @@ from bot.options import Ended, Options
 from bot.oracle.faults import fault_of, last_line, missing
 from bot.oracle.order import further
 from bot.oracle.outcome import Outcome
+from bot.oracle.signature import signature_of
 from bot.progress import Progress
 from bot.workspace import Workspace
 
@@ -81,6 +82,8 @@ class Intake:
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
         if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
+        if failure.kind is Kind.ACCURACY and self._compares_garbage():
+            raise Ended("not_reproduced", "the program compares uninitialised memory: without the compiler its numbers differ as well")
         return found, failure
 
     def _say_large(self) -> None:
@@ -183,11 +186,20 @@ class Intake:
         said = f": {outcome.text.strip()[-200:]}" if outcome.text.strip() else ""
         raise Ended("not_reproduced", f"the program ended with exit status {outcome.exit} and no Python error to compare{said}")
 
-    def _control(self) -> Outcome:
+    def _compares_garbage(self) -> bool:
+        """Whether what a script compares differs without the compiler too, once no two pieces of uninitialised memory are alike."""
+        script = self.options.target.script
+        if script is None or "empty" not in Path(script).read_text(encoding="utf-8", errors="replace"):
+            return False
+        signature = signature_of(self._control("--repeats"), script=Path(script).name)
+        return signature is not None and signature.kind is Kind.ACCURACY
+
+    def _control(self, option: fresh.Option | None = None) -> Outcome:
         target = self.options.target
         return fresh.run_control_fresh(
             self.options.python,
             target.script or "-m",
+            option=option,
             argv=target.argv if target.script else (target.module or "", *target.argv),
             cwd=Path.cwd(),
             env=os.environ,

@@ -33,7 +33,9 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         eager = Outcome(**{"status": "ok", "calls": 1, "seconds": 2.0, **control})
         monkeypatch.setattr(Intake, "_captured", lambda *_: found)
         monkeypatch.setattr(fresh, "run_control_fresh", lambda *_, **__: eager)
-        options = Options(Target(tmp_path / "fail.py", None, ()), "python", tmp_path / "out")
+        script = tmp_path / "fail.py"
+        script.write_text("pass\n")
+        options = Options(Target(script, None, ()), "python", tmp_path / "out")
         return Intake(options, Workspace(options.out), Progress(), tmp_path, lambda: True).run()[1]
 
     return run
@@ -147,6 +149,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Int
 
 
 PASSED = Outcome(status="ok", calls=1)
+NOT_CLOSE = 'Traceback (most recent call last):\n  File "<string>", line 9, in <module>\nAssertionError: Tensor-likes are not close!\n'
 RAISED = Outcome(status="raised", text=FAILED)
 TAKEN = Outcome(status="raised", text="Traceback (most recent call last):\nRuntimeError: address already in use")
 
@@ -155,6 +158,24 @@ def test_a_control_that_met_the_program_is_run_again_alone(intake: Callable[...,
     assert intake([RAISED], [TAKEN, PASSED]).run()[1].exception == ("InternalTorchDynamoError",)
     with pytest.raises(Ended, match="in eager as well: RuntimeError: address"):
         intake([RAISED], [TAKEN, TAKEN]).run()
+
+
+@pytest.mark.parametrize(
+    ("text", "again", "refused"),
+    [("torch.empty(3)", True, True), ("torch.empty(3)", False, False), ("torch.zeros(3)", True, False)],
+)
+def test_a_program_that_compares_uninitialised_memory(intake: Callable[..., Intake], text: str, again: bool, refused: bool) -> None:
+    wrong = Outcome(status="raised", text=NOT_CLOSE)
+    controls = [PASSED, wrong if again else PASSED]
+    begun = intake([wrong], controls, accuracy="off")
+    begun.options.target.script.write_text(text)
+    if refused:
+        with pytest.raises(Ended, match="uninitialised memory") as ended:
+            begun.run()
+        assert ended.value.status == "not_reproduced"
+    else:
+        assert begun.run()[1].kind is Kind.ACCURACY
+    assert len(controls) == (0 if "empty" in text else 1)
 
 
 def test_a_program_that_met_its_control_is_run_again_alone(intake: Callable[..., Intake]) -> None:
