@@ -189,9 +189,9 @@ class Intake:
     def _compares_garbage(self) -> bool:
         """Whether what a script compares differs without the compiler too, once no two pieces of uninitialised memory are alike."""
         script = self.options.target.script
-        if script is None or "empty" not in Path(script).read_text(encoding="utf-8", errors="replace"):
+        if script is None or not fresh.may_read_uninitialised(script):
             return False
-        signature = signature_of(self._control("--repeats"), script=Path(script).name)
+        signature = signature_of(self._control("--repeats"), script=script.name)
         return signature is not None and signature.kind is Kind.ACCURACY
 
     def _control(self, option: fresh.Option | None = None) -> Outcome:

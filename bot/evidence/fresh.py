@@ -104,6 +104,11 @@ def run_control_fresh(
     return outcome.model_copy(update={"calls": int(calls), "raised": int(raised), "error": error, "text": text})
 
 
+def may_read_uninitialised(script: Path) -> bool:
+    """Whether a script names an operation that gives uninitialised memory; one that does not needs no control with `--repeats`."""
+    return "empty" in script.read_text(encoding="utf-8", errors="replace")
+
+
 def verify(
     python: str,
     script: Path,
@@ -233,8 +238,7 @@ def _eager(
         return control, ""
     if precise and (signature := wrong("--fp64")):
         return control, f"eager is wrong as well, against float64: {signature.line()}"
-    # what asks for no such memory by name is not run once more
-    if "empty" in script.read_text(encoding="utf-8", errors="replace") and (signature := wrong("--repeats")):
+    if may_read_uninitialised(script) and (signature := wrong("--repeats")):
         return control, f"eager differs from itself as well, it reads uninitialised memory: {signature.line()}"
     return control, ""
 
