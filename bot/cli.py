@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot import __version__
-from bot.models import EXIT_STATUS, Stage
+from bot.models.result import EXIT_STATUS, Stage
 from bot.units import duration, positive
 
 
@@ -98,26 +98,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command_name == "minify":
         return _minify(arguments)
     if arguments.command_name == "verify":
-        from bot.evidence import verifying
+        from bot.engine.evidence import verify_command
 
-        return verifying.main(arguments.repro, arguments.result, arguments.python, arguments.runs)
+        return verify_command.main(arguments.repro, arguments.result, arguments.python, arguments.runs)
     if arguments.command_name in ("gate", "stop"):
-        from bot import gate
+        from bot.action.gate import gate
 
         return gate.main(arguments.event, arguments.event_name, arguments.out if arguments.command_name == "gate" else None)
     if arguments.command_name == "report":
-        from bot import posting
+        from bot.action.report import post
 
-        return posting.main(arguments.result, arguments.request, dry_run=arguments.dry_run)
-    from bot import doctor
+        return post.main(arguments.result, arguments.request, dry_run=arguments.dry_run)
+    from bot.machine import doctor
 
     return doctor.main(arguments.python)
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from bot.capture.run import CommandError, Target, target_of_command
-    from bot.job import Job
-    from bot.options import Options
+    from bot.engine.capture.run import CommandError, Target, target_of_command
+    from bot.engine.job import Job
+    from bot.engine.options import Options
 
     if arguments.command is not None:
         try:
@@ -156,6 +156,6 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
 
 
 def _minify(arguments: argparse.Namespace) -> int:
-    from bot import action
+    from bot.action import __main__
 
-    return action.minify(arguments.request, arguments.index, arguments.out)
+    return __main__.minify(arguments.request, arguments.index, arguments.out)

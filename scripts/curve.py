@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bot.models import Verdict
+from bot.models.result import Verdict
 from bot.reduce.candidate import Candidate
-from bot.reduce.graph import Graph, Input, Meta, Node, Program, Ref
-from bot.reduce.passes.size import contiguous_stride
-from bot.reduce.script import render
-from bot.reduce.search import reduce_program
+from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
+from bot.reduce.graph.printer.script import render
+from bot.reduce.graph.reducer import reduce_program
+from bot.reduce.graph.size import contiguous_stride
 
 META = Meta("tensor", (4, 4), (4, 1), "float32")
 NEAR = 8  # operands come from this many values before

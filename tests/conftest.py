@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bot.oracle.pool import Pool
+from bot.workers.pool import Pool
 
 # On a busy machine a slow example is no fault; on CI the same examples are drawn each time.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])

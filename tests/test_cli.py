@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bot.job
-from bot import __version__, cli, doctor
+import bot.engine.job
+from bot import __version__, cli
 from bot.cli import duration, main, positive
-from bot.models import EXIT_STATUS, Result, Stage
-from bot.options import Options
+from bot.engine.options import Options
+from bot.machine import doctor
+from bot.models.result import EXIT_STATUS, Result, Stage
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
         def run(self) -> Result | None:
             return Job.answer
 
-    monkeypatch.setattr(bot.job, "Job", Job)
+    monkeypatch.setattr(bot.engine.job, "Job", Job)
     return seen
 
 
@@ -148,12 +149,12 @@ def test_a_command(asked: list[Options], script: str) -> None:
 
 @pytest.mark.parametrize("status", EXIT_STATUS)
 def test_exit_statuses(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch, status: Any) -> None:
-    monkeypatch.setattr(bot.job.Job, "answer", Result(status=status))
+    monkeypatch.setattr(bot.engine.job.Job, "answer", Result(status=status))
     assert main(["run", script]) == EXIT_STATUS[status]
 
 
 def test_a_directory_that_cannot_be_used(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bot.job.Job, "answer", None)
+    monkeypatch.setattr(bot.engine.job.Job, "answer", None)
     assert main(["run", script]) == 2
 
 
@@ -195,9 +196,9 @@ def test_version(capsys: Any) -> None:
 
 
 def test_verify_and_doctor_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bot.evidence import verifying
+    from bot.engine.evidence import verify_command
 
-    monkeypatch.setattr(verifying, "main", lambda *given: given)
+    monkeypatch.setattr(verify_command, "main", lambda *given: given)
     monkeypatch.setattr(doctor, "main", lambda *given: given)
     assert main(["verify", "repro.py", "--result", "r.json", "--python", "p", "--runs", "2"]) == (Path("repro.py"), Path("r.json"), "p", 2)
     assert main(["doctor", "--python", "p"]) == ("p",)

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from e2e_catalog import PASSES, ROWS
+
+from tests.e2e.e2e_catalog import PASSES, ROWS
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 SUPPORTED = README.split("\n## What is supported\n")[1].split("\n## ")[0]

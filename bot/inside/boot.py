@@ -12,6 +12,8 @@ import os
 import sys
 
 PACKAGE = "torch_minify_inside"
+# The module of each role.
+ROLES = {"server": "server", "spare": "spare", "capture": "capture.main", "control": "eager.main"}
 
 
 def load_package() -> None:
@@ -31,7 +33,7 @@ def main() -> None:
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != here]
     load_package()
     role, *arguments = sys.argv[1:]
-    importlib.import_module(f"{PACKAGE}.{role}").main(arguments)
+    importlib.import_module(f"{PACKAGE}.{ROLES[role]}").main(arguments)
 
 
 if __name__ == "__main__":

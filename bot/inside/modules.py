@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import child
+from . import worker
 
 # Told of an error, and of the test that it made fail, as its runner names it.
 OnError = Callable[[BaseException, str], None]
@@ -50,5 +50,5 @@ def run_module(name: str, argv: Sequence[str], on_error: OnError) -> dict[str, A
         code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
         return {"status": "exit" if code else "ok", "exit": int(code), "text": ""}
     except BaseException as error:
-        return {"status": "raised", "text": child.format_error(error)}
+        return {"status": "raised", "text": worker.format_error(error)}
     return {"status": "ok", "exit": 0, "text": ""}

@@ -163,9 +163,9 @@ class Server:
                 os.dup2(nothing, 0)
                 os.dup2(output_write, 1)
                 os.dup2(output_write, 2)
-                from . import child
+                from . import worker
 
-                child.answer(self._of_child(request), result_write)
+                worker.answer(self._of_child(request), result_write)
             except BaseException:
                 import traceback
 

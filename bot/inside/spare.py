@@ -76,7 +76,7 @@ class Spare:
 def main(arguments: list[str]) -> None:
     """Warm up, wait for the question, answer it. Without one, when the parent has gone: end."""
     output, result = map(int, arguments)
-    from . import child, warm
+    from . import warm, worker
 
     warm.warm_up()
     with os.fdopen(0, "r", encoding="utf-8", closefd=False) as questions:
@@ -91,4 +91,4 @@ def main(arguments: list[str]) -> None:
     os.dup2(output, 2)
     os.close(output)
     os.write(result, BEGUN)
-    child.answer(request, result)
+    worker.answer(request, result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from bot.models import EndedBy
+from bot.models.result import EndedBy
 from bot.reduce.candidate import BudgetSpent
 
 

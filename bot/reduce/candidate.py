@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.models import Verdict
-from bot.reduce.graph import Meta
+from bot.models.result import Verdict
+from bot.reduce.graph.form import Meta
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import venv
 from pathlib import Path
 
 import pytest
-from e2e_harness import CASES, ROOT, Answer, code_lines, command, environment, minify, minify_script, run, run_alone
+
+from tests.e2e.e2e_harness import CASES, ROOT, Answer, code_lines, command, environment, minify, minify_script, run, run_alone
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 FAILING = CASES / "real_aot_cpp.py"
@@ -25,7 +26,7 @@ def script(tmp: Path, text: str, name: str = "fail.py") -> Path:
 
 def quiet(answer_text: str) -> None:
     """No traceback of ours is shown to the user."""
-    assert 'bot/job.py"' not in answer_text
+    assert 'bot/engine/job.py"' not in answer_text
     assert 'bot/cli.py"' not in answer_text
 
 

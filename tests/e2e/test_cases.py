@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from e2e_catalog import HEALTHY, ROWS, Row
-from e2e_harness import CASES, ROOT, Finished, environment, run
+
+from tests.e2e.e2e_catalog import HEALTHY, ROWS, Row
+from tests.e2e.e2e_harness import CASES, ROOT, Finished, environment, run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.all, pytest.mark.timeout(600)]
 CONTROL = Path(__file__).parent / "control.py"

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from e2e_harness import CASES, Answer, minify, run_alone, started, wait_for_queries
+
+from tests.e2e.e2e_harness import CASES, Answer, minify, run_alone, started, wait_for_queries
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 # long enough a search to be interrupted in the middle: some twenty queries of a second

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from e2e_catalog import AOT, AOT_INDUCTOR, DEFECTS, DYNAMO, ENVIRONMENT, HEALTHY, HIGHER_ORDER, OTHERS, PASSES, Row, params
-from e2e_harness import CASES, ROOT, Answer, Finished, code_lines, exported_program_opens, minify_script, run_alone, without_pass
+
+from tests.e2e.e2e_catalog import AOT, AOT_INDUCTOR, DEFECTS, DYNAMO, ENVIRONMENT, HEALTHY, HIGHER_ORDER, OTHERS, PASSES, Row, params
+from tests.e2e.e2e_harness import CASES, ROOT, Answer, Finished, code_lines, exported_program_opens, minify_script, run_alone, without_pass
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.inside import environment
-from bot.oracle.pool import Pool, Question
+from bot.workers.pool import Pool, Question
 
 ROOT = Path(__file__).parents[2]
 ONE, TWO = "TORCHINDUCTOR_FREEZING", "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS"
@@ -123,7 +123,7 @@ def test_entries_that_a_variable_gave_are_carried() -> None:
     """They are the default to torch, but whoever runs the repro does not have them."""
     code = """
         import json
-        from bot.inside import recipe
+        from bot.inside.capture import recipe
         import torch._inductor.config as inductor
         inductor.max_autotune = False  # as it is without the variable
         print(json.dumps({name: entry["text"] for name, entry in recipe.config_entries().items()}))

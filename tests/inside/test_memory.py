@@ -19,13 +19,14 @@ import json, resource, sys
 sys.path.insert(0, {str(INSIDE)!r})
 import boot
 boot.load_package()
-from torch_minify_inside import child, localise
+from torch_minify_inside import worker
+from torch_minify_inside.tasks import localize
 path, task, held = sys.argv[1:]
-localise.HELD = int(held) or localise.HELD
-saved, save, runs, run = [], localise.torch.save, [], localise._Probe._compiled
-localise.torch.save = lambda value, file: (saved.append(file), save(value, file))
-localise._Probe._compiled = lambda probe, names: (runs.append(len(names)), run(probe, names))[1]
-facts = child.TASKS[task](path, {{}})
+localize.HELD = int(held) or localize.HELD
+saved, save, runs, run = [], localize.torch.save, [], localize._Probe._compiled
+localize.torch.save = lambda value, file: (saved.append(file), save(value, file))
+localize._Probe._compiled = lambda probe, names: (runs.append(len(names)), run(probe, names))[1]
+facts = worker.TASKS[task](path, {{}})
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps({{**facts, "peak": peak, "saved": len(saved), "batches": runs}}))
 """

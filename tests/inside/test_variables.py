@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.inside.variables import is_setting, settings_of, without_settings
-from bot.oracle.pool import environment
+from bot.workers.pool import environment
 
 
 @pytest.mark.parametrize(

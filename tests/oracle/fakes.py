@@ -10,8 +10,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.oracle.outcome import Outcome
-from bot.oracle.pool import Asked, Question
+from bot.failure.outcome import Outcome
+from bot.workers.pool import Asked, Question
 
 Answer = Callable[[Question], "dict[str, Any]"]
 

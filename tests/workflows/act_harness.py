@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from emulator import BOT, TOKENS
-from workflow_files import ROOT, TOOLS, load
+
+from tests.action.github.emulator import BOT, TOKENS
+from tests.workflows.workflow_files import ROOT, TOOLS, load
 
 HERE = Path(__file__).parent / "act"
 TOKEN = TOKENS[BOT]
@@ -113,7 +114,7 @@ def _light(where: Path) -> Path:
     action = load(ROOT / ".github/actions/light/action.yml")
     environment = {f"INPUT_{name.upper()}": f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
     outputs = {name: {**value, "value": f"${{{{ steps.it.outputs.{name} }}}}"} for name, value in action["outputs"].items()}
-    step = {"id": "it", "shell": "bash", "env": environment, "run": f'exec "{sys.executable}" -I -m bot.action'}
+    step = {"id": "it", "shell": "bash", "env": environment, "run": f'exec "{sys.executable}" -I -m bot.action.__main__'}
     _composite(where, {**action, "outputs": outputs}, step)
     return where
 

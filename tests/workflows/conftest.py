@@ -7,7 +7,8 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from workflow_files import ROOT, TOOLS
+
+from tests.workflows.workflow_files import ROOT, TOOLS
 
 
 @pytest.fixture(scope="session")

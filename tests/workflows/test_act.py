@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from act_harness import TOKEN, Ran, run
-from emulator import REPO, Emulator
-from workflow_files import ROOT, TOOLS
+
+from tests.action.github.emulator import REPO, Emulator
+from tests.workflows.act_harness import TOKEN, Ran, run
+from tests.workflows.workflow_files import ROOT, TOOLS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (TOOLS / "stamp").exists(), reason="scripts/setup-tools has not run")]
 

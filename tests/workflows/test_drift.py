@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from workflow_files import ACTIONS, ROOT, load, trigger, workflow
 
-from bot import settings
+from bot.action import settings
+from tests.workflows.workflow_files import ACTIONS, ROOT, load, trigger, workflow
 
 GPU, LIGHT = (load(path)["inputs"] for path in ACTIONS)
 README = (ROOT / "README.md").read_text(encoding="utf-8")

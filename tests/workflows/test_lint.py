@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from workflow_files import ACTIONS, ROOT, WORKFLOWS
+
+from tests.workflows.workflow_files import ACTIONS, ROOT, WORKFLOWS
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 FILES = [*WORKFLOWS, *ACTIONS]

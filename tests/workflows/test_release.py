@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from workflow_files import ROOT, workflow
+
+from tests.workflows.workflow_files import ROOT, workflow
 
 LIGHT, GPU = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 

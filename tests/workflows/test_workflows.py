@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workflow_files import ACTIONS, ROOT, WORKFLOWS, load, trigger, workflow
+
+from tests.workflows.workflow_files import ACTIONS, ROOT, WORKFLOWS, load, trigger, workflow
 
 DESIGN = {
     "gate": {"contents": "read", "issues": "write", "pull-requests": "write", "actions": "read"},

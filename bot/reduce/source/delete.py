@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from bot.reduce.source.edit import apply, blocks, body_of, is_pass, remove
-from bot.reduce.source.layout import legal, normal
-from bot.reduce.source.search import adaptive
+from bot.reduce.halving import adaptive
+from bot.reduce.source.text.cst_edits import apply, blocks, body_of, is_pass, remove
+from bot.reduce.source.text.normal_form import legal, normal
 
 Ask = Callable[[Sequence[str]], "int | None"]
 

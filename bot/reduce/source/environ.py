@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from bot.reduce.source.layout import parsed
+from bot.reduce.source.text.normal_form import parsed
 
 
 def with_surroundings(

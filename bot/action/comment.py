@@ -1,0 +1,48 @@
+"""The one comment for an event, and the reactions to the comment that asked."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from bot.action.github.api import Posting
+from bot.action.github.resources import Reaction
+from bot.action.github.transport import GitHubError
+
+log = logging.getLogger(__name__)
+
+_MARKER = re.compile(r"<!-- torch-minify:(?P<event>[a-z]+-[0-9-]+) run:(?P<run>[0-9]{1,18}) -->")
+
+
+def marker(event: str, run: int) -> str:
+    """The first line of the comment for an event, which names the run that answers it."""
+    return f"{_beginning(event)}run:{run} -->"
+
+
+def _beginning(event: str) -> str:
+    """The same whichever run answers: an event that is delivered again finds its comment."""
+    return f"<!-- torch-minify:{event} "
+
+
+def run_of_comment(body: str) -> int | None:
+    """The run that a comment of ours belongs to. Only its beginning counts: further down stands text of others."""
+    found = _MARKER.match(body)
+    return int(found["run"]) if found else None
+
+
+def answer(api: Posting, repository: str, issue: int, event: str, run: int, body: str) -> int | None:
+    """Write the comment for an event, over the one that is there. Its id; None where GitHub does not take it."""
+    try:
+        known = api.own_comment(repository, issue, _beginning(event))
+        return api.upsert_comment(repository, issue, marker(event, run), body, known.id if known else None).id
+    except GitHubError as error:
+        log.warning("cannot comment on %s#%d: %s", repository, issue, error)
+        return None
+
+
+def react(api: Posting, repository: str, comment: int, reaction: Reaction) -> None:
+    """React to a comment. It is an ornament: without it all goes on."""
+    try:
+        api.react(repository, comment, reaction)
+    except GitHubError as error:
+        log.warning("no reaction: %s", error)

@@ -1,0 +1,71 @@
+"""Which block of code in a comment or an issue is the program."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from bot.action.gate.command_lines import code_blocks
+
+_PYTHON = frozenset({"python", "py", "python3", "py3", "pycon3", ""})
+_TORCH = re.compile(r"^\s*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
+_COMPILES = re.compile(r"\b(?:compile|export|aoti?_\w+|_dynamo|_inductor)\b")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program, and for people which of several blocks it was."""
+
+    text: str
+    note: str | None
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _rank(language: str, text: str) -> int:
+    """How sure it is that a block is the program; 0: it is none."""
+    if language not in _PYTHON or not text.strip():
+        return 0
+    torch = bool(_TORCH.search(text))
+    if not _parses(text):
+        # Half a program is still what the person meant, where nothing else is there; the run will say what is wrong with it.
+        return 1 if torch and language else 0
+    if torch:
+        return 4 if _COMPILES.search(text) else 3
+    return 2 if language else 0
+
+
+def _ordinal(index: int) -> str:
+    return _ORDINALS[index] if index < len(_ORDINALS) else f"{index + 1}th"
+
+
+def find(body: str, *, torch_only: bool = False) -> Found | None:
+    """The program in a body: the first of the blocks that look most like one.
+
+    One that imports torch and compiles comes before one that imports torch, that before other Python. `torch_only` is for
+    text that was not written to be run: nothing else will do.
+    """
+    blocks = code_blocks(body)
+    ranks = [_rank(block.language, block.text) for block in blocks]
+    best = max(ranks, default=0)
+    if best == 0 or (torch_only and best < 3):
+        return None
+    taken = ranks.index(best)
+    if len(blocks) == 1:
+        return Found(blocks[0].text, None)
+    why = {4: "imports torch and compiles", 3: "imports torch", 2: "is Python", 1: "imports torch"}[best]
+    which = "the only one that" if ranks.count(best) == 1 else f"the first of {ranks.count(best)} that"
+    verb = (
+        why
+        if ranks.count(best) == 1
+        else why.replace("imports", "import").replace("compiles", "compile").replace("is Python", "are Python")
+    )
+    return Found(blocks[taken].text, f"the {_ordinal(taken)} of {len(blocks)} code blocks, {which} {verb}")

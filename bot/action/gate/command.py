@@ -1,0 +1,201 @@
+"""The grammar of `/minify`."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn
+
+from bot.action.gate.command_lines import COMMAND, command_lines
+from bot.models.result import RequestOptions, Stage
+from bot.units import duration
+
+Verb = Literal["minify", "help", "stop", "again"]
+VERBS: tuple[Verb, ...] = ("help", "stop", "again")
+MAX_COMMANDS = 3
+MAX_LINE = 2_000
+SHORTEST, LONGEST = 60.0, 6 * 3600.0
+
+_RUN_URL = re.compile(
+    r"(?P<server>https?://[\w.:-]+)/(?P<repository>[\w.-]+/[\w.-]+)/actions/runs/(?P<run>[0-9]{1,18})"
+    r"(?:/attempts/[0-9]{1,6})?(?:/jobs?/(?P<job>[0-9]{1,18}))?/?(?:[?#]\S*)?"
+)
+_PYTHON = re.compile(r"3\.[0-9]{1,2}")
+_TORCH = re.compile(r"[0-9]+\.[0-9]+(?:\.[0-9]+)?(?:(?:a|b|rc|\.dev)[0-9]+)?(?:\+[a-z0-9.]{1,20})?")
+# Phones make these of quotes and of two dashes.
+_TYPOGRAPHY = {0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"}
+_DASHES = re.compile(r"(?<!\S)[–—](?=[a-z])")
+
+
+class CommandError(Exception):
+    """What is wrong with a command, in a sentence for the person who wrote it."""
+
+
+@dataclass(frozen=True)
+class RunUrl:
+    """A run, or a job in it, as an address says it."""
+
+    server: str
+    repository: str
+    run: int
+    job: int | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """One line that asks for something."""
+
+    verb: Verb = "minify"
+    url: RunUrl | None = None
+    test: str | None = None
+    options: RequestOptions = field(default_factory=RequestOptions)
+
+
+class _Once(argparse.Action):
+    """An option that may be given once: the last of two would win silently."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise CommandError(f"{option} is given twice.")
+        setattr(namespace, self.dest, values)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ")
+        raise CommandError(f"{message.rstrip('.')}.{_suggest_choice(message)}")
+
+
+def _suggest(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" Did you mean `{near[0]}`?" if near else ""
+
+
+def _suggest_choice(message: str) -> str:
+    """For argparse's own words about a value that is none of those allowed."""
+    found = re.match(r"(--[\w-]+): invalid choice: '([^']*)'", message)
+    return _suggest(found[2], _OPTIONS[found[1]]["choices"]) if found else ""
+
+
+def _budget(text: str) -> float:
+    seconds = duration(text)
+    if not SHORTEST <= seconds <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 1m and 6h")
+    return seconds
+
+
+def _matching(pattern: re.Pattern[str], what: str) -> Any:
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+        return text
+
+    return check
+
+
+def nodeid(text: str) -> str:
+    """A test's id that can stand in a command line.
+
+    Raises:
+        argparse.ArgumentTypeError: it would be read as an option, or is not one line of printable text.
+    """
+    if not text or text.startswith("-") or len(text) > 1000 or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a test's id, like tests/test_model.py::test_compiled")
+    return text
+
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--stage": {"choices": ["auto", *(stage.value for stage in Stage)], "help": "the form to minimize in"},
+    "--accuracy": {"choices": ["off", "auto", "on", "strict"], "help": "whether to look for wrong numbers"},
+    "--device": {"choices": ["cpu", "cuda"], "help": "refuse to run without this device"},
+    "--test": {"type": nodeid, "metavar": "NODEID", "help": "a test of this repository, instead of code in the comment"},
+    "--budget": {"type": _budget, "metavar": "TIME", "help": "time for everything, like 90s, 30m or 1h"},
+    "--python-version": {"type": _matching(_PYTHON, "a version like 3.12"), "metavar": "3.12", "help": "the Python to run with"},
+    "--torch-version": {"type": _matching(_TORCH, "a version like 2.13.0"), "metavar": "2.13.0", "help": "the torch to run with"},
+}
+
+
+def _grammar() -> _Parser:
+    grammar = _Parser(prog=COMMAND, add_help=False, allow_abbrev=False, usage=argparse.SUPPRESS)
+    for name, how in _OPTIONS.items():
+        grammar.add_argument(name, action=_Once, **how)
+    return grammar
+
+
+def help_text() -> str:
+    """The grammar, for people: plain text, for a code block."""
+    first = (
+        f"{COMMAND} [help|stop|again] [JOB-OR-RUN-URL] [OPTIONS]\n\n"
+        "At the start of a line, at most three in a comment. The code is taken from the comment, else from the issue,\n"
+        "else (on a pull request) from the failing tests of its CI.\n\n"
+        "help    this text\n"
+        "stop    end what is running for this issue or pull request\n"
+        "again   the last command here once more\n\n"
+    )
+    # not format_help(): its width is the terminal's
+    rows = [(f"{name} {how.get('metavar') or '|'.join(how['choices'])}", how["help"]) for name, how in _OPTIONS.items()]
+    width = max(len(left) for left, _ in rows)
+    return first + "\n".join(f"{left:<{width}}  {right}" for left, right in rows) + "\n"
+
+
+def parse(line: str) -> Command:
+    """What stands behind the command on its line.
+
+    Raises:
+        CommandError: it is not understood.
+    """
+    if len(line) > MAX_LINE:
+        raise CommandError(f"The command is longer than {MAX_LINE} characters.")
+    try:
+        words = shlex.split(_DASHES.sub("--", line.translate(_TYPOGRAPHY)))
+    except ValueError as error:
+        raise CommandError(f"A quotation mark or a backslash is not closed ({error}).") from None
+    known, rest = _grammar().parse_known_args(words)
+    verb: Verb | None = None
+    url: RunUrl | None = None
+    for word in rest:
+        match = _RUN_URL.fullmatch(word)
+        if word.startswith("-"):
+            name = word.partition("=")[0]
+            raise CommandError(f"There is no option {name[:100]!r}.{_suggest(name, tuple(_OPTIONS))}")
+        if match and url is None:
+            url = RunUrl(match["server"], match["repository"], int(match["run"]), int(match["job"]) if match["job"] else None)
+        elif match:
+            raise CommandError("There are two addresses; one run or job is enough.")
+        elif word in VERBS and verb is None:
+            verb = word
+        elif word in VERBS:
+            raise CommandError(f"`{verb}` and `{word}` do not go together.")
+        elif "://" in word:
+            raise CommandError(f"{word[:200]!r} is not the address of a run or a job of GitHub Actions.")
+        else:
+            raise CommandError(f"{word[:100]!r} is not understood.{_suggest(word, VERBS)}")
+    given = vars(known)
+    if verb in ("help", "stop") and (url or any(value is not None for value in given.values())):
+        raise CommandError(f"`{verb}` takes nothing else.")
+    test, stage = given.pop("test"), given.pop("stage")
+    if test and url:
+        raise CommandError("Either a test or an address, not both.")
+    options_given = RequestOptions(stage=Stage(stage) if stage and stage != "auto" else None, **given)
+    return Command(verb or "minify", url, test, options_given)
+
+
+def commands(body: str) -> tuple[Command, ...]:
+    """All commands in a comment; empty where there is none.
+
+    Raises:
+        CommandError: one of them is not understood, or they are too many.
+    """
+    lines = command_lines(body)
+    if len(lines) > MAX_COMMANDS:
+        raise CommandError(f"There are {len(lines)} commands in this comment; at most {MAX_COMMANDS} are taken.")
+    parsed = tuple(parse(line) for line in lines)
+    if len(parsed) > 1:
+        for command in parsed:
+            if command.verb in ("stop", "again"):
+                raise CommandError(f"`{command.verb}` stands alone in a comment.")
+    return parsed

@@ -1,0 +1,219 @@
+"""What a comment asks for: `issue_comment` to requests, or to words for the person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from bot.action.comment import answer, marker, react
+from bot.action.gate import ci_failures, code_blocks, groups, permissions
+from bot.action.gate.command import Command, CommandError, RunUrl, commands, help_text
+from bot.action.gate.command_lines import COMMAND
+from bot.action.gate.events import IssueComment
+from bot.action.gate.requests import Checkout, Outcome, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
+from bot.action.github.api import Api
+from bot.action.github.resources import PullRequest, Reaction, Run
+from bot.action.github.transport import GitHubError
+from bot.action.report.render import notes, replies
+from bot.action.settings import Settings
+from bot.models.result import Answer, Code, Request
+
+WRITERS = ("admin", "write")
+
+
+class Refusal(Exception):
+    """Something that was asked for is not done; the words are for the person."""
+
+
+class Conversation:
+    """One comment, and what is said and done about it."""
+
+    def __init__(self, event: IssueComment, settings: Settings, api: Api) -> None:
+        self._event, self._settings, self._api = event, settings, api
+        self._repository, self._issue, self._comment = event.repository.full_name, event.issue.number, event.comment
+        self._key = f"comment-{event.comment.id}"
+        self._marker = marker(self._key, settings.run_id)
+        self._tables: list[str] = []
+
+    def outcome(self) -> Outcome:
+        """Requests, with the comment that says so; or a reply; or nothing.
+
+        Raises:
+            GitHubError: GitHub does not answer what must be known.
+        """
+        body, author, wrong = self._comment.body or "", self._comment.user, None
+        try:
+            found = commands(body)
+        except CommandError as error:
+            found, wrong = (), error
+        if self._event.action != "created" or author is None or not (found or wrong):
+            return Outcome("nothing", note="no command")
+        permission = "none" if author.is_bot else self._api.permission(self._repository, author.login)
+        asker = permissions.Asker(author.login, author.id, self._event.sender.id, author.is_bot, permission)
+        decision = permissions.may_ask(asker)
+        if isinstance(decision, permissions.Ignored):
+            return Outcome("nothing", note="not for us: a bot, or words of another")
+        if any(command.verb == "help" for command in found):
+            return self._reply(replies.helped(help_text()), "eyes", "help")
+        if isinstance(decision, permissions.Refused):
+            return self._reply(notes.refused(decision.reason), "confused", decision.reason)
+        if wrong is not None:
+            return self._reply(notes.problem(str(wrong), help_text()), "confused", "the command was not understood")
+        if any(command.verb == "stop" for command in found):
+            return Outcome("stop")
+        try:
+            return self._requests(found)
+        except Refusal as error:
+            said = notes.refused(f"{error}\n\n{COMMAND} help says how to ask.")
+            return self._reply("\n\n".join(filter(None, [said, *self._tables])), "confused", str(error))
+
+    # words
+
+    def _react(self, reaction: Reaction) -> None:
+        react(self._api, self._repository, self._comment.id, reaction)
+
+    def _say(self, body: str) -> int | None:
+        return answer(self._api, self._repository, self._issue, self._key, self._settings.run_id, body)
+
+    def _reply(self, body: str, reaction: Reaction, note: str) -> Outcome:
+        self._react(reaction)
+        self._say(body)
+        return Outcome("refused", note=note)
+
+    # requests
+
+    def _requests(self, found: tuple[Command, ...]) -> Outcome:
+        self._react("eyes")
+        text, author, url = self._comment.body or "", self._event.sender.login, self._comment.html_url
+        if found[0].verb == "again":
+            found, text, author, url = self._earlier(found[0])
+        pull = self._api.pull_request(self._repository, self._issue) if self._event.issue.pull_request is not None else None
+        made: list[Request] = []
+        for command in found:
+            made += self._of(command, f"{self._key}-{len(made) + 1}", text, author, url, pull)
+        said = "\n\n".join([notes.queued(made, self._settings.runner_label, self._settings.run_url), *self._tables])
+        comment = self._say(said)
+        answered = tuple(request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}) for request in made)
+        return Outcome("requests", answered)
+
+    def _earlier(self, again: Command) -> tuple[tuple[Command, ...], str, str, str]:
+        """The last commands here by somebody with write permission, their comment's text, its author, its address."""
+        for comment in reversed(self._api.comments(self._repository, self._issue)):
+            if comment.id >= self._comment.id:
+                continue
+            try:
+                found = commands(comment.text)
+            except CommandError:
+                continue
+            if not found or any(command.verb != "minify" for command in found):
+                continue
+            if self._api.permission(self._repository, comment.user.login) in WRITERS:
+                changed = again.options.model_dump(exclude_none=True)
+                again_as = tuple(
+                    replace(
+                        command,
+                        options=command.options.model_copy(update=changed),
+                        url=again.url or command.url,
+                        test=again.test or command.test,
+                    )
+                    for command in found
+                )
+                return again_as, comment.text, comment.user.login, comment.html_url
+        raise Refusal("There is no earlier command here to do again.")
+
+    def _of(self, command: Command, name: str, text: str, author: str, url: str, pull: PullRequest | None) -> tuple[Request, ...]:
+        """The requests of one command: mostly one."""
+        if command.url is not None:
+            return self._of_run(command, command.url, name, pull)
+        in_comment = code_blocks.find(text)
+        in_issue = code_blocks.find(self._event.issue.body or "", torch_only=True)
+        checkout = self._checkout(pull)
+        if command.test is not None:
+            return (self._request(command, name, checkout, self._whose(pull), test=command.test),)
+        if in_comment is not None:
+            whose = Code(where="comment", author=author, trusted=True, url=url or None, note=in_comment.note)
+            return (self._request(command, name, checkout, whose, script=in_comment.text),)
+        if in_issue is not None:
+            writer = self._event.issue.user.login if self._event.issue.user else "ghost"
+            trusted = self._api.permission(self._repository, writer) in WRITERS
+            whose = Code(where="issue", author=writer, trusted=trusted, url=self._event.issue.html_url or None, note=in_issue.note)
+            return (self._request(command, name, checkout, whose, script=in_issue.text),)
+        if pull is None:
+            raise Refusal(
+                "There is no code to run: no Python block in the comment, and none in the issue that imports torch. "
+                "Add one, or name a test with `--test`, or give the address of a red run."
+            )
+        runs = [run for run in self._api.runs_of(self._repository, pull.head.sha) if run.id != self._settings.run_id]
+        red = [run for run in runs if run.conclusion in ci_failures.FAILED]
+        if not red:
+            raise Refusal(
+                "There is no code to run: no Python block in the comment, and no red run of CI for the head of this pull request."
+            )
+        return self._of_red(command, name, checkout, self._whose(pull), red, pull.base.ref)
+
+    def _of_run(self, command: Command, url: RunUrl, name: str, pull: PullRequest | None) -> tuple[Request, ...]:
+        if url.server != self._settings.server_url or url.repository.lower() != self._repository.lower():
+            raise Refusal("That run is not one of this repository.")
+        try:
+            run = self._api.run(self._repository, url.run)
+        except GitHubError as error:
+            if error.status == 404:
+                raise Refusal("There is no such run.") from None
+            raise
+        source = run.head_repository.full_name if run.head_repository else None
+        fork = source is None or source.lower() != self._repository.lower()
+        self._may_run(permissions.Head(fork, source, run.created_at))
+        where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
+        note = f"from the fork {source}" if fork else None
+        whose = Code(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
+        base = pull.base.ref if pull else self._event.repository.default_branch
+        return self._of_red(command, name, Checkout(source or self._repository, run.head_sha), whose, [run], base, url.job)
+
+    def _of_red(
+        self, command: Command, name: str, checkout: Checkout, whose: Code, runs: Sequence[Run], base: str, job: int | None = None
+    ) -> tuple[Request, ...]:
+        """Requests for what failed in runs of CI, and the table of it for the comment."""
+        subjects = [ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job) for run in runs]
+        found = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
+        taken = groups.chosen(found, self._settings.max_requests, asked=True)
+        self._tables.append(replies.candidates(rows(found, taken)) if found else "")
+        if not taken:
+            raise Refusal("No failing test there looks like a failure of the compiler." if found else "The run names no failing test.")
+        first = self._request(command, name, checkout, whose, test=taken[0].first.test)
+        return of_groups(taken, [first.answer] * len(taken), first, self._settings)
+
+    def _checkout(self, pull: PullRequest | None) -> Checkout:
+        """What would run beside the code: the head of the pull request, as it is now; else the default branch."""
+        if pull is None:
+            return Checkout(self._repository, self._api.commit(self._repository, self._event.repository.default_branch))
+        source = pull.head.repo.full_name if pull.head.repo else None
+        self._may_run(permissions.Head(pull.from_fork, source, self._api.pushed_at(self._repository, pull)))
+        return Checkout(source or self._repository, pull.head.sha)
+
+    def _may_run(self, head: permissions.Head) -> None:
+        decision = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), self._comment.created_at)
+        if isinstance(decision, permissions.Refused):
+            raise Refusal(decision.reason)
+
+    def _whose(self, pull: PullRequest | None) -> Code:
+        """Whose code a test of the checkout is."""
+        if pull is None:
+            return Code(where="push", author=self._repository.partition("/")[0], trusted=True)
+        fork = (pull.head.repo.full_name if pull.head.repo else "that is gone") if pull.from_fork else None
+        return code_of_pull_request(pull.user.login, fork, pull.html_url)
+
+    def _request(
+        self, command: Command, name: str, checkout: Checkout, whose: Code, *, script: str | None = None, test: str | None = None
+    ) -> Request:
+        return Request(
+            id=name,
+            script=script,
+            command=command_of(test, self._settings) if test is not None else None,
+            repository=checkout.repository,
+            commit=checkout.commit,
+            code=whose,
+            asked_by=self._event.sender.login,
+            options=options_with(command.options, self._settings),
+            answer=Answer(repository=self._repository, issue=self._issue, marker=self._marker, trigger=self._comment.id),
+        )

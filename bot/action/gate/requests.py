@@ -1,0 +1,96 @@
+"""Requests, made of what an event asks for and what the repository's settings say."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.action.gate.groups import Group
+from bot.action.gate.permissions import ForkPolicy, Head
+from bot.action.github.api import Asking
+from bot.action.report.render.replies import Candidate
+from bot.action.settings import Settings
+from bot.models.result import Answer, Code, Request, RequestOptions
+from bot.units import duration
+
+Status = Literal["requests", "stop", "refused", "nothing"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an event. `note` is for the log and the summary; ours, or escaped."""
+
+    status: Status
+    requests: tuple[Request, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """What is checked out: a repository at a commit that was resolved once."""
+
+    repository: str
+    commit: str
+
+
+def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
+    """The options of a command, and for those that it does not give the repository's."""
+    defaults = RequestOptions(
+        stage=settings.default_stage,
+        accuracy=settings.accuracy,
+        device=settings.device or None,
+        budget=duration(settings.budget),
+    )
+    return defaults.model_copy(update=given.model_dump(exclude_none=True))
+
+
+def command_of(test: str, settings: Settings) -> str:
+    """The command that runs one test: its id comes from logs, so it is one word, whatever is in it."""
+    return settings.test_command.replace("{nodeid}", shlex.quote(test))
+
+
+def of_groups(
+    chosen: Sequence[Group],
+    answers: Sequence[Answer],
+    first: Request,
+    settings: Settings,
+) -> tuple[Request, ...]:
+    """A request for each group, like `first` but for its test; `answers` has one for each."""
+    made: list[Request] = []
+    for index, (group, answer) in enumerate(zip(chosen, answers, strict=True)):
+        made.append(
+            first.model_copy(
+                update={
+                    "id": f"{first.id}-{index + 1}",
+                    "command": command_of(group.first.test, settings),
+                    "answer": answer,
+                    "expected": group.signature.line() if group.signature else None,
+                    "tests": group.tests[:100],
+                }
+            )
+        )
+    return tuple(made)
+
+
+def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Candidate]:
+    """What people see of the causes of a red run."""
+    return [
+        Candidate(
+            group.verdict, group.reason, group.signature.line() if group.signature else group.first.name, group.tests, group in chosen
+        )
+        for group in found
+    ]
+
+
+def code_of_pull_request(author: str, fork: str | None, url: str) -> Code:
+    """Whose code a pull request is. Who may push to the repository itself has write permission; a fork's owner need not."""
+    note = f"from the fork {fork}" if fork else None
+    return Code(where="pull_request", author=author, trusted=fork is None, url=url or None, note=note)
+
+
+def fork_policy(api: Asking, repository: str, settings: Settings, head: Head) -> ForkPolicy:
+    """What the repository says about forks. GitHub makes an environment that is missing, without protection: so it is asked."""
+    name = settings.fork_environment
+    return ForkPolicy(name, bool(name) and head.from_fork and api.environment_protected(repository, name))

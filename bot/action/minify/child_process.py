@@ -1,0 +1,148 @@
+"""Child processes that run what is not ours: watched, relayed line by line, and ended as a group."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import IO, TextIO
+
+from bot.action.minify.isolation import Account
+
+# Seconds that a child has to end after a signal: GitHub's own grace on cancel is about ten.
+GRACE = 5.0
+# Characters of one line that are passed on.
+LONGEST_LINE = 4000
+
+
+class Stopped(Exception):
+    """We were told to end."""
+
+
+def nobody(_: str) -> None:
+    """Watches nothing."""
+
+
+@dataclass
+class Children:
+    """Runs one child at a time; `stop` ends it and lets none begin. `watch` is told each line that it prints."""
+
+    account: Account
+    watch: Callable[[str], None] = nobody
+    _stopped: threading.Event = field(default_factory=threading.Event)
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        limit: float,
+        tick: Callable[[], None] = lambda: None,
+        every: float = 15.0,
+    ) -> int:
+        """Its exit status, 124 past `limit` (seconds). `tick` is called now and then while it runs.
+
+        Raises:
+            OSError: it cannot be started.
+            Stopped: before it began.
+        """
+        if self._stopped.is_set():
+            raise Stopped
+        child = subprocess.Popen(  # type: ignore[call-overload]
+            list(command),
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            **self.account.popen(),
+        )
+        relays = [
+            threading.Thread(target=self._relay, args=pair, daemon=True)
+            for pair in ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
+        ]
+        for relay in relays:
+            relay.start()
+        status = self._wait(child, limit, tick, every)
+        for relay in relays:
+            # a process that it left behind may hold the pipe open
+            relay.join(timeout=1)
+        return status
+
+    def stop(self) -> None:
+        """End the child that runs, and begin no other."""
+        self._stopped.set()
+
+    def _wait(self, child: subprocess.Popen[bytes], limit: float, tick: Callable[[], None], every: float) -> int:
+        began = ticked = time.monotonic()
+        while True:
+            try:
+                return child.wait(timeout=0.2)
+            except subprocess.TimeoutExpired:
+                now = time.monotonic()
+            if self._stopped.is_set() or now - began > limit:
+                status = self._end(child)
+                return status if self._stopped.is_set() else 124
+            if now - ticked > every:
+                ticked = now
+                tick()
+
+    def _end(self, child: subprocess.Popen[bytes]) -> int:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, number)
+            try:
+                return child.wait(timeout=GRACE)
+            except subprocess.TimeoutExpired:
+                continue
+        return child.wait()
+
+    def _relay(self, source: IO[bytes], target: TextIO) -> None:
+        for line in iter(lambda: source.readline(LONGEST_LINE), b""):
+            text = line.decode("utf-8", errors="replace").rstrip("\n")
+            target.write(text + "\n")
+            target.flush()
+            self.watch(text)
+
+
+@contextmanager
+def signals(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGINT and SIGTERM call `stop` instead of ending us."""
+
+    def told(_: int, __: FrameType | None) -> None:
+        stop()
+
+    saved = {number: signal.signal(number, told) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in saved.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def folded(title: str, *, actions: bool, stream: TextIO | None = None) -> Iterator[None]:
+    """A fold in the log of Actions, in which no line is taken for a command: what is printed there is not ours."""
+    out = stream or sys.stdout
+    if not actions:
+        yield
+        return
+    word = secrets.token_hex(16)
+    out.write(f"::group::{title}\n::stop-commands::{word}\n")
+    out.flush()
+    try:
+        yield
+    finally:
+        out.write(f"::{word}::\n::endgroup::\n")
+        out.flush()

@@ -1,0 +1,37 @@
+"""Files without secrets and personal paths, for what leaves the machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePath
+
+from bot.action.redaction import redact, redact_all
+
+# Of these files the text is searched. The others hold tensors.
+_TEXTS = frozenset({".cpp", ".csv", ".h", ".html", ".json", ".jsonl", ".log", ".md", ".out", ".py", ".txt", ".xml", ".yaml", ".yml", ""})
+# Bytes; a longer text is not searched, and so does not leave.
+LONGEST = 64 << 20
+
+
+def is_text(path: PurePath) -> bool:
+    """Whether a file of that name is searched for secrets."""
+    return path.suffix.lower() in _TEXTS
+
+
+def scrubbed(path: PurePath, content: bytes) -> bytes:
+    """The content of a text without secrets; byte for byte as it was where there were none. JSON stays JSON."""
+    text = content.decode("utf-8", errors="surrogateescape")
+    if path.suffix == ".json":
+        try:
+            held = json.loads(text)
+            clean = redact_all(held)
+            # compared as text: NaN is not equal to itself
+            return (
+                content
+                if json.dumps(clean) == json.dumps(held)
+                else (json.dumps(clean, indent=2) + "\n").encode("utf-8", errors="surrogateescape")
+            )
+        except (ValueError, RecursionError):
+            pass  # no JSON after all: a text like others
+    rows = text.splitlines(keepends=True) if path.suffix == ".jsonl" else [text]
+    return "".join(redact(row) for row in rows).encode("utf-8", errors="surrogateescape")

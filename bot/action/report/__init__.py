@@ -1,0 +1,1 @@
+"""Result directories read as hostile data, and the comment that is posted."""

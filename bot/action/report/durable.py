@@ -1,0 +1,61 @@
+"""Files of a result that outlive its artifact, on a branch or a release that the report job writes."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Literal
+
+from bot.action.github.api import Posting
+from bot.action.github.transport import GitHubError
+from bot.action.report.render.text import one_line
+from bot.action.report.render.verdict import status
+from bot.action.report.result_dir import EXPORTED, REPRO, RESULT, Folder, Unreadable
+from bot.models.result import Section, Stored
+
+log = logging.getLogger(__name__)
+
+# Of the branch, and of the release's tag.
+NAME = "torch-minify-results"
+# Bytes: GitHub takes files of the contents API up to 100 MB, but no repository should.
+LIMIT = 25 << 20
+_WORTH = ("minimized", "reproduced", "flaky")
+_NO_NAME = re.compile(r"[^A-Za-z0-9-]+")
+
+Where = Literal["none", "branch", "release"]
+
+
+def keep(section: Section, folder: Folder | None, where: Where, api: Posting, repository: str, run: int) -> Section:
+    """The section with the addresses of what was kept. What cannot be kept is said in the log: the comment goes on without."""
+    if where == "none" or folder is None or status(section) not in _WORTH:
+        return section
+    prefix = f"{run}-{_NO_NAME.sub('-', section.request.id)[:80]}"
+    kept: dict[str, str] = {}
+    for name, content in _contents(section, folder).items():
+        try:
+            if where == "branch":
+                kept[name] = api.put_file(repository, NAME, f"{prefix}/{name}", content, f"Keep {prefix}/{name}")
+            else:
+                kept[name] = api.put_asset(repository, NAME, f"{prefix}-{name}", content)
+        except GitHubError as error:
+            log.warning("%s is not kept: %s", name, one_line(str(error)))
+    files = tuple(_with(stored, kept.get(stored.name)) for stored in section.files)
+    return section.model_copy(update={"files": files})
+
+
+def _contents(section: Section, folder: Folder) -> dict[str, bytes]:
+    """The texts as they are posted, without secrets; the exported program as it is."""
+    held: dict[str, bytes] = {}
+    if section.repro is not None:
+        held[REPRO] = section.repro.encode("utf-8", errors="replace")
+    if section.result is not None:
+        held[RESULT] = section.result.to_json().encode()
+    try:
+        held[EXPORTED] = folder.content(EXPORTED, LIMIT)
+    except Unreadable as error:
+        log.info("%s is not kept: %s", EXPORTED, error)
+    return held
+
+
+def _with(stored: Stored, url: str | None) -> Stored:
+    return stored.model_copy(update={"kept": url})

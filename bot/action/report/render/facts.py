@@ -1,0 +1,99 @@
+"""What is known of a result, in words."""
+
+from __future__ import annotations
+
+from bot.action.report.render.markdown import cell, cell_lines, code, fence_within
+from bot.action.report.render.text import number
+from bot.models.result import Elsewhere, Kind, Result, Stage
+
+_LONGEST = 6_000  # bytes of a reason
+_STAGE = {
+    Stage.SOURCE: "source: the script itself",
+    Stage.DYNAMO: "dynamo: the graph that Dynamo traced",
+    Stage.AOT: "aot: the graph that Inductor was given",
+    Stage.AOT_INDUCTOR: "aot_inductor: the program that was packaged",
+}
+
+
+def why(result: Result) -> str:
+    """The reason that a result gives, and whose fault it was."""
+    reason = result.reason or ""
+    # an error of the program in eager is given with its traceback
+    said = [fence_within(reason, _LONGEST) or code(reason)] if "\n" in reason.strip() else [code(reason)] if reason else []
+    if result.machine_fault:
+        again = reason.startswith(result.machine_fault)
+        said.append("This is the machine's fault." if again else f"The machine's fault: {code(result.machine_fault)}")
+    return "\n\n".join(said)
+
+
+def figures(result: Result) -> str:
+    """How much smaller it became, in one line; empty where nothing was reduced."""
+    reduced = result.reduction
+    pairs = [
+        ("ops", reduced.ops_before, reduced.ops_after),
+        ("lines", reduced.lines_before, reduced.lines_after),
+        ("input elements", reduced.input_elements_before, reduced.input_elements_after),
+    ]
+    said = [f"{number(before)} → {number(after)} {noun}" for noun, before, after in pairs if before and after is not None]
+    return ", ".join(said) if said and result.files.repro else ""
+
+
+def evidence(result: Result) -> list[tuple[str, str]]:
+    """The rows of the table. The right column is HTML."""
+    rows = []
+    proof = result.verification
+    if proof.runs:
+        rows.append(("Fails in the same way, alone, in fresh processes", f"{number(proof.same)} of {number(proof.runs)}"))
+    if proof.runs or proof.eager != "not_applicable":
+        rows.append(("Without the compiler", _control(result)))
+    if result.stage is not None:
+        rows.append(("Form", _STAGE[result.stage]))
+    if result.compile_only:
+        rows.append(("Only compiled", "it was not run: the failure comes before that"))
+    if result.culprit:
+        rows.append(("To blame", cell(result.culprit)))
+    if result.evidence.passes_if:
+        rows.append(("It passes with this change", cell_lines(result.evidence.passes_if)))
+    if result.exported_program is not None:
+        again = "fails in the same way" if result.exported_program.same_signature else cell(result.exported_program.reason or "does not")
+        rows.append(("The exported program, loaded again", again))
+    if result.evidence.other_failures:
+        rows.append(("Other failures that the search met", cell_lines("\n".join(result.evidence.other_failures))))
+    if result.evidence.elsewhere:
+        rows.append(("With other interpreters", cell_lines("\n".join(map(_elsewhere, result.evidence.elsewhere)))))
+    rows.append(("Sandbox", cell(", ".join(result.sandbox)) if result.sandbox else "none"))
+    return rows
+
+
+def _elsewhere(other: Elsewhere) -> str:
+    torch = other.versions.get("torch")
+    return f"{f'torch {torch}' if torch else 'without torch'}: {'fails in the same way' if other.same else other.said or 'does not'}"
+
+
+def _control(result: Result) -> str:
+    eager, kind = result.verification.eager, result.signature.kind if result.signature else None
+    if eager == "passes":
+        return "raises, as it should" if kind is Kind.NO_RAISE else "passes"
+    if eager == "fails":
+        return "does not raise either" if kind is Kind.NO_RAISE else "fails as well"
+    return "not run"
+
+
+def reduction(result: Result) -> str:
+    """How long it took, and how often the compiler was asked."""
+    reduced, timing = result.reduction, result.timing
+    ended = {
+        "fixed_point": "until nothing more could be removed",
+        "budget": "until the time limit",
+        "interrupted": "until it was interrupted",
+    }
+    spent = [("capture", timing.capture), ("search", timing.search), ("verification", timing.verification), ("evidence", timing.evidence)]
+    tried = f"{number(reduced.queries)} programs tried in {number(float(reduced.seconds))} s, {ended[result.ended_by]}"
+    rows = [
+        f"- {tried}; {number(reduced.memo_hits)} answers were known from before",
+        "- " + ", ".join(f"{part} {number(float(seconds))} s" for part, seconds in spent),
+        "- `reduction.jsonl` in the run's files has a line for each program",
+    ]
+    if result.evidence.pytorch_dump:
+        rows.append("- PyTorch's own minifier dumped something: `original/pytorch` in the run's files")
+    return "\n".join(rows)

@@ -1,0 +1,60 @@
+"""The commands that do the same on anybody's machine."""
+
+from __future__ import annotations
+
+import shlex
+
+from bot.action.report.render.markdown import fence, fence_within
+from bot.action.report.render.text import clean
+from bot.models.result import Request, Result, Section, Stage
+
+# A command longer than this is shown in part: it is in the request's file.
+_LONGEST = 4_000
+
+
+def loading(result: Result) -> str:
+    """The three lines that load the exported program and run it as it fails."""
+    load = ["import torch", 'program = torch.export.load("exported_program.pt2")']
+    call = "(*program.example_inputs[0], **program.example_inputs[1])"
+    if result.stage is Stage.AOT_INDUCTOR:
+        packaged = "torch._inductor.aoti_load_package(torch._inductor.aoti_compile_and_package(program))"
+        return "\n".join([*load, packaged + call])
+    return "\n".join([*load, f"torch.compile(program.module()){call}"])
+
+
+def command(request: Request) -> str:
+    """`torch-minify run` with what the request asked for; every value quoted for a shell."""
+    options = request.options
+    words = ["torch-minify", "run"]
+    if request.command is not None:
+        words += ["--command", " ".join(clean(request.command).split("\n"))]
+    else:
+        words.append("fail.py")
+    if options.stage is not None:
+        words += ["--stage", options.stage.value]
+    if options.accuracy is not None:
+        words += ["--accuracy", options.accuracy]
+    if options.device is not None:
+        words += ["--device", options.device]
+    if options.budget is not None:
+        words += ["--budget", f"{options.budget:g}s"]
+    return shlex.join(words)
+
+
+def steps(section: Section) -> str:
+    """Shell commands in a fence."""
+    request, rows = section.request, []
+    if request.options.python_version is not None:
+        rows.append(f"# with Python {clean(request.options.python_version)}")
+    if request.options.torch_version is not None:
+        rows.append(shlex.join(["pip", "install", f"torch=={clean(request.options.torch_version)}"]))
+    if request.script is not None:
+        rows.append("# the code in fail.py, then:")
+    elif request.commit is not None:
+        rows.append(shlex.join(["git", "checkout", clean(request.commit)]))
+    rows.append(command(request))
+    if section.repro is not None and section.result is not None and section.result.signature is not None:
+        rows.append("# whether the repro fails in the same way:")
+        rows.append("torch-minify verify repro.py --result result.json")
+    text = "\n".join(" ".join(row.split("\n")) for row in rows)
+    return fence_within(text, _LONGEST, "bash") or fence("# the command is too long to be shown here", "bash")

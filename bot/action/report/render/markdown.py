@@ -1,0 +1,87 @@
+"""GitHub's Markdown, written so that text within it stays text.
+
+Hostile text is put in fences, code spans and `<code>` alone: there GitHub makes no mention, reference, link or HTML of it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+
+from bot.action.report.render.text import clean, cut, one_line, safe_url, size
+
+_TICKS = re.compile(r"`+")
+
+
+def _longest(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)
+
+
+def code(text: str, most: int = 300) -> str:
+    """A code span of one line."""
+    words = one_line(text, most)
+    if not words:
+        return "–"
+    ticks = "`" * (_longest(words) + 1)
+    pad = " " if words[0] == "`" or words[-1] == "`" else ""
+    return f"{ticks}{pad}{words}{pad}{ticks}"
+
+
+def fence(text: str, language: str = "text") -> str:
+    """A code block: its fence is longer than any run of backticks within."""
+    words = clean(text).strip("\n")
+    ticks = "`" * max(3, _longest(words) + 1)
+    return f"{ticks}{language}\n{words}\n{ticks}"
+
+
+def fence_within(text: str, room: int, language: str = "text") -> str:
+    """The same with as many whole lines as `room` bytes hold, and how many are left out; empty where none fit."""
+    whole = fence(text, language)
+    if size(whole) <= room:
+        return whole
+    words = clean(text).strip("\n")
+    ticks = 2 * max(3, _longest(words) + 1)
+    note = "\n\n{} more lines are in the run's files."
+    kept = cut(words, room - ticks - size(language) - 3 - size(note) - 10)
+    if not kept.strip():
+        return ""
+    left = words.count("\n") - kept.count("\n")
+    return fence(kept, language) + note.format(left)
+
+
+def fold(summary: str, body: str) -> str:
+    """What opens on a click. `summary` is ours: it is not escaped."""
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def fold_within(summary: str, head: str, text: str, room: int, language: str = "text") -> str:
+    """A fold of `head` (ours) and a code block, of which as much as fits; empty where not even the head does."""
+    empty = fold(summary, head)
+    if size(empty) > room:
+        return ""
+    block = fence_within(text, room - size(empty) - 2, language)
+    return fold(summary, "\n\n".join(part for part in (head, block) if part)) if block or head else ""
+
+
+def table(rows: Iterable[tuple[str, str]]) -> str:
+    """Two columns in HTML: what is left is ours, what is right comes from `cell`. No blank line, so it stays one block."""
+    body = "\n".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
+    return f"<table>\n{body}\n</table>"
+
+
+def cell(text: str, most: int = 300) -> str:
+    """Hostile text for a table."""
+    return f"<code>{html.escape(one_line(text, most))}</code>"
+
+
+def cell_lines(text: str, most_lines: int = 12) -> str:
+    """Hostile text of several lines for a table."""
+    rows = [row for row in clean(text[:20_000]).split("\n") if row.strip()]
+    shown = [cell(row) for row in rows[:most_lines]]
+    return "<br>".join([*shown, *(["…"] if len(rows) > most_lines else [])]) or "–"
+
+
+def link(words: str, url: str | None) -> str:
+    """A link with words of ours; the words alone where the URL is not an ordinary one."""
+    return f"[{words}]({url})" if safe_url(url) else words

@@ -1,0 +1,44 @@
+"""A Report as Markdown: the comment, and the same for a job's summary."""
+
+from __future__ import annotations
+
+from bot.action.report.render import section
+from bot.action.report.render.layout import fit, whole
+from bot.action.report.render.markdown import link
+from bot.action.report.render.text import marker_line, size
+from bot.models.result import Report
+
+# GitHub refuses a comment of more characters; bytes are never fewer.
+COMMENT_LIMIT = 65_536
+SUMMARY_LIMIT = 1_000_000
+# Bytes beside the repro that a comment on one request needs at most for its marker and its title.
+FRAME = 400
+_CUT = "_Shortened to fit into a comment: the rest is in the run's files._"
+
+
+def render(report: Report, limit: int = COMMENT_LIMIT) -> str:
+    """The comment, at most `limit` bytes of UTF-8, whatever the report holds.
+
+    It begins with the hidden marker, mentions nobody, and none of its texts leaves the fence it is in. A repro is there
+    whole or not at all; it is whole where it fits beside `FRAME` bytes. What did not fit is said.
+
+    Raises:
+        ValueError: the report's marker is none.
+    """
+    blocks = [whole((0,), marker_line(report.marker))]
+    for index, part in enumerate(report.sections):
+        blocks += section.blocks(part, index, len(report.sections))
+    blocks.append(whole((section.SOURCE, len(report.sections)), _footer(report)))
+    full = fit(blocks, 1 << 60)
+    if size(full) <= limit:
+        return full
+    return fit([*blocks, whole((section.FAILURE,), _CUT)], limit)
+
+
+def summary(report: Report) -> str:
+    """The same for the summary of a job, with room for more."""
+    return render(report, SUMMARY_LIMIT)
+
+
+def _footer(report: Report) -> str:
+    return f"{link('The run', report.run_url)} · `/minify help` says what else can be asked for" if report.run_url else ""

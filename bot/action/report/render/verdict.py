@@ -1,0 +1,44 @@
+"""What may be said of a request: a result's own words count only as far as its figures bear them out."""
+
+from __future__ import annotations
+
+from bot.action.report.render.text import number
+from bot.models.result import TITLE, Section, Status
+
+# Fresh processes in which a repro has to fail before it is called one.
+RUNS = 3
+_ENDED = {"budget": "stopped at the time limit", "interrupted": "interrupted"}
+
+
+def doubt(section: Section) -> str | None:
+    """Why what the result says of itself cannot be repeated; None where it can."""
+    result = section.result
+    if result is None:
+        return None
+    proof = result.verification
+    if result.status in ("minimized", "reproduced"):
+        if section.repro is None or result.signature is None:
+            return f"the result says {result.status}, but holds no repro that fails"
+        if not proof.runs == proof.same >= RUNS or proof.eager != "passes":
+            needed = f"{RUNS} failures in {RUNS} fresh processes and a control in eager that passes"
+            return f"the result says {result.status}, but its repro is not proven: that takes {needed}"
+    if result.status == "flaky" and (not 0 < proof.same < proof.runs or section.repro is None):
+        return "the result says flaky, but does not show how often the repro failed"
+    return None
+
+
+def status(section: Section) -> Status:
+    """The status that is posted."""
+    return "error" if section.result is None or doubt(section) else section.result.status
+
+
+def title(section: Section) -> str:
+    """By the table of titles, with what ended the search beside it."""
+    said = status(section)
+    result = section.result
+    words = TITLE[said]
+    if result is None:
+        return words
+    if said == "flaky":
+        words += f", {number(result.verification.same)} of {number(result.verification.runs)}"
+    return ", ".join([words, *([_ENDED[result.ended_by]] if result.ended_by in _ENDED else [])])

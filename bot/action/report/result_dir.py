@@ -1,0 +1,166 @@
+"""Result directories, read as what they are: files that somebody else's program may have written.
+
+No link is followed, nothing but a plain file is opened, nothing is read beyond its limit, and the names are ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from bot.action.redaction import redact, redacted
+from bot.models.result import Request, Result, Section, Stored
+
+RESULT, REPRO, EXPORTED, EXPORTED_TEXT, KERNEL = "result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py"
+# Bytes.
+_JSON_LIMIT, _TEXT_LIMIT, _FILE_LIMIT = 1 << 20, 4 << 20, 1 << 30
+_SCHEMA = 1
+_INDEX = re.compile(r"(?:^|-)(\d{1,3})$")
+
+
+class Unreadable(Exception):
+    """A file is missing, or is not what it should be. The words are for people."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One result directory."""
+
+    path: Path
+
+    @contextmanager
+    def open(self, name: str, limit: int) -> Iterator[tuple[int, int]]:
+        """The descriptor of a plain file in it, and its bytes.
+
+        Raises:
+            Unreadable: it is missing, a link, no plain file, or larger than `limit`.
+        """
+        try:
+            folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError as error:
+            raise Unreadable(f"the result's folder cannot be opened: {error.strerror}") from error
+        try:
+            # without O_NONBLOCK a pipe would wait for somebody to write
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        except OSError as error:
+            raise Unreadable(f"{name} cannot be opened: {error.strerror}") from error
+        finally:
+            os.close(folder)
+        try:
+            held = os.fstat(file)
+            if not stat.S_ISREG(held.st_mode):
+                raise Unreadable(f"{name} is no plain file")
+            if held.st_size > limit:
+                raise Unreadable(f"{name} has {held.st_size:,} bytes, more than {limit:,}")
+            yield file, held.st_size
+        finally:
+            os.close(file)
+
+    def content(self, name: str, limit: int) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            Unreadable: as `open`.
+        """
+        with self.open(name, limit) as (file, size), os.fdopen(os.dup(file), "rb") as stream:
+            return stream.read(size)
+
+    def text(self, name: str) -> str | None:
+        """A text, with what is no UTF-8 replaced; None where it cannot be read."""
+        try:
+            return self.content(name, _TEXT_LIMIT).decode("utf-8", errors="replace")
+        except Unreadable:
+            return None
+
+    def stored(self, name: str) -> Stored | None:
+        """Size and hash of a file; None where it cannot be read."""
+        try:
+            with self.open(name, _FILE_LIMIT) as (file, size):
+                digest = hashlib.sha256()
+                while chunk := os.read(file, 1 << 20):
+                    digest.update(chunk)
+                return Stored(name=name, size=size, sha256=digest.hexdigest())
+        except Unreadable:
+            return None
+
+    def result(self) -> Result:
+        """What `result.json` says.
+
+        Raises:
+            Unreadable: it is missing, or not what this version writes.
+        """
+        try:
+            found = Result.model_validate_json(self.content(RESULT, _JSON_LIMIT))
+        except ValidationError as error:
+            where = ".".join(str(part) for part in error.errors(include_url=False, include_input=False)[0]["loc"])[:100]
+            raise Unreadable(
+                f"{RESULT} is not what this version writes: {error.error_count()} mistakes, the first at {where or 'its start'}"
+            ) from error
+        if found.schema_ != _SCHEMA:
+            raise Unreadable(f"{RESULT} has the schema {found.schema_}; this version reads {_SCHEMA}")
+        return found
+
+
+def section(request: Request, folder: Folder | None) -> Section:
+    """All that came back for a request, with secrets and personal paths taken out."""
+    asked = redacted(request)
+    if folder is None:
+        return Section(request=asked)
+    try:
+        said = folder.result()
+    except Unreadable as error:
+        return Section(request=asked, problem=str(error))
+    texts = {name: folder.text(name) for name in (REPRO, EXPORTED_TEXT, KERNEL)}
+    shown = {name: None if text is None else redact(text) for name, text in texts.items()}
+    clean = redacted(said)
+    files = [stored for name in (EXPORTED, REPRO, RESULT, KERNEL) if (stored := folder.stored(name))]
+    return Section(
+        request=asked,
+        result=clean,
+        repro=shown[REPRO],
+        exported_text=shown[EXPORTED_TEXT],
+        kernel=shown[KERNEL],
+        files=tuple(files),
+        altered=shown != texts or clean != said,
+    )
+
+
+def folders(given: Iterable[Path], requests: Sequence[Request]) -> dict[int, Folder]:
+    """Which request each directory answers, by the number or the id at the end of its name, else by its place.
+
+    A directory that answers none and holds no result is looked into: it may hold the directories of all requests, as
+    downloaded artifacts do.
+    """
+    found: dict[int, Folder] = {}
+    paths = [path for one in given for path in _expanded(one, requests)]
+    for place, path in enumerate(paths):
+        index = index_of(path.name, requests)
+        index = place if index is None and len(paths) == len(requests) else index
+        if index is not None:
+            found.setdefault(index, Folder(path))
+    return found
+
+
+def index_of(name: str, requests: Sequence[Request]) -> int | None:
+    """The place of the request that a directory or an artifact of that name belongs to."""
+    for index, request in enumerate(requests):
+        if name == request.id or name.endswith(f"-{request.id}"):
+            return index
+    number = _INDEX.search(name)
+    return int(number[1]) if number and int(number[1]) < len(requests) else None
+
+
+def _expanded(path: Path, requests: Sequence[Request]) -> list[Path]:
+    path = path.resolve()
+    if index_of(path.name, requests) is not None or (path / RESULT).exists() or not path.is_dir():
+        return [path]
+    inner = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.is_symlink())
+    return [entry for entry in inner if index_of(entry.name, requests) is not None] or [path]

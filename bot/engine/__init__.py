@@ -1,0 +1,1 @@
+"""One request, from the first run to `result.json`."""

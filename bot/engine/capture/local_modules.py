@@ -1,0 +1,106 @@
+"""The script's own modules: files that it imports from beside it and from where else it was told to look.
+
+A repro stands alone, so they have to be written into it.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import re
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from bot.engine.capture.hints import script_lines
+from bot.reduce.source.text.normal_form import parsed
+
+# More text than this is no helper beside a script.
+MOST_CHARACTERS = 1_000_000
+# What is under test, also where its source tree is the working directory.
+_NEVER = ("torch", "torchgen", "functorch", "triton")
+_INSTALLED = re.compile(r"site-packages|dist-packages|python\d\.\d+")
+
+
+def local_modules(script: Path, further: Sequence[Path] = ()) -> dict[str, str]:
+    """Full name to text of each module that the script imports, itself or through others, and that lies beside it or in `further`.
+
+    The directory of the script comes first. What is not Python, or not readable, is left out.
+    """
+    found: dict[str, str] = {}
+    waiting = _imports_of(script)
+    while waiting and sum(map(len, found.values())) < MOST_CHARACTERS:
+        name = waiting.pop(0)
+        file = _file((script.parent, *further), name)
+        if name in found or file is None or file.resolve() == script.resolve():
+            continue
+        try:
+            text = read_source(file)
+            tree = parsed(text)
+        except (OSError, SyntaxError):
+            continue
+        found[name] = text
+        waiting += _imported(tree, name if file.name == "__init__.py" else name.rpartition(".")[0])
+    return found
+
+
+def search_path(directory: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where the modules of a command that runs in a directory may lie besides beside its script: there, and in its PYTHONPATH.
+
+    Without what holds installed packages or the interpreter's own: a repro may import these.
+    """
+    named = environ.get("PYTHONPATH", "")
+    places = [directory, *(directory / entry for entry in named.split(os.pathsep) if entry)]
+    return tuple(dict.fromkeys(p for p in places if p.is_dir() and not any(map(_INSTALLED.fullmatch, p.resolve().parts))))
+
+
+def module_lines(traceback: str, names: dict[str, str]) -> dict[str, tuple[int, ...]]:
+    """The lines of each module that a traceback names."""
+    paths = {name: name.replace(".", "/") for name in names}
+    return {name: script_lines(traceback, f"{path}.py") or script_lines(traceback, f"{path}/__init__.py") for name, path in paths.items()}
+
+
+def read_source(file: Path) -> str:
+    """The text of a Python file, in the encoding that it declares.
+
+    Raises:
+        SyntaxError: it is not in that encoding.
+    """
+    raw = file.read_bytes()
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+    try:
+        text = raw.decode(encoding)
+    except (UnicodeError, LookupError) as error:  # `rot13` is an encoding, but none of text
+        raise SyntaxError(str(error)) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _imports_of(script: Path) -> list[str]:
+    try:
+        return list(_imported(parsed(read_source(script)), ""))
+    except (OSError, SyntaxError):
+        return []
+
+
+def _file(directories: Sequence[Path], name: str) -> Path | None:
+    if name.partition(".")[0] in _NEVER:
+        return None
+    places = [directory.joinpath(*name.split(".")) for directory in directories]
+    files = (file for place in places for file in (place / "__init__.py", place.with_name(place.name + ".py")))
+    return next((file for file in files if file.is_file()), None)
+
+
+def _imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """Names that may be modules, from every import statement; relative ones below `package`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package
+            for _ in range(node.level - 1):
+                base = base.rpartition(".")[0]
+            parent = ".".join(part for part in (base if node.level else "", node.module or "") if part)
+            if parent:
+                yield parent
+            yield from (f"{parent}.{alias.name}".strip(".") for alias in node.names if alias.name != "*")

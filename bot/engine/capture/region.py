@@ -1,0 +1,83 @@
+"""What the capture brings back: how the program failed, and each graph that failed on its way through the compiler."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from bot.failure.outcome import Outcome
+from bot.models.result import Model, Signature
+
+
+class Object(Model):
+    """A value of the user's program.
+
+    `text` makes it alone; otherwise `expressions` are tried, which need the top-level names `wanted` or, the last one,
+    the statements in `definitions`.
+    """
+
+    text: str | None
+    name: str
+    expressions: tuple[str, ...] = ()
+    wanted: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+
+
+class RegionRecipe(Model):
+    """How a graph was compiled and called."""
+
+    backend: Object | None = None
+    mode: str | None = None
+    options: dict[str, Object] = Field(default_factory=dict)
+    dynamic: bool | None = None
+    fullgraph: bool = False
+    config: dict[str, Object] = Field(default_factory=dict)
+    contexts: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    custom_backend_passes: dict[str, Object] = Field(default_factory=dict)
+
+
+class RuleUsed(Model):
+    """By which rule a region's numbers were found to be wrong; see `Recipe.strict` and `Recipe.tolerance`."""
+
+    strict: bool = False
+    tolerance: tuple[float, ...] | None = None
+
+
+class Region(Model):
+    """One graph that failed. `graph` is None where it could not be written down; `reason` says why."""
+
+    seam: str
+    failed: str
+    backward: bool
+    recipe: RegionRecipe
+    graph: dict[str, Any] | None
+    reason: str | None
+    blobs: Path
+    rule: RuleUsed = RuleUsed()
+
+
+class Capture(Model):
+    """One rerun of the user's program with the seams in place."""
+
+    outcome: Outcome
+    signature: Signature | None
+    regions: tuple[Region, ...]
+    versions: dict[str, str]
+    tolerance: tuple[float, ...] | None = Field(default=None, description="of the program's own last comparison")
+    test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
+    partial: bool = False  # without the compiler it ends behind the statement that fails with it
+    eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
+    log: Path
+
+
+def read_regions(directory: Path) -> tuple[Region, ...]:
+    """The regions that a capture wrote, in the order in which they failed."""
+    found = []
+    for path in sorted(directory.glob("region-*.json")):
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        found.append(Region(**facts, blobs=path.with_suffix("")))
+    return tuple(found)

@@ -1,0 +1,200 @@
+"""The program as one text: the user's script, or a script that calls the failing test."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from bot.engine.capture.local_modules import read_source
+from bot.engine.capture.run import Target
+from bot.reduce.source.text.normal_form import parsed
+
+_CODING = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+.*$", re.M)
+_NODE_ID = re.compile(r"(?P<file>[^:\[]+\.py)(?:::(?P<names>[\w:]+?))?(?:\[(?P<case>.*)\])?$", re.S)
+_UNITTEST_ID = re.compile(r"__main__\.(?P<owner>\w+)\.(?P<test>\w+)")
+# Rows of a `range` that are looked at.
+_MOST_ROWS = 1000
+# Cases of one test that are tried.
+_MOST_CASES = 16
+
+
+@dataclass(frozen=True)
+class Source:
+    """A script's text, and the file that most of it comes from. `others` are tried, in order, where `text` does not fail."""
+
+    text: str
+    file: Path
+    others: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What tracebacks call the file."""
+        return self.file.name
+
+
+def source_of(target: Target, directory: Path, failed: str = "") -> Source | None:
+    """The script's text; for `pytest FILE::TEST` the file's with a call of the test at its end.
+
+    `failed` names the test that failed (see `Capture.test`): of a test with parameters it is the case that is called, and a script that
+    runs its own tests calls that one alone.
+    None where the command runs something else, or the test takes more than its own parameters (a fixture).
+    """
+    if target.script is not None:
+        text = _text(target.script)
+        alone = _with_one_test(text, failed)
+        return Source(alone, target.script, (text,)) if alone else Source(text, target.script)
+    if target.module != "pytest":
+        return None
+    ids = [m for m in map(_NODE_ID.match, target.argv) if m and (directory / m["file"]).is_file()]
+    if len(ids) != 1:
+        return None
+    file = directory / ids[0]["file"]
+    text = _text(file)
+    known = _NODE_ID.match(failed)
+    # a test of another file is not in this text
+    wanted = [known, ids[0]] if known and Path(known["file"]).name == file.name else ids
+    try:
+        call = _Call(parsed(text))
+    except SyntaxError:
+        return None
+    for node in wanted:
+        calls = islice(call.of(node["names"].split("::"), node["case"]), _MOST_CASES) if node["names"] else ()
+        texts = [f"{text.rstrip()}\n\n\n{statement}\n" for statement in calls]
+        if texts:
+            return Source(texts[0], file, tuple(texts[1:]))
+    return None
+
+
+def _with_one_test(text: str, failed: str) -> str | None:
+    """A script that ends in `unittest.main()`, or PyTorch's `run_tests()`, with a call of the failing test in that place."""
+    test = _UNITTEST_ID.fullmatch(failed)
+    try:
+        body = parsed(text).body
+    except SyntaxError:
+        return None
+    last = body[-1] if body else None
+    if isinstance(last, ast.If) and ast.unparse(last.test) == "__name__ == '__main__'":
+        last = last.body[-1]
+    if test is None or not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
+        return None
+    if ast.unparse(last.value.func).rpartition(".")[2] not in ("main", "run_tests"):
+        return None
+    lines = text.split("\n")
+    line = lines[last.lineno - 1].encode()
+    before = line[: last.col_offset].decode()
+    calls = [f"{test['owner']}.setUpClass()", f"{test['owner']}({test['test']!r}).debug()"]
+    # behind something else on its line it stays there
+    lines[last.lineno - 1 : last.end_lineno] = [before + "; ".join(calls)] if before.strip() else [before + call for call in calls]
+    return "\n".join(lines)
+
+
+def _text(file: Path) -> str:
+    try:
+        text = read_source(file)
+    except SyntaxError:
+        return file.read_text(encoding="utf-8", errors="replace")
+    # candidates are written as UTF-8, whatever this one was
+    head, rest = text.split("\n", 2)[:2], text.split("\n", 2)[2:]
+    return "\n".join([_CODING.sub("#", line) for line in head] + rest)
+
+
+class _Call:
+    """Finds a test in a file and writes the statement that runs it."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.constants = {
+            target.id: statement.value
+            for statement in tree.body
+            if isinstance(statement, ast.Assign)
+            for target in statement.targets
+            if isinstance(target, ast.Name)
+        }
+
+    def of(self, names: list[str], case: str | None) -> Iterator[str]:
+        """The statement for each case of that name, the first one first; for every case where none is named."""
+        body: list[ast.stmt] = self.tree.body
+        classes: list[ast.ClassDef] = []
+        for name in names[:-1]:
+            found = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == name), None)
+            if found is None:
+                return
+            classes.append(found)
+            body = found.body
+        test = next((s for s in body if isinstance(s, ast.FunctionDef) and s.name == names[-1]), None)
+        if len(classes) == 1 and test is not None and any("TestCase" in ast.unparse(base) for base in classes[0].bases):
+            # debug() runs the test with what sets it up and takes it down, and lets its error through
+            yield f"{classes[0].name}({names[-1]!r}).debug()"
+            return
+        if test is None or test.args.vararg or test.args.kwonlyargs:
+            return
+        parameters = [argument.arg for argument in test.args.args][1 if classes else 0 :]
+        owner = ".".join(c.name for c in classes) + "()." if classes else ""
+        for values in self._values(test, classes, parameters, case):
+            yield f"{owner}{names[-1]}({', '.join(f'{name}={value}' for name, value in values.items())})"
+
+    def _values(
+        self, test: ast.FunctionDef, classes: list[ast.ClassDef], parameters: list[str], case: str | None
+    ) -> Iterator[dict[str, str]]:
+        """The parameters' values as code, by the marks whose values make up the case's name; each set where none is named.
+        None at all where one has another source."""
+        if not parameters:
+            yield {}
+            return
+        marks = list(self._parametrized([*test.decorator_list, *(d for c in reversed(classes) for d in c.decorator_list)]))
+
+        def search(left: list[tuple[list[str], list[ast.expr]]], name: str | None, values: dict[str, str]) -> Iterator[dict[str, str]]:
+            if not left:
+                if not name and set(values) == set(parameters):
+                    yield values
+                return
+            names, rows = left[0]
+            for row in rows:
+                items = self._items(row, len(names))
+                if len(items) != len(names):
+                    continue
+                shown = "-".join(map(_shown, items))
+                if name is None or name == shown or name.startswith(shown + "-"):
+                    rest = None if name is None else name[len(shown) + 1 :]
+                    yield from search(left[1:], rest, {**values, **dict(zip(names, map(ast.unparse, items), strict=True))})
+
+        yield from search(marks, case, {})
+
+    def _items(self, row: ast.expr, count: int) -> list[ast.expr]:
+        if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
+            return list(row.args)
+        return list(row.elts) if count > 1 and isinstance(row, (ast.Tuple, ast.List)) else [row]
+
+    def _parametrized(self, decorators: list[ast.expr]) -> Iterator[tuple[list[str], list[ast.expr]]]:
+        """Names and rows of each `pytest.mark.parametrize`, the innermost first, as pytest names its cases."""
+        for mark in reversed(decorators):
+            if not (isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2):
+                continue
+            names, rows = mark.args[0], mark.args[1]
+            if isinstance(names, ast.Constant) and isinstance(names.value, str):
+                listed = [name.strip() for name in names.value.split(",")]
+            elif isinstance(names, (ast.Tuple, ast.List)):
+                listed = [item.value for item in names.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+            else:
+                continue
+            if isinstance(rows, ast.Name):
+                rows = self.constants.get(rows.id, rows)
+            if isinstance(rows, ast.Call) and ast.unparse(rows.func) == "range" and all(isinstance(a, ast.Constant) for a in rows.args):
+                bounds = [a.value for a in rows.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
+                yield listed, [ast.Constant(number) for number in list(range(*bounds))[:_MOST_ROWS]]
+            elif isinstance(rows, (ast.Tuple, ast.List)):
+                yield listed, list(rows.elts)
+
+
+def _shown(value: ast.expr) -> str:
+    """What pytest calls a value in a case's name."""
+    if isinstance(value, ast.Constant):
+        return str(value.value)
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+        return f"-{_shown(value.operand)}"
+    # functions, classes and dtypes go by their own name
+    return ast.unparse(value).rpartition(".")[2] if isinstance(value, ast.Name) else ast.unparse(value)

@@ -1,0 +1,272 @@
+"""From a captured region to the scripts to start from: each a whole program, best form first.
+
+The oracle decides which of them fails as the original did; here they are only written down.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bot.engine.capture.region import Object, Region
+from bot.models.result import Kind, Signature, Stage
+from bot.reduce.graph.codec import graph_from_json
+from bot.reduce.graph.form import Graph, Node, Program, Recipe, Value, is_launch, kernels
+from bot.reduce.graph.naming import bind_symbols, canonical
+from bot.reduce.source.preamble import preambles
+
+# Operator namespaces that torch itself registers.
+TORCH_NAMESPACES = frozenset(
+    [
+        "aten",
+        "prims",
+        "prim",
+        "inductor",
+        "inductor_prims",
+        "higher_order",
+        "quantized",
+        "mkldnn",
+        "mkl",
+        "quantized_decomposed",
+        "onednn",
+        "c10d",
+        "_c10d_functional",
+        "rngprims",
+        "debugprims",
+        "profiler",
+        "sparse",
+        "fsdp",
+        "mkldnn_prepacked",
+        "xnnpack",
+    ]
+)
+_AUGMENTED = frozenset(
+    ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift", "imatmul"]
+)
+_READS = frozenset("item _local_scalar_dense tolist nonzero masked_select unique _unique2 unique_consecutive repeat_interleave".split())  # noqa: SIM905
+_STAGES = {"aot": Stage.AOT, "dynamo": Stage.DYNAMO, "aoti": Stage.AOT_INDUCTOR}
+# The deepest form that still fails is the smallest: a package before its parts, Inductor's graph before Dynamo's.
+_ORDER = ("aoti", "aot", "dynamo")
+
+
+@dataclass(frozen=True)
+class Start:
+    """A program to start from, and the form it is in."""
+
+    stage: Stage
+    program: Program
+    backward: bool = False
+    names: tuple[tuple[str, str], ...] = ()  # the compiler's name of each operation, and the program's
+
+    def named(self, nodes: Iterable[str]) -> frozenset[str]:
+        """The program's names of nodes that the compiler names."""
+        known = dict(self.names)
+        return frozenset(known[node] for node in nodes if node in known)
+
+
+def starts(regions: Sequence[Region], failure: Signature, source: str | None, failing_line: int | None, *, seed: int) -> Iterator[Start]:
+    """Programs to ask first, the smallest form first. `source` is the user's script, where there is one."""
+    for seam in _ORDER:
+        # of several failures in one seam the last one ended the program
+        for region in reversed([r for r in regions if r.seam == seam and r.graph is not None]):
+            assert region.graph is not None
+            captured = bind_symbols(_located(graph_from_json(region.graph), region.blobs))
+            graph = canonical(captured)
+            names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
+            found = [
+                Start(_STAGES[seam], Program(graph, variant, preamble), region.backward, names)
+                for preamble, recipe in _recipes(region, graph, source, failing_line, seed)
+                for variant in _variants(seam, region, graph, recipe, failure)
+            ]
+            yield from found
+            if region.recipe.fullgraph and _reads_numbers(graph):
+                for start in found:
+                    recipe = replace(start.program.recipe, fullgraph=True)
+                    yield replace(start, program=replace(start.program, recipe=recipe))
+
+
+def _variants(seam: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
+    """How the call may have to be made for the failure to show, simplest first."""
+    if failure.kind is Kind.ACCURACY:
+        recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
+        recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
+    trains = any(i.requires_grad for i in (*graph.inputs, *graph.constants))
+    if seam != "dynamo" or not trains:
+        yield recipe
+        return
+    forward, both = recipe, replace(recipe, backward=True)
+    yield from (both, forward) if failure.backward or (failure.kind is Kind.ACCURACY and region.backward) else (forward, both)
+
+
+def _repro_tolerance(recipe: Recipe) -> float:
+    try:
+        return float(dict(recipe.config)["torch._dynamo.config.repro_tolerance"])
+    except (KeyError, ValueError):  # left at its default, or no number
+        return recipe.repro_tolerance
+
+
+def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int | None, seed: int) -> Iterator[tuple[str, Recipe]]:
+    """Preambles with the recipe that goes with each."""
+    how = region.recipe
+    base = Recipe(
+        pipeline="aoti" if region.seam == "aoti" else "compile",
+        mode=how.mode,
+        dynamic=_dynamic(region, graph),
+        contexts=how.contexts if region.seam != "aot" else (),
+        setup=how.setup,
+        seed=seed,
+        fullgraph=False,
+        freshness=_mutates(graph),
+    )
+    if region.seam == "dynamo" and how.backend is not None and how.backend.text is not None:
+        base = replace(base, backend=how.backend.text)
+    plain_config = tuple((name, o.text) for name, o in how.config.items() if o.text is not None)
+    plain_options = tuple((name, o.text) for name, o in how.options.items() if o.text is not None)
+    base = replace(base, config=plain_config, options=plain_options)
+    objects = [("config", name, o) for name, o in how.config.items() if o.text is None]
+    objects += [("options", name, o) for name, o in how.options.items() if o.text is None]
+    if region.seam == "dynamo" and how.backend is not None and how.backend.text is None:
+        objects.append(("backend", "", how.backend))
+    objects += [("pass", device, o) for device, o in how.custom_backend_passes.items()]
+    # a dotted one is imported
+    namespaces, launched = _namespaces(graph), {name for name in kernels(graph) if "." not in name}
+    if not objects and not namespaces and not launched:
+        yield "", base
+        return
+    seen: set[tuple[str, Recipe]] = set()
+    for preamble, recipe in _with_objects(base, objects, namespaces, launched, source, failing_line):
+        if (preamble, recipe) not in seen:
+            seen.add((preamble, recipe))
+            yield preamble, recipe
+
+
+def _with_objects(
+    base: Recipe,
+    objects: list[tuple[str, str, Object]],
+    namespaces: set[str],
+    launched: set[str],
+    source: str | None,
+    failing_line: int | None,
+) -> Iterator[tuple[str, Recipe]]:
+    defined = list(dict.fromkeys(line for _, _, o in objects for line in o.definitions))
+    reachable = bool(objects) and all(o.definitions or len(o.expressions) > 0 for _, _, o in objects)
+    if reachable and not namespaces and not launched and all(o.definitions for _, _, o in objects):
+        yield "\n".join(defined), _use(base, [(kind, name, o.expressions[-1]) for kind, name, o in objects])
+    if source is None:
+        return
+    wanted = [*(name for _, _, o in objects for name in o.wanted), *sorted(launched)]
+    settings = [name.rsplit(".", 1)[-1] for kind, name, _ in objects if kind in ("config", "options")]
+    registered = ["register_backend_for_device", "init_backend_registration"] if any(kind == "pass" for kind, _, _ in objects) else []
+    try:
+        # the assignments of the settings themselves may be what carries the object
+        carried = preambles(source, wanted, [*settings, *registered, *sorted(namespaces)], failing_line)
+        named = preambles(source, wanted, [*registered, *sorted(namespaces)], failing_line)
+        imports = _imports(source)
+    except SyntaxError:
+        return
+    named_uses = [(kind, name, o.expressions[0]) for kind, name, o in objects if o.expressions and kind != "pass"]
+    for preamble in named:
+        if len(named_uses) == sum(kind != "pass" for kind, _, _ in objects):
+            yield preamble, _use(base, named_uses)
+    for preamble in carried:
+        yield preamble, _use(base, [use for use in named_uses if use[0] == "backend"])
+    if namespaces:
+        yield imports, _use(base, named_uses)
+        for preamble in named:
+            yield f"{imports}\n{preamble}", _use(base, named_uses)
+    # a class that only a constructor call in the script leads to
+    for preamble in named:
+        yield preamble, _use(base, [(kind, name, o.expressions[-1]) for kind, name, o in objects if o.expressions])
+
+
+def _use(base: Recipe, uses: Iterable[tuple[str, str, str]]) -> Recipe:
+    recipe = base
+    for kind, name, expression in uses:
+        if kind == "config":
+            recipe = replace(recipe, config=(*recipe.config, (name, expression)))
+        elif kind == "options":
+            recipe = replace(recipe, options=(*recipe.options, (name, expression)))
+        elif kind == "backend":
+            recipe = replace(recipe, backend=expression)
+        else:
+            parts = f'common.get_scheduling_for_device("{name}"), common.get_wrapper_codegen_for_device("{name}")'
+            lines = (
+                "from torch._inductor.codegen import common",
+                "common.init_backend_registration()",
+                f'common.register_backend_for_device("{name}", {parts}, device_custom_pass={expression})',
+            )
+            recipe = replace(recipe, setup=(*recipe.setup, *lines))
+    return recipe
+
+
+def _dynamic(region: Region, graph: Graph) -> bool | None:
+    symbolic = any(i.meta.dynamic or i.meta.kind == "int" for i in graph.inputs)
+    if region.seam == "aot":
+        return True if symbolic else None
+    return True if symbolic and region.recipe.dynamic is None and region.seam == "dynamo" else region.recipe.dynamic
+
+
+def _mutates(graph: Graph) -> bool:
+    """Whether a call changes its inputs, so that each call needs fresh ones."""
+    return any(_in_place(node) for node in graph.nodes) or any(_mutates(body) for _, body in graph.bodies)
+
+
+def _reads_numbers(graph: Graph) -> bool:
+    """Whether the compiler may have to read numbers out of tensors, which it does without complaint where no break is allowed."""
+    words = {word for node in graph.nodes for word in node.target.split(".")}
+    return bool(graph.bodies) or not words.isdisjoint(_READS)
+
+
+def _in_place(node: Node) -> bool:
+    parts = node.target.split(".")
+    if is_launch(node):
+        return True
+    if any(name == "inplace" and value is True for name, value in node.kwargs):
+        return True
+    if parts[:2] == ["torch", "ops"]:
+        return len(parts) > 3 and parts[3].endswith("_") and not parts[3].endswith("__")
+    if parts[0] == "operator":
+        return parts[-1] in ("setitem", "delitem") or (parts[-1].startswith("i") and parts[-1] in _AUGMENTED)
+    return parts[-1].endswith("_") and not parts[-1].endswith("__")
+
+
+def _located(graph: Graph, blobs: Path) -> Graph:
+    """The graph with the files of its recorded inputs under their full paths."""
+
+    def place(value: Value) -> Value:
+        return Value("blob", (str(blobs / str(value.args[0])), *value.args[1:])) if value.kind == "blob" else value
+
+    return replace(
+        graph,
+        inputs=tuple(replace(i, value=place(i.value)) for i in graph.inputs),
+        constants=tuple(replace(i, value=place(i.value)) for i in graph.constants),
+    )
+
+
+def _namespaces(graph: Graph) -> set[str]:
+    found = set()
+    for node in graph.nodes:
+        parts = node.target.split(".")
+        if parts[:2] == ["torch", "ops"] and len(parts) > 2 and parts[2] not in TORCH_NAMESPACES:
+            found.add(parts[2])
+    for _, body in graph.bodies:
+        found |= _namespaces(body)
+    return found
+
+
+def _imports(source: str) -> str:
+    """The top-level imports of a script that may register operators."""
+    kept = []
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.Import):
+            names = [alias.name.split(".")[0] for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.level == 0:
+            names = [(statement.module or "").split(".")[0]]
+        else:
+            continue
+        if any(name not in sys.stdlib_module_names and name != "torch" for name in names):
+            kept.append(ast.unparse(statement))
+    return "\n".join(kept)

@@ -1,0 +1,51 @@
+"""Which part of the program is to blame: taken out, the failure is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from bot.models.result import Verdict
+from bot.reduce.candidate import Candidate
+from bot.reduce.graph.form import Program
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An object of the user's that takes part in the compile: where it is set, and what it is called.
+
+    `setting` is a full configuration name, or empty for a device's backend pass (`device` then).
+    """
+
+    setting: str
+    name: str
+    device: str = ""
+
+    @property
+    def words(self) -> str:
+        """As the report says it."""
+        return f"{self.setting.rsplit('.', 1)[-1] or 'backend pass of ' + self.device}: {self.name}"
+
+    def out_of(self, program: Program) -> Program:
+        """The program without it."""
+        recipe = program.recipe
+        if any(name == self.setting for name, _ in recipe.config):
+            return replace(program, recipe=replace(recipe, config=tuple(c for c in recipe.config if c[0] != self.setting)))
+        option = self.setting.removeprefix("torch._inductor.config.")
+        if any(name == option for name, _ in recipe.options):
+            return replace(program, recipe=replace(recipe, options=tuple(o for o in recipe.options if o[0] != option)))
+        if self.setting:
+            line = f"{self.setting} = None"
+        else:
+            line = f'torch._inductor.codegen.common.custom_backend_passes["{self.device}"] = None'
+        return replace(program, recipe=replace(recipe, setup=(*recipe.setup, line)))
+
+
+def culprit(
+    program: Program, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict], render: Callable[[Program], str]
+) -> str | None:
+    """The first suspect without which the program passes; None where there is none."""
+    for suspect in suspects:
+        if ask(Candidate(render(suspect.out_of(program)), "ablation", ())) is Verdict.PASSES:
+            return suspect.words
+    return None

@@ -1,0 +1,51 @@
+"""The minimal module as an exported program, and whether it still shows the failure once it is loaded again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bot.failure.outcome import Outcome
+from bot.models.result import ExportedProgram, Signature
+from bot.workers.pool import Question
+
+
+def loading(script: str, path: str) -> str | None:
+    """The script with `Repro` taken from a saved program instead of its class; None where there is no such class."""
+    tree = ast.parse(script)
+    rows = script.split("\n")  # as Python counts lines, not by form feeds
+    for statement in tree.body:
+        if isinstance(statement, ast.ClassDef) and statement.name == "Repro":
+            rows[statement.lineno - 1 : statement.end_lineno] = ["def Repro():", f"    return torch.export.load({path!r}).module()"]
+            return "\n".join(rows)
+    return None
+
+
+def write(
+    script: str,
+    path: Path,
+    answer: Callable[[Question], tuple[Outcome, dict[str, Any]]],
+    limit: float,
+    same: Callable[[Signature], bool],
+    observe: Callable[[str], tuple[Outcome, Signature | None]],
+) -> ExportedProgram | None:
+    """Save `Repro` with its inputs, load it again, compile it as the script does; None where it cannot be exported."""
+    outcome, _ = answer(Question(script, "export", limit, save=str(path)))
+    if outcome.status != "ok" or not path.exists():
+        reason = outcome.text.strip().splitlines()[-1:] or [outcome.status]
+        return ExportedProgram(same_signature=False, reason=f"torch.export cannot export the module: {reason[0][:300]}")
+    text = loading(script, str(path))
+    if text is None:
+        return None
+    outcome, shown = observe(text)
+    if shown is None:
+        words = "passes" if outcome.status == "ok" else outcome.status
+        return ExportedProgram(
+            same_signature=False,
+            reason=f"the reloaded program {words}: export turns the module into aten operators and its inputs into plain tensors",
+        )
+    if not same(shown):
+        return ExportedProgram(same_signature=False, reason=f"the reloaded program fails otherwise: {shown.line()}")
+    return ExportedProgram(same_signature=True)

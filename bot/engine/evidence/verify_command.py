@@ -1,0 +1,40 @@
+"""`torch-minify verify`: run a repro alone and compare it with what its `result.json` says, for anybody who doubts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from bot.engine.evidence import verify
+from bot.models.result import Result
+
+# Seconds for one run; a cold compile takes 5-20 s.
+LIMIT = 300.0
+
+
+def main(repro: Path, result: Path, python: str, runs: int) -> int:
+    """Exit status: 0 the same failure every time, 4 it does not reproduce, 5 sometimes, 2 unusable files."""
+    try:
+        recorded = Result.model_validate_json(result.read_text(encoding="utf-8"))
+    except (OSError, ValidationError, ValueError) as error:
+        sys.stderr.write(f"torch-minify: cannot read {result}: {error}\n")
+        return 2
+    if not repro.is_file():
+        sys.stderr.write(f"torch-minify: there is no file {repro}\n")
+        return 2
+    if recorded.signature is None:
+        sys.stderr.write(f"torch-minify: {result} records no failure\n")
+        return 2
+    script = repro.resolve()
+    rule = recorded.verification.rule
+    proof = verify.verify(python, script, recorded.signature, runs, timeout=LIMIT, rule=rule, cwd=script.parent, env=os.environ)
+    sys.stdout.write(f"expected: {recorded.signature.line()}\n")
+    sys.stdout.write(f"same failure in {proof.same} of {proof.runs} fresh processes; eager control: {proof.eager}\n")
+    for line in proof.differences:
+        sys.stdout.write(line + "\n")
+    if proof.proven:
+        return 0
+    return 5 if 0 < proof.same < proof.runs else 4

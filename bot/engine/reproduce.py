@@ -1,0 +1,239 @@
+"""The first part of the job: the program fails here, passes without the compiler, and its graphs are captured."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.engine.capture.region import Capture, Region
+from bot.engine.capture.run import capture
+from bot.engine.evidence import verify
+from bot.engine.evidence.verify import START
+from bot.engine.options import Ended, Options
+from bot.engine.progress import Progress
+from bot.engine.workspace import Workspace
+from bot.failure.machine_faults import fault_of, last_line, missing
+from bot.failure.order import further
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+from bot.machine import gpu
+from bot.models.result import Kind, Phase, Signature
+
+# What still runs after so many times what it takes without the compiler (or without comparisons) is not just slow.
+SLOWER = 10
+# Seconds for the program without the compiler, at least.
+CONTROL_LIMIT = 300.0
+# Beyond this a script is no longer something that a person has read.
+LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
+# What a program says that met itself: its control runs beside it.
+_COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily unavailable", re.I)
+
+
+@dataclass
+class Intake:
+    """Runs the user's program; `wanted` gives False when the job is to end."""
+
+    options: Options
+    space: Workspace
+    progress: Progress
+    cache: Path
+    wanted: Callable[[], bool]
+
+    def __post_init__(self) -> None:
+        self.hang_after = self.options.hang_after  # seconds; longer where eager takes more than a tenth of what the user said
+
+    def run(self) -> tuple[Capture, Signature]:
+        """The capture, and the failure to minimize.
+
+        Raises:
+            Ended: the program does not fail, fails in eager as well, or the machine is at fault.
+        """
+        if self.options.device == "cuda" and (why := gpu.missing(self.options.python)):
+            raise Ended("error", f"--device cuda: this interpreter's torch sees no GPU: {why}", machine_fault="no GPU")
+        self._say_large()
+        with ThreadPoolExecutor(1) as executor:
+            control = executor.submit(self._control)
+            found = self._captured()
+            without = control.result()
+        if _COLLIDED.search(found.outcome.text[-20_000:]):
+            found = self._captured()
+        elif self._too_soon(found, without) and not self._fails(without, found):
+            longer = min(SLOWER * (without.seconds - START), self.options.budget / 3)
+            if longer > self.hang_after:
+                self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
+                self.hang_after = longer
+                found = self._captured()
+        failure = self._failure(found, without)
+        if without.status != "timeout" and self._fails(without, found):
+            without = self._control()  # alone: what it met may have been the program itself
+        self._judge(without, found)
+        if failure.kind is Kind.HANG and self._too_soon(found, without):
+            raise Ended(
+                "not_reproduced",
+                f"still running after {found.outcome.seconds:.0f} s, but without the compiler it takes {without.seconds:.0f} s:"
+                " no hang by that limit; --hang-after sets a longer one",
+            )
+        found = self._with_graphs(found, failure.kind)
+        found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
+        if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
+            failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
+        if failure.kind is Kind.ACCURACY and self._compares_garbage():
+            raise Ended("not_reproduced", "the program compares uninitialised memory: without the compiler its numbers differ as well")
+        return found, failure
+
+    def _say_large(self) -> None:
+        file = self.options.target.file
+        if file is None or not Path(file).is_file():
+            return
+        raw = Path(file).read_bytes()
+        rows = raw.count(b"\n")
+        if rows > LARGE_LINES or len(raw) > LARGE_BYTES:
+            self.progress.say(f"{Path(file).name} has {rows:,} lines, {len(raw):,} bytes: reducing the script itself may take long")
+
+    def _too_soon(self, found: Capture, without: Outcome) -> bool:
+        """Whether a program that takes so long in eager was given too little time to say that it hangs."""
+        return found.outcome.status == "timeout" and without.seconds > self.hang_after / SLOWER + START
+
+    def _captured(self) -> Capture:
+        self.progress.step(f"running {self.options.target.name} with the capture in place")
+        found = self._capture("capture", check=self.options.accuracy in ("on", "strict"))
+        self._keep(found)
+        outcome = found.outcome
+        if outcome.status == "timeout" and self.options.budget < self.hang_after + START:
+            raise Ended("error", f"the program did not end within the budget of {self.options.budget:.0f} s; see original/log.txt")
+        fault = fault_of(outcome) if outcome.status != "ok" else None
+        if fault:
+            said = f" ({outcome.text.strip()}); --python names another one" if outcome.status == "infra" else ""
+            raise Ended("error", f"the machine is at fault: {fault}{said}", machine_fault=fault)
+        kind = found.signature.kind if found.signature else None
+        if not _wrong(found) and (
+            (kind is None and outcome.status == "ok" and self.options.accuracy == "auto")
+            or (kind is Kind.ACCURACY and self.options.accuracy != "off")
+        ):
+            self.progress.step("comparing every compiled region with eager and float64")
+            # where the program compares for itself, its own tolerance decides
+            own = found.tolerance if kind is Kind.ACCURACY else None
+            checked = self._capture("accuracy", check=True, tolerance=own, least=SLOWER * outcome.seconds)
+            if kind is None and checked.signature is not None:
+                # comparing must not be what makes it fail
+                return found
+            return found.model_copy(update={"regions": _wrong(checked)})
+        return found
+
+    def _with_graphs(self, found: Capture, kind: Kind) -> Capture:
+        """Of a program that dies in the compiler the graphs are written before the compiler gets them."""
+        if kind not in (Kind.CRASH, Kind.HANG) or found.regions:
+            return found
+        self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
+        # of a hang no more is to be seen
+        again = self._capture("beforehand", beforehand=True, share=1 / 3 if kind is Kind.HANG else 1.0)
+        return found.model_copy(update={"regions": again.regions})
+
+    def _capture(
+        self,
+        name: str,
+        *,
+        check: bool = False,
+        beforehand: bool = False,
+        tolerance: tuple[float, ...] | None = None,
+        share: float = 1.0,
+        least: float = 0.0,
+    ) -> Capture:
+        out = self.space.work / name
+        shutil.rmtree(out, ignore_errors=True)
+        return capture(
+            self.options.target,
+            python=self.options.python,
+            cwd=Path.cwd(),
+            out=out,
+            cache=self.cache,
+            timeout=min(max(self.hang_after * share + START, least), self.options.budget),
+            check=check,
+            strict=self.options.accuracy == "strict" or tolerance is not None,
+            tolerance=tolerance,
+            beforehand=beforehand,
+            wanted=self.wanted,
+        )
+
+    def _keep(self, found: Capture) -> None:
+        """The script as it ran, and its log."""
+        original = self.space.original
+        file = self.options.target.file
+        if file and Path(file).is_file():
+            shutil.copyfile(file, original / Path(file).name)
+        text = found.outcome.text if found.outcome.status == "raised" else ""
+        self.space.write(original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))
+
+    def _failure(self, found: Capture, without: Outcome) -> Signature:
+        if found.signature is not None:
+            if self.options.target.module == "pytest" and found.signature.exception == ("SystemExit",):
+                raise Ended("error", f"pytest ended with exit status {found.signature.message} before a test failed; see original/log.txt")
+            return found.signature
+        if _wrong(found):
+            return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
+        outcome = found.outcome
+        if outcome.status == "ok":
+            # an error that the compiler swallows is a failure only of a program that expects it
+            without_it = f", but not without the compiler: {_last(without)}; a program that asserts this can be minimized"
+            raise Ended("not_reproduced", f"the program passes here{without_it if without.status == 'raised' else ''}")
+        if outcome.status == "infra":
+            raise Ended("error", f"the program could not be run: {outcome.text.strip()[-300:]}")
+        said = f": {outcome.text.strip()[-200:]}" if outcome.text.strip() else ""
+        raise Ended("not_reproduced", f"the program ended with exit status {outcome.exit} and no Python error to compare{said}")
+
+    def _compares_garbage(self) -> bool:
+        """Whether what a script compares differs without the compiler too, once no two pieces of uninitialised memory are alike."""
+        script = self.options.target.script
+        if script is None or not verify.may_read_uninitialised(script):
+            return False
+        signature = signature_of(self._control("--repeats"), script=script.name)
+        return signature is not None and signature.kind is Kind.ACCURACY
+
+    def _control(self, option: verify.Option | None = None) -> Outcome:
+        target = self.options.target
+        return verify.run_control_fresh(
+            self.options.python,
+            target.script or "-m",
+            option=option,
+            argv=target.argv if target.script else (target.module or "", *target.argv),
+            cwd=Path.cwd(),
+            env=os.environ,
+            timeout=max(CONTROL_LIMIT, self.hang_after),
+            wanted=self.wanted,
+        )
+
+    def _fails(self, control: Outcome, found: Capture) -> bool:
+        behind = control.status == "raised" and further(control.text, found.outcome.text, self.options.target.name)
+        return control.status != "ok" and not behind
+
+    def _judge(self, control: Outcome, found: Capture) -> None:
+        """Raises `Ended` where the compiler has nothing to do with the failure."""
+        if self._fails(control, found):
+            raise Ended("not_reproduced", _in_eager(control))
+        if not control.calls:
+            raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")
+
+
+def _in_eager(control: Outcome) -> str:
+    """How a program fails without the compiler."""
+    last = _last(control)
+    if control.status == "timeout":
+        return f"without the compiler the program does not end within {control.seconds:.0f} s; its last line: {last[:200]}"
+    needs = missing(control)
+    if needs:
+        return f"the program needs {needs}; it fails in eager as well: {last}"
+    ended = {"raised": "", "exit": f" (exit status {control.exit})"}.get(control.status, f" ({control.status})")
+    return f"the program fails in eager as well{ended}: {last}"
+
+
+def _last(outcome: Outcome) -> str:
+    return last_line(outcome) or "nothing was printed"
+
+
+def _wrong(found: Capture) -> tuple[Region, ...]:
+    return tuple(region for region in found.regions if region.failed == "accuracy")

@@ -1,0 +1,104 @@
+"""The result directory: what is in it, whose it is, and that nothing in it is ever half written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from bot.models.result import Result
+
+_MARK = "result.json"
+_OURS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original", "search.py")
+
+
+class NotOurs(Exception):
+    """The directory exists and holds files that this tool did not write."""
+
+
+class Workspace:
+    """`--out`: the files of the command line's contract."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self.original = self.root / "original"
+        self.ledger = self.root / "reduction.jsonl"
+        self.repro = self.root / "repro.py"
+        self.exported = self.root / "exported_program.pt2"
+        self.exported_text = self.exported.with_suffix(".txt")  # what prints it, written beside it
+        self.result = self.root / _MARK
+        # capture and compile directories, needed only while the job runs or is resumed
+        self.work = self.original / "work"
+
+    def prepare(self, program: Path | None = None, *, resume: bool) -> None:
+        """Make the directory ready; what an earlier run left is kept only to resume from it. `program`: the file that is to be run.
+
+        Raises:
+            NotOurs: it holds something else.
+            OSError: it cannot be written.
+        """
+        if self.root.exists() and not self.root.is_dir():
+            raise NotOurs(f"{self.root} is a file")
+        held = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
+        if held and not self._is_ours():
+            raise NotOurs(f"{self.root} exists and was not written by torch-minify (it holds {held[0]}): choose another --out")
+        if program is not None and program.resolve().is_relative_to(self.root):
+            raise NotOurs(f"{program} lies in the result directory {self.root}, which would be emptied: choose another --out")
+        if resume and program is not None and self._holds_another(program):
+            raise NotOurs(f"{self.root} holds the result of another program: leave --resume out, or choose another --out")
+        if not resume:
+            for name in _OURS:
+                path = self.root / name
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
+
+    def _is_ours(self) -> bool:
+        try:
+            held = json.loads((self.root / _MARK).read_text(encoding="utf-8"))
+            return isinstance(held, dict) and held.get("schema") == 1 and {"status", "signature", "files"} <= held.keys()
+        except (OSError, ValueError):
+            return False
+
+    def _holds_another(self, program: Path) -> bool:
+        """Whether the program that was kept beside the result is not this one."""
+        kept = {path.name: path for path in self.original.glob("*.py")}
+        return bool(kept) and (program.name not in kept or kept[program.name].read_bytes() != program.read_bytes())
+
+    def earlier(self) -> Result | None:
+        """The result that an earlier run left, where it can be read."""
+        try:
+            return Result.model_validate_json(self.result.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def write(self, path: Path, text: str) -> None:
+        """Replace a file in one step."""
+        new = path.with_name(path.name + ".new")
+        try:
+            new.write_text(text, encoding="utf-8")
+            os.replace(new, path)
+        except OSError:
+            new.unlink(missing_ok=True)  # half a file would make the directory somebody else's
+            raise
+
+    def save(self, result: Result) -> None:
+        """Replace `result.json`."""
+        self.write(self.result, result.to_json())
+
+    def keep_dump(self) -> None:
+        """Keep what PyTorch's own dumper wrote, beside the original."""
+        dumped = self.work / "capture" / "pytorch"
+        if dumped.is_dir():
+            shutil.copytree(dumped, self.original / "pytorch", dirs_exist_ok=True)
+
+    def abandon(self) -> None:
+        """Leave an empty directory, where not even the result could be written: the same command is to work next time."""
+        shutil.rmtree(self.original, ignore_errors=True)
+
+    def clean(self) -> None:
+        """Remove what only the job itself needed."""
+        shutil.rmtree(self.work, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""From the text of a failure to its Signature."""

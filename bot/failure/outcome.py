@@ -1,0 +1,24 @@
+"""What happened when a script ran: raw facts, before anybody decides what they mean."""
+
+from __future__ import annotations
+
+from bot.models.result import Model
+
+
+class Outcome(Model):
+    """One run of one script.
+
+    `status`: ok (ran to its end), raised (an uncaught exception; `text` ends in the traceback as Python prints it),
+    exit (left with a non-zero status otherwise), signal (died of `signal`; `text` holds faulthandler's dump),
+    timeout (`text` holds faulthandler's dump of the moment), memory (over its limit), stopped (a warm worker left the
+    compiler on purpose, past the last phase in which the signature could show itself), infra (our own fault).
+    """
+
+    status: str
+    text: str = ""
+    exit: int | None = None
+    signal: str | None = None
+    calls: int = 0  # compile or export calls reached
+    raised: int = 0  # of these, under the eager control, how many raised
+    error: str = ""  # under the eager control, class and message of the first that was raised so, its numbers left out
+    seconds: float = 0.0

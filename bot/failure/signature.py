@@ -1,0 +1,116 @@
+"""From what a run left behind to the Signature of its failure.
+
+The only input is text, as Python prints it: a traceback (with TORCHDYNAMO_VERBOSE=1, which leaves the compiler's frames
+in), or faulthandler's dump for a death or a time-out. One function therefore judges warm workers, fresh processes and
+what somebody pasted, and a verdict never depends on where the failure was seen. See docs/signature.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bot.failure.messages import MAX_MESSAGE, essence, normalise, peel
+from bot.failure.outcome import Outcome
+from bot.failure.phases import innermost, is_backward, phase_of
+from bot.failure.traceback import Frame, Raised, exceptions, fault_frames, plain, sampled_frames
+from bot.models.result import HEAP, Kind, Phase, Signature
+
+_NO_FAILURE = frozenset({"ok", "stopped", "infra"})
+_COMPARISON = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bdo not match\b|\bmismatch", re.IGNORECASE)
+_CONDITION = re.compile(r"data-dependent expression ([^\n]+?)(?= \(unhinted|\.?\s*\n|\.?$)")
+_NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
+_CHECKERS = ("torch/testing/", "numpy/testing/")
+# What `no_grad`, `autocast` and the like put around a function that they decorate.
+_WRAPPERS = ("torch/utils/_contextlib.py", "torch/amp/autocast_mode.py")
+_MAX_CLASSES = 12
+_MAX_NAME = 100
+_MAX_FRAME = 200
+
+
+# What glibc says when it finds its heap broken.
+_HEAP = re.compile(
+    r"^(?:malloc|free|realloc|munmap_chunk|double free|corrupted |malloc_consolidate|\w+\(\): (?:invalid|corrupted|unaligned))[^\n]*$", re.M
+)
+
+
+def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | None:
+    """The failure of a run of `script` (its file name: tells the program's own frames from others).
+
+    None if the run ended well, was stopped on purpose or failed through our fault (`ok`, `stopped`, `infra`). A run that
+    went over its memory limit is a crash with the signal `MEMORY`. Never raises, whatever the text.
+    """
+    if outcome.status in _NO_FAILURE:
+        return None
+    text = plain(outcome.text)
+    if outcome.status == "timeout":
+        return _died(Kind.HANG, None, text, _usual(sampled_frames(text)))
+    if outcome.status in ("signal", "memory"):
+        return _died(Kind.CRASH, outcome.signal or ("MEMORY" if outcome.status == "memory" else "SIGKILL"), text, fault_frames(text))
+    if outcome.status == "exit":
+        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("SystemExit",), message=str(outcome.exit or 0))
+    return _raised(exceptions(text), text, script)
+
+
+def own_words(signature: Signature, text: str = "") -> str:
+    """What a failure says in the program's own words: its `assert` of wrong results, normalised, or, from the traceback `text`, the
+    condition on data that cannot be guarded on. Empty where a library's comparison speaks, or nobody."""
+    if signature.kind is Kind.EXCEPTION:
+        found = _CONDITION.findall(text)
+        return str(found[-1]).strip() if found else ""
+    says = signature.kind in (Kind.ACCURACY, Kind.NO_RAISE) and not _COMPARISON.search(signature.message)
+    return _NO_NUMBER.sub("N", signature.message) if says else ""
+
+
+def _usual(stacks: Sequence[tuple[Frame, ...]]) -> tuple[Frame, ...]:
+    """The last of the stacks in the phase that most of them lie in; of phases as frequent, the one seen last."""
+    phases = [phase_of(stack) for stack in stacks]
+    most = max(map(phases.count, phases), default=0)
+    return next((stack for stack, phase in zip(reversed(stacks), reversed(phases), strict=True) if phases.count(phase) == most), ())
+
+
+def _died(kind: Kind, signal: str | None, text: str, frames: Sequence[Frame]) -> Signature:
+    message = HEAP if kind is Kind.CRASH and _HEAP.search(text) else ""
+    return Signature(kind=kind, phase=phase_of(frames), backward=is_backward(frames), message=message, frame=_frame(frames), signal=signal)
+
+
+def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
+    if not chain:
+        # A script that Python cannot parse has no traceback, only the last line of one.
+        last = next((line for line in reversed(text[-4000:].split("\n")) if line.strip()), "")
+        name, colon, said = last.partition(": ")
+        if not colon or not name.endswith("Error") or not name.isidentifier():
+            name, said = "", last
+        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=(name,) if name else (), message=normalise(said)[:MAX_MESSAGE])
+    names: list[str] = []
+    message = ""
+    for raised in chain:
+        found, message = peel(raised.name, raised.message)
+        # "Outer: Inner: text" raised from Inner names Inner twice.
+        names += found[1:] if names and found and names[-1] == found[0] else found
+    frames = [frame for raised in chain for frame in raised.frames]
+    if _is_comparison(names, frames, script):
+        kind, phase, frame = Kind.ACCURACY, Phase.RUN, None
+    else:
+        kind, phase, frame = Kind.EXCEPTION, phase_of(frames, names), _frame(frames)
+    return Signature(
+        kind=kind,
+        phase=phase,
+        backward=kind is Kind.EXCEPTION and is_backward(frames),
+        exception=tuple(name[:_MAX_NAME] for name in names[:_MAX_CLASSES]),
+        message=essence(names[-1] if names else "", message),
+        frame=frame,
+    )
+
+
+def _is_comparison(names: Sequence[str], frames: Sequence[Frame], script: str) -> bool:
+    """Whether the program itself says that a result is wrong: an AssertionError raised in the program's own run, by a
+    comparison or by its own `assert`, with nothing of the compiler (or of compiled code) on the stack."""
+    if list(names) != ["AssertionError"] or any(frame.in_torch and not frame.path.startswith(_CHECKERS + _WRAPPERS) for frame in frames):
+        return False
+    return any(frame.path.rpartition("/")[2] in (script.rpartition("/")[2], "<string>") for frame in frames)
+
+
+def _frame(frames: Sequence[Frame]) -> str | None:
+    found = innermost(frames)
+    return found[:_MAX_FRAME] if found else None

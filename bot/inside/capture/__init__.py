@@ -1,0 +1,1 @@
+"""The rerun with dumping on, in the user's interpreter."""

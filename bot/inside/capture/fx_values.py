@@ -1,0 +1,164 @@
+"""What FX knows of values: shapes, hints of symbolic sizes, and the data itself."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import struct
+from typing import Any
+
+import torch
+
+from .fx_targets import Unreadable, code_of, device_text
+
+# A tensor up to this many elements is written as a literal.
+LITERAL = 64
+
+# Where a size depends on data there is no hint; any small number makes a legal tensor.
+_UNBACKED = 4
+
+
+def hint(value: Any) -> Any:
+    """The number that a symbolic size, float or bool had in the failing run; a plain number is returned as it is."""
+    if not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return value
+    for attribute in ("hint", "_hint"):
+        try:
+            found = getattr(value.node, attribute, None)
+        except Exception:  # an unbacked size has no hint, and each version of torch says so by another exception
+            found = None
+        if found is not None:
+            return found
+    guess: type = {torch.SymInt: int, torch.SymFloat: float}.get(type(value), bool)
+    return guess(_UNBACKED)
+
+
+def symbol(value: Any) -> str | None:
+    """Text of a symbolic size's expression; None for a number."""
+    if not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return None
+    expr = value.node.expr
+    return None if getattr(expr, "is_number", False) else str(expr)
+
+
+def is_fake(tensor: torch.Tensor) -> bool:
+    """Whether there is no data behind it."""
+    fake = getattr(torch._subclasses, "FakeTensor", ())
+    return isinstance(tensor, fake) or tensor.device.type == "meta" or torch._is_functional_tensor(tensor)
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether it is strided memory of one dtype: no subclass with inner tensors, not sparse, not quantized."""
+    wrapper = getattr(torch.utils._python_dispatch, "is_traceable_wrapper_subclass", lambda _: False)
+    return tensor.layout == torch.strided and not wrapper(tensor) and not tensor.is_quantized and not tensor.is_nested
+
+
+def meta_of(value: Any) -> dict[str, Any]:
+    """A value in the words of `bot.reduce.graph.form.Meta`."""
+    if isinstance(value, torch.Tensor):
+        if not is_plain(value):
+            return {"kind": "other"}
+        sizes = list(value.shape)
+        return _sparse_dict(
+            kind="tensor",
+            shape=[int(hint(d)) for d in sizes],
+            stride=[int(hint(d)) for d in value.stride()],
+            dtype=str(value.dtype).removeprefix("torch."),
+            device=device_text(value.device),
+            dynamic=[i for i, d in enumerate(sizes) if symbol(d)],
+            symbols=[symbol(d) for d in sizes] if any(symbol(d) for d in sizes) else [],
+        )
+    if isinstance(value, (bool, torch.SymBool)):
+        return {"kind": "bool"}
+    if isinstance(value, (int, torch.SymInt)):
+        return _sparse_dict(kind="int", symbols=[symbol(value)] if symbol(value) else [])
+    if isinstance(value, (float, torch.SymFloat)):
+        return {"kind": "float"}
+    if isinstance(value, (tuple, list)):
+        return {"kind": "other", "items": [meta_of(item) for item in value]}
+    return {"kind": "other"}
+
+
+def _sparse_dict(**entries: Any) -> dict[str, Any]:
+    # A scalar's empty shape is as good as a missing one.
+    return {key: value for key, value in entries.items() if value != []}
+
+
+def value_of(name: str, tensor: torch.Tensor, blob_dir: str | None) -> dict[str, Any]:
+    """How a script makes a tensor equal to this one, as `bot.reduce.graph.form.Value`; the data goes to `blob_dir`."""
+    if is_fake(tensor):
+        return _without_data(tensor.dtype)
+    if blob_dir is not None:
+        return {"kind": "blob", "args": [dump(name, tensor, blob_dir)]}
+    if tensor.numel() <= LITERAL and literal_dtype(tensor.dtype):
+        return {"kind": "literal", "args": [literal(tensor.detach().cpu().tolist(), str(tensor.dtype))]}
+    return _without_data(tensor.dtype)
+
+
+def literal_dtype(dtype: torch.dtype) -> bool:
+    """Whether `tolist` and `torch.tensor` know it: the small floats and the packed types of some versions do not."""
+    return str(dtype).removeprefix("torch.") in (
+        "float64",
+        "float32",
+        "float16",
+        "bfloat16",
+        "complex64",
+        "complex128",
+        "int64",
+        "int32",
+        "int16",
+        "int8",
+        "uint8",
+        "bool",
+    )
+
+
+def _without_data(dtype: torch.dtype) -> dict[str, Any]:
+    if dtype.is_floating_point or dtype.is_complex:
+        return {"kind": "randn"}
+    if dtype == torch.bool:
+        return {"kind": "randint", "args": [0, 2]}
+    # An index of zero is legal wherever there is anything to index.
+    return {"kind": "zeros"}
+
+
+def dump(name: str, tensor: torch.Tensor, blob_dir: str) -> str:
+    """Writes the elements in order of index, without gaps, to `blob_dir/name.bin`, and returns that path."""
+    # Undispatched: a mode that is active around the caller must not see this copy.
+    with torch.no_grad(), torch._C._DisableTorchDispatch():
+        flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+        size = flat.numel() * flat.element_size()
+        data = ctypes.string_at(flat.data_ptr(), size) if size else b""
+    path = os.path.join(blob_dir, f"{name}.bin")
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def literal(value: Any, dtype: str) -> str:
+    """Nested lists of numbers as Python text, special values as `torch.inf` and `torch.nan`."""
+    if isinstance(value, list):
+        return "[" + ", ".join(literal(item, dtype) for item in value) + "]"
+    if isinstance(value, complex):
+        return code_of(value) or ""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return code_of(value) or ""
+        return _short(value) if dtype == "torch.float32" else repr(value)
+    if value is None or isinstance(value, (bool, int)):
+        return repr(value)
+    raise Unreadable(f"an element of type {type(value).__name__}")
+
+
+def _short(value: float) -> str:
+    # The shortest decimal that is the same float32.
+    packed = struct.pack("f", value)
+    for digits in range(1, 10):
+        text = repr(float(f"{value:.{digits}g}"))
+        try:
+            if struct.pack("f", float(text)) == packed:
+                return text
+        except OverflowError:  # rounded up past the largest float32
+            continue
+    return repr(value)

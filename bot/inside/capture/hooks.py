@@ -1,0 +1,353 @@
+"""The three places where PyTorch's own minifiers stand: between Dynamo and a backend, before Inductor, around AOTInductor.
+
+Each graph that passes is remembered until it has proved healthy. One that fails is written at once as a *region*: the
+graph, how it was compiled and called, and real inputs where they matter. PyTorch's dumpers are called too, at the same
+moment; their files are kept beside ours, but nothing is read from them (docs/capture.md says what they lose).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import importlib
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..eager import accuracy
+from . import recipe
+
+# What `dynamic=` of torch.compile sets for as long as it compiles.
+_SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
+# Seconds for PyTorch's own dumper.
+DUMP_LIMIT = 120
+
+
+@dataclass
+class Region:
+    """One graph on its way through a seam."""
+
+    seam: str  # dynamo | aot | aoti
+    graph: Any  # a GraphModule as it was before compiling, or an ExportedProgram
+    inputs: Sequence[Any] | None
+    recipe: dict[str, Any]
+    compiler: str = "inductor"
+    backward: bool = False
+    backend: Callable[..., Any] | None = None
+    failed: str = ""  # compile | run | accuracy | pending: written beforehand
+
+
+@dataclass
+class Tracker:
+    """What the seams have seen, and where to write it."""
+
+    out: str
+    check: bool  # compare each region with eager and fp64 at its first call
+    rule: accuracy.Rule
+    beforehand: bool  # write each region before it is compiled: the process may die of it
+    dump: bool  # call PyTorch's dumpers too
+    calls: int = 0
+    written: int = 0
+    dynamo: Region | None = None  # the innermost graph that Dynamo handed over, or the last one
+    aoti: int = 0  # depth of AOTInductor calls
+    kwargs: dict[str, Any] | None = None
+
+    def flag(self, region: Region, how: str, inputs: Sequence[Any] | None = None) -> str | None:
+        """Write a region that failed; the file's path. Each failure of a graph is written once."""
+        if region.failed not in ("", "pending"):
+            return None
+        region.failed = how
+        self.written += 1
+        name = f"region-{self.written:03d}"
+        real = inputs if inputs is not None else region.inputs
+        facts: dict[str, Any] = {
+            "seam": region.seam,
+            "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance},
+            "failed": how,
+            "backward": region.backward,
+            "recipe": region.recipe,
+            "graph": None,
+            "reason": None,
+        }
+        reader = _module(f"{__package__}.fx_reader")
+        blobs = os.path.join(self.out, name)
+        try:
+            os.makedirs(blobs, exist_ok=True)
+            if region.seam == "aoti":
+                facts["graph"] = reader.read_exported(region.graph, blob_dir=blobs)
+            else:
+                facts["graph"] = reader.read_graph(region.graph, real, blob_dir=blobs)
+        except reader.Unreadable as error:
+            facts["reason"] = str(error)
+        except Exception as error:  # a fault of ours must not take the place of the program's own failure
+            facts["reason"] = f"{type(error).__name__}: {error}"
+        path = os.path.join(self.out, f"{name}.json")
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            json.dump(facts, file)
+        os.replace(path + ".new", path)
+        if self.dump and how == "compile":
+            self.pytorch_dump(region)
+        return path
+
+    def pytorch_dump(self, region: Region) -> None:
+        """PyTorch's own dump of a graph that failed to compile.
+
+        In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
+        """
+        if os.fork():
+            return
+        os.setsid()
+        signal.alarm(DUMP_LIMIT)
+        root = os.path.join(self.out, "pytorch")
+        os.makedirs(root, exist_ok=True)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        try:
+            with torch._dynamo.config.patch(debug_dir_root=root, disable=True):
+                if region.seam == "aot":
+                    _module("torch._dynamo.repro.after_aot").dump_to_minify(region.graph, region.inputs, region.compiler)
+                elif region.seam == "dynamo":
+                    _module("torch._dynamo.repro.after_dynamo").dump_to_minify_after_dynamo(region.graph, region.inputs, region.compiler)
+                else:
+                    _module("torch._dynamo.repro.aoti").dump_to_minify(region.graph, "aot_inductor")
+            _scrub(root)
+        except BaseException as error:
+            with open(os.path.join(root, "failed.txt"), "a", encoding="utf-8") as file:
+                file.write(f"{region.seam}: {type(error).__name__}: {error}\n")
+        finally:
+            os._exit(0)
+
+    @contextlib.contextmanager
+    def compiling(self, region: Region) -> Iterator[None]:
+        """Around one compile: an exception that passes is this region's failure."""
+        pending = self.flag(region, "pending") if self.beforehand else None
+        try:
+            yield
+        except Exception:
+            self.flag(region, "compile")
+            raise
+        finally:
+            if pending:
+                os.unlink(pending)
+
+    def first_call(self, region: Region, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
+        """The compiled callable, watched until it has worked once."""
+        worked = False
+
+        def call(*args: Any) -> Any:
+            nonlocal worked
+            if worked:
+                return compiled(*args)
+            inputs = list(args[0]) if boxed else list(args)
+            kept = accuracy.clones(inputs)
+            if region.seam == "dynamo":
+                # while it compiles, Dynamo makes inference mode look like no_grad
+                region.recipe = {**region.recipe, "contexts": recipe.contexts()}
+            if self.check and accuracy.differs(
+                region.graph, compiled, kept, boxed=boxed, backward=region.seam == "dynamo", rule=self.rule, backend=region.backend
+            ):
+                self.flag(region, "accuracy", kept)
+            pending = self.flag(region, "pending", kept) if self.beforehand else None
+            try:
+                result = compiled(*args)
+            except Exception:
+                self.flag(region, "run", kept)
+                raise
+            finally:
+                if pending:
+                    os.unlink(pending)
+            worked = True
+            return result
+
+        return call
+
+    def current_recipe(self) -> dict[str, Any]:
+        """How the graph at hand is being compiled."""
+        return {
+            "config": recipe.config_entries(),
+            "contexts": recipe.contexts(),
+            "setup": recipe.setup(),
+            "custom_backend_passes": recipe.backend_passes(),
+        }
+
+
+def _module(name: str) -> Any:
+    """A module of torch that has no stable interface: untyped on purpose."""
+    return importlib.import_module(name)
+
+
+def install(tracker: Tracker) -> None:
+    """Put the tracker at the seams of this torch.
+
+    Raises:
+        AttributeError: a seam is not where this module knows it to be.
+    """
+    _torch_compile(tracker)
+    _dynamo(tracker)
+    _inductor(tracker)
+    _aot_inductor(tracker)
+
+
+def _torch_compile(tracker: Tracker) -> None:
+    original = torch.compile
+
+    @functools.wraps(original)
+    def recorded(model: Any = None, **kwargs: Any) -> Any:
+        saved, tracker.kwargs = tracker.kwargs, kwargs
+        tracker.calls += 1
+        try:
+            return original(model, **kwargs)
+        finally:
+            tracker.kwargs = saved
+
+    torch.compile = recorded
+
+
+def _call_recipe(kwargs: dict[str, Any] | None, compiler: str | None) -> dict[str, Any]:
+    if kwargs is None:
+        kwargs = {"backend": compiler} if compiler and compiler != "inductor" else {}
+    backend = kwargs.get("backend")
+    return {
+        "backend": None if backend is None or backend == "inductor" else recipe.described(backend),
+        "mode": kwargs.get("mode"),
+        "options": {key: recipe.described(value) for key, value in (kwargs.get("options") or {}).items()},
+        "dynamic": kwargs.get("dynamic"),
+        "fullgraph": bool(kwargs.get("fullgraph")),
+    }
+
+
+def _dynamo(tracker: Tracker) -> None:
+    after_dynamo = _module("torch._dynamo.repro.after_dynamo")
+
+    class Seam(after_dynamo.WrapBackendDebug):  # type: ignore[name-defined]
+        def __init__(self, backend: Any, name: str | None, kwargs: dict[str, Any] | None) -> None:
+            super().__init__(backend, name)
+            self._seam_kwargs = kwargs
+
+        def __call__(self, gm: Any, example_inputs: list[Any], **kwargs: Any) -> Any:
+            how = {**_call_recipe(self._seam_kwargs, self._compiler_name), **tracker.current_recipe()}
+            if how["dynamic"] is not None:
+                how["config"] = {name: held for name, held in how["config"].items() if name not in _SET_BY_DYNAMIC}
+            backend = functools.partial(self._torchdynamo_orig_backend, **kwargs)
+            region = Region("dynamo", snapshot(gm), example_inputs, how, self._compiler_name or "backend", backend=backend)
+            tracker.dynamo = region
+            with tracker.compiling(region):
+                compiled = super().__call__(gm, example_inputs, **kwargs)
+            return tracker.first_call(region, compiled, boxed=False)
+
+    def wrap(backend: Any, name: str | None) -> Any:
+        return Seam(backend, name, tracker.kwargs)
+
+    if not hasattr(after_dynamo, "wrap_backend_debug"):
+        raise AttributeError("this torch has no after_dynamo.wrap_backend_debug: bot/inside/capture/hooks.py must follow it")
+    after_dynamo.wrap_backend_debug = wrap
+
+
+def _inductor(tracker: Tracker) -> None:
+    compile_fx = _module("torch._inductor.compile_fx")
+    original = compile_fx.wrap_compiler_debug
+
+    def wrap(inner: Callable[..., Any], compiler_name: str) -> Callable[..., Any]:
+        wrapped = original(inner, compiler_name)
+
+        @functools.wraps(inner)
+        def compile_inner(gm: Any, example_inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+            outer = tracker.dynamo
+            how = outer.recipe if outer is not None else {**_call_recipe(None, None), **tracker.current_recipe()}
+            region = Region("aot", snapshot(gm), list(example_inputs), how, compiler_name, backward=bool(kwargs.get("is_backward")))
+            if tracker.aoti:  # the package, not this graph, is what the user sees fail
+                return wrapped(gm, example_inputs, *args, **kwargs)
+            with tracker.compiling(region):
+                compiled = wrapped(gm, example_inputs, *args, **kwargs)
+            if isinstance(compiled, str) or not callable(compiled):
+                return compiled
+            call = tracker.first_call(region, compiled, boxed=True)
+            call._boxed_call = True  # type: ignore[attr-defined]
+            return call
+
+        return compile_inner
+
+    compile_fx.wrap_compiler_debug = wrap
+
+
+def _aot_inductor(tracker: Tracker) -> None:
+    inductor = _module("torch._inductor")
+    compile_original, load_original = inductor.aoti_compile_and_package, inductor.aoti_load_package
+    packages: dict[str, Region] = {}
+
+    @functools.wraps(compile_original)
+    def compile_and_package(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
+        tracker.calls += 1
+        options = kwargs.get("inductor_configs") or {}
+        how = {**_call_recipe({"options": options}, None), **tracker.current_recipe()}
+        region = Region("aoti", exported_program, None, how)
+        tracker.aoti += 1
+        try:
+            with tracker.compiling(region):
+                path = compile_original(exported_program, *args, **kwargs)
+        finally:
+            tracker.aoti -= 1
+        packages[str(path)] = region
+        return path
+
+    @functools.wraps(load_original)
+    def load_package(path: Any, *args: Any, **kwargs: Any) -> Any:
+        region = packages.get(str(path))
+        if region is None:
+            return load_original(path, *args, **kwargs)
+        try:
+            loaded = load_original(path, *args, **kwargs)
+        except Exception:
+            tracker.flag(region, "run")
+            raise
+        return _Loaded(tracker, region, loaded)
+
+    inductor.aoti_compile_and_package = compile_and_package
+    inductor.aoti_load_package = load_package
+
+
+class _Loaded:
+    """A loaded package, watched at its first call."""
+
+    def __init__(self, tracker: Tracker, region: Region, loaded: Any) -> None:
+        self._tracker, self._region, self._loaded, self._worked = tracker, region, loaded, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loaded, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._worked:
+            return self._loaded(*args, **kwargs)
+        if self._tracker.check and accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
+            self._tracker.flag(self._region, "accuracy")
+        try:
+            result = self._loaded(*args, **kwargs)
+        except Exception:
+            self._tracker.flag(self._region, "run")
+            raise
+        self._worked = True
+        return result
+
+
+def _scrub(root: str) -> None:
+    """Take out of a dump the environment variables that PyTorch writes into it, whatever they hold."""
+    for directory, _, names in os.walk(root):
+        for name in names:
+            if name.endswith(".py"):
+                path = os.path.join(directory, name)
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    kept = [line for line in file if not line.startswith("os.environ[")]
+                with open(path, "w", encoding="utf-8") as file:
+                    file.writelines(kept)
+
+
+def snapshot(gm: Any) -> Any:
+    """The graph as it is now; the compiler's passes change the one they are given."""
+    return torch.fx.GraphModule(gm, copy.deepcopy(gm.graph))

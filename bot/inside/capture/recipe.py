@@ -1,0 +1,219 @@
+"""How the user's program was compiled and called: what must not get lost on the way from a graph to a script.
+
+Read from torch's state at the moment a graph is handed to a backend. Values are Python text.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import math
+import sys
+import types
+import warnings
+from typing import Any
+
+import torch
+
+from .. import environment
+
+# Settings of a machine or of a run, not of a program: they are never part of a repro.
+_NOT_OURS = {
+    "torch._inductor.config": {
+        "compile_threads",
+        "worker_start_method",
+        "fx_graph_cache",
+        "fx_graph_remote_cache",
+        "autotune_local_cache",
+        "trace",
+        "debug",
+    },
+    "torch._dynamo.config": {"verbose", "repro_after", "repro_level", "base_dir", "debug_dir_root"},
+    "torch._functorch.config": {"enable_autograd_cache", "enable_remote_autograd_cache"},
+}
+
+
+def text_of(value: Any) -> str | None:
+    """Python text that makes an equal value without the user's definitions, or None where there is none."""
+    if isinstance(value, enum.Enum):
+        held = _importable(type(value))
+        return f"{held}.{value.name}" if held else None
+    # their subclasses print otherwise, and would be of another type
+    if type(value) is str:
+        return f'"{value}"' if repr(value) == f"'{value}'" and '"' not in value else repr(value)
+    if type(value) is float and not math.isfinite(value):
+        return f'float("{value}")'
+    if value is None or type(value) in (bool, int, float):
+        return repr(value)
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return str(value)
+    if isinstance(value, torch.device):
+        return f'torch.device("{value}")'
+    if type(value) in (list, tuple, set, dict):
+        items = [text_of(item) for item in (value if not isinstance(value, dict) else [x for pair in value.items() for x in pair])]
+        if any(item is None for item in items):
+            return None
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{k}: {v}" for k, v in zip(items[::2], items[1::2], strict=False)) + "}"
+        inside = ", ".join(str(item) for item in items)
+        if isinstance(value, tuple):
+            return f"({inside},)" if len(items) == 1 else f"({inside})"
+        return f"[{inside}]" if isinstance(value, list) else (f"{{{inside}}}" if items else "set()")
+    if isinstance(value, types.BuiltinFunctionType) or (callable(value) and _importable(value)):
+        return _importable(value)
+    return None
+
+
+def _importable(value: Any) -> str | None:
+    """`torch.a.b` for a function or class that torch itself holds under that name."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not module or not name or (not module.startswith("torch.") and module != "torch") or "<" in name:
+        return None
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return f"{module}.{name}" if found is value else None
+
+
+def described(value: Any) -> dict[str, Any]:
+    """An object of the user: its text where it has one, else the names of the user's program that lead to it.
+
+    `expressions` are Python texts to try, best first; `wanted` the top-level names that they need; `source` the text of
+    its definition with what it closes over, for objects made inside a function.
+    """
+    text = text_of(value)
+    if text is not None:
+        return {"text": text, "name": text, "expressions": [text], "wanted": [], "definitions": []}
+    main = vars(sys.modules["__main__"])
+    expressions: list[str] = []
+    wanted: list[str] = []
+    for name, held in main.items():
+        if held is value and name.isidentifier() and not name.startswith("__"):
+            expressions.append(name)
+            wanted.append(name)
+    kind = value if isinstance(value, type) else type(value)
+    if kind.__module__ == "__main__" and main.get(kind.__name__) is kind and not isinstance(value, type):
+        expressions.append(f"{kind.__name__}()")
+        wanted.append(kind.__name__)
+    from . import definitions
+
+    own = definitions.of(value)
+    if own is not None:
+        expressions.append(own["expression"])
+    name = getattr(value, "__qualname__", None) or kind.__qualname__
+    if wanted and not hasattr(value, "__qualname__") and definitions.installed(kind.__module__):
+        name = wanted[0]  # a functools.partial or the like says nothing; its name in the script does
+    definitions_of = own["statements"] if own else []
+    return {"text": None, "name": name.rsplit(".", 1)[-1], "expressions": expressions, "wanted": wanted, "definitions": definitions_of}
+
+
+def config_entries() -> dict[str, Any]:
+    """Each entry of the inductor, dynamo and functorch configs that differs from its default: full name -> description.
+
+    The default is that of an environment without settings: whoever runs the repro has none.
+    """
+    found: dict[str, Any] = {}
+    for module_name, skipped in _NOT_OURS.items():
+        module = importlib.import_module(module_name)
+        entries = getattr(module, "_config", None)
+        if entries is None:
+            raise AttributeError(f"this torch's {module_name} has no _config table: bot/inside/capture/recipe.py must follow it")
+        defaults = environment.defaults(module)
+        for name, entry in entries.items():
+            if name in skipped or name.split(".")[0] in skipped or getattr(entry, "alias", None):
+                continue
+            try:
+                with warnings.catch_warnings():
+                    # reading a deprecated entry warns, and the program may have made warnings errors
+                    warnings.simplefilter("ignore")
+                    value = _nested(module, name)
+            except AttributeError:
+                continue
+            plain = defaults.get(name, entry)
+            # a variable that is no setting is the machine's
+            if any(
+                value is default or _equal(value, default) for default in (plain.default, plain.env_value_default, plain.env_value_force)
+            ):
+                continue
+            found[f"{module_name}.{name}"] = described(value)
+    return found
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:
+        return False
+
+
+def _nested(module: Any, name: str) -> Any:
+    value = module
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def contexts() -> list[str]:
+    """The `with` expressions that were in force."""
+    found = []
+    if torch.is_inference_mode_enabled():
+        found.append("torch.inference_mode()")
+    elif not torch.is_grad_enabled():
+        found.append("torch.no_grad()")
+    for device in ("cpu", "cuda"):
+        if torch.is_autocast_enabled(device):
+            found.append(f'torch.autocast("{device}", dtype={torch.get_autocast_dtype(device)})')
+    return found
+
+
+# Switches of torch.backends that decide which kernels are taken, and how they are at the start.
+_SWITCHES = {
+    "torch.backends.mkldnn.enabled": True,
+    "torch.backends.mkldnn.deterministic": False,
+    "torch.backends.opt_einsum.strategy": "auto",
+    "torch.backends.cudnn.enabled": True,
+    "torch.backends.cudnn.benchmark": False,
+    "torch.backends.cudnn.deterministic": False,
+    "torch.backends.cudnn.allow_tf32": True,
+    "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction": True,
+    "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction": True,
+}
+# Kernels of scaled_dot_product_attention, all of them on at the start.
+_ATTENTIONS = ("flash", "mem_efficient", "math", "cudnn")
+
+
+def setup() -> list[str]:
+    """Statements for torch's global settings that differ from the defaults."""
+    found = []
+    if torch.get_default_dtype() != torch.float32:
+        found.append(f"torch.set_default_dtype({torch.get_default_dtype()})")
+    if torch.are_deterministic_algorithms_enabled():
+        warns = ", warn_only=True" if torch.is_deterministic_algorithms_warn_only_enabled() else ""
+        found.append(f"torch.use_deterministic_algorithms(True{warns})")
+    # torch.backends.cuda.matmul.allow_tf32 is the same switch
+    if torch.get_float32_matmul_precision() != "highest":
+        found.append(f'torch.set_float32_matmul_precision("{torch.get_float32_matmul_precision()}")')
+    for name, default in _SWITCHES.items():
+        value = _switch(name)
+        if type(value) is type(default) and value != default:
+            found.append(f"{name} = {value!r}")
+    for name in _ATTENTIONS:
+        enabled = getattr(torch.backends.cuda, f"{name}_sdp_enabled", None)
+        if enabled is not None and not enabled():
+            found.append(f"torch.backends.cuda.enable_{name}_sdp(False)")
+    return found
+
+
+def _switch(name: str) -> Any:
+    """The value of a switch; None where this torch has none of that name, or no single value for it."""
+    try:
+        return _nested(torch, name.removeprefix("torch."))
+    except (AttributeError, RuntimeError):
+        return None
+
+
+def backend_passes() -> dict[str, Any]:
+    """Custom graph passes that were registered for a device's backend: device -> description."""
+    common = importlib.import_module("torch._inductor.codegen.common")
+    passes = getattr(common, "custom_backend_passes", {})
+    return {device: described(value) for device, value in passes.items() if value is not None}

@@ -1,0 +1,1 @@
+"""The eager control: the program with the compiler taken out."""

@@ -1,0 +1,112 @@
+"""Leaving the compiler early: no candidate pays for a phase that the signature does not need.
+
+A healthy candidate spends 70-92 % of its time in the C++ compiler. Where the failure shows before that, the search stops
+there; the proof always takes the whole way. What Dynamo traced is not compiled at all where Dynamo fails: its graphs run as they are, so
+that those after a graph break are traced as well.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+import types
+from collections.abc import Callable
+from typing import Any
+
+
+class PhasePassed(BaseException):
+    """The last phase in which the signature can show itself was passed. Not an Exception: nothing may swallow it."""
+
+
+TRACED = ("dynamo",)
+EXPORTED = ("export",)
+LOWERED = ("pre_grad", "aot_autograd", "joint", "post_grad", "inductor_lowering")
+GENERATED = ("inductor_codegen",)
+COMPILED = ("cpp_compile", "triton_compile")
+
+
+def stop_after(phase: str | None) -> None:
+    """Arrange that the first graph which gets past `phase` ends the run with `PhasePassed`; past Dynamo it runs as it is. None: nothing."""
+    if phase is None:
+        return
+    if phase in TRACED:
+        _replace(importlib.import_module("torch._dynamo.output_graph").OutputGraph, "call_user_compiler", _as_it_is)
+        return
+    if phase in EXPORTED:
+        _replace(importlib.import_module("torch._inductor.compile_fx"), "compile_fx_aot", _leave)
+        return
+    lowering = importlib.import_module("torch._inductor.graph").GraphLowering
+    if phase in LOWERED:
+        _replace(lowering, "codegen", _leave)
+        _replace(lowering, "codegen_with_cpp_wrapper", _leave)
+    elif phase in GENERATED:
+        _replace(lowering, "codegen", _leave_after(lowering.codegen))
+        _replace(lowering, "codegen_with_cpp_wrapper", _leave_after(lowering.codegen_with_cpp_wrapper))
+    elif phase in COMPILED:
+        _replace(lowering, "compile_to_module", _leave_after(lowering.compile_to_module))
+        _check_only()
+
+
+def _check_only() -> None:
+    """C++ is only checked for errors: no object is made. A package ends the run where it would be linked; a kernel that is compiled
+    on its own is not loaded, and the run ends when the last one has been checked."""
+    builder: Any = importlib.import_module("torch._inductor.cpp_builder")
+    codecache: Any = importlib.import_module("torch._inductor.codecache")
+    compiler, kernels = codecache.AotCodeCompiler, codecache.CppCodeCache
+    if not hasattr(builder, "_run_compile_cmd") or not hasattr(kernels, "_load_library"):
+        return  # an older torch: the whole way is slower, not wrong
+    run, build, load = builder._run_compile_cmd, compiler.compile, kernels._load_library.__func__
+    packaging = False
+
+    def compile_package(*args: Any, **kwargs: Any) -> Any:
+        nonlocal packaging
+        packaging = True
+        return build(*args, **kwargs)
+
+    def check(command: str, cwd: str) -> None:
+        words = shlex.split(command)
+        sources = [word for word in words if word.endswith((".cpp", ".cc"))]
+        if "-E" in words or "c++-header" in words:
+            run(command, cwd)
+        elif sources:
+            output = words.index("-o")
+            run(shlex.join([*words[:output], *words[output + 2 :], "-fsyntax-only"]), cwd)
+        elif packaging:
+            raise PhasePassed
+
+    def load_library(cache: Any, path: str, key: str) -> Any:
+        return load(cache, path, key) if os.path.exists(path) else _Unloaded(key)
+
+    compiler.compile = compile_package
+    kernels._load_library = classmethod(load_library)
+    builder._run_compile_cmd = check
+
+
+class _Unloaded(types.ModuleType):
+    """Stands for a library that was only checked; nothing of it is called before the run ends."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _leave
+
+
+def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:
+    if not hasattr(owner, name):
+        raise AttributeError(f"this torch has no {owner.__name__}.{name}: bot/inside/early_exit.py must follow it")
+    setattr(owner, name, function)
+
+
+def _as_it_is(_output: Any, graph: Any, *_: Any, **__: Any) -> Any:
+    return graph.forward
+
+
+def _leave(*_: Any, **__: Any) -> Any:
+    raise PhasePassed
+
+
+def _leave_after(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        function(*args, **kwargs)
+        raise PhasePassed
+
+    return run

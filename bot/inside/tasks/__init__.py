@@ -1,0 +1,1 @@
+"""What a warm worker is asked beside running a candidate."""

@@ -1,0 +1,256 @@
+"""How the functions that lead to a failure are called, so that each can be called alone.
+
+The script runs with the compiler taken out. Of each function that holds one of the lines and is called by what would have been
+compiled, the first call is written down as source: what makes its object, its arguments, and the modes that it is called under.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import torch
+
+from ..capture import recipe
+
+# Longer lists and strings are data: a script that spells them out is no smaller.
+MOST_ITEMS, MOST_CHARACTERS = 16, 200
+
+
+class Unsaid(Exception):
+    """A value that has no short expression."""
+
+
+def frames(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Facts with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source), `contexts` (source).
+
+    `request` has `lines` of the script (1-based), the innermost frame's last: when what holds that one was called, the run ends.
+    """
+    from .. import worker
+    from ..eager import compiler_out, stand_ins
+
+    calls = _Calls(path, request.get("lines", ()))
+    stand_ins.Stand.call = calls.within(stand_ins.Stand.call)  # type: ignore[method-assign]
+    stand_ins.Stand.exported = calls.within(stand_ins.Stand.exported)  # type: ignore[method-assign]
+    compiler_out.take_out()
+    sys.setprofile(calls.watch)
+    try:
+        facts = worker.run_as_main(path, request.get("argv", []))
+    finally:
+        sys.setprofile(None)
+    return {**facts, "frames": [call for _, call in sorted(calls.found.values(), key=lambda found: -found[0])]}
+
+
+class _Calls:
+    """Follows the calls of the script's own functions."""
+
+    def __init__(self, path: str, lines: Sequence[int]) -> None:
+        self.path = path
+        self.lines = lines
+        self.complete = False  # the function that holds the last of the lines was called
+        self.found: dict[str, tuple[int, dict[str, Any]]] = {}  # by name: how deep the call is, and how to make it
+        self._inside = 0  # of what would have been compiled
+        self._made: dict[int, tuple[Any, str | None]] = {}  # objects of the script's classes, held so that no number is used twice
+        self._defaults: dict[CodeType, dict[str, Any]] = {}  # of parameters
+        self._names: dict[CodeType, str | None] = {}  # of functions that hold a line; None for the others
+
+    def within(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """`run`, whose calls of the script's functions count."""
+
+        def entered(*args: Any, **kwargs: Any) -> Any:
+            self._inside += 1
+            try:
+                result = run(*args, **kwargs)
+            finally:
+                self._inside -= 1
+            if self.complete and not self._inside:
+                raise SystemExit(0)
+            return result
+
+        return entered
+
+    def watch(self, frame: FrameType, event: str, _argument: object) -> None:
+        """See `sys.setprofile`."""
+        if event != "call" or frame.f_code.co_filename != self.path:
+            return
+        if frame.f_code.co_name == "__init__":
+            self._note_object(frame)
+        if self._inside:
+            self._note_call(frame)
+
+    def _note_object(self, frame: FrameType) -> None:
+        made = _owner(frame)
+        if id(made) not in self._made:
+            try:
+                said: str | None = ", ".join(self._arguments(frame))
+            except Unsaid:
+                said = None
+            self._made[id(made)] = (made, said)
+
+    def _note_call(self, frame: FrameType) -> None:
+        name = self._name_of(frame.f_code)
+        if name is None or name in self.found:
+            return
+        self.complete = self.complete or self.lines[-1] in self._span(frame.f_code)
+        try:
+            callee = self._callee(name, _owner(frame))
+            call = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": recipe.contexts()}
+            self.found[name] = self._depth(frame), call
+        except Unsaid:
+            return
+
+    def _depth(self, frame: FrameType) -> int:
+        """Calls of the script's functions that are under way."""
+        depth, at = 0, frame.f_back
+        while at is not None:
+            depth += at.f_code.co_filename == self.path
+            at = at.f_back
+        return depth
+
+    def _name_of(self, code: CodeType) -> str | None:
+        """The qualified name of a function, or of a method, at the level of the script that holds one of the lines."""
+        if code not in self._names:
+            named = None
+            if any(line in self._span(code) for line in self.lines):
+                named = next((name for name, function in _functions() if function.__code__ is code), None)
+            self._names[code] = named
+        return self._names[code]
+
+    @staticmethod
+    def _span(code: CodeType) -> range:
+        last = max((line for _, _, line in code.co_lines() if line is not None), default=code.co_firstlineno)
+        return range(code.co_firstlineno, last + 1)
+
+    def _callee(self, name: str, owner: Any) -> str:
+        if "." not in name:
+            return name
+        method = name.split(".")[-1]
+        said = self._said(owner)
+        if isinstance(owner, torch.nn.Module):
+            first = next(owner.parameters(), None)
+            if first is not None and first.device.type != "cpu":
+                said += f".to({first.device.type!r})"
+            if first is not None and first.is_floating_point() and first.dtype != torch.get_default_dtype():
+                said += f".to({first.dtype})"
+            if not owner.training:
+                said += ".eval()"
+        return said if method in ("forward", "__call__") else f"{said}.{method}"
+
+    def _arguments(self, frame: FrameType) -> list[str]:
+        """What the call was given, its object aside; the last ones only where they are not the defaults."""
+        code, values = frame.f_code, frame.f_locals
+        positional = list(code.co_varnames[: code.co_argcount])
+        if positional[:1] in (["self"], ["cls"]):
+            positional = positional[1:]
+        keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        defaults = self._defaults_of(code)
+        rest = code.co_argcount + code.co_kwonlyargcount
+        starred = code.co_varnames[rest] if code.co_flags & inspect.CO_VARARGS else None
+        while positional and starred is None and values[positional[-1]] is defaults.get(positional[-1], inspect.Parameter.empty):
+            positional.pop()
+        said = [self._said(values[name]) for name in positional]
+        if starred is not None:
+            said += [self._said(value) for value in values[starred]]
+            rest += 1
+        said += [f"{name}={self._said(values[name])}" for name in keywords if values[name] is not defaults.get(name)]
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            said += [f"{name}={self._said(value)}" for name, value in values[code.co_varnames[rest]].items()]
+        return said
+
+    def _defaults_of(self, code: CodeType) -> dict[str, Any]:
+        # a program may make many objects, and each comes by here
+        if code not in self._defaults:
+            function = next((function for _, function in _functions() if function.__code__ is code), None)
+            self._defaults[code] = {} if function is None else {n: p.default for n, p in inspect.signature(function).parameters.items()}
+        return self._defaults[code]
+
+    def _said(self, value: Any) -> str:
+        """An expression for a value.
+
+        Raises:
+            Unsaid: there is none that is short.
+        """
+        if isinstance(value, torch.Tensor):
+            return _tensor(value)
+        if value is None or isinstance(value, (bool, int, str, bytes)):
+            if len(repr(value)) > MOST_CHARACTERS:
+                raise Unsaid
+            return repr(value)
+        if isinstance(value, float):
+            return repr(value) if value - value == 0 else f"float({str(value)!r})"
+        if isinstance(value, (torch.dtype, torch.Size)):
+            return repr(value)
+        if isinstance(value, torch.device):
+            return f"torch.device({str(value)!r})"
+        return self._container(value) if isinstance(value, (list, tuple, dict)) else self._object(value)
+
+    def _container(self, value: Any) -> str:
+        if len(value) > MOST_ITEMS or type(value) not in (list, tuple, dict):
+            raise Unsaid
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{self._said(key)}: {self._said(item)}" for key, item in value.items()) + "}"
+        items = ", ".join(self._said(item) for item in value)
+        return f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})"
+
+    def _object(self, value: Any) -> str:
+        main = vars(sys.modules["__main__"])
+        if isinstance(value, (type, FunctionType)):
+            name = str(value.__name__)
+            if main.get(name) is not value:
+                raise Unsaid
+            return name
+        kind = type(value)
+        if kind.__module__.startswith("torch.nn.modules.") and not list(value.children()):
+            return f"torch.nn.{value!r}"
+        if main.get(kind.__name__) is not kind:
+            # a config of some library's class, that the script has made for all to use
+            named = next((name for name, held in main.items() if held is value and not isinstance(held, torch.nn.Module)), None)
+            if named is None:
+                raise Unsaid
+            return named
+        if dataclasses.is_dataclass(value):
+            fields = [f for f in dataclasses.fields(value) if f.init and getattr(value, f.name) is not f.default]
+            return f"{kind.__name__}({', '.join(f'{f.name}={self._said(getattr(value, f.name))}' for f in fields)})"
+        made, said = self._made.get(id(value), (None, None))
+        if kind.__init__ in (object.__init__, torch.nn.Module.__init__):
+            return f"{kind.__name__}()"
+        if made is not value or said is None:
+            raise Unsaid
+        return f"{kind.__name__}({said})"
+
+
+def _owner(frame: FrameType) -> Any:
+    """The object whose method is called; None for a function."""
+    code = frame.f_code
+    return frame.f_locals.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
+
+
+def _functions() -> Iterator[tuple[str, FunctionType]]:
+    """The script's functions, and the methods of its classes, with their qualified names; decorated ones as they were defined."""
+    for name, value in list(vars(sys.modules["__main__"]).items()):
+        if isinstance(value, type) and value.__module__ == "__main__":
+            members = [(f"{name}.{method}", member) for method, member in list(vars(value).items())]
+        else:
+            members = [(name, value)]
+        for qualified, member in members:
+            function = inspect.unwrap(member) if callable(member) else None
+            if isinstance(function, FunctionType) and function.__module__ == "__main__":
+                yield qualified, function
+
+
+def _tensor(value: torch.Tensor) -> str:
+    if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout != torch.strided or value.is_quantized:
+        raise Unsaid
+    shape = ", ".join(str(int(size)) for size in value.shape) or "()"
+    more = "" if value.device.type == "cpu" else f", device={value.device.type!r}"
+    if value.dtype.is_floating_point or value.dtype.is_complex:
+        dtype = "" if value.dtype == torch.get_default_dtype() else f", dtype={value.dtype}"
+        if value.dtype.itemsize == 1:
+            raise Unsaid  # nothing draws these
+        return f"torch.randn({shape}{dtype}{more}{', requires_grad=True' if value.requires_grad else ''})"
+    # zero is an index of everything
+    return f"torch.zeros({shape}, dtype={value.dtype}{more})"

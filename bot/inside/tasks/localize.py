@@ -1,0 +1,248 @@
+"""Where the numbers go wrong first, and whether that reaches a wrong output of the program.
+
+`Repro.forward` is compiled once more so that it returns its local values. A value that is wrong although what it
+is made of is right is where an error begins. Put into an eager run in place of eager's own value, it shows whether the
+error reaches the outputs: `log1p` may be off and harmless where only its sign is used.
+
+Values are compared in batches of bounded size. For each, eager runs again and the program is compiled again, so that no
+more than a batch is held of either.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import importlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..eager import accuracy, lifetimes
+from ..eager.fp64 import untouched
+
+# Substitutions that are tried; each is one eager run.
+MOST = 400
+# Bytes of values that are held at once: of eager's, of the compiled program's, and of the wrong ones that are to be substituted.
+HELD = 2 << 30
+RETURNED = "return"
+_KEEP = "_torch_minify_keep"
+
+
+def localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Facts with `first` (names where an error begins, in program order) and `harmless` (wrong names that reach no output)."""
+    from .. import worker
+
+    program = _Program(worker.read_source(path), path)
+    tolerance = request.get("tolerance")
+    rule = accuracy.Rule(bool(request.get("strict")), None if tolerance is None else tuple(tolerance))
+    original = torch.compile
+    found: dict[str, list[str]] = {}
+
+    def probing(model: Any = None, **kwargs: Any) -> Any:
+        if model is None:
+            return lambda inner: probing(inner, **kwargs)
+        if program.forward is None or type(model).__name__ != "Repro":
+            return original(model, **kwargs)
+
+        def call(*args: Any) -> Any:
+            probe = _Probe(program, model, lambda: original(model, **kwargs), args, rule, tempfile.mkdtemp(dir=os.path.dirname(path)))
+            found.update(probe.judge())
+            raise SystemExit(0)
+
+        return call
+
+    torch.compile = probing
+    facts = worker.run_as_main(path, request.get("argv", []))
+    if not found:  # the script does not get there, or does not compile
+        return {**facts, "first": [], "harmless": []}
+    return {"status": "ok", "text": "", **found}
+
+
+class _Program:
+    """The script's `forward`, and the two forms in which it gives out its values."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self.path = path
+        tree = ast.parse(text)
+        self.forward = lifetimes.forward(tree)
+        # how `forward` is to be compiled, its annotations say
+        self.futures = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
+        # for each value the names it is made of
+        self.operands: dict[str, list[str]] = {}
+        for statement in self.forward.body if self.forward else ():
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                self.operands[RETURNED] = _names(statement.value)
+            elif name := _assigned(statement):
+                assert isinstance(statement, ast.Assign)
+                self.operands[name] = _names(statement.value)
+
+    def kept(self, namespace: dict[str, Any]) -> Any:
+        """For eager: each value goes through the function `_KEEP` of the namespace, and is deleted after its last use."""
+        function = copy.deepcopy(self.forward)
+        assert function is not None
+        body: list[ast.stmt] = []
+        for statement in function.body:
+            body.append(statement)
+            if name := _assigned(statement):
+                body += ast.parse(f"{name} = {_KEEP}({name!r}, {name})").body
+        function.body = body
+        lifetimes.shorten(function)
+        return self._made(function, namespace)
+
+    def returning(self, names: Sequence[str], namespace: dict[str, Any]) -> Any:
+        """For the compiler: what is returned, and the values of these names."""
+        function = copy.deepcopy(self.forward)
+        assert function is not None
+        for statement in function.body:
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                values = ast.parse("{" + ", ".join(f"{name!r}: {name}" for name in names) + "}", mode="eval").body
+                statement.value = ast.Tuple([statement.value, values], ast.Load())
+        return self._made(function, namespace)
+
+    def _made(self, function: ast.FunctionDef, namespace: dict[str, Any]) -> Any:
+        made: dict[str, Any] = {}
+        module = ast.fix_missing_locations(ast.Module([*self.futures, function], []))
+        exec(compile(module, self.path, "exec", dont_inherit=True), namespace, made)
+        return made[function.name]
+
+
+def _assigned(statement: ast.stmt) -> str | None:
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id
+    return None
+
+
+def _names(expression: ast.expr) -> list[str]:
+    return [n.id for n in ast.walk(expression) if isinstance(n, ast.Name)]
+
+
+class _Probe:
+    """Compares eager and compiled on the inputs of the first compiled call."""
+
+    def __init__(
+        self, program: _Program, model: Any, compiled: Callable[[], Any], args: Sequence[Any], rule: accuracy.Rule, directory: str
+    ) -> None:
+        self.program, self.model, self.compiled, self.rule = program, model, compiled, rule
+        self.inputs = tuple(accuracy.clones(args))
+        self.namespace = type(model).forward.__globals__
+        self.kept = program.kept(self.namespace)
+        self.expected: Any = None  # what eager returns
+        self.wrong: set[str] = set()
+        self.shelf = _Shelf(directory)
+
+    def judge(self) -> dict[str, list[str]]:
+        """Compare value by value, then try each wrong one in an eager run."""
+        compared: set[str] = set()
+        while not self._compare(compared):
+            # what was compiled goes, with the limit on how often one function is compiled
+            importlib.import_module("torch._dynamo").reset()
+        wrong = [name for name in self.program.operands if name in self.wrong]
+        first = [name for name in wrong if self._begins(name)]
+        others = [name for name in wrong if not self._begins(name)]
+        harmless = [name for name in [*first, *others][:MOST] if name in self.shelf.names and not self._reaches(name)]
+        return {"first": first, "harmless": harmless}
+
+    def _compare(self, compared: set[str]) -> bool:
+        """Compare one batch of values; whether it was the last."""
+        batch = _Batch(compared)
+        self.expected = self._eager(batch.keep)
+        returned, values = self._compiled([name for name in self.program.operands if name in batch.values])
+        if not compared and not self._alike(self.expected, returned):
+            self.wrong.add(RETURNED)
+        for name, value in values.items():
+            if not self._alike(batch.values[name], value):
+                self.wrong.add(name)
+                # no more are tried, and where an error begins goes first
+                if len(self.shelf.names) < MOST or self._begins(name):
+                    self.shelf.put(name, value)
+        compared.update(batch.values)
+        return not batch.full
+
+    def _begins(self, name: str) -> bool:
+        return not any(used in self.wrong for used in self.program.operands[name])
+
+    def _eager(self, keep: Callable[[str, Any], Any]) -> Any:
+        self.namespace[_KEEP] = keep
+        return self._run(self.model, self.kept)
+
+    def _compiled(self, names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+        returned, values = self._run(self.compiled(), self.program.returning(names, self.namespace))
+        return returned, values
+
+    def _run(self, function: Any, forward: Any) -> Any:
+        """A call of `function`, the model itself or compiled, with this `forward`; the model's tensors stay as they are."""
+        type(self.model).forward = forward
+        with untouched(self.model), torch.random.fork_rng(), torch.no_grad():
+            torch.manual_seed(accuracy.SEED)
+            # clones keep what is computed apart from what is changed in place later
+            return function(*accuracy.clones(self.inputs))
+
+    def _reaches(self, name: str) -> bool:
+        def keep(other: str, value: Any) -> Any:
+            return self.shelf.copy(name) if other == name else value
+
+        return not self._alike(self.expected, self._eager(keep))
+
+    def _alike(self, expected: Any, actual: Any) -> bool:
+        return self.rule.same(_tensors(expected), _tensors(actual))
+
+
+class _Batch:
+    """Values of one eager run, from the first that was not compared yet, until they are too large to be held together."""
+
+    def __init__(self, compared: set[str]) -> None:
+        self.compared = compared
+        self.values: dict[str, Any] = {}
+        self.full = False
+        self._storages: set[int] = set()
+        self._bytes = 0
+
+    def keep(self, name: str, value: Any) -> Any:
+        if name in self.values:
+            self.values[name] = value
+        elif name not in self.compared and not self.full:
+            # views of what is held already cost nothing
+            fresh = {s.data_ptr(): s.nbytes() for s in _storages(value) if s.data_ptr() not in self._storages}
+            self.full = bool(self.values) and self._bytes + sum(fresh.values()) > HELD
+            if not self.full:
+                self.values[name] = value
+                self._storages |= fresh.keys()
+                self._bytes += sum(fresh.values())
+        return value
+
+
+class _Shelf:
+    """Values kept for later: in memory while they fit, the others on disk."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.names: dict[str, int] = {}  # with a number each
+        self._held: dict[str, Any] = {}
+        self._bytes = 0
+
+    def put(self, name: str, value: Any) -> None:
+        self.names[name] = len(self.names)
+        size = sum(storage.nbytes() for storage in _storages(value))
+        if self._bytes + size <= HELD:
+            self._held[name] = value
+            self._bytes += size
+        else:
+            torch.save(value, self._file(name))
+
+    def copy(self, name: str) -> Any:
+        """A value of its own for whoever asks."""
+        return copy.deepcopy(self._held[name]) if name in self._held else torch.load(self._file(name), weights_only=False)
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.directory, f"{self.names[name]}.pt")
+
+
+def _tensors(tree: Any) -> list[torch.Tensor]:
+    return [x for x in importlib.import_module("torch.utils._pytree").tree_leaves(tree) if isinstance(x, torch.Tensor)]
+
+
+def _storages(tree: Any) -> list[Any]:
+    return [x.untyped_storage() for x in _tensors(tree) if x.layout is torch.strided]

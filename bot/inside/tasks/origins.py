@@ -1,0 +1,151 @@
+"""Which values of a script went into the code that a C++ or Triton compiler refused.
+
+Inductor knows for each kernel the graph nodes that were fused into it, for each variable of the kernel the operation that it is
+made for, and for each graph node the line that it stems from. The refused kernel is the one whose code stands in the file that the
+compiler complains of, or whose name stands in the error; the refused operation is the one whose variable stands in the line.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+# Where kernels are defined; both take the code first and the fused nodes second, and give the kernel's name.
+_SCHEDULINGS = (("torch._inductor.codegen.cpp", "CppScheduling"), ("torch._inductor.codegen.triton", "TritonScheduling"))
+_COMPLAINT = re.compile(r"^(?P<file>\S+\.(?:cpp|cc|h)):(?P<line>\d+):\d+: (?:fatal )?error:", re.M)
+# Generated Python that Python itself refuses: a Triton kernel, mostly.
+_IMPORT = re.compile(r"Failed to import (?P<file>\S+\.py)\s[^\n]*\(\w+\.py, line (?P<line>\d+)\)")
+_VARIABLE = re.compile(r"\btmp\d+\b")
+RETURNED = "return"
+
+
+def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Facts with `guesses`: lists of names of values, the narrowest first; `return` for the returned expression."""
+    from .. import early_exit, worker
+
+    watch = _Watch(path)
+    for module, name in _SCHEDULINGS:
+        try:
+            scheduling = getattr(importlib.import_module(module), name)
+            scheduling.define_kernel = watch.defining(scheduling.define_kernel)
+        except (ImportError, AttributeError):
+            continue  # a build without it, or another version: there is less to guess from then
+    try:
+        common = importlib.import_module("torch._inductor.codegen.common")
+        virtualized = importlib.import_module("torch._inductor.virtualized")
+        common.CSE.generate = watch.making(common.CSE.generate, virtualized.V)
+    except (ImportError, AttributeError):
+        pass
+    early_exit.stop_after(request.get("stop_after"))
+    facts = worker.run_as_main(path, request.get("argv", []))
+    try:
+        guesses = watch.guesses(facts.get("text", ""))
+    except Exception:
+        guesses = []  # how it failed is what counts
+    return {**facts, "guesses": guesses}
+
+
+class _Watch:
+    """Notes what Inductor makes, and reads an error by it."""
+
+    def __init__(self, path: str) -> None:
+        self.frame = re.compile(r'File "' + re.escape(path) + r'", line (\d+)')
+        self.names = _names_of(path)
+        self.kernels: list[tuple[str, str, frozenset[str]]] = []  # name, code, values
+        # for each variable: the expression that it is set to, the operation, and the values fused around it
+        self.variables: dict[str, list[tuple[str, str, frozenset[str]]]] = {}
+
+    def defining(self, define: Callable[..., Any]) -> Callable[..., Any]:
+        def defined(scheduling: Any, code: str, nodes: Any, *rest: Any, **more: Any) -> Any:
+            name = define(scheduling, code, nodes, *rest, **more)
+            self.kernels.append((str(name), code, self._values(nodes)))
+            return name
+
+        return defined
+
+    def making(self, make: Callable[..., Any], virtual: Any) -> Callable[..., Any]:
+        def made(cse: Any, buffer: Any, expression: Any, **more: Any) -> Any:
+            variable = make(cse, buffer, expression, **more)
+            node = getattr(virtual.kernel, "current_node", None)
+            operation = getattr(getattr(virtual.interpreter, "current_node", None), "target", "")
+            if node is not None:
+                self.variables.setdefault(str(variable), []).append((str(expression), str(operation), self._values([node])))
+            return variable
+
+        return made
+
+    def guesses(self, error: str) -> list[list[str]]:
+        """What the error points at: operations of their variable's kind, what is fused around them, the kernel."""
+        found: list[frozenset[str]] = []
+        refused = [values for name, code, values in self.kernels if _stands_in(name, code, error)]
+        inside = frozenset().union(*refused)
+        for operation, values in self._of_lines(error):
+            # every kernel counts its variables from zero
+            if not refused or values <= inside:
+                found += [frozenset(v for v in values if re.sub(r"_\d+$", "", v) == operation), values]
+        found += refused
+        return [sorted(values) for values in sorted(dict.fromkeys(found), key=len) if values]
+
+    def _of_lines(self, error: str) -> Iterator[tuple[str, frozenset[str]]]:
+        for match in _complaints(error):
+            lines = _read(match["file"]).split("\n")
+            number = int(match["line"])
+            line = lines[number - 1] if number <= len(lines) else ""
+            made = [one for variable in _VARIABLE.findall(line) for one in self.variables.get(variable, ())]
+            # every loop counts its variables from zero: the one that is meant is set to what stands in the line
+            meant = [one for one in made if one[0] in line] or made
+            for _, operation, values in meant:
+                yield operation, values
+
+    def _values(self, nodes: Iterable[Any]) -> frozenset[str]:
+        """The script's values that scheduler nodes stem from."""
+        lines: set[int] = set()
+        for node in nodes:
+            # markers of loops stand between the nodes of a schedule
+            for origin in getattr(getattr(node, "node", None), "origins", ()):
+                named = self.frame.findall(origin.meta.get("stack_trace") or "")
+                lines.update(int(line) for line in named[-1:])
+        return frozenset(self.names[line] for line in lines if line in self.names)
+
+
+def _stands_in(name: str, code: str, error: str) -> bool:
+    if re.search(rf"\b{re.escape(name)}\b", error):
+        return True
+    # in C++ the function's name is filled in later: its body tells
+    known = code[code.find("{", code.rfind('extern "C"')) :].strip() if 'extern "C"' in code else f"def {name}("
+    return any(known in _read(file) for file in dict.fromkeys(match["file"] for match in _complaints(error)))
+
+
+def _complaints(error: str) -> Iterator[re.Match[str]]:
+    """Where a compiler, or Python, refused a file: `file` and `line`."""
+    yield from _COMPLAINT.finditer(error)
+    yield from _IMPORT.finditer(error)
+
+
+def _read(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8") as source:
+            return source.read()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _names_of(path: str) -> dict[int, str]:
+    """For each line of the script's functions, the name that its statement binds."""
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    found: dict[int, str] = {}
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for statement in function.body:
+            name = None
+            if isinstance(statement, ast.Return):
+                name = RETURNED
+            elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                name = statement.targets[0].id
+            if name is not None:
+                for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
+                    found[line] = name
+    return found

@@ -1,0 +1,103 @@
+"""What the values inside `Repro.forward` are, found by running the script without the compiler."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import os
+import sys
+from types import FrameType
+from typing import Any
+
+import torch
+
+from ..capture.fx_targets import device_text
+
+# The name under which the returned value is described: the last operation stands in the return statement.
+RETURNED = "return"
+# The function that sees the values off which are deleted before `forward` returns.
+_FAREWELL = "_torch_minify_farewell"
+
+
+def describe(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Facts of a run under the eager control, with `values`: each local of the first call of `forward`, by name."""
+    from .. import worker
+    from ..eager import compiler_out, lifetimes
+
+    compiler_out.take_out()
+    found: dict[str, Any] = {}
+
+    def farewell(name: str, value: Any) -> None:
+        if RETURNED not in found:
+            found[name] = meta(value)
+
+    def watch(frame: FrameType, event: str, result: Any) -> None:
+        code = frame.f_code
+        if event == "return" and code.co_name == "forward" and code.co_filename == path and RETURNED not in found:
+            found.update({name: meta(value) for name, value in frame.f_locals.items() if name != "self"})
+            found[RETURNED] = meta(result)
+
+    setattr(builtins, _FAREWELL, farewell)
+    sys.setprofile(watch)
+    try:
+        facts = worker.run_as_main(path, request.get("argv", []), functools.partial(lifetimes.shortened, farewell=_FAREWELL))
+    finally:
+        sys.setprofile(None)
+    return {**facts, "values": found}
+
+
+def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Save `Repro` with its inputs as an exported program in the file `save`; facts of how that went."""
+    from .. import worker
+    from ..eager import compiler_out
+
+    export_original, save = torch.export.export, torch.export.save
+    compiler_out.take_out()
+    found: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
+
+    def watch(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_name == "forward" and code.co_filename == path and not found:
+            held, names = frame.f_locals, code.co_varnames
+            keywords = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+            found.append((held["self"], tuple(held[n] for n in names[1 : code.co_argcount]), {n: held[n] for n in keywords}))
+
+    sys.setprofile(watch)
+    try:
+        facts = worker.run_as_main(path, request.get("argv", []))
+    finally:
+        sys.setprofile(None)
+    if not found:
+        return {**facts, "status": "raised", "text": facts.get("text") or "the script does not call Repro"}
+    module, arguments, keywords = found[0]
+    try:
+        exported = export_original(module, arguments, keywords)
+        save(exported, request["save"])
+        # for readers without torch; the directory that the script ran in is nobody's business
+        with open(os.path.splitext(request["save"])[0] + ".txt", "w", encoding="utf-8") as file:
+            file.write(str(exported).replace(os.path.join(os.path.dirname(path), ""), "") + "\n")
+    except Exception as error:
+        return {"status": "raised", "text": worker.format_error(error)}
+    return {"status": "ok", "text": ""}
+
+
+def meta(value: Any) -> dict[str, Any]:
+    """A value in the words of `bot.reduce.graph.form.Meta`."""
+    if isinstance(value, torch.Tensor):
+        strided = value.layout == torch.strided
+        return {
+            "kind": "tensor",
+            "shape": [int(d) for d in value.shape],
+            "stride": [int(d) for d in value.stride()] if strided else [],
+            "dtype": str(value.dtype).removeprefix("torch."),
+            "device": device_text(value.device),
+        }
+    if isinstance(value, bool):
+        return {"kind": "bool"}
+    if isinstance(value, (int, torch.SymInt)):
+        return {"kind": "int"}
+    if isinstance(value, (float, torch.SymFloat)):
+        return {"kind": "float"}
+    if isinstance(value, (tuple, list)):
+        return {"kind": "other", "items": [meta(item) for item in value]}
+    return {"kind": "other"}

@@ -1,0 +1,57 @@
+"""Whether a GPU can be used here, and which piece is missing where it cannot."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bot.machine import doctor
+
+Ran = tuple[int, str]
+
+
+def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[Path] | None = None) -> str | None:
+    """What keeps this machine or container from a GPU, for people; None where nothing does. Runs nobody's program."""
+    if devices is None:
+        devices = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")]
+    if not devices:
+        return (
+            "no GPU is visible: there is no /dev/nvidia*. A container sees one only if it was started with --gpus all (the workflow's "
+            "input container-options), or if nvidia is the default runtime of the machine's Docker; a container action never gets --gpus"
+        )
+    status, said = (run or _run)(["nvidia-smi", "-L"])
+    if status != 0:
+        return (
+            f"the GPU's device files are there, but nvidia-smi -L fails ({_last(said)}): this container lacks the driver's libraries. "
+            "NVIDIA_DRIVER_CAPABILITIES must name compute,utility, and the machine needs the NVIDIA container toolkit"
+        )
+    return None
+
+
+def missing(python: str) -> str | None:
+    """What keeps this interpreter's torch from a GPU, for people; None where nothing does. Runs the interpreter."""
+    lines = doctor.examine(python)
+    if any(line.what == "GPU" and line.good for line in lines):
+        return None
+    torch = next((line.found for line in lines if line.what == "torch"), "unknown")
+    return (
+        unseen()
+        or f"nvidia-smi sees a GPU, but torch {torch} does not: it was built without CUDA, or for a newer driver than this machine's"
+    )
+
+
+def _run(command: Sequence[str]) -> Ran:
+    if shutil.which(command[0]) is None:
+        return 127, f"there is no {command[0]}"
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, str(error)
+    return done.returncode, done.stdout + done.stderr
+
+
+def _last(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1][:200] if lines else "it says nothing"

@@ -1,0 +1,1 @@
+"""The data that crosses from one package to another, and its JSON."""

@@ -1,0 +1,59 @@
+"""Every question that was asked, on disk as it is answered: the memo of this run and of one that resumes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from bot.models.result import Verdict
+
+
+def key_of(text: str, context: str = "") -> str:
+    """The memo's key: the script itself, and what it is compared with."""
+    return hashlib.sha256(f"{context}\0{text}".encode()).hexdigest()[:24]
+
+
+class Ledger:
+    """`reduction.jsonl`: a line for each query, appended at once."""
+
+    def __init__(self, path: Path, *, resume: bool) -> None:
+        self.path = path
+        self.queries = 0
+        self.memo_hits = 0
+        self.known: dict[str, Verdict] = {}
+        self._lock = threading.Lock()
+        if resume and path.exists():
+            held = path.read_bytes()
+            whole = held.rfind(b"\n") + 1
+            if whole < len(held):
+                os.truncate(path, whole)  # a line cut off by a kill must not swallow the next one
+            for line in held[:whole].splitlines():
+                try:
+                    entry = json.loads(line)
+                    key, verdict = entry["key"], Verdict(entry["verdict"])
+                except (ValueError, KeyError, TypeError):
+                    continue  # a disk that was full cuts lines as well
+                if verdict not in (Verdict.INFRA, Verdict.TIMEOUT):
+                    self.known[key] = verdict
+        else:
+            path.write_text("", encoding="utf-8")
+
+    def recall(self, key: str) -> Verdict | None:
+        """The verdict, if this was asked before."""
+        with self._lock:
+            verdict = self.known.get(key)
+            if verdict is not None:
+                self.memo_hits += 1
+            return verdict
+
+    def record(self, key: str, verdict: Verdict, **facts: Any) -> None:
+        """Remember and write one answer."""
+        with self._lock:
+            self.queries += 1
+            self.known[key] = verdict
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(json.dumps({"n": self.queries, "key": key, "verdict": verdict.value, **facts}) + "\n")

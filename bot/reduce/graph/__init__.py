@@ -1,0 +1,1 @@
+"""Programs in the form of a graph."""

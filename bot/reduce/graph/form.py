@@ -1,0 +1,250 @@
+"""A graph program in a form of our own, which passes edit without torch.
+
+`bot.inside` writes it as JSON from the compiler's FX graph; `bot.reduce.graph.printer.script` prints it as a plain script. Nothing
+else crosses between the user's interpreter and ours, so no object of one is ever unpickled in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Union
+
+
+@dataclass(frozen=True)
+class Ref:
+    """The use of a value by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """A constant that is written as Python code: `torch.float32`, `torch.device("cpu")`, `...`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A slice in an index; each bound is an Arg."""
+
+    start: Arg = None
+    stop: Arg = None
+    step: Arg = None
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A dict argument, with string keys in order."""
+
+    items: tuple[tuple[str, Arg], ...]
+
+
+# Lists and tuples are both kept as they are: some operators tell them apart.
+Arg = Union[None, bool, int, float, complex, str, Ref, Code, Slice, Mapping, list[Any], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What is known of a value: `kind` is tensor, int, float, bool, or other (a tuple of results, None, an object).
+
+    Shapes and strides are concrete numbers of elements, those of the failing run; `dynamic` lists the dimensions that were symbolic.
+    """
+
+    kind: str = "other"
+    shape: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    dtype: str = ""  # "float32", without the "torch."
+    device: str = "cpu"
+    dynamic: tuple[int, ...] = ()
+    items: tuple[Meta, ...] = ()  # for results that are tuples or lists
+    # what the compiler called a size: one entry for each dimension of a tensor (None: a plain number), or one for an int
+    symbols: tuple[str | None, ...] = ()
+
+    @property
+    def elements(self) -> int:
+        """Number of elements of a tensor; 0 for anything else."""
+        if self.kind != "tensor":
+            return 0
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+
+@dataclass(frozen=True)
+class Value:
+    """How the script makes an input or constant.
+
+    `kind`: randn, rand, randint (args: low, high), zeros, ones, full (args: fill), arange, literal (args: Python text), blob (args: path of
+    a raw dump made by the capture, only during the search), expr (args: Python text that makes the whole value).
+    """
+
+    kind: str = "randn"
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Input:
+    """A placeholder, or (in `Graph.constants`) a tensor that the module holds."""
+
+    name: str
+    meta: Meta
+    value: Value = Value()
+    requires_grad: bool = False
+    leaf: bool = True  # False: the script makes it the result of an operation on a leaf
+    parameter: bool = False  # constants only: torch.nn.Parameter
+    keyword: str | None = None  # passed to the module by this keyword
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation.
+
+    `op` is "function" (`target` is its full Python path, as `torch.ops.aten.relu.default` or `operator.add`) or
+    "method" (`target` is the method's name, the object is `args[0]`).
+    """
+
+    name: str
+    op: str
+    target: str
+    args: tuple[Arg, ...] = ()
+    kwargs: tuple[tuple[str, Arg], ...] = ()
+    meta: Meta = Meta()
+
+    def uses(self) -> Iterator[str]:
+        """Names of the values it uses, in order, with repeats."""
+        yield from refs(self.args)
+        for _, value in self.kwargs:
+            yield from refs(value)
+
+
+# Not counted as operations: they compute nothing.
+_FREE = ("getitem", "sym_size", "_guards_fn")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Straight-line program: inputs, constants, operations in order, and what it returns.
+
+    `bodies` are the graphs that higher-order operations call, by the name that `Ref` uses for them.
+    `output` is the return value's structure (tuple, list, Mapping or a single Ref).
+    """
+
+    inputs: tuple[Input, ...]
+    nodes: tuple[Node, ...]
+    output: Arg
+    constants: tuple[Input, ...] = ()
+    bodies: tuple[tuple[str, Graph], ...] = ()
+
+    @property
+    def ops(self) -> int:
+        """Computing nodes, those inside bodies included."""
+        own = sum(1 for n in self.nodes if is_op(n))
+        return own + sum(body.ops for _, body in self.bodies)
+
+    @property
+    def input_elements(self) -> int:
+        """Elements of all inputs and constants."""
+        return sum(i.meta.elements for i in (*self.inputs, *self.constants))
+
+    def metas(self) -> dict[str, Meta]:
+        """What is known of each named value."""
+        known = {i.name: i.meta for i in (*self.inputs, *self.constants)}
+        known.update((n.name, n.meta) for n in self.nodes)
+        return known
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the script compiles and calls the module: everything of the user's program that is not the graph.
+
+    Values of `options` and `config` are Python text. `contexts` are `with` expressions around the call, `setup` lines
+    run before it (`torch.set_default_dtype(torch.float64)`).
+    """
+
+    pipeline: str = "compile"  # compile | aoti | export
+    backend: str | None = None  # Python text; None: inductor by default
+    mode: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    dynamic: bool | None = None
+    fullgraph: bool = False
+    config: tuple[tuple[str, str], ...] = ()  # ("torch._inductor.config.freezing", "True")
+    contexts: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    backward: bool = False  # the sum of the outputs is differentiated after the call
+    accuracy: bool = False  # compare with eager
+    strict: bool = False  # accuracy: integral and boolean outputs are compared too
+    # accuracy: (rtol, atol), or () for the defaults of torch.testing.assert_close; None: PyTorch's rule, `repro_tolerance` for both
+    tolerance: tuple[float, ...] | None = None
+    repro_tolerance: float = 1e-3  # as torch._dynamo.config had it: the entry itself may go, what counts as wrong must stay
+    seed: int | None = 0  # None: the script does not seed
+    export_kwargs: tuple[tuple[str, str], ...] = ()  # strict=True, dynamic_shapes=...
+    freshness: bool = False  # inputs are cloned for each call, since the module changes them
+
+
+@dataclass(frozen=True)
+class Program:
+    """All that a script is printed from."""
+
+    graph: Graph
+    recipe: Recipe = field(default_factory=Recipe)
+    preamble: str = ""  # the user's own definitions: passes, backends, custom ops
+    # the preamble with which the program with static sizes was asked and passed: while it has that one, a comment says so
+    static_passes: str | None = None
+
+    def with_graph(self, graph: Graph) -> Program:
+        """The same with another graph."""
+        return replace(self, graph=graph)
+
+
+def is_op(node: Node) -> bool:
+    """Whether a node counts as an operation."""
+    last = node.target.split(".")
+    return not any(part in _FREE for part in last)
+
+
+def is_launch(node: Node) -> bool:
+    """Whether a node launches a kernel of the user's: `args` are the kernel's name (`Code`) and the grid, `kwargs` what it is given.
+
+    It gives nothing; which of its tensors it writes, nobody says.
+    """
+    return node.target == "torch.ops.higher_order.triton_kernel_wrapper_mutation" and len(node.args) == 2
+
+
+def kernels(graph: Graph) -> set[str]:
+    """How the script reaches the kernels that a graph launches: names, or dotted paths."""
+    launched = (n.args[0] for n in graph.nodes if is_launch(n))
+    own = {kernel.text for kernel in launched if isinstance(kernel, Code)}
+    return own.union(*(kernels(body) for _, body in graph.bodies))
+
+
+def refs(arg: Arg) -> Iterator[str]:
+    """Names used anywhere in an argument."""
+    if isinstance(arg, Ref):
+        yield arg.name
+    elif isinstance(arg, (list, tuple)):
+        for item in arg:
+            yield from refs(item)
+    elif isinstance(arg, Slice):
+        for item in (arg.start, arg.stop, arg.step):
+            yield from refs(item)
+    elif isinstance(arg, Mapping):
+        for _, item in arg.items:
+            yield from refs(item)
+
+
+def rename(arg: Arg, names: dict[str, Arg]) -> Arg:
+    """The argument with each `Ref` whose name is in `names` replaced by what stands there."""
+    if isinstance(arg, Ref):
+        return names.get(arg.name, arg)
+    if isinstance(arg, list):
+        return [rename(item, names) for item in arg]
+    if isinstance(arg, tuple):
+        return tuple(rename(item, names) for item in arg)
+    if isinstance(arg, Slice):
+        return Slice(rename(arg.start, names), rename(arg.stop, names), rename(arg.step, names))
+    if isinstance(arg, Mapping):
+        return Mapping(tuple((key, rename(item, names)) for key, item in arg.items))
+    return arg

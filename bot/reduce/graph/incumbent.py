@@ -1,0 +1,203 @@
+"""The smallest program known so far, and the one way to replace it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from bot.models.result import Verdict
+from bot.reduce.candidate import Candidate, Oracle
+from bot.reduce.graph.form import Meta, Program, Ref, refs
+from bot.reduce.graph.keep import Policy, keep_only
+from bot.reduce.graph.naming import canonical
+from bot.reduce.graph.size import size_key
+
+Key = tuple[tuple[int, ...], str]
+Structure = tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]
+
+# The name under which `Oracle.shapes` describes what the module returns: its last operation may stand in the return statement.
+_RETURNED = "return"
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A program one edit away from the smallest one, under the original graph's names."""
+
+    program: Program
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
+class _Offer:
+    number: int
+    program: Program
+    candidate: Candidate
+
+
+class Incumbent:
+    """Holds the smallest program that is SAME; passes offer it smaller ones.
+
+    An offer is asked only if it is strictly smaller and its text was never asked before. The rejected offers since the
+    last acceptance are the neighbours: one of them that passes is worth showing.
+
+    Passes see the names of the original graph, since guesses and `exposable` speak of these; scripts are printed under canonical
+    names, so that programs which differ in names alone are one candidate.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        oracle: Oracle,
+        render: Callable[[Program], str],
+        exposable: frozenset[str] | None = None,
+        on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,
+    ) -> None:
+        self.oracle = oracle
+        self.render = render
+        self.exposable = exposable
+        self._on_accept = on_accept
+        self._rejected: set[str] = set()
+        self._structures: set[Structure] = set()
+        self._legal: dict[str, dict[str, Meta] | None] = {}
+        self.neighbours: list[Neighbour] = []
+        text = render(program)
+        self.program = self.shown = program
+        self.candidate = Candidate(text, "start", size_key(program, text)[0])
+
+    def candidate_of(self, program: Program, origin: str) -> Candidate:
+        """The program as a question to the oracle."""
+        text = self.render(under_canonical_names(program))
+        return Candidate(text, origin, size_key(program, text)[0])
+
+    def _take(self, program: Program, candidate: Candidate) -> None:
+        self.program = program
+        self.shown = under_canonical_names(program)
+        self.candidate = candidate
+        self.neighbours = []
+        self._on_accept(self.shown, candidate)
+
+    def forget(self) -> None:
+        """What was rejected until now may be asked again."""
+        self._rejected.clear()
+        self._structures.clear()
+        self.neighbours = []
+
+    @property
+    def key(self) -> Key:
+        """The size of the smallest program."""
+        return self.candidate.size, self.candidate.text
+
+    def offer(self, program: Program | None, origin: str, *, any_size: bool = False) -> bool:
+        """Takes the program if it is smaller and SAME. `any_size`: it need not be smaller (only for the last step)."""
+        return self.offer_first([program], origin, any_size=any_size) is not None
+
+    def offer_first(self, programs: Iterable[Program | None], origin: str, *, any_size: bool = False) -> int | None:
+        """Takes the first program (in order) that is smaller and SAME, and says which; None stands for no program.
+
+        Programs are taken from the iterable as they are needed, as many at a time as are tried at once: what stands behind the first
+        that is SAME costs a single worker nothing. So a pass may offer whatever it would offer next if all of it were refused.
+        """
+        together: list[_Offer] = []
+        for number, program in enumerate(programs):
+            candidate = None if program is None else self._askable(program, origin, any_size)
+            if program is None or candidate is None or any(candidate.text == other.candidate.text for other in together):
+                continue
+            together.append(_Offer(number, program, candidate))
+            if len(together) == getattr(self.oracle, "jobs", 1):
+                taken = self._asked(together)
+                if taken is not None:
+                    return taken
+                together = []
+        return self._asked(together)
+
+    def _askable(self, program: Program, origin: str, any_size: bool) -> Candidate | None:
+        """The question, unless its answer is known or does not matter."""
+        candidate = self.candidate_of(program, origin)
+        if candidate.text == self.candidate.text or (not any_size and (candidate.size, candidate.text) >= self.key):
+            return None
+        if candidate.text in self._rejected:
+            self._add_neighbour(program, candidate)
+            return None
+        return candidate
+
+    def _asked(self, offers: Sequence[_Offer]) -> int | None:
+        """Asks all at once, and takes the first that is SAME; its number."""
+        if len(offers) == 1:
+            index = 0 if self.oracle.ask(offers[0].candidate) is Verdict.SAME else None
+        else:
+            index = self.oracle.first([offer.candidate for offer in offers]) if offers else None
+        for offer in offers[:index]:
+            self._rejected.add(offer.candidate.text)
+            self._add_neighbour(offer.program, offer.candidate)
+        if index is None:
+            return None
+        self._take(offers[index].program, offers[index].candidate)
+        return offers[index].number
+
+    def _add_neighbour(self, program: Program, candidate: Candidate) -> None:
+        # each text once, the latest at the end
+        self.neighbours = [other for other in self.neighbours if other.candidate.text != candidate.text]
+        self.neighbours.append(Neighbour(program, candidate))
+
+    def offer_structures(self, programs: Iterable[Program | None], origin: str, *, sharing: bool = False) -> int | None:
+        """As `offer_first`, for programs that differ from the smallest one in their operations.
+
+        A combination of operations that was rejected is not asked again when nothing but sizes, values or arguments have changed
+        since: it would cost a query for each operation in each round, and next to never succeed. `sharing`: which operations
+        share an input counts as a difference.
+        """
+        keys: list[Structure | None] = []
+
+        def new() -> Iterator[Program | None]:
+            known: set[Structure | None] = set(self._structures)
+            for program in programs:
+                key = None if program is None else structure(program, sharing)
+                keys.append(key)
+                yield None if key in known else program
+                known.add(key)
+
+        taken = self.offer_first(new(), origin)
+        self._structures.update(key for key in keys[:taken] if key is not None)
+        return taken
+
+    def keep(self, names: Sequence[str] | set[str], policy: Policy = Policy.CONNECT) -> Program | None:
+        """The smallest program with only these operations kept."""
+        return keep_only(self.program, names, policy, self.exposable)
+
+    def legal(self, program: Program) -> Program | None:
+        """The program with the metadata that it really has, or None if it does not run in eager."""
+        shown = under_canonical_names(program)
+        text = self.render(shown)
+        if text in self._rejected:
+            return program
+        if text not in self._legal:
+            self._legal[text] = self.oracle.shapes(text)
+        metas = self._legal[text]
+        return None if metas is None else refreshed(program, shown, metas)
+
+
+def structure(program: Program, sharing: bool = False) -> Structure:
+    """Which operations there are, and what feeds what; all inputs are alike (they are merged later), unless `sharing` tells them apart."""
+    inputs = {i.name: f"/{n}" if sharing else "/" for n, i in enumerate((*program.graph.inputs, *program.graph.constants))}
+
+    def told_apart(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(inputs.get(name, name) for name in names)
+
+    return tuple((n.target, told_apart(n.uses())) for n in program.graph.nodes), told_apart(refs(program.graph.output))
+
+
+def under_canonical_names(program: Program) -> Program:
+    """The program under names that depend on its operations alone."""
+    return program.with_graph(canonical(program.graph))
+
+
+def refreshed(program: Program, shown: Program, metas: dict[str, Meta]) -> Program:
+    """The program with the metadata of its values where it is known; `metas` are by the names of `shown`."""
+    graph, output = program.graph, shown.graph.output
+    nodes = []
+    for node, same in zip(graph.nodes, shown.graph.nodes, strict=True):
+        name = _RETURNED if same.name not in metas and output == Ref(same.name) else same.name
+        found = metas.get(name)
+        # what the run cannot say (symbolic dimensions) stays as it was recorded
+        nodes.append(node if found is None else replace(node, meta=replace(found, dynamic=node.meta.dynamic, symbols=node.meta.symbols)))
+    return program.with_graph(replace(graph, nodes=tuple(nodes)))

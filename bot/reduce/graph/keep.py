@@ -1,0 +1,285 @@
+"""Builds the program that keeps some operations of a graph and drops the rest.
+
+A use of a dropped value has to become something else. Three policies:
+
+* CUT: a new input with the metadata recorded for that value;
+* CONNECT: the latest kept ancestor of the same shape and dtype, else CUT. It keeps "a feeds b" when everything between
+  a and b goes, which a cut alone cannot do (PyTorch's minifier is stuck there);
+* ANY: the latest kept ancestor whatever its shape, else CUT; the caller re-propagates shapes.
+
+Values that cannot be inputs of a script are treated apart: a known number becomes a literal, an object without a type
+(the handle of a context, say) keeps its producer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from enum import Enum
+
+from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Program, Ref, Value, is_launch, is_op, refs, rename
+from bot.reduce.graph.numbers import known_numbers
+
+_NON_NEGATIVE_NAMES = (
+    "abs exp exp2 relu relu6 sigmoid softmax _softmax softplus square sqrt rsqrt var var_mean norm linalg_vector_norm hardsigmoid rand"
+)
+_NON_NEGATIVE = frozenset(_NON_NEGATIVE_NAMES.split())
+_INDEX_USERS = ("index", "gather", "scatter", "embedding", "take", "nll", "one_hot", "cross_entropy")
+
+
+class Policy(Enum):
+    """What a use of a dropped value becomes."""
+
+    CUT = "cut"
+    CONNECT = "connect"
+    ANY = "any"
+
+
+def is_getitem(node: Node) -> bool:
+    """Whether a node takes an item of another value."""
+    return node.op == "function" and node.target.rsplit(".", 1)[-1] == "getitem"
+
+
+def units(graph: Graph) -> list[str]:
+    """Names of the nodes that can be kept or dropped, in order.
+
+    The items of a result that is a tuple, and sizes, come and go with what they belong to.
+    """
+    metas = graph.metas()
+    return [n.name for n in graph.nodes if is_op(n) or (is_getitem(n) and _indexes_tensor(n, metas))]
+
+
+def _indexes_tensor(node: Node, metas: dict[str, Meta]) -> bool:
+    first = node.args[0] if node.args else None
+    return isinstance(first, Ref) and first.name in metas and metas[first.name].kind == "tensor"
+
+
+def keep_only(
+    program: Program,
+    keep: Collection[str],
+    policy: Policy = Policy.CONNECT,
+    exposable: frozenset[str] | None = None,
+    *,
+    sinks_only: bool = False,
+) -> Program | None:
+    """The program with only these operations (names from `units`), or None where that is not a program.
+
+    Outputs are the kept ones among the original outputs (`sinks_only`: those without users), and each kept value
+    without a user. With `exposable`, only these and the original outputs may be outputs; what then feeds no output goes.
+    """
+    return _Builder(program, keep, policy, exposable, sinks_only).build()
+
+
+class _Builder:
+    def __init__(self, program: Program, keep: Collection[str], policy: Policy, exposable: frozenset[str] | None, sinks_only: bool) -> None:
+        self.program = program
+        self.graph = program.graph
+        self.policy = policy
+        self.exposable = exposable
+        self.sinks_only = sinks_only
+        self.index = {n.name: i for i, n in enumerate(self.graph.nodes)}
+        self.metas = self.graph.metas()
+        self.numbers = known_numbers(self.graph)
+        self.droppable = set(units(self.graph))
+        self.kept = self._close(set(keep) & self.droppable)
+
+    def _close(self, keep: set[str]) -> set[str]:
+        """The kept nodes, with the items, sizes and objects that come along."""
+        nodes = self.graph.nodes
+        wanted = set(keep)
+        for node in reversed(nodes):
+            if node.name in wanted:
+                wanted.update(u for u in node.uses() if u in self.index and self._comes_along(nodes[self.index[u]], keep))
+        # A tuple's items are kept when nothing else shows its result.
+        shown = {used for name in wanted for used in nodes[self.index[name]].uses()}
+        for node in nodes:
+            source = node.args[0] if node.args else None
+            item = is_getitem(node) and node.name not in self.droppable
+            if item and isinstance(source, Ref) and source.name in wanted and source.name not in shown:
+                wanted.add(node.name)
+        # What a launch fills is garbage without it.
+        for node in nodes:
+            if is_launch(node) and any(used in wanted and _is_empty(nodes[self.index[used]]) for used in node.uses() if used in self.index):
+                wanted.add(node.name)
+        return wanted
+
+    def _comes_along(self, node: Node, keep: set[str]) -> bool:
+        if node.name not in self.droppable and self._available(node, keep):
+            return True
+        if node.meta.kind in ("int", "float", "bool"):
+            return node.name not in self.numbers
+        return node.meta.kind == "other" and not node.meta.items
+
+    def _available(self, node: Node, keep: set[str]) -> bool:
+        """Whether all that an item or a size is taken of is there."""
+        for used in node.uses():
+            if used in self.index and used not in keep:
+                source = self.graph.nodes[self.index[used]]
+                if used in self.droppable or not self._available(source, keep):
+                    return False
+        return True
+
+    def build(self) -> Program | None:
+        nodes = self.graph.nodes
+        order = [n for n in nodes if n.name in self.kept]
+        if not order:
+            return None
+        stand_in = self._stand_ins(order)
+        if stand_in is None:
+            return None
+        kept = [_with_stand_ins(n, stand_in) for n in order]
+        output, kept = self._output(kept)
+        if output is None:
+            return None
+        return self.program.with_graph(self._finish(kept, output, stand_in))
+
+    def _stand_ins(self, order: list[Node]) -> dict[str, Arg] | None:
+        """What each dropped value that a kept node uses becomes."""
+        boundary = [used for n in order for used in n.uses() if used in self.index and used not in self.kept]
+        ancestors = self._kept_ancestors(boundary) if self.policy is not Policy.CUT else {}
+        stand_in: dict[str, Arg] = {}
+        for name in boundary:
+            if name in stand_in:
+                continue
+            meta = self.metas[name]
+            near = ancestors.get(name, {}).get(_key(meta) if self.policy is Policy.CONNECT else ())
+            if near is not None and meta.kind == "tensor":
+                stand_in[name] = Ref(self.graph.nodes[near].name)
+            elif name in self.numbers:
+                stand_in[name] = self.numbers[name]
+            elif meta.kind == "tensor":
+                stand_in[name] = Ref(name)
+            elif meta.items and all(item.kind == "tensor" for item in meta.items):
+                stand_in[name] = tuple(Ref(f"{name}_{i}") for i in range(len(meta.items)))
+            else:
+                return None
+        return stand_in
+
+    def _kept_ancestors(self, boundary: Iterable[str]) -> dict[str, dict[tuple[object, ...], int]]:
+        """For each dropped value: by shape and dtype, the latest kept ancestor that is reached through dropped values only."""
+        nodes = self.graph.nodes
+        region: set[int] = set()
+        stack = [self.index[name] for name in boundary]
+        while stack:
+            i = stack.pop()
+            if i in region:
+                continue
+            region.add(i)
+            stack.extend(self.index[u] for u in nodes[i].uses() if u in self.index and u not in self.kept)
+        found: dict[str, dict[tuple[object, ...], int]] = {}
+        for i in sorted(region):
+            best: dict[tuple[object, ...], int] = {}
+            for used in nodes[i].uses():
+                if used in self.kept and self.metas[used].kind == "tensor":
+                    for key in (_key(self.metas[used]), ()):
+                        best[key] = max(best.get(key, -1), self.index[used])
+                for key, at in found.get(used, {}).items():
+                    best[key] = max(best.get(key, -1), at)
+            found[nodes[i].name] = best
+        return found
+
+    def _output(self, kept: list[Node]) -> tuple[Arg, list[Node]]:
+        """What is returned (None: nothing can be), and the nodes that are needed for it."""
+        names = {n.name for n in kept}
+        used = {name for n in kept for name in n.uses()}
+        before = list(dict.fromkeys(refs(self.graph.output)))
+        stay = [] if self.sinks_only else [name for name in before if name in names or (name not in self.index and name in used)]
+        allowed = None if self.exposable is None else self.exposable | set(before)
+        needed = set(stay)
+        new: list[str] = []
+        alive: list[Node] = []
+        for n in reversed(kept):
+            if n.name not in needed and not _acts(n):
+                if not _shows(n) or (allowed is not None and n.name not in allowed):
+                    continue
+                new.append(n.name)
+            alive.append(n)
+            needed.update(n.uses())
+        alive.reverse()
+        if not new and len(stay) == len(before):
+            return self.graph.output, alive
+        if not stay and not new and allowed is None:  # a launch gives nothing: what it may have written is shown
+            given = [name for n in alive if is_launch(n) for name in n.uses()]
+            new = [name for name in given if self.metas.get(name, Meta()).kind == "tensor"][-1:]
+        outputs = [Ref(name) for name in (*stay, *reversed(new))]
+        if not outputs:
+            return None, alive
+        return outputs[0] if len(outputs) == 1 else tuple(outputs), alive
+
+    def _finish(self, kept: list[Node], output: Arg, stand_in: dict[str, Arg]) -> Graph:
+        used = {name for n in kept for name in n.uses()} | set(refs(output))
+        users: dict[str, list[str]] = {}
+        for n in kept:
+            for name in n.uses():
+                users.setdefault(name, []).append(n.target)
+        new: list[Input] = []
+        for name in stand_in:
+            meta = self.metas[name]
+            producer = self.graph.nodes[self.index[name]]
+            if meta.kind == "tensor" and name in used:
+                new.append(self._cut_input(name, meta, producer, users.get(name, [])))
+            for i, item in enumerate(meta.items):
+                if f"{name}_{i}" in used:
+                    new.append(self._cut_input(f"{name}_{i}", item, producer, users.get(f"{name}_{i}", [])))
+        graph = self.graph
+        return replace(
+            graph,
+            inputs=(*(i for i in graph.inputs if i.name in used), *new),
+            nodes=tuple(kept),
+            output=output,
+            constants=tuple(c for c in graph.constants if c.name in used),
+            bodies=tuple((name, body) for name, body in graph.bodies if name in used),
+        )
+
+    def _cut_input(self, name: str, meta: Meta, producer: Node, users: list[str]) -> Input:
+        floating = is_floating(meta.dtype)
+        value = fresh_value(meta, producer.target, users, varied=self.program.recipe.accuracy)
+        return Input(name, meta, value, requires_grad=self.program.recipe.backward and floating)
+
+
+def _with_stand_ins(node: Node, stand_in: dict[str, Arg]) -> Node:
+    if not any(name in stand_in for name in node.uses()):
+        return node
+    args = tuple(rename(arg, stand_in) for arg in node.args)
+    return replace(node, args=args, kwargs=tuple((key, rename(value, stand_in)) for key, value in node.kwargs))
+
+
+def _is_empty(node: Node) -> bool:
+    return any(word.startswith(("empty", "new_empty")) for word in node.target.split("."))
+
+
+def is_floating(dtype: str) -> bool:
+    """Whether a dtype has gradients."""
+    return dtype.startswith(("float", "bfloat", "complex"))
+
+
+def fresh_value(meta: Meta, producer: str, users: Iterable[str] = (), *, varied: bool = False) -> Value:
+    """How to make a value that stands for a dropped operation's result, legal wherever possible.
+
+    Results that are never negative stay so (a logarithm may follow); an index is 0, which is always within bounds. `varied`: integers
+    take every value of a byte, since wrong numbers show themselves at the ends.
+    """
+    if is_floating(meta.dtype):
+        words = producer.split(".")
+        return Value("rand") if any(word in _NON_NEGATIVE for word in words) else Value("randn")
+    if any(part in user for user in users for part in _INDEX_USERS):
+        return Value("zeros")
+    if not varied or meta.dtype == "bool":
+        return Value("randint", (0, 2))
+    return Value("randint", (-128, 128) if meta.dtype == "int8" else (0, 256))
+
+
+def _shows(node: Node) -> bool:
+    """Whether a node's result can be returned."""
+    return node.meta.kind == "tensor" or bool(node.meta.items) or node.meta.kind in ("int", "float", "bool")
+
+
+def _acts(node: Node) -> bool:
+    """Whether a node is there for what it does: it gives nothing, or changes its operand."""
+    if node.meta.kind == "other" and not node.meta.items:
+        return True
+    return any(word.endswith("_") and not word.startswith("_") for word in node.target.split("."))
+
+
+def _key(meta: Meta) -> tuple[object, ...]:
+    return (meta.shape, meta.dtype, meta.device)

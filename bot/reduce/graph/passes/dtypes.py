@@ -1,0 +1,52 @@
+"""Changes unusual dtypes to float32 (integers: to int64), everywhere at once.
+
+Proposes, for each unusual dtype of an input: that dtype replaced in all inputs, and in all arguments that name it; recorded numbers
+keep their values. The most unusual dtype first. Part of the batch; one or two queries for a dtype that must stay. Metadata of every
+node is propagated anew. The idea: a reader with any machine can run float32, and a bug that needs bfloat16 is another bug than one that
+does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.reduce.graph.edits import Edit
+from bot.reduce.graph.form import Arg, Code, Input, Program
+from bot.reduce.graph.printer.tensors import recorded_dtype
+from bot.reduce.graph.rewrite import map_inputs, map_node, map_nodes
+from bot.reduce.graph.size import dtype_rank
+
+_PLAIN = {
+    **dict.fromkeys(("float64", "float16", "bfloat16"), "float32"),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"), "float32"),
+    **dict.fromkeys(("int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64"), "int64"),
+    **dict.fromkeys(("complex128", "complex32"), "complex64"),
+}
+
+
+def edits(program: Program) -> list[Edit]:
+    """One edit for each unusual dtype, the most unusual first."""
+    inputs = (*program.graph.inputs, *program.graph.constants)
+    present = {i.meta.dtype for i in inputs if i.meta.kind == "tensor" and i.meta.dtype in _PLAIN}
+    return [_replace(dtype) for dtype in sorted(present, key=lambda d: (-dtype_rank(d), d))]
+
+
+def _replace(dtype: str) -> Edit:
+    plain = _PLAIN[dtype]
+
+    def in_argument(arg: Arg) -> Arg:
+        return Code(f"torch.{plain}") if arg == Code(f"torch.{dtype}") else arg
+
+    def in_input(item: Input) -> Input:
+        if item.meta.dtype != dtype:
+            return item
+        value = item.value
+        if value.kind == "blob":
+            value = replace(value, args=(value.args[0], recorded_dtype(value, item.meta)))
+        return replace(item, value=value, meta=replace(item.meta, dtype=plain))
+
+    def edit(program: Program) -> Program | None:
+        graph = map_inputs(program.graph, in_input)
+        return program.with_graph(map_nodes(graph, lambda n: map_node(n, in_argument)))
+
+    return edit

@@ -1,0 +1,168 @@
+"""Shrinks dimensions.
+
+All dimensions of one size change together, through inputs and through the sizes that operations name (`view`, `expand`, `full`, ...);
+where a view splits or joins dimensions, the composed size follows its parts. Metadata of every node is propagated anew, so what
+does not fit together costs no query.
+
+Proposes, in order: every size 1 (asked with the whole batch first), every size 2 (else divided by a common factor, else 4; the
+first that is legal goes into the batch); then sizes one by one, to 2 and to 1, adaptively; where a size has to be large, bisection
+finds from where on; last, single dimensions that an equal one held back. Never 0. Cost: none of its own where sizes do not matter
+(the batch had them all 1), about 2 log2 of the number of sizes for each that does, plus log2 of its size. The ties are a cheap form
+of circt-reduce's width adaption.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+from bot.reduce.graph.edits import by_halves
+from bot.reduce.graph.form import Program
+from bot.reduce.graph.incumbent import Incumbent
+from bot.reduce.graph.passes.resize import closed, composed, free_sizes, ints, is_view, resized, sizes_of, with_dim, with_parts
+from bot.reduce.graph.rewrite import find_input
+
+_FACTORS = (256, 128, 64, 32, 16, 8, 4, 2)
+_MOST_BISECTED = 12
+_MOST_DIMS = 12
+_MOST_JOINT = 7
+_MOST_ASKED = 4
+_MOST_ILLEGAL = 3
+# Integers from here on mean something else: the end of a slice that has none.
+_NO_SIZE = 2**31
+
+
+def legal(incumbent: Incumbent, changed: Program) -> Program | None:
+    """The resized program with true metadata, and with numbers again where a view's size was left open."""
+    checked = incumbent.legal(changed)
+    if checked is None or all(-1 not in ints(n) for n in checked.graph.nodes if is_view(n)):
+        return checked
+    before = {n.name: n for n in incumbent.program.graph.nodes}
+    nodes = tuple(closed(n) if is_view(n) and -1 not in ints(before[n.name]) else n for n in checked.graph.nodes)
+    return checked.with_graph(replace(checked.graph, nodes=nodes))
+
+
+def everything_small(incumbent: Incumbent, program: Program) -> Program | None:
+    """The program with all sizes as small as is legal at once, or None; costs no query."""
+    for mapping in _joint_mappings(program):
+        for everywhere in (False, True):
+            changed = legal(incumbent, resized(program, mapping, everywhere=everywhere))
+            if changed is not None and changed.graph.input_elements < program.graph.input_elements:
+                return changed
+    return None
+
+
+def everything_one(incumbent: Incumbent, program: Program) -> Program | None:
+    """The program with all sizes 1, or None where that is not legal; costs no query."""
+    return next(iter(_changed(incumbent, program, dict.fromkeys(free_sizes(program), 1))), None)
+
+
+def _joint_mappings(program: Program) -> Iterator[dict[int, int]]:
+    sizes = sizes_of(program)
+    parts = composed(program.graph)
+    literals = {leaf for n in program.graph.nodes for leaf in ints(n) if 2 < leaf < _NO_SIZE}
+    atoms = {n for n in {*sizes, *(p for many in parts.values() for p in many)} if n > 2}
+    tried: list[dict[int, int]] = []
+    options = [with_parts(dict.fromkeys(atoms, 2), parts), dict.fromkeys(atoms, 2)]
+    for factor in _FACTORS:
+        options.append({n: n // factor for n in atoms | literals | set(parts) if n % factor == 0})
+    options.append(with_parts({n: 4 for n in atoms if n > 4}, parts))
+    for mapping in options:
+        changed = {n: m for n, m in mapping.items() if n != m}
+        if changed and changed not in tried and len(tried) < _MOST_JOINT:
+            tried.append(changed)
+            yield changed
+
+
+def run(incumbent: Incumbent) -> bool:
+    """Shrinks sizes as far as they go."""
+    start = incumbent.key
+    if not sizes_of(incumbent.program):
+        return False
+    _offer(incumbent, dict.fromkeys(free_sizes(incumbent.program), 1))
+    _first(incumbent, islice(_joint_mappings(incumbent.program), _MOST_ASKED))
+    for target in (2, 1):
+        _adaptively(incumbent, [n for n in free_sizes(incumbent.program) if n > target], target)
+    for size in free_sizes(incumbent.program):
+        _bisect(incumbent, size, partial(_changed_size, incumbent))
+    _untied(incumbent)
+    return incumbent.key != start
+
+
+def _offer(incumbent: Incumbent, mapping: Mapping[int, int]) -> bool:
+    """Asks for the sizes changed: values made anew, then the recorded ones."""
+    return _first(incumbent, [mapping]) is not None
+
+
+def _first(incumbent: Incumbent, mappings: Iterable[Mapping[int, int]]) -> int | None:
+    """The same for several, and which was the first (in order) that was taken."""
+    asked: list[int] = []
+
+    def programs() -> Iterator[Program]:
+        for number, mapping in enumerate(mappings):
+            for program in _changed(incumbent, incumbent.program, mapping):
+                asked.append(number)
+                yield program
+
+    taken = incumbent.offer_first(programs(), "sizes")
+    return None if taken is None else asked[taken]
+
+
+def _changed(incumbent: Incumbent, program: Program, mapping: Mapping[int, int]) -> list[Program]:
+    """The legal programs with the sizes changed, composed sizes with their parts where that is legal."""
+    for full in (with_parts(mapping, composed(program.graph)), dict(mapping)):
+        for everywhere in (False, True):
+            plain = legal(incumbent, resized(program, full, everywhere=everywhere))
+            if plain is None:
+                continue
+            kept = resized(program, full, keep_data=True, everywhere=everywhere)
+            found = [plain, legal(incumbent, kept)]
+            return [each for each in found if each is not None]
+    return []
+
+
+def _adaptively(incumbent: Incumbent, sizes: list[int], target: int) -> None:
+    by_halves(sizes, lambda parts: _first(incumbent, (dict.fromkeys(part, target) for part in parts)))
+
+
+def _changed_size(incumbent: Incumbent, old: int, new: int) -> list[Program]:
+    return _changed(incumbent, incumbent.program, {old: new})
+
+
+def _bisect(incumbent: Incumbent, size: int, change: Callable[[int, int], list[Program]]) -> None:
+    """Finds the smallest size that is SAME, between 2 (which is not) and what it is; geometric, since bounds are powers of two.
+
+    `change` gives the legal programs with a size changed from one to another.
+    """
+    low, high = 2, size
+    illegal = 0
+    for _ in range(_MOST_BISECTED):
+        middle = max(low + 1, round(math.sqrt(low * high))) if high > 2 * low else (low + high) // 2
+        if not low < middle < high or illegal == _MOST_ILLEGAL:
+            return
+        programs = change(high, middle)
+        illegal = 0 if programs else illegal + 1
+        if incumbent.offer_first(programs, "sizes") is not None:
+            high = middle
+        else:
+            low = middle
+
+
+def _untied(incumbent: Incumbent) -> None:
+    """Shrinks single dimensions that their equals held back."""
+    inputs = [i for i in (*incumbent.program.graph.inputs, *incumbent.program.graph.constants) if i.meta.kind == "tensor"]
+    tied = [size for item in inputs for size in item.meta.shape]
+    places = [(item.name, dim) for item in inputs for dim, size in enumerate(item.meta.shape) if size > 2 and tied.count(size) > 1]
+    for name, dim in places[:_MOST_DIMS]:
+
+        def change(_: int, new: int, name: str = name, dim: int = dim) -> list[Program]:
+            changed = legal(incumbent, with_dim(incumbent.program, name, dim, new))
+            return [] if changed is None else [changed]
+
+        small = [each for size in (1, 2) for each in change(0, size)]
+        item = find_input(incumbent.program, name)
+        if incumbent.offer_first(small, "sizes") is None and small and item is not None:
+            _bisect(incumbent, item.meta.shape[dim], change)

@@ -1,0 +1,1 @@
+"""From a graph to the script that is run and posted."""

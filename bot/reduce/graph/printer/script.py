@@ -1,0 +1,348 @@
+"""Prints a program as the script that is searched, proven and posted: one text for all three."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Meta, Node, Program, Recipe, Ref, is_launch, refs
+from bot.reduce.graph.naming import bind_symbols, canonical, is_legal
+from bot.reduce.graph.printer.call import Call, in_call_order
+from bot.reduce.graph.printer.contexts import Regions, called_under
+from bot.reduce.graph.printer.expressions import arguments, combined, function_class, in_place, operation, quoted, scanned, spelled, text
+from bot.reduce.graph.printer.tensors import embed_blobs, make
+
+__all__ = ["bind_symbols", "canonical", "embed_blobs", "lines", "render"]
+
+_RANDOM = re.compile(
+    r"(native_|alpha_|feature_|feature_alpha_)?dropout[123]?d?_?|rand(n|int|perm)?(_like)?|bernoulli_?|normal_?|uniform_|exponential_|cauchy_"
+    r"|geometric_|log_normal_|multinomial|poisson|random_|rrelu_?|gumbel_softmax|inductor_(random|randint|seeds?)|fractional_max_pool[23]d"
+)
+
+# Operations that are there for what they do, not for what they return.
+_ACTS = ("_assert", "_check", "sym_constrain", "_set_", "_exit_", "manual_seed", "triton_kernel_wrapper_mutation")
+
+# Modules that a script has to import before it may say their names.
+_IMPORTS = (
+    (r"\boperator\.", "import operator"),
+    (r"\bmath\.", "import math"),
+    (r"\bcopy\.", "import copy"),
+    (r"\bbase64\.", "import base64"),
+    (r"\bzlib\.", "import zlib"),
+    (r"\bnumpy\.", "import numpy"),
+    (r"\btorch\.ops\.prims\.inductor_|\btorch\.ops\.prims\.(_low_memory|prepare_softmax)", "import torch._inductor.inductor_prims"),
+    (r"\btorch\.ops\.quantized_decomposed\.", "import torch.ao.quantization.fx._decomposed"),
+    (r"\btorch\.ops\.torchvision\.", "import torchvision"),
+    (r"\btorch\.nn\.attention\.flex_attention\b|higher_order\.flex_attention", "import torch.nn.attention.flex_attention"),
+    (r"\btorch\._inductor\.custom_graph_pass\b", "import torch._inductor.custom_graph_pass"),
+    (r"\btorch\._functorch\.config\.", "import torch._functorch.config"),
+)
+
+
+def render(program: Program, *, header: Sequence[str] = ()) -> str:
+    """The script. `header` lines become comments at its top. Equal programs under canonical names have equal text."""
+    graph = program.graph if is_legal(program.graph) else canonical(program.graph)
+    recipe = program.recipe
+    if recipe.accuracy and not recipe.strict:
+        graph = replace(graph, output=_comparable(graph.output, graph.metas()))
+    random = any(_is_random(node) for node in _all_nodes(graph))
+    config = list(recipe.config)
+    if recipe.accuracy and random and all(name != "torch._inductor.config.fallback_random" for name, _ in config):
+        config.append(("torch._inductor.config.fallback_random", "True"))
+    settings = [*(f"{name} = {value}" for name, value in config), *recipe.setup]
+    dtype_default = _default_dtype(recipe)
+    call = Call(graph, recipe, random)
+    first: list[str] = []
+    if recipe.seed is not None and (recipe.accuracy or random or any(_draws(item) for item in _all_values(graph))):
+        first.append(f"torch.manual_seed({recipe.seed})")
+    first += [f"{item.name} = {make(item, dtype_default=dtype_default)}" for item in graph.inputs]
+    marks = _marks(graph) if recipe.pipeline == "compile" and recipe.dynamic is None else []
+    future, imports, preamble = _split_preamble(program.preamble)
+    blocks = [
+        preamble,
+        "\n".join(settings),
+        *_functions(graph, dtype_default),
+        _module(graph, recipe, dtype_default),
+        *call.helpers(),
+        "\n".join([*first, *_reason(program, graph), *marks, *call.lines()]),
+    ]
+    body = "\n".join(blocks)
+    top = [f"# {line}".rstrip() for line in header] + future + _imports(body, graph, imports)
+    return _joined("\n".join(top), blocks)
+
+
+def lines(script: str) -> int:
+    """Lines that are neither blank nor comments."""
+    return sum(1 for line in script.splitlines() if line.strip() and not line.strip().startswith("#"))
+
+
+def _joined(top: str, blocks: list[str]) -> str:
+    found = top
+    for block in blocks:
+        if not block:
+            continue
+        apart = block.startswith(("class ", "def ", "@")) or found.rstrip().rsplit("\n", 1)[-1].startswith(" ")
+        found += ("\n\n\n" if apart else "\n\n") + block
+    return found + "\n"
+
+
+def _split_preamble(preamble: str) -> tuple[list[str], list[str], str]:
+    """Its `__future__` imports, its other imports at the top level (one line each), and the rest."""
+    rows = preamble.split("\n")
+    future: list[str] = []
+    imports: list[str] = []
+    for statement in ast.parse(preamble).body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            alone = statement.lineno == statement.end_lineno and ";" not in rows[statement.lineno - 1]
+            if alone:
+                line, rows[statement.lineno - 1] = rows[statement.lineno - 1].split("#")[0].rstrip(), ""
+                (future if line.startswith("from __future__ ") else imports).append(line)
+    return future, imports, re.sub(r"\n{3,}", "\n\n\n", "\n".join(rows)).strip("\n")
+
+
+def _imports(body: str, graph: Graph, given: Sequence[str]) -> list[str]:
+    found = {line for pattern, line in _IMPORTS if re.search(pattern, body)} | set(given) - {"import torch"}
+    for node in _all_nodes(graph):
+        target = text(node.args[0], {}) if is_launch(node) else node.target
+        root = target.split(".")[0]
+        if node.op == "function" and root not in ("torch", "operator", "builtins", "math", "__main__") and "." in target:
+            parts = target.split(".")[:-1]
+            while len(parts) > 1 and parts[-1][:1].isupper():  # a class, not a module
+                parts.pop()
+            found.add("import " + ".".join(parts))
+    plain = sorted(line for line in found if not line.startswith(("import torch", "from torch")))
+    torch_lines = ["import torch", *sorted(line for line in found if line.startswith(("import torch", "from torch")))]
+    have = set(body.split("\n"))
+    plain, torch_lines = ([line for line in group if line not in have] for group in (plain, torch_lines))
+    return [*plain, *([""] if plain else []), *torch_lines]
+
+
+def _all_nodes(graph: Graph) -> Iterator[Node]:
+    yield from graph.nodes
+    for _, body in graph.bodies:
+        yield from _all_nodes(body)
+
+
+def _all_values(graph: Graph) -> Iterator[Input]:
+    yield from graph.inputs
+    yield from _held(graph)
+
+
+def _held(graph: Graph) -> Iterator[Input]:
+    # A body's inputs are made by nobody: only its constants have values.
+    yield from graph.constants
+    for _, body in graph.bodies:
+        yield from _held(body)
+
+
+def _draws(item: Input) -> bool:
+    return item.value.kind in ("randn", "rand", "randint") or (item.value.kind == "expr" and "rand" in str(item.value.args[0]))
+
+
+def _word(node: Node) -> str:
+    """What a node does, in a word: `relu` of `torch.ops.aten.relu.default`."""
+    parts = node.target.split(".")
+    return parts[3] if node.target.startswith("torch.ops.") and len(parts) > 3 else parts[-1]
+
+
+def _is_random(node: Node) -> bool:
+    return _RANDOM.fullmatch(_word(node)) is not None
+
+
+def _default_dtype(recipe: Recipe) -> str | None:
+    for line in recipe.setup:
+        found = re.search(r"set_default_dtype\(torch\.(\w+)\)", line)
+        if found:
+            return found.group(1)
+    return None if any("set_default_tensor_type" in line for line in recipe.setup) else "float32"
+
+
+# -- the module ---------------------------------------------------------------------------------------------------
+
+
+def _module(graph: Graph, recipe: Recipe, dtype_default: str | None) -> str:
+    found = ["class Repro(torch.nn.Module):"]
+    names = {item.name: f"self.{item.name}" for item in graph.constants}
+    if graph.constants:
+        found += ["    def __init__(self):", "        super().__init__()"]
+        for item in graph.constants:
+            made = make(item if not item.parameter else replace(item, requires_grad=False), dtype_default=dtype_default)
+            if item.parameter:
+                frozen = "" if item.requires_grad else ", requires_grad=False"
+                found.append(f"        self.{item.name} = torch.nn.Parameter({made}{frozen})")
+            elif recipe.pipeline in ("export", "aoti"):
+                found.append(f"        self.register_buffer({quoted(item.name)}, {made})")
+            else:
+                found.append(f"        self.{item.name} = {made}")
+        found.append("")
+    inputs = in_call_order(graph.inputs)
+    found.append(f"    def forward({', '.join(['self', *(item.name for item in inputs)])}):")
+    found += [f"        {line}" for line in _statements(graph, names)]
+    return "\n".join(found)
+
+
+def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
+    """The bodies of higher-order operations, inner ones first, with the tensors they hold."""
+    regions = {n.args[0].name for n in graph.nodes if n.target.endswith(".invoke_subgraph") and n.args and isinstance(n.args[0], Ref)}
+    scans = {text(n.args[0], {}): shape for n in graph.nodes if (shape := scanned(n)) is not None}
+    combines = {text(n.args[0], {}): count for n in graph.nodes if (count := combined(n)) is not None}
+    for name, body in graph.bodies:
+        yield from _functions(body, dtype_default)
+        # Module-level names: two bodies may hold tensors of one name.
+        names = {item.name: f"{name}_{item.name}" for item in body.constants}
+        held = [f"{names[item.name]} = {make(item, dtype_default=dtype_default)}" for item in body.constants]
+        if held:
+            yield "\n".join(held)
+        parameters = [item.name for item in body.inputs]
+        first: list[str] = []
+        if name in scans:
+            body, parameters, first = _scan_body(body, scans[name])
+        elif name in combines:
+            body, parameters, first = _combine_body(body, combines[name])
+        own = [f"    {line}" for line in (*first, *_statements(body, names))]
+        marks = ["@torch.compiler.nested_compile_region"] if name in regions else []
+        yield "\n".join([*marks, f"def {name}({', '.join(parameters)}):", *own])
+    for node in graph.nodes:
+        if node.target == "torch.ops.higher_order.autograd_function_apply" and all(isinstance(arg, Ref) for arg in node.args[:2]):
+            yield _autograd_function(*(text(arg, {}) for arg in node.args[:2]))
+
+
+def _scan_body(body: Graph, shape: tuple[int, int]) -> tuple[Graph, list[str], list[str]]:
+    """The body of a `scan` as its public function calls it: the graph, its parameters, and the statements that take these apart."""
+    carried, over = shape
+    flat = _flat(body.output)
+    parameters, taken = _of_two(body, ("carry", "xs"), (carried, over))
+    return replace(body, output=(flat[:carried], flat[carried:])), parameters, taken
+
+
+def _combine_body(body: Graph, count: int) -> tuple[Graph, list[str], list[str]]:
+    """The same of the body of an `associative_scan`."""
+    parameters, taken = _of_two(body, ("left", "right"), (count, count))
+    return replace(body, output=_flat(body.output)), parameters, taken
+
+
+def _flat(output: Arg) -> list[Arg]:
+    return list(output) if isinstance(output, (list, tuple)) else [output]
+
+
+def _of_two(body: Graph, words: tuple[str, str], counts: tuple[int, int]) -> tuple[list[str], list[str]]:
+    """Parameters of a body whose first values come as two lists, and the statements that take these apart."""
+    names = [item.name for item in body.inputs]
+    middle, end = counts[0], sum(counts)
+    taken = [f"[{', '.join(part)}] = {whole}" for part, whole in zip((names[:middle], names[middle:end]), words, strict=True)]
+    return [*words, *names[end:]], taken
+
+
+def _autograd_function(forward: str, backward: str) -> str:
+    return f"""class {function_class(forward)}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *args):
+        out, saved = {forward}(*args)
+        ctx.save_for_backward(*saved)
+        return out
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return {backward}(*grads, *ctx.saved_tensors)"""
+
+
+def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
+    names = dict(names)
+    metas = graph.metas()
+    uses: dict[str, int] = {}
+    for node in graph.nodes:
+        for used in node.uses():
+            uses[used] = uses.get(used, 0) + 1
+    for used in refs(graph.output):
+        uses[used] = uses.get(used, 0) + 1
+    regions = Regions(graph.nodes)
+    found: list[str] = []
+
+    def put(line: str) -> None:
+        found.append("    " * regions.depth + line)
+
+    for i, node in enumerate(graph.nodes):
+        if regions.handles(i):
+            found.extend(regions.at(i))
+            continue
+        first = node.args[0] if node.args else None
+        owner = metas.get(first.name, Meta()) if isinstance(first, Ref) else Meta()
+        statement = in_place(node, owner.kind == "tensor", names)
+        if statement is not None:
+            put(statement)
+            # `x += y` is x; the other statements have no value
+            same = isinstance(first, Ref) and node.target.startswith("operator.i")
+            names[node.name] = text(first, names) if same else "None"
+            continue
+        region = called_under(node)
+        if region is not None:
+            context, call = region
+            put(f"with {context}:")
+            put(f"    {node.name} = {spelled(text(call[0], names))}({arguments(call[1:], (), names)})")
+            continue
+        shown = operation(node, names)
+        last = i == len(graph.nodes) - 1
+        if last and graph.output == Ref(node.name) and uses.get(node.name) == 1:
+            put(f"return {shown}")
+            return _filled(found)
+        put(shown if not uses.get(node.name) and _only_acts(node) else f"{node.name} = {shown}")
+    # What is returned is computed: a block that is still open need not hold it.
+    found.append(f"return {_returned(graph.output, names)}")
+    return _filled(found)
+
+
+def _returned(output: Arg, names: dict[str, str]) -> str:
+    if isinstance(output, tuple) and len(output) > 1:
+        return ", ".join(text(item, names) for item in output)
+    return text(output, names)
+
+
+def _filled(found: list[str]) -> list[str]:
+    # A `with` whose operations were all removed is left out.
+    kept: list[str] = []
+    for line in reversed(found):
+        depth = len(line) - len(line.lstrip())
+        if line.lstrip().startswith("with ") and (not kept or len(kept[-1]) - len(kept[-1].lstrip()) <= depth):
+            continue
+        kept.append(line)
+    return list(reversed(kept))
+
+
+def _only_acts(node: Node) -> bool:
+    name = _word(node)
+    return (name.endswith("_") and not name.endswith("__")) or name.startswith(_ACTS)
+
+
+def _comparable(output: Arg, metas: dict[str, Meta]) -> Arg:
+    """The outputs that are compared: None is equal to nothing for `assert_close`, and a number may come back as a tensor."""
+
+    def counts(item: Arg) -> bool:
+        if isinstance(item, Ref):
+            return metas.get(item.name, Meta()).kind not in ("int", "float", "bool")
+        return item is not None and not isinstance(item, (int, float))
+
+    if isinstance(output, (tuple, list)):
+        kept = [_comparable(item, metas) for item in output if counts(item)]
+        return tuple(kept) if isinstance(output, tuple) else kept
+    if isinstance(output, Mapping):
+        return Mapping(tuple((key, _comparable(item, metas)) for key, item in output.items if counts(item)))
+    return output
+
+
+def _reason(program: Program, graph: Graph) -> list[str]:
+    """Why the script has dynamic sizes, where that was asked."""
+    if program.static_passes != program.preamble:
+        return []
+    sizes = [f"{item.name}.size({dim})" for item in graph.inputs if item.meta.kind == "tensor" for dim in item.meta.dynamic]
+    needed = "dynamic=True is needed" if program.recipe.dynamic else f"{' and '.join(sizes)} must be dynamic"
+    return [f"# {needed}: with static sizes this passes"]
+
+
+def _marks(graph: Graph) -> list[str]:
+    found = []
+    for item in graph.inputs:
+        if item.meta.kind == "tensor":
+            found += [f"torch._dynamo.mark_dynamic({item.name}, {dim})" for dim in item.meta.dynamic]
+    return found

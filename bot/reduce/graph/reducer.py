@@ -1,0 +1,189 @@
+"""The graph reducer: drives the passes to a fixed point.
+
+Order: guesses, a few bodies alone, outputs, operations, bodies (alone, then smaller); then everything simplified at once (one query
+where nothing of it matters), sizes, inputs, values, arguments, simpler operations, the compiler's settings; back to operations if
+anything changed; marks instead of dynamic sizes, and the readable form last. `docs/reduction.md` says why, and what it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.models.result import Verdict
+from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
+from bot.reduce.distance import distance
+from bot.reduce.graph.edits import Edit, applied, apply
+from bot.reduce.graph.form import Program
+from bot.reduce.graph.incumbent import Incumbent, Neighbour
+from bot.reduce.graph.passes import (
+    arguments,
+    bodies,
+    contiguous,
+    dtypes,
+    dynamic,
+    guesses,
+    inputs,
+    lift,
+    ops,
+    outputs,
+    promote,
+    recipe,
+    simplify_ops,
+    sizes,
+    values,
+)
+from bot.reduce.graph.passes.resize import sizes_of
+from bot.reduce.graph.size import size_key
+
+__all__ = ["Reduced", "reduce_program", "size_key"]
+
+_MOST_NEIGHBOURS = 40
+
+
+def _steady(_text: str) -> Callable[[], bool]:
+    """A failure that always shows."""
+    return lambda: True
+
+
+def _always(_text: str) -> bool:
+    """A script that ends well if it passes."""
+    return True
+
+
+def _ignore(program: Program, candidate: Candidate) -> None:
+    """Does nothing when a smaller program is accepted."""
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What a search ended with.
+
+    `nearest_passing`: a candidate that passes and is one edit away from the final program (its `origin` is the pass that made the
+    edit), in the same form: as readable operations it was not asked. `fixed_point` is False when the budget ended the search.
+    """
+
+    program: Program
+    candidate: Candidate
+    nearest_passing: Candidate | None
+    fixed_point: bool
+
+
+def reduce_program(
+    program: Program,
+    oracle: Oracle,
+    render: Callable[[Program], str],
+    *,
+    guesses: Sequence[frozenset[str]] = (),
+    exposable: frozenset[str] | None = None,
+    on_accept: Callable[[Program, Candidate], None] = _ignore,
+    keep_seed: bool = False,
+    settle: Callable[[str], Callable[[], bool]] = _steady,
+    ends_well: Callable[[str], bool] = _always,
+) -> Reduced:
+    """The smallest program found that is SAME, starting from one that the caller has verified to be.
+
+    `guesses`: sets of node names that the failure names, asked before any search. `exposable` (for accuracy): the only names
+    that may become outputs, besides the original ones; None: any. `on_accept` is called at each accepted step. `keep_seed`: the
+    failure depends on the numbers, so the script has to go on seeding. `settle` is told the smallest program once the guesses were
+    asked; what it returns is called when the passes came to their end, and says whether the answers count: a failure that shows now and
+    then may have hidden. `ends_well` says whether a script that passes does so all the way: what the script says of its static form has to
+    hold for whoever runs that.
+
+    Never raises `BudgetSpent`: what was found until then is the result.
+    """
+    incumbent = Incumbent(program, oracle, render, exposable, on_accept)
+    search = _Search(incumbent, keep_seed, settle, ends_well)
+    try:
+        search.run(guesses)
+        fixed_point = True
+    except BudgetSpent:
+        fixed_point = False
+    nearest = None
+    try:
+        nearest = search.nearest_passing()
+    except BudgetSpent:
+        fixed_point = False
+    return Reduced(incumbent.shown, incumbent.candidate, nearest, fixed_point)
+
+
+class _Search:
+    def __init__(
+        self,
+        incumbent: Incumbent,
+        keep_seed: bool,
+        settle: Callable[[str], Callable[[], bool]],
+        ends_well: Callable[[str], bool],
+    ) -> None:
+        self.incumbent = incumbent
+        self.settle = settle
+        self.ends_well = ends_well
+        self.keep_seed = keep_seed
+        self.around: list[Neighbour] | None = None  # of the smallest program, before it was made readable
+        self.plain: Candidate = incumbent.candidate
+        self.readable = False
+
+    def run(self, guessed: Sequence[frozenset[str]]) -> None:
+        incumbent = self.incumbent
+        # where the numbers matter, simple ones mostly hide the failure
+        guesses.run(incumbent, guessed, None if self.keep_seed else self._simplified)
+        steady = self.settle(incumbent.candidate.text)
+        self._whole()
+        if not steady():
+            incumbent.forget()
+            guesses.run(incumbent, guessed)
+            self._whole()
+        dynamic.run(incumbent)
+        self.plain = incumbent.candidate
+        self.around = list(incumbent.neighbours)
+        self.readable = lift.run(incumbent)
+        dynamic.explain(incumbent, self.ends_well)
+
+    def _whole(self) -> None:
+        """Everything but the guesses, to a fixed point."""
+        incumbent = self.incumbent
+        promote.few(incumbent)
+        outputs.sinks(incumbent)
+        ops.run(incumbent)
+        if promote.run(incumbent):
+            ops.run(incumbent)
+        bodies.run(incumbent)
+        incumbent.offer(self._smallest(incumbent.program), "batch")
+        while True:
+            before = incumbent.key
+            apply(incumbent, self._batch(incumbent.program), "batch")
+            for one in (sizes, inputs, outputs, values, arguments, simplify_ops):
+                one.run(incumbent)
+            apply(incumbent, recipe.settings(incumbent.program), "settings")
+            if incumbent.key == before and not ops.neighbours(incumbent):
+                break
+            ops.run(incumbent)
+            bodies.run(incumbent)
+
+    def _simplified(self, program: Program) -> Program | None:
+        """A program without all that most failures do not need, where that is legal."""
+        return self.incumbent.legal(applied(program, self._batch(program)))
+
+    def _smallest(self, program: Program) -> Program:
+        """What is left of a program whose operations alone matter: simplified, each size 1, equal inputs merged."""
+        small = self._simplified(program) or program
+        ones = sizes.everything_one(self.incumbent, small) or small
+        return applied(ones, inputs.edits(ones))
+
+    def _batch(self, program: Program) -> list[Edit]:
+        """Everything that most failures do not need; what is most often needed stands last, so that one half is right."""
+        found: list[Edit] = [*values.edits(program), *contiguous.edits(program)]
+        if any(size > 2 for size in sizes_of(program)):
+            found.append(lambda changed: sizes.everything_small(self.incumbent, changed))
+        return [*found, *arguments.edits(program), *dtypes.edits(program), *recipe.edits(program, keep_seed=self.keep_seed)]
+
+    def nearest_passing(self) -> Candidate | None:
+        """Of the rejected programs one edit away, the one most like the final program among those that pass."""
+        around = self.incumbent.neighbours if self.around is None else self.around
+        lines = self.plain.text.splitlines()
+        for neighbour in sorted(around, key=lambda n: (distance(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBOURS]:
+            # asked before, so this is no query
+            if self.incumbent.oracle.ask(neighbour.candidate) is Verdict.PASSES:
+                shown = lift.lift(neighbour.program) if self.readable else neighbour.program
+                return self.incumbent.candidate_of(shown, neighbour.candidate.origin)
+        return None

@@ -1,0 +1,83 @@
+"""Small changes to a graph that several passes make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bot.reduce.graph.form import Arg, Code, Graph, Input, Mapping, Node, Program, Slice, refs, rename
+
+
+def map_leaves(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
+    """The argument with each literal and `Ref` changed."""
+    if isinstance(arg, list):
+        return [map_leaves(item, change) for item in arg]
+    if isinstance(arg, tuple):
+        return tuple(map_leaves(item, change) for item in arg)
+    if isinstance(arg, Slice):
+        return Slice(map_leaves(arg.start, change), map_leaves(arg.stop, change), map_leaves(arg.step, change))
+    if isinstance(arg, Mapping):
+        return Mapping(tuple((key, map_leaves(item, change)) for key, item in arg.items))
+    return change(arg)
+
+
+def map_node(node: Node, change: Callable[[Arg], Arg]) -> Node:
+    """The node with each literal and `Ref` of its arguments changed."""
+    args = tuple(map_leaves(arg, change) for arg in node.args)
+    return replace(node, args=args, kwargs=tuple((key, map_leaves(value, change)) for key, value in node.kwargs))
+
+
+def map_nodes(graph: Graph, change: Callable[[Node], Node]) -> Graph:
+    """The graph with each node changed, those of bodies included."""
+    bodies = tuple((name, map_nodes(body, change)) for name, body in graph.bodies)
+    return replace(graph, nodes=tuple(change(n) for n in graph.nodes), bodies=bodies)
+
+
+def map_inputs(graph: Graph, change: Callable[[Input], Input]) -> Graph:
+    """The graph with each input and constant changed."""
+    return replace(graph, inputs=tuple(change(i) for i in graph.inputs), constants=tuple(change(c) for c in graph.constants))
+
+
+def with_input(program: Program, item: Input) -> Program:
+    """The program with one input or constant replaced, by name."""
+    return program.with_graph(map_inputs(program.graph, lambda old: item if old.name == item.name else old))
+
+
+def find_input(program: Program, name: str) -> Input | None:
+    """The input or constant of that name."""
+    return next((i for i in (*program.graph.inputs, *program.graph.constants) if i.name == name), None)
+
+
+def with_node(program: Program, node: Node) -> Program:
+    """The program with one node replaced, by name."""
+    return program.with_graph(replace(program.graph, nodes=tuple(node if n.name == node.name else n for n in program.graph.nodes)))
+
+
+def find_node(program: Program, name: str) -> Node | None:
+    """The node of that name."""
+    return next((n for n in program.graph.nodes if n.name == name), None)
+
+
+def substitute(graph: Graph, names: dict[str, Arg]) -> Graph:
+    """The graph with each use of these names replaced by what stands there; inputs without users are dropped."""
+    nodes = tuple(
+        replace(n, args=tuple(rename(arg, names) for arg in n.args), kwargs=tuple((key, rename(value, names)) for key, value in n.kwargs))
+        for n in graph.nodes
+    )
+    return drop_unused(replace(graph, nodes=nodes, output=rename(graph.output, names)))
+
+
+def drop_unused(graph: Graph) -> Graph:
+    """The graph without the inputs, constants and bodies that nothing uses."""
+    used = {name for n in graph.nodes for name in n.uses()} | set(refs(graph.output))
+    return replace(
+        graph,
+        inputs=tuple(i for i in graph.inputs if i.name in used),
+        constants=tuple(c for c in graph.constants if c.name in used),
+        bodies=tuple((name, body) for name, body in graph.bodies if name in used),
+    )
+
+
+def code_text(arg: Arg) -> str | None:
+    """The text of a constant that is written as code."""
+    return arg.text if isinstance(arg, Code) else None

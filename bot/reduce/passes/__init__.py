@@ -1,1 +1,0 @@
-"""Passes of the graph reducer: each module proposes smaller programs of one sort; `bot.reduce.search` drives them."""

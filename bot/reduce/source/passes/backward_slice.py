@@ -1,0 +1,337 @@
+"""The first guess: what the failing frames need, and nothing else.
+
+The traceback names a statement in each user frame. What stands behind it in its function has not run, and what stands
+before it matters only if it leads to it: so each frame is cut down to the backward slice of what leads into the next
+frame (a call, or the read of a property), whose value is simply returned. One question often takes away nine tenths of a program.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+
+from bot.reduce.source.passes.deletions import ENTRY, MAKES
+from bot.reduce.source.text.candidate import entries
+from bot.reduce.source.text.names import dotted, names_of, root
+from bot.reduce.source.text.normal_form import MARK, as_far_as_legal
+from bot.reduce.source.text.repair import collected, has_mark, missing, repaired, replaced, unused
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BUILTINS = frozenset(dir(builtins))
+# How sure it is that an expression leads into the next frame.
+_KNOWN, _LIKELY, _UNKNOWN, _NOT = 3, 2, 1, 0
+
+
+def guesses(text: str, check: Callable[[], None] = lambda: None) -> list[str]:
+    """Texts in normal form (marks kept) to ask before any search, the boldest first; none where nothing is marked.
+
+    `check` is called now and then, and may raise.
+    """
+    if MARK not in text:
+        return []
+    found: list[str] = []
+    for how in ("shortcut", "lead", "value", "statement"):
+        for bold in (True, False):
+            check()
+            for guess in as_far_as_legal(_guesses(text, how=how, bold=bold)):
+                # a slice may lose the compiler: it can't be what is looked for
+                if guess != text and guess not in found and (entries(guess) or not entries(text)):
+                    found.append(guess)
+    return found
+
+
+def _guesses(text: str, *, how: str, bold: bool) -> Iterator[str]:
+    """What each frame returns, by `how`.
+
+    "shortcut": what leads into the next frame, straight from the parameters; "lead": the same as it stands, and the whole
+    value where that isn't known for sure; "value": the whole value; "statement": nothing, the statement stays as it is.
+    `bold`: functions keep nothing for its side effect. Nor does the script in the first, unless it names what is needed or torch.
+    """
+    before = missing(text)
+    keep = frozenset() if bold else unused(text)
+    now = text
+    # innermost definitions last in the text may hold marks too: one scope at a time, since each edit moves the lines
+    tree, functions = _functions(now)
+    for index in range(len(functions)):
+        if index >= len(functions):
+            break
+        cut = _cut(now, functions[index], tree, how=how, bold=bold, alone=False)
+        if cut != now:
+            now = cut
+            tree, functions = _functions(now)
+    fixed = repaired(now if how == "statement" else _ended(now, alone=how == "shortcut"), before)
+    if fixed is None:
+        return
+    now = collected(fixed, keep)
+    tree = ast.parse(now)
+    for alone in (True, False):
+        fixed = repaired(_cut(now, tree, tree, how=how, bold=bold, alone=alone), before)
+        if fixed is not None:
+            yield collected(fixed, keep)
+
+
+def _functions(text: str) -> tuple[ast.Module, list[ast.FunctionDef | ast.AsyncFunctionDef]]:
+    tree = ast.parse(text)
+    return tree, [n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS)]
+
+
+def _cut(
+    text: str, scope: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.Module, *, how: str, bold: bool, alone: bool
+) -> str:
+    """The text with one scope cut down to what its marked statement needs."""
+    path = _path(text, scope.body)
+    if not path:
+        return text
+    changes: dict[ast.stmt, str | None] = {}
+    here = path[-1][1]
+    own = _own_parameters(scope)
+    wanted, needed = (None, _reads(here)) if how == "statement" else _wanted(here, text, tree, how=how, scope=scope)
+    bold = bold and bool(own)  # what a function without arguments sets up is not for one caller's use
+    if wanted is not None:
+        code = ast.unparse(wanted)
+        returns = isinstance(scope, _FUNCTIONS) and scope.name != "__init__" and not _yields(scope)
+        changes[here] = f"return {code}  {MARK}" if returns else f"{code}  {MARK}"
+    module = isinstance(scope, ast.Module)
+    for block, statement in reversed(path):
+        position = block.index(statement)
+        if statement is not here:
+            needed |= {n for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt) for n in _reads(child)}
+        changes.update(dict.fromkeys(s for s in block[position + 1 :] if not (module and _defines(s))))
+        if module:
+            needed |= _globals_of(tree, needed)
+        for earlier in reversed(block[:position]):
+            if module and _defines(earlier):
+                continue
+            if _writes(earlier) & needed:
+                needed |= _reads(earlier)
+                if module:
+                    needed |= _globals_of(tree, needed)
+            elif bold or not _acts(earlier, needed, module=module) or (module and alone and not _concerns(earlier, needed, tree)):
+                changes[earlier] = None
+            else:
+                needed |= _reads(earlier)
+    return replaced(text, changes)
+
+
+def _ended(text: str, *, alone: bool) -> str:
+    """The text whose chains of modules end with the one that leads into the next frame; `alone`: they are that one."""
+    tree = ast.parse(text)
+    classes = {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and has_mark(text, n)}
+    changes: dict[ast.stmt, str | None] = {}
+    for statement in ast.walk(tree):
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
+            continue
+        whole = ast.unparse(statement)
+        # the frame between, of nn.Sequential itself, is none of the program's
+        for chain in (n for n in ast.walk(statement) if isinstance(n, ast.Call) and _last(n.func) == "Sequential"):
+            leading = [i for i, item in enumerate(chain.args) if _reads(item) & classes]
+            if leading and not any(isinstance(item, ast.Starred) for item in chain.args):
+                chain.args = chain.args[leading[0] : leading[0] + 1] if alone else chain.args[: leading[-1] + 1]
+        if (ended := ast.unparse(statement)) != whole:
+            changes[statement] = ended + (f"  {MARK}" if has_mark(text, statement) else "")
+    return replaced(text, changes)
+
+
+def _own_parameters(scope: ast.AST) -> list[str]:
+    if not isinstance(scope, _FUNCTIONS):
+        return []
+    return [p.arg for p in (*scope.args.posonlyargs, *scope.args.args) if p.arg not in ("self", "cls")]
+
+
+def _from_parameters(call: ast.Call, own: list[str]) -> tuple[ast.Call, set[str]]:
+    """The call with its first argument replaced by the parameter it comes from, or by the first, and what else it reads."""
+    if not call.args or isinstance(call.args[0], (ast.Constant, ast.Starred)):
+        return call, _reads(call)
+    names = [n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)]
+    name = next((n for n in names if n in own), own[0])
+    rest = ast.Call(call.func, call.args[1:], call.keywords)
+    return ast.Call(call.func, [ast.Name(name, ast.Load()), *call.args[1:]], call.keywords), _reads(rest)
+
+
+def _path(text: str, body: list[ast.stmt]) -> list[tuple[list[ast.stmt], ast.stmt]]:
+    """The blocks and statements that lead to the last marked statement of a scope, outermost first; definitions aside."""
+    for statement in reversed(body):
+        if _defines(statement) or not has_mark(text, statement):
+            continue
+        inner: list[tuple[list[ast.stmt], ast.stmt]] = []
+        for block in _blocks(statement):
+            inner = inner or _path(text, block)
+        return [(body, statement), *inner]
+    return []
+
+
+def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            yield block
+    for clause in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+        yield clause.body
+
+
+def _defines(node: ast.stmt) -> bool:
+    return isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
+
+
+def _yields(scope: ast.AST) -> bool:
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(scope))
+
+
+def _reads(node: ast.AST) -> set[str]:
+    """Names read anywhere below, and attributes read, written `.name`; those that `+=` changes too."""
+    changed = [n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)]
+    read = [n for n in ast.walk(node) if n in changed or not isinstance(getattr(n, "ctx", None), ast.Store)]
+    return {n.id for n in read if isinstance(n, ast.Name)} | {"." + n.attr for n in read if isinstance(n, ast.Attribute)}
+
+
+def _writes(node: ast.stmt) -> set[str]:
+    """Names and attributes that a statement sets, itself or in its blocks; `x` too for `x[i] = ...` and `x += ...`."""
+    out: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            out.add(inner.id)
+        elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+            out.add("." + inner.attr)
+        elif isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
+            name = root(inner)
+            out |= {name} if name is not None else set()
+        elif isinstance(inner, (*_FUNCTIONS, ast.ClassDef)):
+            out.add(inner.name)
+        elif isinstance(inner, ast.alias):
+            out.add((inner.asname or inner.name).split(".")[0])
+    return out
+
+
+def _globals_of(tree: ast.Module, needed: set[str]) -> set[str]:
+    """What the needed definitions read, transitively."""
+    definitions = {s.name: s for s in tree.body if isinstance(s, (*_FUNCTIONS, ast.ClassDef))}
+    out: set[str] = set()
+    todo = [n for n in needed if n in definitions]
+    seen: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        uses = names_of(definitions[name]).uses
+        out |= uses
+        todo += [u for u in uses if u in definitions]
+    return out
+
+
+def _acts(node: ast.stmt, needed: set[str], *, module: bool) -> bool:
+    """Whether a statement that binds nothing needed may change something needed all the same."""
+    if isinstance(node, (ast.Global, ast.Nonlocal)):
+        return True
+    value = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
+    if isinstance(node, ast.Assign):
+        return module and all(isinstance(t, (ast.Attribute, ast.Subscript)) for t in node.targets)
+    if isinstance(value, ast.Call):
+        name = root(value.func)
+        if name == "print":
+            return False
+        # a call may write the file, or fill the list, that a needed statement reads
+        return module or _last(value.func) in ENTRY or bool({n for n in _reads(value) & needed if n[0] != "."} - {"self", "torch"})
+    return isinstance(node, (ast.For, ast.While, ast.With, ast.If)) and bool(_reads(node) & needed)
+
+
+def _concerns(node: ast.stmt, needed: set[str], tree: ast.Module) -> bool:
+    """Whether a statement of the script sets or calls something of torch, or speaks of a needed name of the script's own."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.value if isinstance(node, ast.Expr) else None
+    if isinstance(target, (ast.Attribute, ast.Call)) and root(target.func if isinstance(target, ast.Call) else target) == "torch":
+        return True
+    imported = {(a.asname or a.name).split(".")[0] for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
+    return bool({name for name in _reads(node) & needed if not name.startswith(".")} - imported)
+
+
+def _wanted(node: ast.stmt, text: str, tree: ast.Module, *, how: str, scope: ast.AST) -> tuple[ast.expr | None, set[str]]:
+    """The part of a marked statement that its function is to return (None: the statement stays as it is), and what it reads."""
+    if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)) or node.value is None:
+        return None, _reads(node)
+    part, sure = _Leads.of(text, tree).part(node.value)
+    # the last frame leads nowhere, and nobody uses the value of a script
+    if part is not None and how != "value" and (sure > _UNKNOWN or how == "shortcut" or isinstance(scope, ast.Module)):
+        own = _own_parameters(scope)
+        return _from_parameters(part, own) if how == "shortcut" and own and isinstance(part, ast.Call) else (part, _reads(part))
+    targets = node.targets if isinstance(node, ast.Assign) else [] if isinstance(node, (ast.Expr, ast.Return)) else [node.target]
+    if all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets):
+        return node.value, _reads(node.value)
+    return None, _reads(node)  # setting an attribute or an element may be what fails
+
+
+@dataclass(frozen=True)
+class _Leads:
+    """What, in a text with marks, leads from one frame into the next."""
+
+    functions: frozenset[str]  # marked ones; a class stands for its marked constructor
+    read: frozenset[str]  # attributes whose reading calls something marked
+    classes: frozenset[str]
+    holders: frozenset[str]  # attributes that hold objects of marked classes, and names of what the compiler made
+    imported: frozenset[str]
+
+    @staticmethod
+    def of(text: str, tree: ast.Module) -> _Leads:
+        nodes = list(ast.walk(tree))
+        functions = [n for n in nodes if isinstance(n, _FUNCTIONS) and has_mark(text, n)]
+        classes = {n.name: n for n in nodes if isinstance(n, ast.ClassDef) and has_mark(text, n)}
+        constructors = {f for f in functions if f.name in ("__init__", "__new__", "__post_init__")}
+        built = {c.name for c in classes.values() if constructors.intersection(c.body)}
+        read = {f.name for f in functions if any(_is_property(d, classes) for d in f.decorator_list)}
+        assigned = [n for n in nodes if isinstance(n, ast.Assign)]
+        in_classes = {s for n in nodes if isinstance(n, ast.ClassDef) for s in n.body}
+        read |= {_last(n.targets[0]) for n in assigned if n in in_classes and _reads(n.value) & set(classes)}
+        holders = {
+            _last(n.targets[0])
+            for n in assigned
+            if (isinstance(n.targets[0], ast.Attribute) and _reads(n.value) & set(classes)) or _makes(n.value)
+        }
+        imported = {(a.asname or a.name).split(".")[0] for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
+        named = {f.name for f in functions} | built
+        return _Leads(frozenset(named), frozenset(read), frozenset(classes), frozenset(holders - {""}), frozenset(imported))
+
+    def part(self, value: ast.expr) -> tuple[ast.expr | None, int]:
+        """The part of a statement's value that leads into the next frame, as far as reading tells, and how sure that is."""
+        callees = {n.func for n in ast.walk(value) if isinstance(n, ast.Call)}
+        best: ast.expr | None = None
+        most = _NOT
+        for node in ast.walk(value):
+            if not isinstance(node, (ast.Call, ast.Attribute)) or node in callees:
+                continue
+            sure = self._sure(node)
+            # of two the inner one runs first; where neither is known, an outer one still has the inner as its argument
+            within = best.func if sure == _UNKNOWN and isinstance(best, ast.Call) else best
+            if sure > most or (sure == most and within is not None and node in ast.walk(within)):
+                best, most = node, sure
+        return best, most
+
+    def _sure(self, node: ast.Call | ast.Attribute) -> int:
+        """How sure it is that an expression leads on."""
+        if isinstance(node, ast.Attribute):
+            return _KNOWN if node.attr in self.read else _NOT
+        last = _last(node.func)
+        name = root(node.func)
+        if last in self.functions or (isinstance(node.func, ast.Attribute) and dotted(node.func.value) in self.classes):
+            return _KNOWN  # `Class.apply(...)` too
+        if isinstance(node.func, ast.Call) and (_makes(node.func) or _last(node.func.func) in self.classes):
+            return _LIKELY
+        if last in self.holders or (last in ENTRY and last not in ("compile", "optimize")):
+            return _LIKELY
+        return _NOT if name in self.imported or name in _BUILTINS else _UNKNOWN
+
+
+def _last(node: ast.expr) -> str:
+    """`c` of `a.b.c`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _makes(value: ast.expr) -> bool:
+    """Whether an expression makes something compiled or exported that can be called."""
+    return isinstance(value, ast.Call) and _last(value.func) in MAKES
+
+
+def _is_property(decorator: ast.expr, classes: Container[str]) -> bool:
+    """Whether what it decorates is called by reading an attribute: `property`, `cached_property`, a descriptor of the text."""
+    name = _last(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    return "property" in name or name in classes

@@ -1,0 +1,169 @@
+"""Rewritings of classes: what an object holds is written where it is read, and a class that keeps nothing is no class."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from bot.reduce.source.text.names import names_of, root
+from bot.reduce.source.text.splice import (
+    FUNCTIONS,
+    both,
+    bound_arguments,
+    calls,
+    code,
+    imported_names,
+    inner_blocks,
+    loads,
+    own_text,
+    pairs,
+    scopes,
+    spliced,
+    stores,
+    without,
+    wrapped,
+)
+
+
+def empty_bases(text: str) -> Iterator[str]:
+    """A class that adds nothing to its bases gives way to them."""
+    tree = ast.parse(text)
+    inherited = {b for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for b in c.bases}
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef) or node.decorator_list or node.keywords or not node.bases:
+            continue
+        uses = loads(tree, node.name)
+        # a class has several bases, a call has one callee
+        if all(isinstance(s, ast.Pass) for s in node.body) and (len(node.bases) == 1 or inherited.issuperset(uses)):
+            bases = ", ".join(code(b) for b in node.bases)
+            yield both(text, {node: None}, [(n, bases) for n in uses])
+
+
+def fields(text: str) -> Iterator[str]:
+    """Constant fields of a class (a config) are written where they are read."""
+    tree = ast.parse(text)
+    constants: dict[str, str] = {}
+    set_elsewhere: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            set_elsewhere[node.attr] = set_elsewhere.get(node.attr, 0) + 1
+        if not isinstance(node, ast.ClassDef):
+            continue
+        given = {k.arg: k.value for c in calls(tree, node.name) for k in c.keywords}
+        for statement in node.body:
+            own = [(statement.target, statement.value)] if isinstance(statement, ast.AnnAssign) else pairs(statement)
+            for target, default in own:
+                value = given.get(target.id, default) if isinstance(target, ast.Name) else None
+                if isinstance(target, ast.Name) and default is not None and isinstance(value, (ast.Constant, ast.Tuple, ast.UnaryOp)):
+                    constants[target.id] = wrapped(value)
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                for target, value in (p for s in method.body for p in pairs(s)):
+                    if isinstance(target, ast.Attribute) and isinstance(value, ast.Constant):
+                        constants[target.attr] = code(value)
+    imported = imported_names(tree)
+    reads = [
+        (n, constants[n.attr])
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Attribute)
+        and isinstance(n.ctx, ast.Load)
+        and n.attr in constants
+        and isinstance(n.value, (ast.Name, ast.Attribute))
+        and root(n) not in imported
+        and set_elsewhere.get(n.attr, 0) <= 1
+    ]
+    if reads:
+        given_too = [
+            (c, code(ast.Call(c.func, c.args, [k for k in c.keywords if k.arg not in constants])))
+            for owner in tree.body
+            if isinstance(owner, ast.ClassDef)
+            for c in calls(tree, owner.name)
+            if any(k.arg in constants for k in c.keywords)
+        ]
+        yield spliced(text, [*reads, *given_too])
+        for attribute in dict.fromkeys(n.attr for n, _ in reads if isinstance(n, ast.Attribute)):
+            yield spliced(text, [(n, c) for n, c in reads if isinstance(n, ast.Attribute) and n.attr == attribute])
+
+
+def holders(text: str) -> Iterator[str]:
+    """An object that only holds what its constructor was given becomes plain variables."""
+    tree = ast.parse(text)
+    classes = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
+    for scope in scopes(tree):
+        for statement in (s for b in inner_blocks(scope) for s in b):
+            if not (
+                isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and isinstance(statement.value, ast.Call)
+            ):
+                continue
+            name, call = statement.targets[0].id, statement.value
+            owner = classes.get(call.func.id) if isinstance(call.func, ast.Name) else None
+            if owner is None or stores(scope, name) != 1:
+                continue
+            init = next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == "__init__"), None)
+            reads = [n for n in ast.walk(scope) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name]
+            given = bound_arguments(init, call, skip=1) if init is not None else None
+            if init is None or given is None or not reads or len(reads) != len(loads(scope, name)):
+                continue
+            bodies = [s for s in init.body if not (isinstance(s, ast.Expr) and "super()" in code(s))]
+            kept = {t.attr: v for s in bodies for t, v in pairs(s) if isinstance(t, ast.Attribute)}
+            if len(kept) != sum(len(pairs(s)) or 1 for s in bodies) or not {r.attr for r in reads} <= set(kept):
+                continue
+            taken = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)} | set(classes)
+            own = {a: a if a not in taken else f"{name}_{a}" for a in kept}
+            names = {k: wrapped(v) for k, v in given.items()}
+            setting = {f"self.{a}": own[a] for a in kept}
+            made = "\n".join(f"{own[a]} = {_with_attributes(code(v, names), setting)}" for a, v in kept.items())
+            yield both(text, {statement: made}, [(r, own[r.attr]) for r in reads])
+
+
+def _with_attributes(text: str, names: Mapping[str, str]) -> str:
+    """An expression's code with whole attributes (`self.x`) replaced by names."""
+    for attribute, name in names.items():
+        text = re.sub(rf"\b{re.escape(attribute)}\b", name, text)
+    return text
+
+
+def classes_to_functions(text: str) -> Iterator[str]:
+    """A module class that keeps nothing becomes a function."""
+    tree = ast.parse(text)
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef) or node.decorator_list:
+            continue
+        methods = [m for m in node.body if isinstance(m, FUNCTIONS)]
+        forward = next((m for m in methods if m.name in ("forward", "__call__")), None)
+        if forward is None or len(methods) != len(node.body) or any(m.name not in ("forward", "__call__", "__init__") for m in methods):
+            continue
+        if not forward.args.args or loads(forward, forward.args.args[0].arg):
+            continue
+        made = calls(tree, node.name)
+        if len(made) != len(loads(tree, node.name)):
+            continue
+        # `Module().forward` is the function as well
+        through: dict[ast.expr, ast.expr] = {
+            n.value: n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.value in made and n.attr == forward.name
+        }
+        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", node.name).lower()
+        name = name if stores(tree, name) == 0 and not loads(tree, name) else "fn"
+        lines = own_text(text, forward).split("\n")
+        rest = next(a.strip() for a in [code(forward.args)])
+        rest = rest.split(",", 1)[1].strip() if "," in rest else ""
+        start = forward.body[0].lineno - forward.lineno
+        body = "\n".join(lines[start:])
+        yield both(text, {node: f"def {name}({rest}):\n{body}"}, [(through.get(c, c), name) for c in made])
+
+
+def attributes_once(text: str) -> Iterator[str]:
+    """An attribute that the constructor sets and one place reads is written out there."""
+    tree = ast.parse(text)
+    for owner in (c for c in tree.body if isinstance(c, ast.ClassDef)):
+        init = next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == "__init__"), None)
+        if init is None:
+            continue
+        local = {a.arg for a in init.args.args} | {n for s in init.body for n in names_of(s).binds}
+        for statement, target, value in ((s, t, v) for s in init.body for t, v in pairs(s)):
+            if not isinstance(target, ast.Attribute) or any(loads(value, n) for n in local):
+                continue
+            reads = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == target.attr and isinstance(n.ctx, ast.Load)]
+            if len(reads) == 1 and root(reads[0]) == "self":
+                yield both(text, {statement: without(statement, [target])}, [(reads[0], wrapped(value))])

@@ -1,0 +1,368 @@
+"""Where a program can be cut: edits that take something away, each for itself, by sort.
+
+Every function takes the tree of a text in normal form and gives edits of it; the search finds out how many can be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import libcst as cst
+
+from bot.reduce.source.text.cst_edits import Edit, blocks, body_of, is_pass, remove, show, small, statements, walk, width
+from bot.reduce.source.text.normal_form import MARK
+
+# Calls that hand something to the compiler.
+ENTRY = ("compile", "export", "aoti_compile_and_package", "aot_compile", "optimize", "draft_export")
+# What makes a callable of a module.
+MAKES = (*ENTRY, "module", "aoti_load_package")
+_COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
+
+
+def levels(module: cst.Module, depth: int) -> list[Edit]:
+    """Deletions of the statements at one depth of nesting, the last statement first."""
+    found = [s for block in blocks(module) for s in body_of(block)]
+    for _ in range(depth):
+        found = [inner for s in found for block in blocks(s) for inner in body_of(block)]
+    return [remove(s) for s in reversed(found) if not is_pass(s)]
+
+
+def unwraps(module: cst.Module) -> list[Edit]:
+    """A `with`, `if`, `for`, `while` or `try` gives way to what it holds; an `else` to nothing."""
+    out: list[Edit] = []
+    for statement in statements(module):
+        if isinstance(statement, _COMPOUND) and isinstance(statement.body, cst.IndentedBlock):
+            out.append(Edit(((statement, _body),), 8))
+            if isinstance(statement, (cst.If, cst.For, cst.While)) and statement.orelse is not None:
+                out.append(remove(statement.orelse))
+    return out
+
+
+def _body(node: cst.CSTNode) -> cst.FlattenSentinel[Any]:
+    body: Any = getattr(node, "body", None)
+    return cst.FlattenSentinel(list(body.body))
+
+
+def operands(module: cst.Module, which: int = 0) -> list[Edit]:
+    """An expression gives way to one of its operands: a call to its object or first argument, `a + b` to `a`.
+
+    `which` takes the second, third... operand of those that have as many.
+    """
+    out: list[Edit] = []
+    for statement in statements(module):
+        for expression in _expressions(statement):
+            for node in _operands_in(expression):
+                out += [Edit(((node, change),), width(node)) for change in _operand_changes(node)[which : which + 1]]
+    return out
+
+
+def _expressions(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What a statement computes: of a compound one its head."""
+    line = small(statement)
+    if line is not None:
+        if not isinstance(line, (cst.Import, cst.ImportFrom)):
+            yield line
+    elif isinstance(statement, (cst.If, cst.While)):
+        # `if x.sum() > 0` as `if x.sum()`: a comparison is one operand and a constant, mostly
+        yield cst.Expr(statement.test)
+    elif isinstance(statement, cst.For):
+        yield cst.Expr(statement.iter)
+    elif isinstance(statement, cst.With):
+        yield from statement.items
+
+
+def second_operands(module: cst.Module) -> list[Edit]:
+    """As `operands`, with the second one of each."""
+    return operands(module, 1)
+
+
+def _operands_in(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The expressions below a node that have operands, outermost first."""
+    for child in line.children:
+        # a callee is called and a target set: they are no values
+        named = isinstance(child, cst.Attribute) and child in (getattr(line, "func", None), getattr(line, "target", None))
+        if not named and _operand_changes(child):
+            yield child
+        yield from _operands_in(child)
+
+
+def _operand_changes(node: cst.CSTNode) -> list[Any]:
+    """Functions that take an expression (its parts already edited) to one of its operands."""
+    if isinstance(node, cst.Call):
+        if _callee(node) in ENTRY:
+            return []
+        out: list[Any] = []
+        for index, argument in enumerate(node.args):
+            if argument.star == "" and _computed(argument.value):
+                out.append(_argument(index))
+        if isinstance(node.func, cst.Attribute) and _computed(node.func.value) and not _is_module(node.func.value):
+            out.insert(0, _object)
+        return out
+    if isinstance(node, cst.BinaryOperation):
+        return [_side("left"), _side("right")]
+    if isinstance(node, cst.BooleanOperation):
+        return [_side("left"), _side("right")]
+    if isinstance(node, cst.Comparison):
+        return [_side("left")]
+    if isinstance(node, cst.IfExp):
+        return [_side("body"), _side("orelse")]
+    if isinstance(node, cst.UnaryOperation) and not isinstance(node.expression, (cst.Integer, cst.Float)):
+        return [_side("expression")]
+    if isinstance(node, cst.Subscript):
+        return [_side("value")]
+    if isinstance(node, cst.Attribute) and isinstance(node.value, (cst.Call, cst.BinaryOperation, cst.Subscript)):
+        return [_side("value"), *(_below(change) for change in _operand_changes(node.value))]
+    if isinstance(node, cst.Await):
+        return [_side("expression")]
+    return []
+
+
+def _callee(node: cst.Call) -> str:
+    if isinstance(node.func, cst.Attribute):
+        return node.func.attr.value
+    return node.func.value if isinstance(node.func, cst.Name) else ""
+
+
+def _computed(node: cst.BaseExpression) -> bool:
+    """A variable or a computation: something that may stand where a call stood."""
+    return isinstance(node, (cst.Name, cst.Call, cst.BinaryOperation, cst.Attribute, cst.Subscript)) and not (
+        isinstance(node, cst.Name) and node.value in ("True", "False", "None", "self")
+    )
+
+
+def _is_module(node: cst.BaseExpression) -> bool:
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return isinstance(node, cst.Name) and node.value in ("torch", "nn", "F", "np", "math", "self", "super")
+
+
+def _argument(index: int) -> Any:
+    def change(node: Any) -> Any:
+        arguments = node.args
+        return arguments[min(index, len(arguments) - 1)].value if arguments else node
+
+    return change
+
+
+def _object(node: Any) -> Any:
+    return node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else node
+
+
+def _side(name: str) -> Any:
+    def change(node: Any) -> Any:
+        return getattr(node, name, node)
+
+    return change
+
+
+def _below(change: Any) -> Any:
+    return lambda node: change(node.value) if isinstance(node, cst.Attribute) else node
+
+
+def plain_values(module: cst.Module) -> list[Edit]:
+    """What a statement sets is set no more, its value only computed; `x = e` before `return x` becomes `return e`."""
+    out: list[Edit] = []
+    for block in (b for outer in (module, *statements(module)) for b in blocks(outer)):
+        body = body_of(block)
+        for statement, following in zip(body, [*body[1:], None], strict=True):
+            line = small(statement)
+            after = small(following) if following is not None else None
+            if isinstance(line, cst.Assign) and isinstance(after, cst.Return) and _is_name(line.targets[0].target, after.value):
+                assert following is not None
+                kept = following if MARK in show(following) else statement
+                out.append(Edit(((statement, _returned(kept)), *remove(following).changes), width(line.targets[0])))
+            elif isinstance(line, cst.AugAssign) or (isinstance(line, cst.Assign) and not isinstance(line.targets[0].target, cst.Name)):
+                out.append(Edit(((line, _value),), width(line) - width(line.value)))
+    return out
+
+
+def _value(node: Any) -> Any:
+    return cst.Expr(node.value)
+
+
+def _is_name(target: cst.BaseAssignTargetExpression, value: cst.BaseExpression | None) -> bool:
+    return isinstance(target, cst.Name) and isinstance(value, cst.Name) and target.value == value.value
+
+
+def _returned(marked: Any) -> Any:
+    def change(node: Any) -> Any:
+        return node.with_changes(body=[cst.Return(node.body[0].value)], trailing_whitespace=marked.trailing_whitespace)
+
+    return change
+
+
+def arguments(module: cst.Module) -> list[Edit]:
+    """An argument of a call, an element of a list, a base class or a decorator goes."""
+    out: list[Edit] = []
+    targets = _targets_in(module)
+    for node in walk(module):
+        if isinstance(node, cst.Call):
+            first = 1 if _callee(node) in ENTRY else 0
+            # a simpler backend than the default one tells the reader where the fault is not
+            out += [
+                remove(a) for a in reversed(node.args[first:]) if not (first and a.keyword is not None and a.keyword.value == "backend")
+            ]
+        elif isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)) and node not in targets:
+            out += [remove(e) for e in reversed(node.elements)]
+        elif isinstance(node, cst.ClassDef):
+            out += [remove(a) for a in (*node.bases, *node.keywords)]
+            out += [remove(d) for d in node.decorators]
+        elif isinstance(node, cst.FunctionDef):
+            out += [remove(d) for d in node.decorators if not _binds(d)]
+    return out
+
+
+def _binds(decorator: cst.Decorator) -> bool:
+    """Whether it says how a method is called: without it a method works by luck, if at all."""
+    return isinstance(decorator.decorator, cst.Name) and decorator.decorator.value in ("staticmethod", "classmethod", "property")
+
+
+def _targets_in(module: cst.Module) -> set[cst.CSTNode]:
+    """What is assigned to, and the lists and tuples that are taken apart by the target they are assigned to."""
+    found: set[cst.CSTNode] = set()
+    for node in walk(module):
+        if isinstance(node, (cst.AssignTarget, cst.For, cst.CompFor)):
+            found.add(node.target)
+        elif isinstance(node, cst.Assign) and isinstance(node.targets[0].target, (cst.Tuple, cst.List)):
+            found.add(node.value)
+    return found
+
+
+def type_annotations(module: cst.Module) -> list[Edit]:
+    """Type annotations go."""
+    out: list[Edit] = []
+    for node in walk(module):
+        if isinstance(node, cst.FunctionDef) and node.returns is not None:
+            out.append(Edit(((node, lambda n: n.with_changes(returns=None)),), 8))
+        elif isinstance(node, cst.Param) and node.annotation is not None:
+            out.append(Edit(((node, _bare_parameter),), 6))
+    return out
+
+
+def _bare_parameter(node: Any) -> Any:
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return node.with_changes(annotation=None, equal=equal if node.default is not None else cst.MaybeSentinel.DEFAULT)
+
+
+def parameters(module: cst.Module) -> list[Edit]:
+    """A parameter goes, together with what the calls of that name give for it; what reads it is repaired away."""
+    out: list[Edit] = []
+    calls = [n for n in walk(module) if isinstance(n, cst.Call)]
+    aliases = _aliases(module)
+    shared = {n.value for s in module.body for n in _targets(s)}
+    tuples = _tuples(module)
+    for name, function, method in _functions(module):
+        positional = [*function.params.posonly_params, *function.params.params]
+        for parameter in reversed([*positional, *function.params.kwonly_params]):
+            if method and positional and parameter is positional[0]:
+                continue
+            if parameter.name.value in shared and _read_in(function.body, parameter.name.value):
+                continue  # the body would read the variable of that name outside
+            index = next((i for i, p in enumerate(positional) if p is parameter), None)
+            edits = [remove(parameter)]
+            for call in calls:
+                if name in _called_names(call, aliases) or (name == "forward" and _calls_module(call)):
+                    argument = _given(call, parameter.name.value, None if index is None else index - int(method))
+                    edits += [remove(argument)] if argument is not None else []
+                elif name == "forward" and index is not None and _callee(call).endswith("export"):
+                    edits += map(remove, _exported_with(call, parameter.name.value, index - int(method), tuples))
+            out.append(Edit(tuple(c for e in edits for c in e.changes), sum(e.weight for e in edits)))
+    return out
+
+
+def _functions(module: cst.Module) -> Iterator[tuple[str, cst.FunctionDef, bool]]:
+    """(name by which it is called, function, whether it is a method)."""
+    for statement in statements(module):
+        if isinstance(statement, cst.ClassDef) and isinstance(statement.body, cst.IndentedBlock):
+            for inner in statement.body.body:
+                if isinstance(inner, cst.FunctionDef):
+                    yield _called_by(statement, inner.name.value), inner, True
+        elif isinstance(statement, cst.FunctionDef):
+            owned = statement.params.params and statement.params.params[0].name.value == "self"
+            if not owned:
+                yield statement.name.value, statement, False
+
+
+def _called_by(owner: cst.ClassDef, method: str) -> str:
+    """The name by which a method is called: an autograd function runs its `forward` in `apply`."""
+    if method == "forward" and any(show(base.value).endswith("Function") for base in owner.bases):
+        return "apply"
+    return owner.name.value if method == "__init__" else method
+
+
+def _targets(statement: cst.CSTNode) -> list[cst.Name]:
+    line = small(statement)
+    if not isinstance(line, cst.Assign):
+        return []
+    return [n for target in line.targets for n in walk(target.target) if isinstance(n, cst.Name)]
+
+
+def _read_in(body: cst.CSTNode, name: str) -> bool:
+    return any(isinstance(n, cst.Name) and n.value == name for n in walk(body))
+
+
+def _aliases(module: cst.Module) -> dict[str, str]:
+    """Variables that stand for a function: `g = f`, `g = torch.compile(f)`."""
+    out: dict[str, str] = {}
+    for node in walk(module):
+        if isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Name):
+            function = _compiled(node.value)
+            if function is not None:
+                out[node.targets[0].target.value] = function
+    return out
+
+
+def _compiled(node: cst.BaseExpression) -> str | None:
+    if isinstance(node, cst.Call) and _callee(node) in ENTRY and node.args:
+        node = node.args[0].value
+    return node.value if isinstance(node, cst.Name) else None
+
+
+def _called_names(call: cst.Call, aliases: dict[str, str]) -> set[str]:
+    """The names a call may be of: its own, and what that stands for."""
+    if _callee(call) in ENTRY:
+        return set()
+    function = _compiled(call.func) if isinstance(call.func, cst.Call) else None
+    own = _callee(call)
+    return {n for n in (own, aliases.get(own), function, aliases.get(function or "")) if n}
+
+
+def _calls_module(call: cst.Call) -> bool:
+    """Whether a call may be of a module object: `self.block(x)`, `compiled(x)`, `torch.compile(m)(x)`."""
+    if _callee(call) in ENTRY:
+        return False
+    if isinstance(call.func, cst.Call):
+        return _callee(call.func) in MAKES
+    if isinstance(call.func, cst.Attribute):
+        return isinstance(call.func.value, cst.Name) and call.func.value.value == "self"
+    return isinstance(call.func, cst.Name) and call.func.value[:1].islower() and call.func.value not in ("print", "super", "range", "len")
+
+
+def _tuples(module: cst.Module) -> dict[str, cst.Tuple]:
+    """Tuples that a statement gives a name."""
+    lines = [line for line in map(small, statements(module)) if isinstance(line, cst.Assign) and isinstance(line.value, cst.Tuple)]
+    return {t.target.value: line.value for line in lines for t in line.targets if isinstance(t.target, cst.Name)}  # type: ignore[misc]
+
+
+def _exported_with(call: cst.Call, name: str, index: int, tuples: Mapping[str, cst.Tuple]) -> list[cst.CSTNode]:
+    """What an export is given for a parameter of `forward`: an element of its arguments, entries of its keywords and dynamic shapes."""
+    found: list[cst.CSTNode] = []
+    for place, argument in enumerate(call.args):
+        keyword = argument.keyword.value if argument.keyword is not None else ("", "args", "kwargs")[min(place, 2)]
+        value = tuples.get(argument.value.value, argument.value) if isinstance(argument.value, cst.Name) else argument.value
+        if keyword in ("args", "dynamic_shapes") and isinstance(value, (cst.Tuple, cst.List)):
+            found += value.elements[index : index + 1]
+        elif keyword in ("kwargs", "dynamic_shapes") and isinstance(value, cst.Dict):
+            found += [e for e in value.elements if isinstance(e, cst.DictElement) and show(e.key).strip("\"'") == name]
+    return found
+
+
+def _given(call: cst.Call, name: str, index: int | None) -> cst.Arg | None:
+    for argument in call.args:
+        if argument.keyword is not None and argument.keyword.value == name:
+            return argument
+    plain = [a for a in call.args if a.keyword is None]
+    if index is not None and 0 <= index < len(plain) and not any(a.star for a in plain[: index + 1]):
+        return plain[index]
+    return None

@@ -1,0 +1,295 @@
+"""Rewritings of functions and their calls: what one place calls is written out there, what only hands on gives way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from bot.reduce.source.text.names import dotted, root
+from bot.reduce.source.text.normal_form import MARK
+from bot.reduce.source.text.repair import has_mark, replaced
+from bot.reduce.source.text.splice import (
+    FUNCTIONS,
+    Function,
+    both,
+    bound_arguments,
+    calls,
+    code,
+    code_with,
+    imported_names,
+    inner_blocks,
+    loads,
+    module_names,
+    pairs,
+    scopes,
+    spliced,
+    stores,
+    wrapped,
+)
+
+_PROPERTIES = ("property", "cached_property", "functools.cached_property")
+
+
+def called_once(text: str) -> Iterator[str]:
+    """A function or method called in one place, as a whole statement, is written out there."""
+    tree = ast.parse(text)
+    for scope in scopes(tree):
+        for statement in (s for b in inner_blocks(scope) for s in b if isinstance(s, (ast.Expr, ast.Return, ast.Assign))):
+            if isinstance(statement.value, ast.Call):
+                found = _call_written_out(text, tree, scope, statement, statement.value)
+                if found is not None:
+                    yield found
+
+
+def _call_written_out(text: str, tree: ast.Module, scope: ast.Module | Function, statement: ast.stmt, call: ast.Call) -> str | None:
+    if isinstance(call.func, ast.Name):
+        name = call.func.id
+        found = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == name]
+        others = len(loads(tree, name))
+        skip = 0
+    elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+        name = call.func.attr
+        found = [m for c in tree.body if isinstance(c, ast.ClassDef) for m in c.body if isinstance(m, ast.FunctionDef) and m.name == name]
+        others = len(_reads_of_attribute(tree, name))
+        skip = 1
+    else:
+        return None
+    if skip and found and not found[0].args.args:
+        return None
+    if len(found) != 1 or others != 1 or found[0].decorator_list or name.startswith("__"):
+        return None
+    given = bound_arguments(found[0], call, skip=skip)
+    if given is None:
+        return None
+    names: dict[str, str] = {}
+    if skip and isinstance(call.func, ast.Attribute):
+        names[found[0].args.args[0].arg] = code(call.func.value)
+    opening: list[str] = []
+    for parameter, value in given.items():
+        if isinstance(value, (ast.Name, ast.Constant)) and stores(found[0], parameter) == 1:
+            names[parameter] = code(value)
+        else:
+            opening.append(f"{parameter} = {code(value)}")
+    return _written_out(text, tree, scope, statement, call, found[0], names, opening)
+
+
+def _reads_of_attribute(tree: ast.AST, name: str) -> list[ast.Attribute]:
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == name]
+
+
+def properties(text: str) -> Iterator[str]:
+    """A property that one place reads is written out there; an own descriptor is a property first."""
+    tree = ast.parse(text)
+    classes = [c for c in tree.body if isinstance(c, ast.ClassDef)]
+    descriptors = {c.name: c for c in classes if any(isinstance(m, ast.FunctionDef) and m.name == "__get__" for m in c.body)}
+    for method in (m for c in classes for m in c.body if isinstance(m, ast.FunctionDef) and len(m.decorator_list) == 1):
+        decorator = method.decorator_list[0]
+        descriptor = descriptors.get(dotted(decorator) or "")
+        if descriptor is not None and len(loads(tree, descriptor.name)) == 1:
+            # its frame may be one of the failure's, so that nothing else would take it away
+            yield both(text, {descriptor: None}, [(decorator, "property")])
+        uses = _reads_of_attribute(tree, method.name)
+        if dotted(decorator) not in _PROPERTIES or len(uses) != 1 or dotted(uses[0]) is None or len(method.args.args) != 1:
+            continue
+        names = {method.args.args[0].arg: code(uses[0].value)}
+        # the innermost scope that holds the read comes last
+        for scope in reversed(list(scopes(tree))):
+            for statement in (s for b in inner_blocks(scope) for s in b):
+                if not hasattr(statement, "body") and uses[0] in ast.walk(statement):
+                    found = _written_out(text, tree, scope, statement, uses[0], method, names, [])
+                    if found is not None:
+                        yield found
+
+
+def _written_out(
+    text: str,
+    tree: ast.Module,
+    scope: ast.Module | Function,
+    statement: ast.stmt,
+    use: ast.expr,
+    function: ast.FunctionDef,
+    names: Mapping[str, str],
+    opening: list[str],
+) -> str | None:
+    """The text with a function's body before the one statement that uses it, and what it returns in the place of that use.
+
+    None where the function does more than end in a return, or has a variable of a name that is taken there.
+    """
+    returns = [n for n in ast.walk(function) if isinstance(n, ast.Return)]
+    if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Global)) for n in ast.walk(function)) or any(
+        r is not function.body[-1] for r in returns
+    ):
+        return None
+    if function is scope or (not returns and not (isinstance(statement, (ast.Expr, ast.Return)) and statement.value is use)):
+        return None
+    taken = module_names(tree) if isinstance(scope, ast.Module) else {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)}
+    local = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - set(names)
+    targets = {n.id for t in getattr(statement, "targets", []) for n in ast.walk(t) if isinstance(n, ast.Name)}
+    if local & (taken - targets):
+        return None
+    body: list[str] = []
+    for inner in function.body:
+        mark = f"  {MARK}" if has_mark(text, inner) and not hasattr(inner, "body") else ""
+        if isinstance(inner, ast.Return):
+            value = ast.parse(code(inner.value or ast.Constant(None), names), mode="eval").body
+            body.append(code_with(statement, use, value) + mark)
+        else:
+            body.append(code(inner, names) + mark)
+    return replaced(text, {statement: "\n".join([*opening, *body]), function: None})
+
+
+def handing_on(text: str) -> Iterator[str]:
+    """A class whose forward only calls one attribute gives way to that attribute's value; a function likewise."""
+    tree = ast.parse(text)
+    # to a function of torch itself a function does not give way: nobody compiles one alone
+    own = module_names(tree) - imported_names(tree)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and len(node.body) == 1 and not node.decorator_list:
+            target = _hands_to(node, 0)
+            if target is not None and _names_one_of(target, own, node):
+                uses = [(n, code(target)) for n in loads(tree, node.name)]
+                yield both(text, {node: None}, uses)
+            elif target is None:
+                yield from _with_its_arguments(text, tree, node, own)
+        if not isinstance(node, ast.ClassDef):
+            continue
+        methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
+        forward, init = methods.get("forward") or methods.get("__call__"), methods.get("__init__")
+        if forward is None or init is None or len(forward.body) != 1:
+            continue
+        target = _hands_to(forward, 1)
+        if not (isinstance(target, ast.Attribute) and root(target) == "self"):
+            continue
+        value = _set_in(init, target.attr)
+        if value is None or loads(value, "self"):
+            continue
+        made = calls(tree, node.name)
+        given = [bound_arguments(init, call, skip=1) for call in made]
+        if made and len(made) == len(loads(tree, node.name)) and all(g is not None for g in given):
+            values = [code(value, {k: wrapped(v) for k, v in (g or {}).items()}) for g in given]
+            yield both(text, {node: None}, list(zip(made, values, strict=True)))
+
+
+def _with_its_arguments(text: str, tree: ast.Module, function: ast.FunctionDef, own: set[str]) -> Iterator[str]:
+    """`torch.compile(f)(x)`, where `f(x)` returns `g(x, 1)`, becomes `torch.compile(g)(x, 1)`."""
+    inner = getattr(function.body[0], "value", None)
+    uses = loads(tree, function.name)
+    if not isinstance(inner, ast.Call) or not _names_one_of(inner.func, own, function) or len(uses) != 1:
+        return
+    for outer in (n for n in ast.walk(tree) if isinstance(n, ast.Call)):
+        given = bound_arguments(function, outer) if isinstance(outer.func, ast.Call) and outer.func.args[:1] == uses else None
+        if isinstance(outer.func, ast.Call) and given is not None:
+            handed = ast.Call(ast.Name("_"), inner.args, inner.keywords)
+            arguments = code(handed, {k: code(v) for k, v in given.items()}).removeprefix("_")
+            yield both(text, {function: None}, [(outer, code_with(outer.func, uses[0], inner.func) + arguments)])
+
+
+def _names_one_of(callee: ast.expr, names: set[str], function: Function) -> bool:
+    """Whether `a.b.c` starts at one of the names, which is no parameter of the function it stands in."""
+    return dotted(callee) is not None and root(callee) in names and not stores(function.args, root(callee) or "")
+
+
+def _hands_to(function: Function, skip: int) -> ast.expr | None:
+    """What a function calls with just its own parameters, if that is all it does."""
+    statement = function.body[0]
+    call = statement.value if isinstance(statement, (ast.Return, ast.Expr)) else None
+    parameters = [a.arg for a in function.args.args][skip:]
+    if not isinstance(call, ast.Call) or call.keywords or function.args.kwonlyargs:
+        return None
+    given = [a.id if isinstance(a, ast.Name) else None for a in call.args]
+    return call.func if given == parameters else None
+
+
+def _set_in(init: ast.FunctionDef, attribute: str) -> ast.expr | None:
+    found = [v for s in init.body for t, v in pairs(s) if isinstance(t, ast.Attribute) and t.attr == attribute]
+    return found[0] if found else None
+
+
+def constant_parameters(text: str) -> Iterator[str]:
+    """A parameter that every call gives the same constant, or a global of its own name, is written into the body.
+
+    One of an `autograd.Function` that `forward` does not read goes as well, with what `backward` returns for it.
+    """
+    tree = ast.parse(text)
+    for function, made, skip in _all_called(tree):
+        given = [bound_arguments(function, c, skip=skip) for c in made]
+        if any(g is None for g in given):
+            continue
+        positional = [a.arg for a in (*function.args.posonlyargs, *function.args.args)[skip:]]
+        for parameter in positional + [a.arg for a in function.args.kwonlyargs]:
+            values = {code(g[parameter]) for g in given if g is not None}
+            value = next(iter(values))
+            expression = ast.parse(value, mode="eval").body
+            constant = len(values) == 1 and (isinstance(expression, (ast.Constant, ast.UnaryOp)) or value == parameter)
+            backward = _backward(tree, function)
+            reads = [n for s in function.body for n in loads(s, parameter)]
+            if not (constant or (function.name == "forward" and not reads)) or stores(function, parameter) != 1:
+                continue
+            expressions: list[tuple[ast.expr, str]] = [(n, value) for n in reads]
+            expressions += [(c, _call_without(c, function, parameter, skip)) for c in made]
+            if backward is not None and len(backward.elts) == len(positional) > 1:
+                kept = [e for e, p in zip(backward.elts, positional, strict=True) if p != parameter]
+                expressions.append((backward, ", ".join(code(e) for e in kept)))
+            header = _header_without(text, function, parameter)
+            if header is not None:
+                yield _with_header(spliced(text, expressions), function, header)
+
+
+def _all_called(tree: ast.Module) -> Iterator[tuple[Function, list[ast.Call], int]]:
+    """Functions all of whose uses are calls, with these and the number of parameters that a call does not give.
+
+    A constructor is called by its class, `forward` of an `autograd.Function` by `apply`.
+    """
+    classes = [c for c in tree.body if isinstance(c, ast.ClassDef)]
+    named: list[tuple[str, Function, int]] = [(f.name, f, 0) for f in tree.body if isinstance(f, FUNCTIONS)]
+    named += [(c.name, m, 1) for c in classes for m in c.body if isinstance(m, FUNCTIONS) and m.name == "__init__"]
+    for name, function, skip in named:
+        made = calls(tree, name)
+        if made and len(made) == len(loads(tree, name)):
+            yield function, made, skip
+    for owner in (c for c in classes if any((dotted(b) or "").endswith("Function") for b in c.bases)):
+        applied = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and dotted(n) == f"{owner.name}.apply"]
+        made = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.func in applied]
+        for method in owner.body:
+            if isinstance(method, FUNCTIONS) and method.name == "forward" and made and len(made) == len(applied):
+                yield method, made, 1
+
+
+def _backward(tree: ast.Module, forward: Function) -> ast.Tuple | None:
+    """The tuple of gradients that the `backward` beside a `forward` ends with."""
+    for owner in (c for c in tree.body if isinstance(c, ast.ClassDef) and forward in c.body):
+        for method in (m for m in owner.body if isinstance(m, FUNCTIONS) and m.name == "backward"):
+            value = getattr(method.body[-1], "value", None)
+            return value if isinstance(value, ast.Tuple) else None
+    return None
+
+
+def _call_without(call: ast.Call, function: Function, parameter: str, skip: int) -> str:
+    order = [a.arg for a in (*function.args.posonlyargs, *function.args.args)][skip:]
+    index = order.index(parameter) if parameter in order else None
+    kept = [a for i, a in enumerate(call.args) if i != index]
+    return code(ast.Call(call.func, kept, [k for k in call.keywords if k.arg != parameter]))
+
+
+def _header_without(text: str, function: Function, parameter: str) -> str | None:
+    """The `def` line without one parameter; None where it runs over several lines."""
+    if function.body[0].lineno != function.lineno + 1 or text.split("\n")[function.lineno - 1].count("def ") != 1:
+        return None
+    bare = ast.parse(code(function)).body[0]
+    assert isinstance(bare, FUNCTIONS)
+    a = bare.args
+    positional = [*a.posonlyargs, *a.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(a.defaults)) + list(a.defaults)
+    kept = [(p, d) for p, d in zip(positional, defaults, strict=True) if p.arg != parameter]
+    only = [(p, d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if p.arg != parameter]
+    bare.args = ast.arguments(
+        [], [p for p, _ in kept], a.vararg, [p for p, _ in only], [d for _, d in only], a.kwarg, [d for _, d in kept if d]
+    )
+    bare.decorator_list, bare.body = [], [ast.Pass()]
+    return code(bare).split("\n")[0]
+
+
+def _with_header(text: str, function: Function, header: str) -> str:
+    lines = text.split("\n")
+    lines[function.lineno - 1] = " " * function.col_offset + header
+    return "\n".join(lines)

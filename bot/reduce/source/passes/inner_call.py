@@ -1,0 +1,139 @@
+"""The program written anew around the call of one inner function: whole programs to ask before any search.
+
+A failure three modules deep seldom needs the two around it. What is known of the call, its object, its arguments and its
+modes, makes a program of its own that compiles this function alone; all that only led there is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+
+from bot.reduce.source.text.candidate import entries
+from bot.reduce.source.text.names import dotted
+from bot.reduce.source.text.normal_form import MARK, end_line, legal, marked, normal, start_line
+from bot.reduce.source.text.repair import collected, missing, repaired
+
+# Arguments of an exporter that speak of the inputs that it is given, which are others here.
+_OF_INPUTS = ("args", "kwargs", "dynamic_shapes")
+
+
+@dataclass(frozen=True)
+class InnerCall:
+    """How a function of the script is called, as source: what is called, with what, under which modes."""
+
+    name: str
+    callee: str
+    arguments: tuple[str, ...]
+    contexts: tuple[str, ...] = ()
+
+
+def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]) -> Iterator[str]:
+    """Programs, with marks, that compile what one of the calls calls, in the order of the calls.
+
+    `text` is Python; `failing_lines` are its lines (1-based) that the traceback names.
+    """
+    tree = ast.parse(text)
+    compiled = _compiler(tree)
+    if compiled is None:
+        return
+    everything, marks = set(failing_lines), set[int]()
+    for call in calls:
+        definition = _definition(tree, call.name)
+        if definition is None:
+            continue
+        # what holds a mark is kept: the functions that lead to this one are not needed
+        marks |= everything.intersection(range(start_line(definition), end_line(definition) + 1))
+        with_marks = marked(text, marks)
+        lines = with_marks.split("\n")
+        kept = [s for s in tree.body if _stays(s, everything)]
+        statement = _called(tree, compiled, call)
+        for context in reversed(call.contexts):
+            statement = f"with {context}:\n" + "\n".join(f"    {line}" for line in statement.split("\n"))
+        first = [] if _binds_torch(kept) else ["import torch"]
+        written = "\n".join([*first, *("\n".join(lines[start_line(s) - 1 : end_line(s)]) for s in kept), statement, ""])
+        fixed = repaired(normal(written), missing(with_marks)) if legal(written) else None
+        if fixed is not None:
+            found = normal(collected(fixed, frozenset()))
+            if entries(found):
+                yield found
+
+
+def _definition(tree: ast.Module, name: str) -> ast.FunctionDef | None:
+    """A function, or a method of a class, by its qualified name."""
+    *owner, last = name.split(".")
+    bodies = [tree.body] if not owner else [s.body for s in tree.body if isinstance(s, ast.ClassDef) and s.name == owner[0]]
+    return next((s for body in bodies for s in body if isinstance(s, ast.FunctionDef) and s.name == last), None)
+
+
+def _called(tree: ast.Module, compiled: ast.Call, call: InnerCall) -> str:
+    given = ", ".join(call.arguments)
+    if _is_compiled(tree, call.name):
+        return f"{call.callee}({given})  {MARK}"
+    known = {name for statement in tree.body for name in _bound(statement)}
+    settings = [
+        f"{keyword.arg}={ast.unparse(keyword.value)}"
+        for keyword in compiled.keywords
+        if keyword.arg not in (None, "model", "mod", *_OF_INPUTS)
+        and {n.id for n in ast.walk(keyword.value) if isinstance(n, ast.Name)} <= known | {"torch"}
+    ]
+    name = dotted(compiled.func) or "torch.compile"
+    if not name.endswith(".compile"):
+        positional = [a for a in call.arguments if not _is_keyword(a)]
+        named = [a for a in call.arguments if _is_keyword(a)]
+        more = ["kwargs={" + ", ".join(f"{a.split('=', 1)[0]!r}: {a.split('=', 1)[1]}" for a in named) + "}"] if named else []
+        args = f"({positional[0]},)" if len(positional) == 1 else f"({', '.join(positional)})"
+        return f"{name}({', '.join([call.callee, args, *more, *settings])})  {MARK}"
+    name = name if name.startswith("torch") else "torch.compile"
+    return f"{name}({', '.join([call.callee, *settings])})({given})  {MARK}"
+
+
+def _compiler(tree: ast.Module) -> ast.Call | None:
+    """The first call of `torch.compile` or an exporter, or a decorator as one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _compiles(node.func):
+            return node
+    decorated = any(_compiles(d) for n in ast.walk(tree) for d in getattr(n, "decorator_list", ()))
+    return ast.Call(ast.Attribute(ast.Name("torch"), "compile"), [], []) if decorated else None
+
+
+def _compiles(function: ast.expr) -> bool:
+    name = dotted(function) or ""
+    return name.startswith("torch") and name.split(".")[-1] in ("compile", "export") and not name.startswith("torch._inductor")
+
+
+def _is_compiled(tree: ast.Module, name: str) -> bool:
+    """Whether the definition is compiled where it stands."""
+    found = _definition(tree, name)
+    return found is not None and any(_compiles(d.func if isinstance(d, ast.Call) else d) for d in found.decorator_list)
+
+
+def _is_keyword(argument: str) -> bool:
+    return bool(ast.parse(f"f({argument})", mode="eval").body.keywords)  # type: ignore[attr-defined]
+
+
+def _stays(statement: ast.stmt, failing: Container[int]) -> bool:
+    """Whether a statement of the script defines something or sets something of torch, rather than lead to the failure."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
+        return True
+    leads = any(line in failing for line in range(start_line(statement), end_line(statement) + 1))
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return not leads
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        name = dotted(statement.value.func) or ""
+        return name.startswith("torch.") and not leads
+    return False
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        yield from ((a.asname or a.name).split(".")[0] for a in statement.names)
+    else:
+        yield from (n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+def _binds_torch(statements: Iterable[ast.stmt]) -> bool:
+    return any("torch" in _bound(s) for s in statements if isinstance(s, (ast.Import, ast.ImportFrom)))

@@ -1,0 +1,192 @@
+"""Rewritings of values: sizes, inputs, variables that one place reads. Each gives whole texts to ask."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from bot.reduce.source.text.names import dotted
+from bot.reduce.source.text.normal_form import MARK
+from bot.reduce.source.text.repair import has_mark, replaced, unused
+from bot.reduce.source.text.splice import (
+    FUNCTIONS,
+    Rewrite,
+    both,
+    code,
+    inner_blocks,
+    loads,
+    mark_of,
+    pairs,
+    scopes,
+    spliced,
+    stores,
+    without,
+    wrapped,
+)
+
+_WIDTH = 100
+
+
+def tuples(text: str) -> Iterator[str]:
+    """`a, b = x, y` becomes `a = x` where nobody reads `b`."""
+    tree = ast.parse(text)
+    attributes = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+    for scope in scopes(tree):
+        for statement in (s for b in inner_blocks(scope) for s in b):
+            taken_apart = pairs(statement)
+            gone = [
+                t
+                for t, v in taken_apart
+                if code(t) == code(v)
+                or (isinstance(t, ast.Name) and not loads(scope, t.id))
+                or (isinstance(t, ast.Attribute) and t.attr not in attributes)
+            ]
+            if gone and len(taken_apart) > 1:
+                left = without(statement, gone)
+                yield replaced(text, {statement: left + mark_of(text, statement) if left else None})
+
+
+def used_once(text: str) -> Iterator[str]:
+    """A variable that is read once is written out where it is read; one that only renames another gives way to it."""
+    tree = ast.parse(text)
+    lines = text.split("\n")
+    for scope in scopes(tree):
+        captured = {
+            n.id
+            for f in ast.walk(scope)
+            if f is not scope and isinstance(f, (*FUNCTIONS, ast.Lambda))
+            for n in ast.walk(f)
+            if isinstance(n, ast.Name)
+        }
+        for block in inner_blocks(scope):
+            for position, statement in enumerate(block):
+                for target, assigned in pairs(statement):
+                    if not isinstance(target, ast.Name):
+                        continue
+                    name = target.id
+                    reads, rebound = _reads_of(name, block[position + 1 :])
+                    renames = isinstance(assigned, (ast.Name, ast.Constant))
+                    if reads is None or not reads or (len(reads) > 1 and not renames) or name in captured or has_mark(text, statement):
+                        continue
+                    inside = sum(len(loads(s, name)) for s in block[position + 1 :])
+                    if not rebound and block is not scope.body and inside != len(loads(scope, name)) - len(loads(statement, name)):
+                        continue
+                    value = wrapped(assigned)
+                    if not renames and any(
+                        len(lines[n.lineno - 1].replace("  " + MARK, "")) + len(value) - len(name) > _WIDTH for n in reads
+                    ):
+                        continue
+                    yield both(text, {statement: without(statement, [target])}, [(n, value) for n in reads])
+
+
+def _reads_of(name: str, later: Sequence[ast.stmt]) -> tuple[list[ast.Name] | None, bool]:
+    """Where a variable's value is read in the statements behind its assignment, and whether it is bound anew; None if unclear."""
+    out: list[ast.Name] = []
+    for statement in later:
+        out += loads(statement, name)
+        if stores(statement, name):
+            plain = isinstance(statement, ast.Assign)
+            return (out if plain else None), True
+    return out, False
+
+
+def unread(text: str) -> Iterator[str]:
+    """A value that nobody reads needs no name."""
+    tree = ast.parse(text)
+    names = {name for _, name in unused(text)}
+    for scope in scopes(tree):
+        for statement in (s for b in inner_blocks(scope) for s in b):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+            if (
+                isinstance(statement, ast.Assign)
+                and isinstance(target, ast.Name)
+                and target.id in names
+                and not isinstance(statement.value, ast.Constant)
+            ):
+                yield replaced(text, {statement: code(statement.value) + mark_of(text, statement)})
+
+
+def numbers(text: str) -> Iterator[str]:
+    """Sizes become small: all numbers above 2 at once, then each number everywhere, then in one place."""
+    tree = ast.parse(text)
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 1 and n not in _orders(tree)]
+    sized = [(n, n.value) for n in found if isinstance(n.value, int)]
+    for small in (2, 1):
+        large = [n for n, value in sized if value > small]
+        if large:
+            yield spliced(text, [(n, str(small)) for n in large])
+    values = sorted({value for _, value in sized}, reverse=True)
+    if len(values) > 1:
+        for value in values:
+            for small in (1, 2):
+                if value > small:
+                    yield spliced(text, [(n, str(small)) for n, v in sized if v == value])
+    if len(sized) > len(values):
+        for node, value in sized:
+            for small in (1, 2):
+                if value > small:
+                    yield spliced(text, [(node, str(small))])
+
+
+def _orders(tree: ast.AST) -> set[ast.AST]:
+    """Numbers that name dimensions: arguments of permute, transpose and the like."""
+    return {
+        n
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("permute", "transpose", "movedim", "unsqueeze", "squeeze", "seed", "manual_seed")
+        for a in call.args
+        for n in ast.walk(a)
+    }
+
+
+def strings(text: str) -> Iterator[str]:
+    """An f-string of constants (`f"layer{0}"`, from a loop that became its first turn) is written out."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.JoinedStr):
+            plain = [n.value if isinstance(n, ast.FormattedValue) and not n.format_spec and n.conversion < 0 else n for n in node.values]
+            known = [str(n.value) for n in plain if isinstance(n, ast.Constant)]
+            if len(known) == len(plain):
+                yield spliced(text, [(node, repr("".join(known)))])
+
+
+def inputs(text: str) -> Iterator[str]:
+    """An input is made in the plainest way."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (dotted(node.func) or "") in (
+            "torch.randn",
+            "torch.rand",
+            "torch.randint",
+            "torch.empty",
+            "torch.tensor",
+        ):
+            for plain in ("torch.ones(())", "torch.ones(2)", "torch.ones(2, 2)", "torch.randn(2)", "torch.randn(2, 2)"):
+                if len(plain) < len(code(node)):
+                    yield spliced(text, [(node, plain)])
+
+
+def imports(text: str) -> Iterator[str]:
+    """What is imported and not read goes, all of it at once: some imports do something."""
+    unread_names = {name for scope, name in unused(text) if not scope}
+    changes: dict[ast.stmt, str | None] = {}
+    for statement in ast.parse(text).body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)) and getattr(statement, "module", None) != "__future__":
+            kept = [a for a in statement.names if (a.asname or a.name).split(".")[0] not in unread_names]
+            if len(kept) < len(statement.names):
+                left = ast.Import(kept) if isinstance(statement, ast.Import) else ast.ImportFrom(statement.module, kept, statement.level)
+                changes[statement] = code(left) + mark_of(text, statement) if kept else None
+    if changes:
+        yield replaced(text, changes)
+
+
+ALL: tuple[tuple[str, Rewrite], ...] = (
+    ("tuple", tuples),
+    ("number", numbers),
+    ("string", strings),
+    ("input", inputs),
+    ("used once", used_once),
+    ("unread", unread),
+    ("import", imports),
+)

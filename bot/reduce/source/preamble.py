@@ -1,0 +1,377 @@
+"""The preamble of a repro: the user's own definitions that a graph alone does not carry.
+
+A faulty custom pass, a backend function, a registered operator: they live in the user's script, often next to a lot
+that is not needed. `preambles` guesses by reading which statements matter, `drop_statements` shrinks a guess by asking.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.reduce.source.delete import shrink
+from bot.reduce.source.text.names import Names, dotted, names_of, root
+from bot.reduce.source.text.normal_form import end_line, legal, normal, parsed, start_line
+
+_COMPILERS = frozenset(
+    {"torch.compile", "torch.export.export", "export.export", "export", "torch._dynamo.optimize", "torch._dynamo.export"}
+)
+_PACKAGERS = ("aoti_compile_and_package", "aot_compile", "draft_export")
+_NOISE = ("print", "warnings.filterwarnings", "logging.basicConfig")
+Ask = Callable[[Sequence[str]], "int | None"]
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A statement as it would stand at the top of the preamble."""
+
+    node: ast.stmt
+    text: str
+    names: Names
+
+    @property
+    def imports(self) -> bool:
+        return isinstance(self.node, (ast.Import, ast.ImportFrom))
+
+
+def preambles(source: str, wanted: Sequence[str], mentions: Sequence[str] = (), failing_line: int | None = None) -> list[str]:
+    """Candidate preambles from the user's main script, smallest first; each compiles.
+
+    `wanted` are names (dotted ones by their first part) that the preamble must define, `mentions` strings or attributes
+    (the namespace of a custom operator) whose statements it must hold. `failing_line` is the line of the script (1-based)
+    that called what failed: nothing from there on is taken; None takes the whole script. Empty where nothing was found.
+    Raises SyntaxError where the source is not Python.
+    """
+    tree = parsed(source)
+    items = [i for i in _flatten(tree.body, source, failing_line) if not _unusable(i.node)]
+    items = _without_compiled_calls(items)
+    start = {w.split(".")[0] for w in wanted}
+    found: list[str] = []
+    for chosen, everything in (
+        (_closure(items, start, mentions, mutations=False), False),
+        (_closure(items, start, mentions, mutations=True), False),
+        ([i for i in items if not _noise(i.node) and not (_now_compiles(i.node) and not i.names.binds & start)], True),
+    ):
+        text = _text(items, chosen, start, keep_foreign=everything)
+        if text and text not in found and legal(text):
+            found.append(text)
+    return sorted(found, key=lambda t: (len(t), t))
+
+
+def drop_statements(preamble: str, ask: Ask) -> str:
+    """The preamble with every statement deleted, at the top and inside bodies, that `ask` does not need.
+
+    `ask` takes candidate preambles, best first, and gives the index of the first that still works, or None. It may raise
+    (no time left): the exception is passed on. The result is a fixed point: no single statement can be taken away.
+    """
+    return shrink(normal(preamble), ask) if preamble.strip() else preamble
+
+
+# --- flattening: the statements that have run, in order, when the failing line is reached
+
+
+def _flatten(body: Sequence[ast.stmt], source: str, line: int | None) -> list[_Item]:
+    """Top-level statements before the failing one; the body around the failing line is taken apart."""
+    path = _path(body, line) if line is not None else []
+    if not path:
+        # a line that no statement holds (a blank line, another file's line): all that stands before it
+        before = [s for s in body if line is None or end_line(s) < line]
+        return _plain(before, source)
+    here, inner = path[0], path[1:]
+    if isinstance(here, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        beside = _around(body, here, source)
+        return [*beside, *_parameters(here, _call_of(here.name, body)), *_flatten(here.body, source, line)]
+    if isinstance(here, ast.ClassDef):
+        method = next((s for s in inner if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
+        beside = _around(body, here, source)
+        return beside if method is None else [*beside, *_parameters(method, None), *_flatten(method.body, source, line)]
+    ran = _plain([s for s in body if end_line(s) < start_line(here)], source)
+    return [*ran, *_entered(here, source, line)]
+
+
+def _plain(body: Iterable[ast.stmt], source: str) -> list[_Item]:
+    """Statements as they stand, with main guards resolved."""
+    out: list[_Item] = []
+    for statement in body:
+        guard = _guard(statement)
+        if guard is not None:
+            out += _plain(guard, source)
+        else:
+            out.append(_item(statement, source))
+    return out
+
+
+def _guard(node: ast.stmt) -> list[ast.stmt] | None:
+    """The body that runs of `if __name__ == "__main__"`, if it is one."""
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
+        sides = [node.test.left, *node.test.comparators]
+        named = any(isinstance(s, ast.Name) and s.id == "__name__" for s in sides)
+        main = any(isinstance(s, ast.Constant) and s.value == "__main__" for s in sides)
+        if named and main:
+            return node.body
+    return None
+
+
+def _entered(here: ast.stmt, source: str, line: int | None) -> list[_Item]:
+    """What had run inside the statement that holds the failing line."""
+    bound: list[ast.stmt] = []
+    if isinstance(here, (ast.With, ast.AsyncWith)):
+        for item in here.items:
+            if item.optional_vars is not None:
+                entered = ast.Call(ast.Attribute(item.context_expr, "__enter__", ast.Load()), [], [])
+                bound.append(ast.Assign([item.optional_vars], entered, lineno=here.lineno))
+    elif isinstance(here, (ast.For, ast.AsyncFor)):
+        first = ast.Call(ast.Name("next", ast.Load()), [ast.Call(ast.Name("iter", ast.Load()), [here.iter], [])], [])
+        bound.append(ast.Assign([here.target], first, lineno=here.lineno))
+    out = [_made(b) for b in bound]
+    for block in _blocks(here):
+        if block and start_line(block[0]) <= (line or 0) <= end_line(block[-1]):
+            return out + _flatten(block, source, line)
+    return out
+
+
+def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
+    blocks = [getattr(node, name) for name in ("body", "orelse", "finalbody") if isinstance(getattr(node, name, None), list)]
+    blocks += [handler.body for handler in getattr(node, "handlers", [])]
+    blocks += [case.body for case in getattr(node, "cases", [])]
+    return blocks
+
+
+def _path(body: Sequence[ast.stmt], line: int | None) -> list[ast.stmt]:
+    """The statements that hold the line, outermost first."""
+    for statement in body:
+        if line is not None and start_line(statement) <= line <= end_line(statement):
+            for block in _blocks(statement):
+                inner = _path(block, line)
+                if inner:
+                    return [statement, *inner]
+            return [statement]
+    return []
+
+
+def _calls(node: ast.AST, name: str) -> ast.Call | None:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == name:
+            return inner
+    return None
+
+
+def _call_of(name: str, body: Sequence[ast.stmt]) -> ast.Call | None:
+    for statement in body:
+        if not isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            call = _calls(statement, name)
+            if call is not None:
+                return call
+    return None
+
+
+def _around(body: Sequence[ast.stmt], here: ast.stmt, source: str) -> list[_Item]:
+    """Statements beside a definition whose body is taken apart: all that ran before it was called."""
+    name = here.name if isinstance(here, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else ""
+    out: list[ast.stmt] = []
+    for statement in body:
+        if statement is here:
+            continue
+        guard = _guard(statement)
+        if guard is not None:
+            called = next((i for i, inner in enumerate(guard) if _calls(inner, name)), None)
+            out += guard[:called]
+            if called is not None:
+                break
+            continue
+        if not isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) and _calls(statement, name):
+            break
+        out.append(statement)
+    return _plain(out, source)
+
+
+def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call | None) -> list[_Item]:
+    """Assignments that bind the parameters: to the call's arguments if there are any, else to their defaults."""
+    positional = [*node.args.posonlyargs, *node.args.args]
+    values: dict[str, ast.expr] = {}
+    for argument, default in zip(reversed(positional), reversed(node.args.defaults), strict=False):
+        values[argument.arg] = default
+    for argument, given in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
+        if given is not None:
+            values[argument.arg] = given
+    if call is not None and not any(isinstance(a, ast.Starred) for a in call.args):
+        values.update({p.arg: a for p, a in zip(positional, call.args, strict=False)})
+        values.update({k.arg: k.value for k in call.keywords if k.arg is not None})
+    order = [a.arg for a in (*positional, *node.args.kwonlyargs)]
+    bound = [(n, values[n]) for n in order if n in values and not (isinstance(values[n], ast.Name) and ast.unparse(values[n]) == n)]
+    return [_made(ast.Assign([ast.Name(name, ast.Store())], value, lineno=node.lineno)) for name, value in bound]
+
+
+def _item(node: ast.stmt, source: str) -> _Item:
+    lines = source.splitlines()[start_line(node) - 1 : end_line(node)]
+    text = textwrap.dedent("\n".join(lines))
+    try:
+        same = ast.dump(ast.parse(text)) == ast.dump(ast.Module([node], []))
+    except SyntaxError:
+        same = False
+    # several statements on a line, or a text over several lines inside an indented body: printed anew
+    return _Item(node, text if same else ast.unparse(ast.fix_missing_locations(node)), names_of(node))
+
+
+def _made(node: ast.stmt) -> _Item:
+    return _Item(node, ast.unparse(ast.fix_missing_locations(node)), names_of(node))
+
+
+# --- choosing
+
+
+def _unusable(node: ast.stmt) -> bool:
+    """Statements that mean nothing at the top of another script."""
+    if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.Pass)):
+        return True
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"  # legal in a file's first line only
+
+
+def _noise(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assert):
+        return True
+    return isinstance(node, ast.Expr) and (isinstance(node.value, ast.Constant) or _called(node.value) in _NOISE)
+
+
+def _called(node: ast.expr) -> str | None:
+    return dotted(node.func) if isinstance(node, ast.Call) else None
+
+
+def _now_compiles(node: ast.stmt) -> bool:
+    return any(_compiles(n) for n in _now(node))
+
+
+def _compiles(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and _is_compiler(node.func)
+
+
+def _is_compiler(node: ast.expr) -> bool:
+    name = dotted(node) or ""
+    return name in _COMPILERS or name.split(".")[-1] in _PACKAGERS
+
+
+def _without_compiled_calls(items: Sequence[_Item]) -> list[_Item]:
+    """Leaves out the statements that call what was compiled: they would fail, or compile something else first."""
+    compiled: set[str] = set()
+    kept: list[_Item] = []
+    for item in items:
+        node = item.node
+        decorators = getattr(node, "decorator_list", [])
+        # @torch.compile, @torch.compile(...), @partial(torch.compile, ...)
+        heads = [e for d in decorators for e in (d, getattr(d, "func", d), *getattr(d, "args", []))]
+        if any(_is_compiler(e) for e in heads):
+            compiled |= item.names.binds
+            kept.append(item)
+            continue
+        runs = [n for n in _now(node) if isinstance(n, ast.Call)]
+        if any(root(n.func) in compiled or _compiles(n.func) for n in runs):
+            continue
+        if _now_compiles(node):
+            compiled |= item.names.binds
+            if not (isinstance(node, ast.Assign) and _compiles(node.value)):
+                continue
+        kept.append(item)
+    return kept
+
+
+def _now(node: ast.AST) -> Iterable[ast.AST]:
+    """Nodes that run with the statement, not those in the bodies of functions that it defines."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        for inner in (*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
+            yield from _now(inner)
+        return
+    if isinstance(node, ast.Lambda):
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _now(child)
+
+
+def _mentions(node: ast.stmt, mentions: Sequence[str]) -> bool:
+    """Whether a statement registers something of these names: in a string, or in an attribute that runs with it."""
+    for inner in ast.walk(node):
+        value = inner.value if isinstance(inner, ast.Constant) else None
+        if isinstance(value, str) and any(value == m or value.startswith((m + "::", m + ".")) for m in mentions):
+            return True
+    definition = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    reach = (n for d in getattr(node, "decorator_list", []) for n in ast.walk(d)) if definition else _now(node)
+    plain = definition or isinstance(node, ast.Expr)
+    return plain and any(isinstance(n, ast.Attribute) and n.attr in mentions for n in reach)
+
+
+def _mutates(item: _Item, needed: set[str]) -> bool:
+    """Whether a statement may change something that a needed name stands for, or register it somewhere."""
+    if not item.names.uses & needed:
+        return False
+    node = item.node
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        in_decorators = {n.id for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name)}
+        return bool(in_decorators & needed)
+    if isinstance(node, ast.Assign) and all(isinstance(t, (ast.Name, ast.Tuple)) for t in node.targets):
+        # `handle = my_pass.register(...)` changes my_pass; `y = f(x)` only reads
+        return isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute) and root(node.value.func) in needed
+    return not isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom)) and not _noise(node)
+
+
+def _closure(items: Sequence[_Item], start: set[str], mentions: Sequence[str], *, mutations: bool) -> list[_Item]:
+    """The statements needed for the names, transitively, in their order."""
+    needed = set(start)
+    chosen: set[int] = set()
+    imported = {name for i in items if i.imports for name in i.names.binds}
+    while True:
+        size = len(chosen)
+        for index, item in enumerate(items):
+            if index in chosen or item.imports:
+                continue
+            own = needed - imported
+            take = item.names.binds & own or _mentions(item.node, mentions) or (mutations and _mutates(item, own))
+            if take:
+                chosen.add(index)
+                needed |= item.names.uses
+                if not isinstance(item.node, (ast.For, ast.While)):
+                    needed |= item.names.binds
+        if len(chosen) == size:
+            return [items[i] for i in sorted(chosen)]
+
+
+def _text(items: Sequence[_Item], chosen: Sequence[_Item], wanted: set[str], *, keep_foreign: bool) -> str:
+    """The chosen statements below the imports that they use."""
+    uses = set(wanted)
+    for item in chosen:
+        uses |= item.names.uses
+    bound = {name for i in chosen if not i.imports for name in i.names.binds}
+    open_names = uses - bound
+    out: list[str] = []
+    for item in items:
+        if item.imports:
+            line = item.text if keep_foreign and _foreign(item.node) else _import_line(item.node, uses, open_names)
+            if line is not None:
+                out.append(line)
+        elif item in chosen:
+            out.append(item.text)
+    return normal("\n".join(out) + "\n") if out else ""
+
+
+def _import_line(node: ast.stmt, uses: set[str], open_names: set[str]) -> str | None:
+    """The import with only the names that are used; None if there are none."""
+    assert isinstance(node, (ast.Import, ast.ImportFrom))
+    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+        return ast.unparse(node) if open_names else None
+    kept = [a for a in node.names if (a.asname or a.name.split(".")[0]) in uses]
+    if not kept:
+        return None
+    if isinstance(node, ast.Import):
+        return ast.unparse(ast.Import(kept))
+    return ast.unparse(ast.ImportFrom(node.module, kept, node.level))
+
+
+def _foreign(node: ast.stmt) -> bool:
+    """An import for its side effect, perhaps: neither torch nor the standard library."""
+    if isinstance(node, ast.Import):
+        modules = [a.name for a in node.names]
+    else:
+        modules = [(node.module or "") if isinstance(node, ast.ImportFrom) else ""]
+    return any(m.split(".")[0] not in (*sys.stdlib_module_names, "torch", "numpy", "") for m in modules)

@@ -1,0 +1,222 @@
+"""Reducing a whole script: the source stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import libcst as cst
+
+from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
+from bot.reduce.distance import distance
+from bot.reduce.halving import adaptive
+from bot.reduce.source.passes import deletions, structure, values
+from bot.reduce.source.passes.backward_slice import guesses
+from bot.reduce.source.passes.coarse import thinned
+from bot.reduce.source.text.candidate import Base, finish
+from bot.reduce.source.text.cst_edits import Edit, apply
+from bot.reduce.source.text.normal_form import as_far_as_legal, legal, marked, measure, normal, unmarked
+
+SizeOf = Callable[[str], "tuple[int, ...]"]
+Accepted = Callable[[str], None]
+# Rewritings that are asked together.
+_BATCH = 32
+_MOST_REFUSED = 40
+
+
+@dataclass(frozen=True)
+class ReducedSource:
+    """The end of a reduction.
+
+    `refused` are candidates that were not SAME since the last step, each one edit away: those most like the end first, 40 at most.
+    `fixed_point` is False where the time was spent first.
+    """
+
+    text: str
+    refused: tuple[str, ...]
+    fixed_point: bool
+
+
+def lines_and_characters(text: str) -> tuple[int, ...]:
+    """Lines that are neither blank nor a comment, then characters."""
+    return measure(text)[:2]
+
+
+def reduce_source(
+    text: str,
+    oracle: Oracle,
+    *,
+    failing_lines: Sequence[int] = (),
+    starts: Sequence[str] = (),
+    size_of: SizeOf = lines_and_characters,
+    on_accept: Accepted | None = None,
+    settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
+    check: Callable[[], None] = lambda: None,
+) -> ReducedSource:
+    """The smallest script found that fails as `text` does, which is known to be SAME.
+
+    `failing_lines` are the lines of `text` (1-based) that the traceback names in the user's frames; they make the search
+    short and may be left out. `starts` are whole programs to ask first (the program written anew around an inner frame):
+    the first that is SAME is reduced instead. `size_of` gives a candidate's size for the log; `on_accept` is told each
+    step's text; `settle` the text once the guesses were asked, and what it returns says after the first round whether the answers count.
+    `check` raises BudgetSpent when there is no time left: it is called while candidates are made, which may take longer than to ask them.
+    Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
+    Raises SyntaxError where `text` is not Python.
+    """
+    search = _Search(text, oracle, size_of, on_accept, check)
+    try:
+        search.start(failing_lines, starts)
+        steady = settle(unmarked(search.text))
+        going = search.round()
+        if not steady():
+            search.forget()
+            search.guess()
+            going = True
+        while going:
+            going = search.round()
+        fixed_point = True
+    except BudgetSpent:
+        fixed_point = False
+    # where only the layout changed, the user's own is the better one
+    found = min(search.original, unmarked(search.text), key=measure)
+    lines = found.splitlines()
+    refused = sorted(set(search.refused), key=lambda text: (distance(lines, text), text))
+    return ReducedSource(found, tuple(refused[:_MOST_REFUSED]), fixed_point)
+
+
+class _Search:
+    """The text, in its normal form with marks, and what was asked about it."""
+
+    def __init__(self, text: str, oracle: Oracle, size: SizeOf, on_accept: Accepted | None, check: Callable[[], None]) -> None:
+        self.text = self.original = text
+        self.refused: list[str] = []
+        self._oracle = oracle
+        self._size = size
+        self._on_accept = on_accept
+        self._check = check
+        self._failed: set[str] = set()
+        self._sliced = False
+        self._laid_out = text
+
+    def start(self, failing_lines: Sequence[int], starts: Sequence[str]) -> None:
+        """Normal form and the first guesses."""
+        with_marks = marked(self.text, failing_lines)
+        shorter = [s for s in starts if legal(s) and measure(unmarked(s)) < measure(self.text)]
+        if self._first(shorter, "inner call", anew=True) is not None:
+            with_marks, self.original = self.text, unmarked(self.text)
+        self._check()
+        with_marks = thinned(with_marks, lambda texts: self._first(texts, "statement"), self._check)
+        self._laid_out = laid_out = normal(with_marks)
+        self.guess()
+        if not self._sliced:
+            if unmarked(laid_out) == unmarked(self.text):
+                self.text = laid_out
+            else:
+                self._first([laid_out], "layout", anew=True)
+
+    def guess(self) -> None:
+        """What the failing frames need, if that was not taken already."""
+        self._sliced = self._sliced or self._first(self._guessed(), "slice") is not None
+
+    def _guessed(self) -> list[str]:
+        found = []
+        for guess in guesses(self._laid_out, self._check):
+            self._check()
+            found.append(normal(guess))
+        return found
+
+    def forget(self) -> None:
+        """What failed until now may be asked again."""
+        self._failed.clear()
+        self.refused = []
+
+    def round(self) -> bool:
+        """One pass over everything; whether anything changed."""
+        before = self.text
+        # what is asked about arguments and numbers grows with the program, so its levels go first; after a good guess
+        # most of it is needed, and taking it apart pays more than trying to delete it
+        if self._sliced:
+            self._structure()
+        self._levels()
+        self._structure()
+        for name, propose in (
+            ("unwrap", deletions.unwraps),
+            ("parameter", deletions.parameters),
+            ("value", deletions.plain_values),
+            ("operand", deletions.operands),
+            ("operand", deletions.second_operands),
+            ("argument", deletions.arguments),
+            ("annotation", deletions.type_annotations),
+        ):
+            self._delete(name, propose)
+        for name, rewrite in values.ALL:
+            self._rewrite(name, rewrite)
+        return self.text != before
+
+    def _structure(self) -> None:
+        for name, rewrite in structure.ALL:
+            self._rewrite(name, rewrite)
+
+    def _levels(self) -> None:
+        depth = 0
+        while deletions.levels(cst.parse_module(self.text), depth):
+            self._delete("statement", lambda module, depth=depth: deletions.levels(module, depth))  # type: ignore[misc]
+            depth += 1
+
+    def _delete(self, origin: str, propose: Callable[[cst.Module], Sequence[Edit]]) -> None:
+        """Makes as many of the edits as possible, all at once where that works."""
+        base = Base.of(self.text)
+        module = cst.parse_module(self.text)
+        atoms = propose(module)
+
+        def works(alternatives: Sequence[Sequence[Edit]]) -> int | None:
+            return self._first([self._finished(base, apply(module, edits)) for edits in alternatives], origin)
+
+        adaptive(atoms, works)
+
+    def _rewrite(self, origin: str, propose: Callable[[str], Iterable[str]]) -> None:
+        """Takes the first rewriting that works, then goes on behind it, until none is left."""
+        position = 0
+        while True:
+            base = Base.of(self.text)
+            options = islice(as_far_as_legal(propose(self.text)), position, None)
+            found = None
+            # a step makes the rest of them void
+            while found is None and (batch := list(islice(options, _BATCH))):
+                found = self._first([self._finished(base, option) for option in batch], origin)
+                position += len(batch) if found is None else found
+            if found is None:
+                return
+
+    def _finished(self, base: Base, edited: str | None) -> str | None:
+        self._check()
+        return finish(base, edited)
+
+    def _first(self, texts: Sequence[str | None], origin: str, *, anew: bool = False) -> int | None:
+        """Index of the first text (marks kept) that is SAME, which becomes the text; None where none is.
+
+        Only texts smaller than what there is are asked, except where the search starts `anew`.
+        """
+        now = measure(unmarked(self.text))
+        fresh: list[tuple[int, str]] = []
+        for index, text in enumerate(texts):
+            if text is None or text in texts[:index] or unmarked(text) in self._failed:
+                continue
+            if anew or measure(unmarked(text)) < now:
+                fresh.append((index, text))
+        if not fresh:
+            return None
+        asked = [Candidate(unmarked(t), origin, self._size(unmarked(t))) for _, t in fresh]
+        found = self._oracle.first(asked)
+        failed = asked if found is None else asked[:found]
+        self._failed.update(c.text for c in failed)
+        if found is None:
+            self.refused += [c.text for c in failed]
+            return None
+        self.refused = []
+        index, text = fresh[found]
+        self.text = text
+        if self._on_accept is not None:
+            self._on_accept(unmarked(text))
+        return index

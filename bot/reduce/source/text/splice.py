@@ -1,0 +1,188 @@
+"""Rewriting expressions in a text by their positions, so that all around them stays as it was written."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from bot.reduce.source.text.names import names_of
+from bot.reduce.source.text.normal_form import MARK, legal
+from bot.reduce.source.text.repair import has_mark, replaced
+
+Rewrite = Callable[[str], Iterator[str]]
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Set, ast.ListComp)
+
+
+def spliced(text: str, changes: Iterable[tuple[ast.expr, str]]) -> str:
+    """The text with each expression (a node of the text's own tree) replaced by code; those inside another one are left out."""
+    lines = text.split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+
+    def offset(line: int, column: int) -> int:
+        # columns count bytes of UTF-8
+        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+
+    spans = sorted(
+        ((offset(n.lineno, n.col_offset), offset(n.end_lineno or n.lineno, n.end_col_offset or 0), code) for n, code in changes),
+        key=lambda s: (s[0], -s[1]),
+    )
+    out: list[str] = []
+    at = 0
+    for begin, end, code in spans:
+        if begin >= at:
+            out += [text[at:begin], code]
+            at = end
+    return "".join(out) + text[at:]
+
+
+def both(text: str, statements: Mapping[ast.stmt, str | None], expressions: Iterable[tuple[ast.expr, str]]) -> str:
+    """The text with statements and expressions replaced, where no expression lies in a replaced statement."""
+    kept = []
+    for node, code in expressions:
+        inside = any(s.lineno <= node.lineno and (node.end_lineno or 0) <= (s.end_lineno or 0) for s in statements)
+        if not inside:
+            kept.append((node, code))
+    # one line stays one line: expression code has no line breaks
+    spread = spliced(text, [(n, c) for n, c in kept if "\n" not in c])
+    if spread.count("\n") != text.count("\n") or not legal(spread):
+        return text
+    return replaced(spread, statements)
+
+
+def code(node: ast.AST, names: Mapping[str, str] | None = None) -> str:
+    """The node's code on one line, with variables replaced by code."""
+    if not names:
+        return ast.unparse(node)
+    return ast.unparse(_Rename(names).visit(copy.deepcopy(node)))
+
+
+def code_with(node: ast.AST, part: ast.expr, other: ast.expr) -> str:
+    """The node's code with another expression in the place of one inside it."""
+    return ast.unparse(copy.deepcopy(node, {id(part): other}))
+
+
+class _Rename(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._values = {name: ast.parse(value, mode="eval").body for name, value in names.items()}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self._values:
+            return node
+        value = copy.deepcopy(self._values[node.id])
+        if isinstance(node.ctx, ast.Store) and isinstance(value, (ast.Name, ast.Attribute)):
+            value.ctx = ast.Store()
+        return value
+
+
+def atomic(node: ast.expr) -> bool:
+    """Whether an expression needs no parentheses wherever it is put."""
+    return isinstance(node, _ATOMS) and not (isinstance(node, ast.Constant) and isinstance(node.value, (int, float, complex)))
+
+
+def wrapped(node: ast.expr, names: Mapping[str, str] | None = None) -> str:
+    """The expression's code, in parentheses where they may be needed."""
+    plain = isinstance(node, ast.Constant) or atomic(node)
+    return code(node, names) if plain else f"({code(node, names)})"
+
+
+def loads(tree: ast.AST, name: str) -> list[ast.Name]:
+    """The places below that read a variable of this name."""
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+
+
+def stores(tree: ast.AST, name: str) -> int:
+    """How often a variable of this name is bound below, parameters and definitions included."""
+    count = 0
+    for node in ast.walk(tree):
+        if (
+            (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
+            or (isinstance(node, ast.arg) and node.arg == name)
+            or (isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == name)
+            or (isinstance(node, ast.alias) and (node.asname or node.name).split(".")[0] == name)
+        ):
+            count += 1
+    return count
+
+
+def calls(tree: ast.AST, name: str) -> list[ast.Call]:
+    """Calls of a function or class by its plain name."""
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name]
+
+
+def scopes(tree: ast.Module) -> Iterator[ast.Module | Function]:
+    """The module and every function in it."""
+    yield tree
+    yield from (n for n in ast.walk(tree) if isinstance(n, FUNCTIONS))
+
+
+def bound_arguments(function: Function, call: ast.Call, *, skip: int = 0) -> dict[str, ast.expr] | None:
+    """Parameter to argument or default, without the first `skip` parameters (`self`); None where a star or a gap is in the way."""
+    a = function.args
+    if a.vararg or a.kwarg or any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
+        return None
+    positional = [*a.posonlyargs, *a.args]
+    out: dict[str, ast.expr] = dict(zip([p.arg for p in reversed(positional)], reversed(a.defaults), strict=False))
+    out.update({p.arg: d for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None})
+    names = [p.arg for p in positional[skip:]]
+    if len(call.args) > len(names):
+        return None
+    out.update(zip(names, call.args, strict=False))
+    out.update({k.arg: k.value for k in call.keywords if k.arg is not None})
+    wanted = [*names, *(p.arg for p in a.kwonlyargs)]
+    return {n: out[n] for n in wanted} if all(n in out for n in wanted) else None
+
+
+def inner_blocks(scope: ast.Module | Function) -> Iterator[list[ast.stmt]]:
+    """The scope's own statements, then those of its `with`, `if` and `for` statements."""
+    yield scope.body
+    for node in ast.walk(scope):
+        if isinstance(node, (ast.With, ast.If, ast.For)):
+            yield node.body
+
+
+def own_text(text: str, node: ast.stmt) -> str:
+    """The statement's text without its indentation, marks included."""
+    lines = text.split("\n")[(min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])) - 1 : node.end_lineno]
+    indent = " " * node.col_offset
+    if all(line.startswith(indent) or not line for line in lines):
+        return "\n".join(line[node.col_offset :] for line in lines)
+    return ast.unparse(node)
+
+
+def mark_of(text: str, node: ast.stmt) -> str:
+    """What to put behind the code that takes a statement's place, so that a mark on it stays."""
+    return f"  {MARK}" if has_mark(text, node) else ""
+
+
+def pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment with their values, `a, b = x, y` taken apart; empty for anything less plain."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return []
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        return [(target, value)]
+    if not isinstance(value, (ast.Tuple, ast.List)) or len(value.elts) != len(target.elts):
+        return []
+    starred = any(isinstance(e, ast.Starred) for e in (*target.elts, *value.elts))
+    return [] if starred else list(zip(target.elts, value.elts, strict=True))
+
+
+def without(statement: ast.stmt, gone: Collection[ast.expr]) -> str | None:
+    """The code of such an assignment without some of its targets; None where none is left."""
+    kept = [(t, v) for t, v in pairs(statement) if t not in gone]
+    return f"{', '.join(code(t) for t, _ in kept)} = {', '.join(code(v) for _, v in kept)}" if kept else None
+
+
+def module_names(tree: ast.Module) -> set[str]:
+    """What the statements of a module bind."""
+    return {name for statement in tree.body for name in names_of(statement).binds}
+
+
+def imported_names(tree: ast.Module) -> set[str]:
+    """What its imports bind."""
+    return {name for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom)) for name in names_of(s).binds}

@@ -1,0 +1,308 @@
+"""The warm parent process, seen from our side: questions in, outcomes out.
+
+The parent imports the compiler once and forks a child for each question (`bot.inside.server`), so a crash, a hang or a
+corrupted interpreter costs its own question only. The parent itself is replaced when it dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from bot.failure.outcome import Outcome
+from bot.inside.variables import without_settings
+
+BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
+
+# Seconds within which the parent must have imported torch and the compiler.
+START_LIMIT = 180.0
+# Seconds that it gets to end by itself; its children die with it.
+LAST_WAIT = 0.3
+# How often in a row a parent that died without an answer is replaced.
+RESTARTS = 5
+# Bytes that any program may take, whatever the one that is reduced takes.
+LEAST_MEMORY = 16 << 30
+
+
+def memory_for(largest: int) -> int:
+    """Bytes for a worker, where the largest process of the program that is reduced took `largest`.
+
+    In float64 it takes twice as much. Where a machine has less than that, its kernel ends the process that holds most, which is the
+    same to us.
+    """
+    return LEAST_MEMORY + 2 * largest
+
+
+class PoolError(Exception):
+    """The warm parent could not be started, or died more often than it was replaced."""
+
+
+def environment(cache: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a compiling process: graph caches off, so that no hit hides a failure; one compile directory."""
+    return {
+        **os.environ,
+        "TORCHINDUCTOR_CACHE_DIR": str(cache),
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "TORCHDYNAMO_VERBOSE": "1",
+        "PYTHONFAULTHANDLER": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # a parent that asked the driver could not fork any more
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        **(extra or {}),
+    }
+
+
+@dataclass
+class Question:
+    """A script to run in a child.
+
+    `task`: run, control, control_fp64, shapes, localise, origins, frames or export. `limit` in seconds, `memory` in bytes beyond the
+    parent's own (None: the pool's).
+    """
+
+    text: str
+    task: str = "run"
+    limit: float = 60.0
+    memory: int | None = None
+    stop_after: str | None = None
+    argv: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules lie beside it
+    repeats: bool = False  # task control: has to compute the same whatever uninitialised memory holds
+    strict: bool = False  # task localise: integral and boolean values count
+    tolerance: tuple[float, ...] | None = None  # task localise: see Recipe.tolerance
+    lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
+    seed: int = 0  # of the generators of random numbers, as the program finds them
+    as_eager: bool = False  # compiled code draws the random numbers that eager draws
+    save: str | None = None  # task export: where the exported program goes
+
+
+@dataclass
+class Asked:
+    """A question on its way. Its future raises `PoolError` where the parent never came up."""
+
+    future: Future[tuple[Outcome, dict[str, Any]]]
+    number: int
+    directory: tempfile.TemporaryDirectory[str]
+
+    def answer(self, facts: dict[str, Any]) -> None:
+        """Settle it with the facts of a child."""
+        self.directory.cleanup()
+        try:
+            outcome = Outcome(**{key: facts[key] for key in Outcome.model_fields if key in facts})
+        except ValidationError as error:  # the program wrote into our pipe
+            outcome = Outcome(status="infra", text=f"unreadable answer: {error}")
+        self.future.set_result((outcome, facts))
+
+    def fail(self, reason: str) -> None:
+        """Settle it where there is nobody to answer."""
+        self.directory.cleanup()
+        self.future.set_exception(PoolError(reason))
+
+
+class _Parent:
+    """One life of the warm parent: its process, and the questions that it has."""
+
+    def __init__(self, process: subprocess.Popen[bytes], on_ready: Callable[[dict[str, str]], None]) -> None:
+        self.process = process
+        self.failure: str | None = None  # why it never was ready
+        self._on_ready = on_ready
+        self._ready = False
+        self._over = False
+        self.answered = False
+        self._waiting: dict[int, Asked] = {}
+        self._state = threading.Lock()
+        # Lines for it, None after the last. One thread writes and one reads, so that no full pipe stops both sides.
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._listens = threading.Event()
+        self._alarm = threading.Timer(START_LIMIT, self._late)
+        self._alarm.daemon = True
+        self._alarm.start()
+        for work in (self._listen, self._speak):
+            threading.Thread(target=work, daemon=True).start()
+
+    def take(self, asked: Asked, message: dict[str, Any]) -> bool:
+        """Send a question, as soon as it can be heard; False where this parent has ended."""
+        with self._state:
+            if self._over:
+                return False
+            self._waiting[asked.number] = asked
+        self._lines.put(json.dumps(message).encode() + b"\n")
+        return True
+
+    def cancel(self, asked: Asked) -> None:
+        """Stop a question."""
+        with self._state:
+            if asked.number not in self._waiting:
+                return
+        self._lines.put(json.dumps({"cancel": asked.number}).encode() + b"\n")
+
+    def close(self) -> None:
+        """End it, and its children with it."""
+        self._lines.put(None)
+        self._listens.set()
+        try:
+            self.process.wait(LAST_WAIT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _speak(self) -> None:
+        self._listens.wait()
+        assert self.process.stdin is not None
+        # a broken pipe: the listener answers what was waiting
+        with contextlib.suppress(OSError), self.process.stdin as pipe:
+            while (line := self._lines.get()) is not None:
+                pipe.write(line)
+                pipe.flush()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as answers:
+            for line in answers:
+                if not line.endswith(b"\n"):
+                    break  # it was killed in the middle of a line
+                self._heard(json.loads(line))
+        self.process.wait()
+        self._alarm.cancel()
+        self._lines.put(None)
+        self._listens.set()
+        with self._state:
+            self._over = True
+            lost, self._waiting = self._waiting, {}
+            if self.failure is None and not self._ready:
+                self.failure = f"the worker's parent ended with status {self.process.returncode} before it was ready"
+        for asked in lost.values():
+            if self.failure is not None:
+                asked.fail(self.failure)
+            else:
+                asked.answer({"status": "infra", "text": "the worker's parent died"})
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            self._alarm.cancel()
+            self._on_ready(message["ready"])
+            self._ready = True
+            self._listens.set()
+        elif "failed" in message:
+            self.failure = message["failed"]
+        else:
+            with self._state:
+                asked = self._waiting.pop(message["id"], None)
+            if asked is not None:
+                self.answered = True
+                asked.answer(message["outcome"])
+
+    def _late(self) -> None:
+        self.failure = f"the interpreter did not import torch within {START_LIMIT:.0f} s"
+        self.process.kill()
+
+
+@dataclass
+class Pool:
+    """One warm parent and the questions it is working on. Close it when done."""
+
+    python: str
+    cache: Path
+    log: Path
+    cwd: Path | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    restarts: int = 0
+    memory: int = LEAST_MEMORY  # bytes for each question
+
+    def __post_init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._starting = threading.Lock()
+        self._parent: _Parent | None = None
+        self._closed = False
+
+    def start(self) -> None:
+        """Start the parent in the background, where there is none; questions wait until it is ready.
+
+        Raises:
+            OSError: the interpreter cannot be run.
+        """
+        self._living()
+
+    def submit(self, question: Question) -> Asked:
+        """Send a question; its future gives the outcome and the raw facts (`values` for the task shapes).
+
+        Raises:
+            PoolError: there is no torch in this interpreter, the parent keeps dying, or the pool is closed.
+        """
+        directory = tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True)
+        asked = Asked(Future(), next(self._numbers), directory)
+        message = {**asdict(question), "memory": question.memory or self.memory, "id": asked.number, "dir": directory.name}
+        while not self._living().take(asked, message):
+            pass
+        return asked
+
+    def ask(self, question: Question) -> tuple[Outcome, dict[str, Any]]:
+        """Send a question and wait."""
+        return self.submit(question).future.result()
+
+    def cancel(self, asked: Asked) -> None:
+        """Stop a question whose answer is no longer needed."""
+        if self._parent is not None:
+            self._parent.cancel(asked)
+
+    def close(self) -> None:
+        """End the parent and its children."""
+        with self._starting:
+            self._closed = True
+            if self._parent is not None:
+                self._parent.close()
+
+    def _living(self) -> _Parent:
+        """The parent, replaced if it has died."""
+        with self._starting:
+            if self._closed:
+                raise PoolError("the pool is closed")
+            if self._parent is not None:
+                if self._parent.failure is not None:
+                    raise PoolError(self._parent.failure)
+                if self._parent.process.poll() is None:
+                    return self._parent
+                self.restarts = 1 if self._parent.answered else self.restarts + 1
+                if self.restarts > RESTARTS:
+                    raise PoolError(f"the worker's parent keeps dying; see {self.log}")
+            self._parent = self._born()
+            return self._parent
+
+    def _born(self) -> _Parent:
+        # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimising the glue
+        # around AOTInductor's kernels half of its time; the proof, in fresh processes, does both.
+        faster = {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"}
+        env = {**without_settings(environment(self.cache)), **faster}
+        with open(self.log, "ab") as log:
+            process = subprocess.Popen(
+                [self.python, str(BOOT), "server"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=env,
+                cwd=self.cwd,
+                start_new_session=True,
+            )
+        return _Parent(process, self.versions.update)
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

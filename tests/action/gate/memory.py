@@ -1,0 +1,233 @@
+"""A GitHub in memory, which answers `bot.action.github.api.Api`, and the events that it would send."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from bot.action.gate.events import IssueComment, WorkflowRun
+from bot.action.github.api import Api
+from bot.action.github.resources import Artifact, Branch, Comment, Issue, Job, Permission, PullRequest, Reaction, Repository, Run, User
+from bot.action.github.transport import GitHubError
+from bot.action.settings import Settings
+
+REPO, BOT = "octo/models", "github-actions[bot]"
+NOW = datetime(2026, 11, 3, 12, 0, tzinfo=timezone.utc)
+HEAD, MAIN = "a" * 40, "b" * 40
+LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "ci" / "logs"
+
+SCRIPT = "import torch\n\n\ndef f(x):\n    return x + 1\n\n\ntorch.compile(f)(torch.ones(2))\n"
+BLOCK = f"```python\n{SCRIPT}```"
+
+
+def settings(**inputs: Any) -> Settings:
+    """Those of a run in the repository."""
+    return Settings.model_construct(
+        **(Settings.model_construct().model_dump() | {"repository": REPO, "run_id": 77, "in_actions": False} | inputs)
+    )
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    """An artifact."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def user(login: str) -> User:
+    return User(login=login, id=zlib.crc32(login.encode()))
+
+
+@dataclass
+class Memory(Api):
+    """What is there, and what was done to it."""
+
+    permissions: dict[str, Permission] = field(default_factory=lambda: {"maintainer": "write"})
+    written: dict[int, list[Comment]] = field(default_factory=dict)
+    reactions: list[tuple[int, Reaction]] = field(default_factory=list)
+    pulls: dict[int, PullRequest] = field(default_factory=dict)
+    runs: dict[int, Run] = field(default_factory=dict)
+    run_jobs: dict[int, list[Job]] = field(default_factory=dict)
+    logs: dict[int, str] = field(default_factory=dict)
+    zips: dict[int, dict[str, bytes]] = field(default_factory=dict)
+    issues: dict[int, Issue] = field(default_factory=dict)
+    protected: set[str] = field(default_factory=set)
+    pushed: datetime | None = NOW - timedelta(hours=1)
+    cancelled: list[int] = field(default_factory=list)
+    silent: bool = False  # takes no comment
+
+    def login(self) -> str:
+        return BOT
+
+    def comments(self, repository: str, issue: int) -> Sequence[Comment]:
+        return list(self.written.get(issue, []))
+
+    def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
+        return [comment for comments in self.written.values() for comment in comments]
+
+    def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
+        return next((c for c in self.comments(repository, issue) if c.user.login == BOT and c.text.startswith(marker)), None)
+
+    def add(self, issue: int, login: str, body: str) -> Comment:
+        number = 1000 + sum(map(len, self.written.values()))
+        comment = Comment(
+            id=number, body=body, user=user(login), created_at=NOW, html_url=f"https://github.com/{REPO}/issues/{issue}#c{number}"
+        )
+        self.written.setdefault(issue, []).append(comment)
+        return comment
+
+    def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+        if self.silent:
+            raise GitHubError("POST: 502", 502)
+        text = f"{marker}\n{body}"
+        known = next((c for c in self.comments(repository, issue) if c.id == comment), None) or self.own_comment(repository, issue, marker)
+        if known is None:
+            return self.add(issue, BOT, text)
+        changed = known.model_copy(update={"body": text})
+        self.written[issue][self.written[issue].index(known)] = changed
+        return changed
+
+    def react(self, repository: str, comment: int, reaction: Reaction) -> None:
+        self.reactions.append((comment, reaction))
+
+    def open_issue(self, repository: str, marker: str, title: str, body: str) -> Issue:
+        found = next((issue for issue in self.issues.values() if (issue.body or "").startswith(marker)), None)
+        if found is None:
+            found = Issue(number=500 + len(self.issues), title=title, body=f"{marker}\n{body}", user=user(BOT))
+            self.issues[found.number] = found
+        return found
+
+    def put_file(self, repository: str, branch: str, path: str, content: bytes, message: str) -> str:
+        raise NotImplementedError
+
+    def put_asset(self, repository: str, tag: str, name: str, content: bytes) -> str:
+        raise NotImplementedError
+
+    def permission(self, repository: str, login: str) -> Permission:
+        return self.permissions.get(login, "none")
+
+    def issue(self, repository: str, number: int) -> Issue:
+        return self.issues[number]
+
+    def pull_request(self, repository: str, number: int) -> PullRequest:
+        return self.pulls[number]
+
+    def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
+        return [pull for pull in self.pulls.values() if pull.head.sha == commit]
+
+    def default_branch(self, repository: str) -> str:
+        return "main"
+
+    def commit(self, repository: str, ref: str) -> str:
+        return MAIN
+
+    def pushed_at(self, repository: str, pull_request: PullRequest) -> datetime | None:
+        return self.pushed
+
+    def environment_protected(self, repository: str, name: str) -> bool:
+        return name in self.protected
+
+    def run(self, repository: str, run: int) -> Run:
+        if run not in self.runs:
+            raise GitHubError("GET: 404", 404)
+        return self.runs[run]
+
+    def runs_of(self, repository: str, commit: str) -> Sequence[Run]:
+        return [run for run in self.runs.values() if run.head_sha == commit]
+
+    def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
+        found = [run for run in self.runs.values() if run.head_branch == branch and run.created_at < before and run.event == "push"]
+        return max(found, key=lambda run: run.created_at, default=None)
+
+    def jobs(self, repository: str, run: int) -> Sequence[Job]:
+        return self.run_jobs.get(run, [])
+
+    def job_log(self, repository: str, job: int) -> str:
+        if job not in self.logs:
+            raise GitHubError("GET: 410", 410)
+        return self.logs[job]
+
+    def artifacts(self, repository: str, run: int) -> Sequence[Artifact]:
+        return [Artifact(id=run, name=name, size=len(content)) for name, content in self.zips.get(run, {}).items()]
+
+    def artifact(self, repository: str, artifact: Artifact) -> bytes | None:
+        return self.zips[artifact.id][artifact.name]
+
+    def cancel(self, repository: str, run: int) -> bool:
+        self.cancelled.append(run)
+        return True
+
+    # what the tests put there
+
+    def add_pull(self, number: int = 7, fork: str | None = None) -> PullRequest:
+        head = Branch(ref="topic", sha=HEAD, repo=Repository(full_name=fork or REPO))
+        base = Branch(ref="main", sha=MAIN, repo=Repository(full_name=REPO))
+        self.pulls[number] = PullRequest(
+            number=number, head=head, base=base, user=user("contributor"), html_url=f"https://github.com/{REPO}/pull/{number}"
+        )
+        return self.pulls[number]
+
+    def add_run(
+        self, run: int, log: str | None, *, sha: str = HEAD, branch: str = "topic", event: str = "pull_request", hours: float = 1.0
+    ) -> Run:
+        """A finished run with one job; red where there is the name of a recorded log."""
+        conclusion = "failure" if log else "success"
+        self.runs[run] = Run(
+            id=run, workflow_id=3, event=event, status="completed", conclusion=conclusion, head_sha=sha, head_branch=branch,
+            head_repository=Repository(full_name=REPO), created_at=NOW - timedelta(hours=hours), html_url=f"https://github.com/{REPO}/actions/runs/{run}",
+        )  # fmt: skip
+        self.run_jobs[run] = [Job(id=run * 10, name="tests", run_id=run, conclusion=conclusion)]
+        if log:
+            self.logs[run * 10] = (LOGS / f"{log}.txt").read_bytes().decode()
+        return self.runs[run]
+
+
+def asked(
+    body: str,
+    *,
+    by: str = "maintainer",
+    sender: str | None = None,
+    issue: int = 7,
+    issue_body: str = "",
+    pull: bool = False,
+    **comment: Any,
+) -> IssueComment:
+    """The event of a comment."""
+    return IssueComment.model_validate(
+        {
+            "action": "created",
+            "comment": {
+                "id": 4242,
+                "body": body,
+                "user": user(by).model_dump(),
+                "created_at": NOW,
+                "html_url": f"https://github.com/{REPO}/issues/{issue}#c",
+            }
+            | comment,
+            "issue": {
+                "number": issue,
+                "body": issue_body,
+                "user": user("reporter").model_dump(),
+                "html_url": f"https://github.com/{REPO}/issues/{issue}",
+            }
+            | ({"pull_request": {"url": "x"}} if pull else {}),
+            "repository": {"full_name": REPO, "default_branch": "main"},
+            "sender": user(sender or by).model_dump(),
+        }
+    )
+
+
+def finished(run: Run, **changes: Any) -> WorkflowRun:
+    """The event of a finished run."""
+    told = run.model_dump(exclude={"actor"}) | {"name": "tests", "actor": user("pusher").model_dump()} | changes
+    return WorkflowRun.model_validate(
+        {"action": "completed", "workflow_run": told, "repository": {"full_name": REPO, "default_branch": "main"}}
+    )

@@ -1,0 +1,129 @@
+"""From a red run of CI to requests, without anybody asking."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from bot.action.gate.ci_event import RedRun
+from bot.action.gate.events import WorkflowRun
+from bot.action.gate.requests import Outcome
+from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, REPO, Memory, finished, settings, zipped
+
+
+def outcome(event: WorkflowRun, api: Memory, **given: object) -> Outcome:
+    return RedRun(event, settings(**given), api).outcome()
+
+
+def test_a_pull_request_gets_a_request_for_each_cause() -> None:
+    api = Memory()
+    api.add_pull()
+    made = outcome(finished(api.add_run(20, "pytest-xdist")), api)
+    assert [(request.command, len(request.tests)) for request in made.requests] == [
+        ("pytest tests/test_models.py::TestCompiled::test_pool", 7),
+        ("pytest tests/test_models.py::TestCompiled::test_class_in_function", 1),
+    ]
+    (comment,) = api.comments(REPO, 7)
+    assert comment.text.startswith("<!-- torch-minify:run-20-1 run:77 -->\n")
+    for words in ("suggested, taken", "possible", "not a candidate", "fails outside the compiler", "wrong numbers"):
+        assert words in comment.text
+    assert {(request.answer.issue, request.answer.comment, request.commit, request.code.where) for request in made.requests} == {
+        (7, comment.id, HEAD, "pull_request")
+    }
+
+
+def test_what_fails_on_the_base_as_well_is_not_suggested() -> None:
+    api = Memory()
+    api.add_pull()
+    api.add_run(10, "unittest", sha=MAIN, branch="main", event="push", hours=5)
+    # on the base TestCompiled fails, under unittest; here the parameters of test_params too
+    made = outcome(finished(api.add_run(20, "pytest")), api)
+    assert [(request.command, len(request.tests)) for request in made.requests] == [
+        ("pytest 'tests/test_params.py::test_pool_by_name[[x]]'", 5)
+    ]
+    assert "fails in the same way on main" in api.comments(REPO, 7)[0].text
+    assert shlex.split(str(made.requests[0].command)) == ["pytest", "tests/test_params.py::test_pool_by_name[[x]]"]
+
+
+def test_a_green_base_is_said() -> None:
+    api = Memory()
+    api.add_pull()
+    api.add_run(10, None, sha=MAIN, branch="main", event="push", hours=5)
+    assert outcome(finished(api.add_run(20, "pytest")), api).status == "requests"
+    assert "it did not on main" in api.comments(REPO, 7)[0].text
+
+
+def test_the_default_branch_gets_one_issue_for_each_signature() -> None:
+    api = Memory()
+    for run in (20, 21):
+        api.add_run(run, "pytest", sha=MAIN, branch="main", event="push", hours=1 - run / 100)
+    first = outcome(finished(api.runs[20]), api)
+    assert [request.answer.issue for request in first.requests] == [500, 501]
+    assert api.issues[500].title.startswith("CI: exception in inductor_lowering: InductorError")
+    assert len({request.id for request in first.requests}) == 2
+    # the next red run finds them; since it fails as the last one did, there is nothing new to say
+    assert outcome(finished(api.runs[21]), api).status == "nothing"
+    del api.runs[20]
+    again = outcome(finished(api.runs[21]), api)
+    assert [request.answer.issue for request in again.requests] == [500, 501]
+    assert [len(api.comments(REPO, issue)) for issue in (500, 501)] == [2, 2]
+    assert all(comment.user.login == BOT for comment in api.comments(REPO, 500))
+
+
+def test_the_largest_causes_come_first_and_are_bounded() -> None:
+    api = Memory()
+    api.add_pull()
+    made = outcome(finished(api.add_run(20, "pytest")), api, max_requests=1)
+    assert len(made.requests) == 1
+    assert len(made.requests[0].tests) == 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "branch"),
+    [
+        ({"conclusion": "success"}, "topic"),
+        ({"conclusion": "cancelled"}, "topic"),
+        ({"id": 77}, "topic"),
+        ({"head_sha": "c" * 40}, "topic"),
+    ],
+    ids=["green", "cancelled", "our own", "a head that moved"],
+)
+def test_silence(changes: dict[str, object], branch: str) -> None:
+    api = Memory()
+    api.add_pull()
+    assert outcome(finished(api.add_run(20, "pytest", branch=branch), **changes), api).status == "nothing"
+    assert api.written == {}
+
+
+def test_a_fork_is_passed_over_in_silence_until_the_repository_opts_in() -> None:
+    api = Memory(protected={"forks"})
+    api.add_pull(fork="contributor/models")
+    event = finished(api.add_run(20, "pytest"), head_repository={"full_name": "contributor/models"})
+    assert outcome(event, api).status == "nothing"
+    assert api.written == {}
+    made = outcome(event, api, fork_environment="forks")
+    assert made.requests[0].repository == "contributor/models"
+    assert (made.requests[0].code.trusted, made.requests[0].code.note) == (False, "from the fork contributor/models")
+
+
+def test_junit_xml_comes_before_the_log_and_its_artifact_is_chosen_by_name() -> None:
+    api = Memory()
+    api.add_pull()
+    run = api.add_run(20, "pytest")
+    api.logs = {}  # expired
+    xml = (LOGS.parent / "junit" / "pytest.xml").read_bytes()
+    api.zips[20] = {"reports-linux": zipped({"a/pytest.xml": xml, "notes.txt": b"no"})}
+    assert outcome(finished(run), api, junit_artifacts="coverage-*").status == "nothing"
+    assert len(outcome(finished(run), api, junit_artifacts="reports-*").requests) == 2
+
+
+def test_hostile_names_stay_text() -> None:
+    api = Memory()
+    api.add_pull()
+    run = api.add_run(20, "pytest")
+    api.logs[200] = api.logs[200].replace("test_class_in_function", "test_@maintainer_$(touch_pwned)_</td>")
+    made = outcome(finished(run), api)
+    assert all(len(shlex.split(str(request.command))) == 2 for request in made.requests)
+    assert "</td>_" not in api.comments(REPO, 7)[0].text
+    assert "test_@maintainer_$(touch_pwned)_&lt;/td&gt;" in api.comments(REPO, 7)[0].text

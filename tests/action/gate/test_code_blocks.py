@@ -1,0 +1,72 @@
+"""Which block is the program."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.action.gate.code_blocks import find
+
+COMPILES = "import torch\ntorch.compile(f)(x)\n"
+TORCH = "import torch\nprint(torch.ones(2))\n"
+
+
+def block(text: str, language: str = "python") -> str:
+    return f"```{language}\n{text}```\n\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "note"),
+    [
+        (block(COMPILES), COMPILES, None),
+        (block(COMPILES, ""), COMPILES, None),
+        (
+            block("Traceback:\n", "") + block(COMPILES),
+            COMPILES,
+            "the second of 2 code blocks, the only one that imports torch and compiles",
+        ),
+        (block(TORCH) + block(COMPILES), COMPILES, "the second of 2 code blocks, the only one that imports torch and compiles"),
+        (block(COMPILES) * 3, COMPILES, "the first of 3 code blocks, the first of 3 that import torch and compile"),
+        (block("x = 1\n") + block(TORCH), TORCH, "the second of 2 code blocks, the only one that imports torch"),
+        (block("x = 1\n"), "x = 1\n", None),
+        (block("import torch\ndef f(:\n"), "import torch\ndef f(:\n", None),
+        (block("x\n", "text") * 11 + block(COMPILES), COMPILES, "the 12th of 12 code blocks, the only one that imports torch and compiles"),
+    ],
+)
+def test_found(body: str, text: str, note: str | None) -> None:
+    found = find(body)
+    assert found is not None
+    assert (found.text, found.note) == (text, note)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "text",
+        "`import torch`",
+        block("x = 1\n", ""),
+        block(COMPILES, "text"),
+        block(COMPILES, "diff"),
+        "    import torch\n",
+        block("\n"),
+    ],
+)
+def test_none(body: str) -> None:
+    assert find(body) is None
+
+
+@pytest.mark.parametrize("body", [block("x = 1\n"), block("import torch\ndef f(:\n")])
+def test_text_that_was_not_written_to_be_run_must_import_torch_and_parse(body: str) -> None:
+    assert find(body, torch_only=True) is None
+
+
+@given(st.text(max_size=500))
+def test_any_body(body: str) -> None:
+    find(body)
+
+
+def test_deep_nesting_is_no_program_but_no_fault() -> None:
+    find(block("import torch\n" + "(" * 20_000 + "\n"))
+    find(block("import torch\n" + "-" * 50_000 + "1\n"))

@@ -1,0 +1,112 @@
+"""Commands and code are read from Markdown as CommonMark has it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.action.gate.command_lines import Block, code_blocks, command_lines
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("/minify", ("",)),
+        ("/minify help", ("help",)),
+        ("   /minify help  ", ("help",)),
+        ("hello\n/minify help\nbye", ("help",)),
+        ("hello\r\n/minify help\r\n", ("help",)),
+        ("/minify help\n---", ("help",)),
+        ("/minify a_b*c*_d <e> &amp; \\x `y`", ("a_b*c*_d <e> &amp; \\x `y`",)),
+        ("/minify\n/minify stop", ("", "stop")),
+        ("<b>x</b> y\n/minify help", ("help",)),
+        ("<details>\n\nfold\n\n</details>\n\n/minify help", ("help",)),
+        ("מה קורה\n/minify help", ("help",)),
+        ("/minify\u2028help", ("help",)),
+        # no commands
+        ("", ()),
+        ("/minifyx", ()),
+        ("/minify-all", ()),
+        ("/MINIFY", ()),
+        ("please /minify", ()),
+        ("\\/minify", ()),
+        ("`/minify`", ()),
+        ("`x\n/minify\ny`", ()),
+        ("``` \n/minify\n```", ()),
+        ("~~~\n/minify", ()),
+        ("    /minify", ()),
+        ("> /minify", ()),
+        ("> a\n/minify", ()),  # the quotation's paragraph goes on
+        ("- /minify", ()),
+        ("1. x\n\n   /minify", ()),
+        ("# /minify", ()),
+        ("<!--\n/minify\n-->", ()),
+        ("<!--\n\n/minify\n\n-->", ()),
+        ("<details>\n/minify\n</details>", ()),
+        ("<details>\n\n/minify\n\n</details>", ()),
+        ("<pre>\n\n/minify\n</pre>", ()),
+        ("[x]: /minify", ()),
+        ("![/minify](x)", ()),
+    ],
+)
+def test_lines(body: str, lines: tuple[str, ...]) -> None:
+    assert command_lines(body) == lines
+
+
+def test_blocks() -> None:
+    body = "```Python title=x\r\na\r\n```\n\n~~~\nb\n~~~\n> ```python\n> quoted\n> ```\n\n- item\n  ```py\n  c\n  ```\n\n    indented\n"
+    assert code_blocks(body) == (Block("python", "a\n"), Block("", "b\n"), Block("py", "c\n"))
+
+
+@pytest.mark.parametrize("fence", ["```", "````", "~~~"])
+@given(text=st.text(alphabet=st.characters(exclude_characters="`~\r\0", exclude_categories=["Cs"]), max_size=200))
+def test_a_block_s_text_comes_out_as_it_went_in(fence: str, text: str) -> None:
+    text = text.replace("\x0b", "").replace("\x0c", "")
+    assert code_blocks(f"{fence}python\n{text}\n{fence}") == (Block("python", text + "\n"),)
+
+
+@given(st.text(max_size=300))
+def test_text_around_never_hides_a_command_of_its_own_paragraph_after_a_closed_fence(text: str) -> None:
+    """Whatever stands in a fence, the command after it counts, and what is in it does not."""
+    inner = text.replace("`", "'").replace("\r", "\n")
+    assert command_lines(f"````\n{inner}\n/minify inside\n````\n\n/minify outside") == ("outside",)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["/minify a", "> ", "```", "<b>", "</b>", "<!--", "-->", "- ", "`", "\n", "\n\n", "text", "    ", "[", "]("]),
+        max_size=30,
+    )
+)
+def test_any_text_is_read(parts: list[str]) -> None:
+    body = "".join(parts)
+    assert len(command_lines(body)) <= parts.count("/minify a")
+    assert all("\n" not in line for line in command_lines(body))
+    code_blocks(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[" * 65_000,
+        "*a " * 21_000,
+        ">" * 65_000,
+        "![](" * 16_000,
+        "".join("`" * n + "a" for n in range(1, 360)),
+        "```\nx\n```\n" * 5_000,
+        "\0" * 65_000,
+        "<a " * 21_000,
+        "- " * 32_000,
+        "\u202e" * 60_000,
+        "/minify\n" * 8_000,
+    ],
+    ids=["brackets", "stars", "quotes", "images", "ticks", "fences", "nuls", "tags", "lists", "right to left", "commands"],
+)
+def test_a_long_body_is_read_in_time(body: str) -> None:
+    start = time.monotonic()
+    command_lines(body + "\n\n/minify")
+    code_blocks(body)
+    assert time.monotonic() - start < 20

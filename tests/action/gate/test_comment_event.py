@@ -1,0 +1,236 @@
+"""From a comment to requests, or to words for the person who wrote it."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import timedelta
+
+import pytest
+
+from bot.action.gate.ci_event import RedRun
+from bot.action.gate.comment_event import Conversation
+from bot.action.gate.events import IssueComment
+from bot.action.gate.requests import Outcome
+from bot.action.settings import Settings
+from bot.models.result import Request, Stage
+from tests.action.gate.memory import BLOCK, BOT, HEAD, MAIN, NOW, REPO, SCRIPT, Memory, asked, finished, settings, zipped
+
+
+def outcome(event: IssueComment, api: Memory, given: Settings | None = None) -> Outcome:
+    return Conversation(event, given or settings(), api).outcome()
+
+
+def only(made: Outcome) -> Request:
+    assert made.status == "requests", made
+    (request,) = made.requests
+    return request
+
+
+def said(api: Memory, issue: int = 7) -> str:
+    """The one comment of ours."""
+    (comment,) = [comment for comment in api.comments(REPO, issue) if comment.user.login == BOT]
+    return comment.text
+
+
+def test_code_in_the_comment_is_what_runs() -> None:
+    api = Memory()
+    made = only(outcome(asked(f"Look:\n\n/minify --stage aot --budget 10m\n\n{BLOCK}", issue_body=BLOCK.replace("x + 1", "x + 2")), api))
+    assert (made.script, made.command, made.commit, made.repository) == (SCRIPT, None, MAIN, REPO)
+    assert (made.options.stage, made.options.budget, made.options.accuracy) == (Stage.AOT, 600.0, "auto")
+    assert (made.code.where, made.code.author, made.code.trusted) == ("comment", "maintainer", True)
+    assert made.answer.comment == 1000
+    assert made.answer.trigger == 4242
+    assert api.reactions == [(4242, "eyes")]
+    assert said(api).startswith("<!-- torch-minify:comment-4242 run:77 -->\n")
+    assert f"https://github.com/{REPO}/actions/runs/77" in said(api)
+
+
+def test_code_of_the_issue_is_a_stranger_s_and_says_so() -> None:
+    api = Memory()
+    made = only(outcome(asked("/minify", issue_body=f"It fails:\n```\nlog\n```\n{BLOCK}"), api))
+    assert made.script == SCRIPT
+    assert (made.code.where, made.code.author, made.code.trusted) == ("issue", "reporter", False)
+    assert made.code.note == "the second of 2 code blocks, the only one that imports torch and compiles"
+    api.permissions["reporter"] = "admin"
+    assert only(outcome(asked("/minify", issue_body=BLOCK), api)).code.trusted
+
+
+def test_a_test_runs_by_the_repository_s_template_as_one_word() -> None:
+    made = only(
+        outcome(
+            asked("""/minify --test "tests/test_x.py::test_y[a b; c]" """), Memory(), settings(test_command="python -m pytest -x {nodeid}")
+        )
+    )
+    assert made.command is not None
+    assert shlex.split(made.command) == ["python", "-m", "pytest", "-x", "tests/test_x.py::test_y[a b; c]"]
+
+
+def test_three_commands_are_three_requests_and_one_comment() -> None:
+    api = Memory()
+    made = outcome(asked(f"/minify --stage aot\n/minify --stage dynamo\n/minify\n\n{BLOCK}"), api)
+    assert [request.options.stage for request in made.requests] == [Stage.AOT, Stage.DYNAMO, None]
+    assert len({request.id for request in made.requests}) == 3
+    assert {request.answer.comment for request in made.requests} == {1000}
+    assert len(api.comments(REPO, 7)) == 1
+
+
+def test_an_event_that_comes_again_edits_its_comment() -> None:
+    api = Memory()
+    outcome(asked(f"/minify\n{BLOCK}"), api)
+    outcome(asked(f"/minify\n{BLOCK}"), api, settings(run_id=78))
+    assert said(api).startswith("<!-- torch-minify:comment-4242 run:78 -->")
+
+
+@pytest.mark.parametrize("body", ["no command", "/minifyx", "> /minify", f"```\n/minify\n```\n{BLOCK}"])
+def test_silence_for_what_is_no_command(body: str) -> None:
+    api = Memory()
+    assert outcome(asked(body), api).status == "nothing"
+    assert (api.written, api.reactions) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        asked(f"/minify\n{BLOCK}", sender="somebody"),
+        asked(f"/minify\n{BLOCK}", by="dependabot[bot]"),
+        asked(f"/minify\n{BLOCK}").model_copy(update={"action": "edited"}),
+        asked(f"/minify\n{BLOCK}", user=None),
+    ],
+    ids=["sent by another", "a bot", "edited", "a deleted account"],
+)
+def test_silence_where_nobody_asked(event: IssueComment) -> None:
+    api = Memory(permissions={"maintainer": "write", "somebody": "admin", "dependabot[bot]": "admin"})
+    assert outcome(event, api).status == "nothing"
+    assert (api.written, api.reactions) == ({}, [])
+
+
+@pytest.mark.parametrize("permission", ["read", "none"])
+def test_without_write_permission_one_reply_says_what_is_needed(permission: str) -> None:
+    api = Memory(permissions={"maintainer": permission})  # type: ignore[dict-item]
+    event = asked(f"/minify\n{BLOCK}")
+    assert [outcome(event, api).status for _ in range(2)] == ["refused", "refused"]
+    assert "write permission" in said(api)
+    assert {reaction for _, reaction in api.reactions} == {"confused"}
+
+
+def test_anybody_may_ask_for_help() -> None:
+    api = Memory(permissions={})
+    assert outcome(asked("/minify help"), api).status == "refused"
+    assert "--torch-version" in said(api)
+
+
+def test_an_error_is_answered_with_a_guess_and_the_help() -> None:
+    api = Memory()
+    assert outcome(asked("/minify --stge aot"), api).status == "refused"
+    assert "Did you mean `--stage`?" in said(api)
+    assert "--python-version" in said(api)
+
+
+def test_no_code_is_said() -> None:
+    api = Memory()
+    assert outcome(asked("/minify", issue_body="```python\nprint('no torch')\n```"), api).status == "refused"
+    assert "no code to run" in said(api)
+    assert "/minify help says how to ask" in said(api)
+
+
+def test_stop_is_another_job_s() -> None:
+    api = Memory()
+    assert outcome(asked("/minify stop"), api).status == "stop"
+    assert api.written == {}
+
+
+def test_a_pull_request_runs_its_head() -> None:
+    api = Memory()
+    api.add_pull()
+    assert only(outcome(asked(f"/minify\n{BLOCK}", pull=True), api)).commit == HEAD
+
+
+def test_commits_pushed_after_the_comment_are_not_run() -> None:
+    api = Memory(pushed=NOW + timedelta(seconds=1))
+    api.add_pull()
+    assert outcome(asked(f"/minify\n{BLOCK}", pull=True), api).status == "refused"
+    assert "after the request" in said(api)
+
+
+@pytest.mark.parametrize(
+    ("environment", "protected", "pushed", "allowed"),
+    [("", True, True, False), ("forks", False, True, False), ("forks", True, False, False), ("forks", True, True, True)],
+    ids=["no environment", "not protected", "unknown push", "opted in"],
+)
+def test_a_fork_runs_only_behind_a_protected_environment(environment: str, protected: bool, pushed: bool, allowed: bool) -> None:
+    api = Memory(protected={"forks"} if protected else set(), pushed=NOW - timedelta(hours=1) if pushed else None)
+    api.add_pull(fork="contributor/models")
+    made = outcome(asked(f"/minify\n{BLOCK}", pull=True), api, settings(fork_environment=environment))
+    assert (made.status == "requests") == allowed
+    if allowed:
+        assert only(made).repository == "contributor/models"
+    else:
+        assert "fork" in said(api)
+
+
+def test_a_pull_request_without_code_is_answered_from_its_red_run() -> None:
+    api = Memory()
+    api.add_pull()
+    api.add_run(20, "pytest")
+    made = outcome(asked("/minify --budget 5m", pull=True), api)
+    assert [request.command for request in made.requests] == [
+        "pytest tests/test_models.py::TestCompiled::test_pool",
+        "pytest tests/test_models.py::TestCompiled::test_class_in_function",
+    ]
+    assert len(made.requests[0].tests) == 7
+    assert made.requests[0].expected is not None
+    assert "max not supported" in made.requests[0].expected
+    assert {request.options.budget for request in made.requests} == {300.0}
+    assert "not a candidate" in said(api)
+    assert "possible" in said(api)
+
+
+def test_what_is_possible_is_taken_where_a_person_asks_and_nothing_is_suggested() -> None:
+    api = Memory()
+    api.add_pull()
+    run = api.add_run(20, "pytest")
+    api.logs = {}
+    wrong = "<failure>Traceback (most recent call last):\nAssertionError: Tensor-likes are not close!</failure>"
+    xml = f'<testsuite><testcase classname="tests.test_x" name="test_y">{wrong}</testcase></testsuite>'
+    api.zips[20] = {"reports": zipped({"junit.xml": xml.encode()})}
+    assert outcome(asked("/minify", pull=True), api).requests[0].command == "pytest tests/test_x.py::test_y"
+    assert RedRun(finished(run), settings(), api).outcome().status == "nothing"
+
+
+def test_a_job_s_address_names_the_run() -> None:
+    api = Memory()
+    api.add_pull()
+    api.add_run(20, "unittest-file")
+    made = outcome(asked(f"/minify https://github.com/{REPO}/actions/runs/20/job/200", pull=True), api)
+    assert made.requests[0].command == "pytest tests/test_models.py::TestCompiled::test_pool"
+    assert outcome(asked(f"/minify https://github.com/{REPO}/actions/runs/20/job/201", pull=True), api).status == "refused"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://github.com/other/repo/actions/runs/20",
+        "https://evil.example/octo/models/actions/runs/20",
+        f"https://github.com/{REPO}/actions/runs/21",
+    ],
+)
+def test_a_run_elsewhere_is_refused(address: str) -> None:
+    api = Memory()
+    api.add_run(20, "pytest")
+    assert outcome(asked(f"/minify {address}"), api).status == "refused"
+
+
+def test_again_does_the_last_command_of_somebody_who_may() -> None:
+    api = Memory()
+    api.add(7, "maintainer", f"/minify --stage aot --accuracy off\n\n{BLOCK}")
+    api.add(7, "stranger", f"/minify --stage dynamo\n\n{BLOCK.replace('x + 1', 'evil()')}")
+    api.add(7, "maintainer", "thanks")
+    made = only(outcome(asked("/minify again --accuracy strict"), api))
+    assert (made.script, made.options.stage, made.options.accuracy) == (SCRIPT, Stage.AOT, "strict")
+    assert outcome(asked("/minify again"), Memory()).status == "refused"
+
+
+def test_requests_survive_a_comment_that_cannot_be_written() -> None:
+    api = Memory(silent=True)
+    made = only(outcome(asked(f"/minify\n{BLOCK}"), api))
+    assert made.answer.comment is None

@@ -1,0 +1,149 @@
+"""The outermost layer: files, environment, exit status; and the settings."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.action import settings as settings_room
+from bot.action.gate import gate, logs
+from bot.action.gate.ci_event import RedRun
+from bot.action.gate.ci_failures import sign
+from bot.action.gate.comment_event import Conversation
+from bot.action.gate.events import IssueComment, WorkflowRun
+from bot.models.result import Request
+from tests.action.gate.memory import BLOCK, HEAD, REPO, Memory, asked, finished, settings
+
+TOOLS = Path(__file__).resolve().parents[3] / ".tools"
+EXAMPLES = TOOLS / "node_modules" / "@octokit" / "webhooks-examples" / "api.github.com" / "index.json"
+
+
+def examples(name: str) -> list[dict[str, object]]:
+    if not EXAMPLES.exists():
+        pytest.skip("scripts/setup-tools has not run")
+    found = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    return next(event["examples"] for event in found if event["name"] == name)  # type: ignore[no-any-return]
+
+
+def test_events_that_github_really_sent_are_read(tmp_path: Path) -> None:
+    for name, kind in (("issue_comment", IssueComment), ("workflow_run", WorkflowRun)):
+        for number, example in enumerate(examples(name)):
+            path = tmp_path / f"{name}-{number}.json"
+            path.write_text(json.dumps(example), encoding="utf-8")
+            event = gate.read_event(path, name)
+            assert isinstance(event, kind)
+            assert gate.decide(event, settings(), Memory()).status == "nothing"
+
+
+def test_an_event_that_github_really_sent_with_a_command_in_it() -> None:
+    example = examples("issue_comment")[0]
+    comment = example["comment"]
+    assert isinstance(comment, dict)
+    event = IssueComment.model_validate(example | {"comment": comment | {"body": f"/minify\n{BLOCK}"}})
+    assert event.sender.login == "Codertocat"
+    api = Memory(permissions={"Codertocat": "admin"})
+    outcome = gate.decide(event, settings(), api)
+    assert [request.answer.issue for request in outcome.requests] == [1]
+
+
+def test_another_event_asks_for_nothing(tmp_path: Path) -> None:
+    assert gate.read_event(tmp_path / "missing", "push") is None
+    assert gate.decide(None, settings(), Memory()).status == "nothing"
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"action": "created", "comment": 5}', "\0"])
+def test_a_torn_event_is_an_error_in_one_line(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "event.json"
+    path.write_text(content)
+    with pytest.raises(gate.EventError, match="cannot read the issue_comment event in"):
+        gate.read_event(path, "issue_comment")
+
+
+def test_what_the_jobs_hand_on_is_what_was_decided() -> None:
+    outcome = Conversation(asked(f"/minify --stage aot\n{BLOCK}"), settings(), Memory()).outcome()
+    assert tuple(Request.model_validate(one) for one in json.loads(gate.written(outcome.requests))) == outcome.requests
+
+
+def test_the_matrix_says_what_is_checked_out() -> None:
+    api = Memory(protected={"forks"})
+    api.add_pull(fork="contributor/models")
+    event = finished(api.add_run(20, "pytest"), head_repository={"full_name": "contributor/models"})
+    made = RedRun(event, settings(fork_environment="forks"), api).outcome().requests
+    assert gate.matrix(made) == [{"index": index, "repository": "contributor/models", "commit": HEAD, "fork": True} for index in (0, 1)]
+    own = Conversation(asked(f"/minify\n{BLOCK}"), settings(), Memory()).outcome().requests
+    assert [(one["repository"], one["fork"]) for one in gate.matrix(own)] == [(REPO, False)]
+
+
+@given(st.dictionaries(st.sampled_from(["outcome", "matrix"]), st.text(), min_size=1))
+def test_no_value_of_an_output_can_set_another(values: dict[str, str]) -> None:
+    text = gate.outputs(values)
+    found: dict[str, str] = {}
+    while text:
+        name, delimiter, rest = re.match(r"([a-z]+)<<(end-[0-9a-f]{32})\n(.*)\Z", text, re.DOTALL).groups()  # type: ignore[union-attr]
+        found[name], _, text = rest.partition(f"\n{delimiter}\n")
+    assert found == values
+
+
+def test_delimiters_are_drawn_anew() -> None:
+    assert gate.outputs({"a": "x"}) != gate.outputs({"a": "x"})
+
+
+def test_plain_assertions_of_different_tests_are_different_failures() -> None:
+    log = (Path(__file__).resolve().parents[2] / "fixtures/ci/logs/pytest.txt").read_bytes().decode()
+    keys = {failure.name: found.fingerprint for failure in logs.failures(log) if (found := sign(failure))}
+    assert len({keys[name] for name in ("TestCompiled.test_eager", "TestCompiled.test_numbers", "test_prints_a_traceback")}) == 3
+
+
+# settings
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in ("GITHUB_TOKEN", "GITHUB_REPOSITORY", "GITHUB_RUN_ID", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def test_inputs_come_with_and_without_dashes_and_an_empty_one_is_none(environment: pytest.MonkeyPatch) -> None:
+    for name, value in {"INPUT_RUNNER-LABEL": "gpu", "INPUT_MAX_REQUESTS": "7", "INPUT_BUDGET": "", "INPUT_STAGE": "aot"}.items():
+        environment.setenv(name, value)
+    found = settings_room.read()
+    assert (found.runner_label, found.max_requests, found.budget, found.stage) == ("gpu", 7, "30m", "aot")
+
+
+def test_the_token_is_in_no_text(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("INPUT_GITHUB-TOKEN", "hunter2")
+    found = settings_room.read()
+    assert "hunter2" not in repr(found) + str(found) + found.model_dump_json()
+    assert found.token.get_secret_value() == "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("INPUT_STAGE", "foo", "input stage 'foo': Input should be 'auto'"),
+        ("INPUT_MAX-REQUESTS", "99", "input max-requests '99'"),
+        ("INPUT_TEST-COMMAND", "pytest", "must hold {nodeid} once"),
+        ("INPUT_TEST-COMMAND", "{nodeid} {nodeid}", "must hold {nodeid} once"),
+        ("INPUT_BUDGET", "soon", "input budget 'soon'"),
+        ("GITHUB_REPOSITORY", "../x", "is not owner/name"),
+        ("GITHUB_RUN_ID", "x", "input github-run-id 'x'"),
+    ],
+)
+def test_an_unusable_input_is_named_with_its_value(environment: pytest.MonkeyPatch, name: str, value: str, words: str) -> None:
+    environment.setenv(name, value)
+    with pytest.raises(settings_room.SettingsError, match=re.escape(words)):
+        settings_room.read()
+
+
+def test_unusable_input_is_exit_status_2(environment: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    environment.setenv("INPUT_STAGE", "foo")
+    assert gate.main(tmp_path / "event.json", "issue_comment", tmp_path / "out") == 2
+    environment.delenv("INPUT_STAGE")
+    assert gate.main(tmp_path / "event.json", "issue_comment", tmp_path / "out") == 2
+    assert "torch-minify: cannot read the issue_comment event" in capsys.readouterr().err

@@ -1,0 +1,108 @@
+"""Every request that the client can send is one that GitHub's description of its API knows."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from datetime import datetime, timezone
+
+import pytest
+from openapi_core.exceptions import OpenAPIError
+
+from bot.action.github.api import Api
+from bot.action.github.client import GitHub
+from bot.action.github.resources import Artifact, Branch, PullRequest, Repository
+from bot.action.github.transport import GitHubError
+from tests.action.github.contract import Contract
+from tests.action.github.stub import Stub
+
+REPO, NOW = "octo/models", datetime(2026, 11, 3, tzinfo=timezone.utc)
+END = Branch(ref="topic/x", sha="a" * 40, repo=Repository(full_name=REPO))
+PULL = PullRequest(number=7, head=END, base=END)
+
+CALLS: dict[str, Callable[[GitHub], object]] = {
+    "login": lambda github: github.login(),
+    "comments": lambda github: github.comments(REPO, 7),
+    "recent_comments": lambda github: github.recent_comments(REPO, NOW),
+    "own_comment": lambda github: github.own_comment(REPO, 7, "<!-- m -->"),
+    "upsert_comment": lambda github: github.upsert_comment(REPO, 7, "<!-- m -->", "body", 5),
+    "react": lambda github: github.react(REPO, 5, "eyes"),
+    "open_issue": lambda github: github.open_issue(REPO, "<!-- m -->", "title", "body"),
+    "put_file": lambda github: github.put_file(REPO, "torch-minify", "a/b.py", b"x", "message"),
+    "put_asset": lambda github: github.put_asset(REPO, "torch-minify", "b.py", b"x"),
+    "permission": lambda github: github.permission(REPO, "somebody"),
+    "issue": lambda github: github.issue(REPO, 7),
+    "pull_request": lambda github: github.pull_request(REPO, 7),
+    "pull_requests_of": lambda github: github.pull_requests_of(REPO, "a" * 40),
+    "default_branch": lambda github: github.default_branch(REPO),
+    "commit": lambda github: github.commit(REPO, "main"),
+    "pushed_at": lambda github: github.pushed_at(REPO, PULL),
+    "environment_protected": lambda github: github.environment_protected(REPO, "forks"),
+    "run": lambda github: github.run(REPO, 5),
+    "runs_of": lambda github: github.runs_of(REPO, "a" * 40),
+    "last_run": lambda github: github.last_run(REPO, 3, "main", NOW),
+    "jobs": lambda github: github.jobs(REPO, 5),
+    "job_log": lambda github: github.job_log(REPO, 5),
+    "artifacts": lambda github: github.artifacts(REPO, 5),
+    "artifact": lambda github: github.artifact(REPO, Artifact(id=5, name="x")),
+    "cancel": lambda github: github.cancel(REPO, 5),
+}
+
+
+def test_every_call_is_listed() -> None:
+    named = {name for base in Api.__mro__ for name in vars(base) if not name.startswith("_") and callable(getattr(base, name))}
+    assert named == set(CALLS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_call(stub: Stub, contract: Contract, name: str) -> None:
+    before = len(contract.checked)
+    # whatever the answer is: what counts is what is sent
+    with contract.watching(stub.url), contextlib.suppress(GitHubError):
+        CALLS[name](GitHub("token", stub.url, sleep=lambda _: None))
+    assert len(contract.checked) > before
+
+
+def test_keeping_a_file(stub: Stub, contract: Contract) -> None:
+    at = f"/repos/{REPO}"
+    stub.answers |= {
+        ("GET", f"{at}/git/ref/heads/torch-minify"): (404, {"message": "Not Found"}),
+        ("POST", f"{at}/git/trees"): (201, {"sha": "1" * 40}),
+        ("POST", f"{at}/git/commits"): (201, {"sha": "2" * 40}),
+        ("POST", f"{at}/git/refs"): (201, {"ref": "refs/heads/torch-minify"}),
+        ("PUT", f"{at}/contents/a/b.py"): (201, {"content": {"html_url": "https://example.invalid/b.py"}}),
+    }
+    with contract.watching(stub.url):
+        assert GitHub("token", stub.url).put_file(REPO, "torch-minify", "a/b.py", b"x", "message") == "https://example.invalid/b.py"
+    assert [f"{verb} {path.partition('?')[0]}" for verb, path, _ in stub.seen] == [
+        f"GET {at}/git/ref/heads/torch-minify",
+        f"POST {at}/git/trees",
+        f"POST {at}/git/commits",
+        f"POST {at}/git/refs",
+        f"GET {at}/contents/a/b.py",
+        f"PUT {at}/contents/a/b.py",
+    ]
+
+
+def test_keeping_an_asset_replaces_the_one_of_that_name(stub: Stub, contract: Contract) -> None:
+    at = f"/repos/{REPO}"
+    upload = f"{stub.url}/uploads/9/assets{{?name,label}}"
+    stub.answers |= {
+        ("POST", f"{at}/releases"): (201, {"id": 9, "upload_url": upload}),
+        ("GET", f"{at}/releases/9/assets"): (200, [{"id": 3, "name": "b.py"}, {"id": 4, "name": "c.py"}]),
+        ("DELETE", f"{at}/releases/assets/3"): (204, b""),
+        ("POST", "/uploads/9/assets"): (201, {"browser_download_url": "https://example.invalid/b.py"}),
+    }
+    with contract.watching(f"{stub.url}/repos"):
+        assert GitHub("token", stub.url).put_asset(REPO, "torch-minify", "b.py", b"x") == "https://example.invalid/b.py"
+    assert [verb for verb, _, _ in stub.seen] == ["GET", "POST", "GET", "DELETE", "POST"]
+
+
+def test_the_contract_can_be_broken(contract: Contract) -> None:
+    for verb, path, body in (
+        ("GET", "/repos/o/r/no-such-thing", None),
+        ("POST", "/repos/o/r/issues/7/comments", '{"text": "x"}'),
+        ("POST", "/repos/o/r/issues/comments/5/reactions", '{"content": "thumbs"}'),
+    ):
+        with pytest.raises(OpenAPIError):
+            contract.check(verb, f"https://api.github.com{path}", body)

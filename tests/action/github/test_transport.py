@@ -1,0 +1,208 @@
+"""What passes by itself is waited for; nothing is posted twice; the token stays with GitHub."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from github import GithubException, RateLimitExceededException
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.action.github.client import ACTIONS_LOGIN, GitHub
+from bot.action.github.transport import PATIENCE, SECONDARY_WAIT, GitHubError, wait_for
+from tests.action.github.stub import Fault, Stub
+
+REPO, MARK = "octo/models", "<!-- m -->"
+SECONDARY = '{"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}'
+
+
+class Clock:
+    """Sleeps without waiting."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+def client(stub: Stub, clock: Clock, login: str | None = "bot") -> GitHub:
+    return GitHub("secret-token", stub.url, login=login, sleep=clock.sleep, now=lambda: 1_000_000.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "waits"),
+    [
+        (Fault(403, body=SECONDARY), 60.0),
+        (Fault(403, {"Retry-After": "7"}), 7.0),
+        (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1000040"}), 41.0),
+        (Fault(429), 1.0),
+        (Fault(429, {"Retry-After": "9"}), 9.0),
+        (Fault(500), 1.0),
+        (Fault(502, body="<html>Bad gateway</html>"), 1.0),
+        (Fault(503, {"Retry-After": "soon"}), 1.0),
+        (Fault(504), 1.0),
+        (Fault(0), 1.0),
+    ],
+    ids=["secondary", "403 after", "primary", "429", "429 after", "500", "502 html", "503 words", "504", "reset"],
+)
+@pytest.mark.parametrize("verb", ["GET", "POST", "PATCH"])
+@pytest.mark.parametrize("late", [False, True])
+def test_one_fault_is_survived_and_there_is_one_comment(stub: Stub, fault: Fault, waits: float, verb: str, late: bool) -> None:
+    clock = Clock()
+    if verb == "PATCH":
+        client(stub, clock).upsert_comment(REPO, 7, MARK, "old")
+    stub.faults = [Fault(fault.status, fault.headers, fault.body, late, verb)]
+    client(stub, clock).upsert_comment(REPO, 7, MARK, "new")
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nnew"]
+    assert clock.slept == [waits]
+    assert stub.faults == []
+
+
+faults = st.lists(
+    st.builds(
+        lambda kind, late, verb: Fault(kind[0], dict(kind[1]), kind[2], late, verb),
+        st.sampled_from(
+            [(403, (), SECONDARY), (429, (("Retry-After", "1"),), "{}"), (502, (), "<html>"), (0, (), ""), (403, (), "{}"), (422, (), "{}")]
+        ),
+        st.booleans(),
+        st.sampled_from(["GET", "POST", "PATCH", None]),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=30)
+@given(faults)
+def test_whatever_fails_and_however_often_it_is_tried_there_is_one_comment(planted: list[Fault]) -> None:
+    with Stub() as stub:
+        stub.faults = planted
+        for text in ("one", "two", "three"):  # three jobs, each with a client of its own
+            with contextlib.suppress(GitHubError):
+                client(stub, Clock()).upsert_comment(REPO, 7, MARK, text)
+                assert [comment["body"] for comment in stub.comments] == [f"{MARK}\n{text}"]
+        assert len(stub.comments) <= 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422])
+def test_what_does_not_pass_is_an_error_at_once(stub: Stub, status: int) -> None:
+    clock = Clock()
+    stub.faults = [Fault(status, body='{"message": "Resource not accessible"}')]
+    with pytest.raises(GitHubError, match=f"{status} Resource not accessible") as raised:
+        client(stub, clock).comments(REPO, 7)
+    assert (raised.value.status, clock.slept) == (status, [])
+
+
+def test_it_gives_up_in_the_end_and_waits_longer_each_time(stub: Stub) -> None:
+    clock = Clock()
+    stub.faults = [Fault(502) for _ in range(20)]
+    with pytest.raises(GitHubError, match="502"):
+        client(stub, clock).comments(REPO, 7)
+    assert clock.slept == [1.0, 2.0, 4.0, 8.0, 16.0]
+    stub.faults = [Fault(0) for _ in range(20)]
+    with pytest.raises(GitHubError) as raised:
+        client(stub, clock).upsert_comment(REPO, 7, MARK, "x")
+    assert raised.value.status is None
+
+
+@given(
+    st.dictionaries(st.sampled_from(["retry-after", "x-ratelimit-remaining", "x-ratelimit-reset"]), st.text(max_size=20)),
+    st.integers(1, 20),
+)
+def test_any_header_leads_to_a_wait(headers: dict[str, str], attempt: int) -> None:
+    for error in (GithubException(403, {}, headers, None), RateLimitExceededException(403, {}, headers, None), OSError(), None):
+        assert wait_for(error, attempt, 0.0) >= 0
+
+
+def test_the_secondary_limit_doubles_and_all_waits_together_are_bounded(stub: Stub) -> None:
+    clock = Clock()
+    github = client(stub, clock)
+    stub.faults = [Fault(403, body=SECONDARY) for _ in range(20)]
+    with pytest.raises(GitHubError, match="403"):
+        github.comments(REPO, 7)
+    assert clock.slept == [SECONDARY_WAIT, 2 * SECONDARY_WAIT, 4 * SECONDARY_WAIT]
+    with pytest.raises(GitHubError):
+        github.comments(REPO, 8)
+    assert sum(clock.slept) <= PATIENCE
+    stub.faults = [Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1003600"})]
+    with pytest.raises(GitHubError):
+        github.comments(REPO, 9)
+    assert sum(clock.slept) <= PATIENCE
+
+
+# comments
+
+
+def test_a_comment_is_found_by_marker_and_login(stub: Stub) -> None:
+    github = client(stub, Clock())
+    for login, body in (("stranger", f"{MARK}\nforged"), ("bot", f"quotes {MARK}"), ("bot", f"{MARK}\nours")):
+        stub.comments.append(
+            {"id": 1 + len(stub.comments), "body": body, "user": {"login": login, "id": 1}, "created_at": "2026-11-03T12:00:00Z"}
+        )
+    assert github.upsert_comment(REPO, 7, MARK, "new").id == 3
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nforged", f"quotes {MARK}", f"{MARK}\nnew"]
+
+
+def test_a_known_comment_is_edited_without_a_search_and_a_deleted_one_written_again(stub: Stub) -> None:
+    github = client(stub, Clock())
+    first = github.upsert_comment(REPO, 7, MARK, "one")
+    stub.seen.clear()
+    github.upsert_comment(REPO, 7, MARK, f"{MARK}\ntwo", first.id)
+    assert [verb for verb, _, _ in stub.seen] == ["PATCH"]
+    stub.comments.clear()
+    github.upsert_comment(REPO, 7, MARK, "three", first.id)
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nthree"]
+
+
+def test_who_we_are(stub: Stub) -> None:
+    stub.answers["GET", "/user"] = 200, {"login": "machine", "id": 3}
+    assert client(stub, Clock(), None).login() == "machine"
+    stub.answers["GET", "/user"] = 403, {"message": "Resource not accessible by integration"}
+    assert client(stub, Clock(), None).login() == ACTIONS_LOGIN
+
+
+def test_pages(stub: Stub) -> None:
+    stub.comments = [{"id": n, "body": "x", "created_at": "2026-11-03T12:00:00Z", "user": None} for n in range(100)]
+    found = client(stub, Clock()).comments(REPO, 7)
+    # the stub answers every page with the same hundred: the client stops at its bound
+    assert len(found) == 5000
+    assert found[0].user.login == "ghost"
+    assert [path.partition("page=")[2] for _, path, _ in stub.seen[:1]]
+
+
+def test_an_answer_of_another_form_is_an_error_of_ours(stub: Stub) -> None:
+    stub.answers["GET", f"/repos/{REPO}/issues/7/comments"] = 200, [{"id": "x"}]
+    with pytest.raises(GitHubError, match="no Comment"):
+        client(stub, Clock()).comments(REPO, 7)
+
+
+def test_names_cannot_leave_their_place_in_the_path(stub: Stub) -> None:
+    client(stub, Clock()).permission("octo/mo/../../x", "../../user?x=#")
+    assert stub.seen[0][1] == "/repos/octo/mo%2F..%2F..%2Fx/collaborators/..%2F..%2Fuser%3Fx%3D%23/permission"
+
+
+# downloads
+
+
+def test_the_token_does_not_follow_a_redirect(stub: Stub) -> None:
+    with Stub() as elsewhere:
+        elsewhere.answers["GET", "/blob"] = 200, b"\xff log"
+        stub.answers["GET", f"/repos/{REPO}/actions/jobs/5/logs"] = 302, f"{elsewhere.url}/blob?sig=1"
+        assert client(stub, Clock()).job_log(REPO, 5) == "\ufffd log"
+        assert stub.seen[0][2]["Authorization"] == "Bearer secret-token"
+        assert "Authorization" not in elsewhere.seen[0][2]
+
+
+def test_of_a_long_log_the_end_is_kept(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.action.github.client.LOG_LIMIT", 1000)
+    stub.answers["GET", f"/repos/{REPO}/actions/jobs/5/logs"] = 200, b"a" * 500_000 + b"the end"
+    assert client(stub, Clock()).job_log(REPO, 5) == "a" * 993 + "the end"
+
+
+def test_a_download_is_tried_again(stub: Stub) -> None:
+    clock = Clock()
+    stub.answers["GET", f"/repos/{REPO}/actions/jobs/5/logs"] = 200, b"log"
+    stub.faults = [Fault(0), Fault(502, body="<html>")]
+    assert client(stub, clock).job_log(REPO, 5) == "log"
+    assert clock.slept == [1.0, 2.0]

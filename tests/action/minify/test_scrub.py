@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.action.minify.isolation import copy_out
+from bot.action.minify.scrub import is_text, scrubbed
+
+SECRET = "ghs" + "_" + "a1B2" * 9
+HOLDS = f"/home/bob/x.py {SECRET}"
+SUFFIXES = [".py", ".txt", ".log", ".json", ".jsonl", ""]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_secrets_do_not_leave(suffix: str) -> None:
+    content = json.dumps({"a": [HOLDS], HOLDS: 1}) if suffix == ".json" else HOLDS
+    shown = scrubbed(PurePath(f"x{suffix}"), content.encode())
+    assert SECRET.encode() not in shown
+    assert b"bob" not in shown
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(st.binary(max_size=200) | st.text().map(str.encode) | st.just(b'{"a": 1,\n "b": [2.50]}'))
+def test_what_holds_none_is_left_byte_for_byte(suffix: str, content: bytes) -> None:
+    assert scrubbed(PurePath(f"x{suffix}"), content) == content
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text() | st.just(HOLDS), lambda inner: st.lists(inner, max_size=3)))
+def test_json_stays_json(value: object) -> None:
+    shown = json.loads(scrubbed(PurePath("result.json"), json.dumps(value).encode()))
+    assert json.dumps(shown) == json.dumps(value).replace(HOLDS, "~/x.py [secret]")
+
+
+@given(st.lists(st.text() | st.just(HOLDS), max_size=5))
+def test_lines_of_json_stay_so(values: list[str]) -> None:
+    rows = "".join(json.dumps({"pass": value}) + "\n" for value in values)
+    shown = scrubbed(PurePath("reduction.jsonl"), rows.encode()).decode()
+    assert [json.loads(row)["pass"] for row in shown.split("\n")[:-1]] == [value.replace(HOLDS, "~/x.py [secret]") for value in values]
+
+
+def test_deep_json_is_a_text() -> None:
+    assert scrubbed(PurePath("x.json"), b"[" * 200_000 + HOLDS.encode()).endswith(b"~/x.py [secret]")
+
+
+def test_tensors_are_not_searched() -> None:
+    assert not is_text(PurePath("exported_program.pt2"))
+    assert is_text(PurePath("original/log.txt"))
+
+
+def test_what_is_copied_out_is_scrubbed(tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from" / "log.txt").write_text(HOLDS, encoding="utf-8")
+    (tmp_path / "from" / "x.pt2").write_text(HOLDS, encoding="utf-8")
+    assert copy_out(tmp_path / "from", tmp_path / "to") == []
+    assert (tmp_path / "to" / "log.txt").read_text(encoding="utf-8") == "~/x.py [secret]"
+    assert (tmp_path / "to" / "x.pt2").read_text(encoding="utf-8") == HOLDS

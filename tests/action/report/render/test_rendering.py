@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from bot.action.report.render.markdown import fence
+from bot.action.report.render.rendering import COMMENT_LIMIT, FRAME, render, summary
+from bot.action.report.render.text import MARKER_START, size
+from bot.models.result import Report, Section
+from tests.action.report import reports
+
+MARKDOWN = MarkdownIt("gfm-like", {"linkify": False})
+# What we write ourselves; anything else in the HTML came from outside.
+TAGS = {"details", "summary", "table", "tr", "td", "code", "br"}
+
+
+class Html(HTMLParser):
+    """Tags and attributes of what stands outside of fences and code spans, and its text outside of <code>."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self.comments: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "code" not in self.open:
+            self.words.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+
+def outside(tokens: list[Token]) -> tuple[str, list[str]]:
+    """What GitHub would read as text or HTML, and all link targets."""
+    read, links = [], []
+    for token in tokens:
+        if token.type == "html_block":
+            read.append(token.content)
+        for child in token.children or []:
+            if child.type in ("text", "html_inline"):
+                read.append(child.content)
+            if child.type in ("link_open", "image"):
+                links.append(str(child.attrs.get("href") or child.attrs.get("src")))
+    return "\n".join(read), links
+
+
+@given(reports.reports, st.sampled_from([0, 1, 60, 500, 3_000, 20_000, COMMENT_LIMIT]) | st.integers(0, 100_000))
+def test_never_over_the_limit(report: Report, limit: int) -> None:
+    assert size(render(report, limit)) <= limit
+
+
+@given(reports.reports, st.sampled_from([800, 5_000, COMMENT_LIMIT, 1_000_000]))
+def test_hostile_text_stays_text(report: Report, limit: int) -> None:
+    """No mention, no reference, no HTML, no link but to where we link, no second marker, nothing outside of its fence."""
+    body = render(report, limit)
+    body.encode("utf-8")
+    assert body.lower().count(MARKER_START) == 1
+    assert body.startswith(reports.MARKER)
+    assert not re.search(r"[\x00\u202a-\u202e\x1b\r]", body)
+    words, links = outside(MARKDOWN.parse(body))
+    page = Html()
+    page.feed(words)
+    page.close()
+    assert set(page.tags) <= TAGS
+    assert not page.attributes
+    assert page.open == []
+    assert [f"<!--{comment}-->" for comment in page.comments] == [reports.MARKER]
+    ours = " ".join(page.words)
+    assert "@" not in ours
+    assert "#" not in ours
+    assert "![" not in ours
+    assert all(link.startswith("https://github.com/owner/name/") for link in links)
+
+
+@given(reports.sections, st.integers(FRAME, 30_000))
+def test_the_repro_is_whole_where_it_fits_alone(section: Section, limit: int) -> None:
+    if section.repro is None:
+        section = section.model_copy(update={"repro": "x" * 3})
+    assert section.repro is not None
+    block = fence(section.repro, "python")
+    body = render(reports.report(section), limit)
+    if size(block) + FRAME <= limit:
+        assert block in body
+
+
+@given(st.lists(st.integers(0, 40_000), min_size=2, max_size=4))
+def test_as_many_repros_as_fit_are_whole(lengths: list[int]) -> None:
+    repros = [f"# {index}\n" + "x = 1\n" * (length // 6) for index, length in enumerate(lengths)]
+    parts = [Section(request=reports.request(), result=reports.result(), repro=repro) for repro in repros]
+    body = render(reports.report(*parts))
+    left = COMMENT_LIMIT - FRAME * len(repros)
+    for repro in sorted(repros, key=size):
+        left -= size(fence(repro, "python")) + 2
+        if left < 0:
+            break
+        assert fence(repro, "python") in body
+
+
+def test_sections_stay_in_their_order() -> None:
+    parts = [Section(request=reports.request(), result=reports.result(), repro=f"print({index})") for index in range(3)]
+    body = render(reports.report(*parts))
+    places = [body.index(words) for index in range(3) for words in (f"### {index + 1}. Minimized", f"print({index})")]
+    assert places == sorted(places)
+
+
+def test_a_long_repro_gives_way_to_its_module_and_says_so() -> None:
+    module = "class Repro(torch.nn.Module):\n    def forward(self, x):\n        return x"
+    repro = f"import torch\n\n\n{module}\n\n\nx = {'[' + '1, ' * 40_000 + ']'}\n"
+    body = render(reports.report(Section(request=reports.request(), result=reports.result(), repro=repro)))
+    assert f"```python\n{module}\n```" in body
+    assert "too many for this comment" in body
+    assert size(body) <= COMMENT_LIMIT
+
+
+def test_what_was_left_out_is_said() -> None:
+    section = Section(
+        request=reports.request(),
+        result=reports.result(),
+        repro="x = 1",
+        exported_text="row\n" * 60_000,
+        files=({"name": "exported_program.pt2", "size": 7, "sha256": "ab"},),
+    )
+    body = render(reports.report(section))
+    assert "Shortened to fit" in body
+    left = re.search(r"(\d+) more lines are in the run's files", body)
+    assert left
+    assert body.count("row\n") + int(left[1]) == 60_000
+    assert "Shortened" not in summary(reports.report(section))
+
+
+def test_a_marker_is_one_plain_line() -> None:
+    for name in ("", "x-->y", "a--b", "-a", "a" * 300, "a\nb", "<!--"):
+        with pytest.raises(ValueError, match="not a marker"):
+            render(Report(marker=f"<!-- torch-minify:{name} -->", sections=()))
+
+
+@given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+def test_a_thousand_fences(ticks: int, rows: int, tabs: int) -> None:
+    repro = ("\t" * tabs + "`" * (3 + ticks) + "\r\n" * (rows + 1)) * 1000
+    body = render(reports.report(Section(request=reports.request(), result=reports.result(), repro=repro)))
+    tokens = MARKDOWN.parse(body)
+    blocks = [token.content for token in tokens if token.type == "fence" and token.info == "python"]
+    assert [block.strip("\n") for block in blocks] == [repro.replace("\r\n", "\n").strip("\n")]

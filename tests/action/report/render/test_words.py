@@ -1,0 +1,216 @@
+"""What is said of each status, and that nothing is said which the figures do not bear out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.action.report.render import annotation, notes, replies
+from bot.action.report.render.local import command, loading
+from bot.action.report.render.rendering import COMMENT_LIMIT, render, summary
+from bot.action.report.render.section import module_of
+from bot.action.report.render.text import clean, size
+from bot.action.report.render.verdict import doubt, status, title
+from bot.action.report.result_dir import Folder, section
+from bot.models.result import Code, Download, Kind, Phase, Report, Request, RequestOptions, Result, Section, Signature, Stage, Stored
+from tests.action.report import reports
+
+RESULTS = Path(__file__).resolve().parents[3] / "fixtures" / "results"
+COMMENTS = RESULTS.parent / "comments"
+NAMES = sorted(path.name for path in RESULTS.iterdir())
+
+
+def of(**changes: Any) -> Section:
+    return Section(request=reports.request(), result=reports.result(**changes), repro="x = 1")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_results_render_as_before(name: str) -> None:
+    """`UPDATE_SNAPSHOTS=1` writes them anew; then read the difference."""
+    part = section(reports.request(), Folder(RESULTS / name))
+    download = Download(url="https://github.com/owner/name/actions/runs/1/artifacts/2", expires="2026-12-20")
+    body = render(reports.report(part.model_copy(update={"download": download}))) + "\n"
+    recorded = COMMENTS / f"{name}.md"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        recorded.parent.mkdir(exist_ok=True)
+        recorded.write_text(body, encoding="utf-8")
+    assert body == recorded.read_text(encoding="utf-8")
+
+
+def test_nothing_came_back() -> None:
+    part = Section(request=reports.request())
+    assert title(part) == "Could not be minimized"
+    assert "Nothing came back" in render(reports.report(part))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"verification": {"runs": 2, "same": 2, "eager": "passes"}},
+        {"verification": {"runs": 3, "same": 2, "eager": "passes"}},
+        {"verification": {"runs": 3, "same": 4, "eager": "passes"}},
+        {"verification": {"runs": 3, "same": 3, "eager": "fails"}},
+        {"verification": {"runs": 3, "same": 3, "eager": "not_applicable"}},
+        {"signature": None},
+        {"status": "flaky"},
+    ],
+)
+def test_what_is_not_proven_is_not_called_minimized(changes: dict[str, Any]) -> None:
+    part = Section(request=reports.request(), result=Result.model_validate({**reports.result().model_dump(), **changes}), repro="x = 1")
+    assert status(part) == "error"
+    body = render(reports.report(part))
+    assert "### Could not be minimized" in body
+    assert "Not repeated here: the result says" in body
+    assert "### Minimized" not in body
+
+
+def test_a_proof_without_a_repro_is_none() -> None:
+    part = of().model_copy(update={"repro": None})
+    assert doubt(part)
+    assert status(part) == "error"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "Minimized"),
+        ({"status": "reproduced"}, "Reproduced, not smaller"),
+        ({"ended_by": "budget"}, "Minimized, stopped at the time limit"),
+        ({"ended_by": "interrupted"}, "Minimized, interrupted"),
+        ({"status": "flaky", "verification": {"runs": 10, "same": 3, "eager": "passes"}}, "Flaky, 3 of 10"),
+        ({"status": "not_reproduced"}, "Did not reproduce here"),
+        ({"status": "error"}, "Could not be minimized"),
+    ],
+)
+def test_titles(changes: dict[str, Any], expected: str) -> None:
+    part = Section(request=reports.request(), result=Result.model_validate({**reports.result().model_dump(), **changes}), repro="x = 1")
+    assert title(part) == expected
+
+
+def test_whose_code_it_was() -> None:
+    stranger = render(reports.report(of()))
+    assert "`stranger`, who has no write permission here, from [the issue](https://github.com/owner/name/issues/7)" in stranger
+    trusted = reports.request(code=Code(where="comment", author="maintainer", trusted=True))
+    assert "no write permission" not in render(reports.report(of().model_copy(update={"request": trusted})))
+
+
+def test_a_traceback_stays_in_lines() -> None:
+    reason = "fails in eager as well:\nTraceback (most recent call last):\n  File 'x.py'\nValueError: ```"
+    body = render(reports.report(Section(request=reports.request(), result=reports.result(status="not_reproduced", reason=reason))))
+    assert f"````text\n{reason}\n````" in body
+
+
+def test_whose_fault_it_was_is_said_once() -> None:
+    words = [render(reports.report(of(status="error", reason="no GPU here", machine_fault=fault))) for fault in ("no GPU", "the disk")]
+    assert "`no GPU here`\n\nThis is the machine's fault." in words[0]
+    assert "The machine's fault: `the disk`" in words[1]
+
+
+def test_missing_errors_are_said_in_their_own_words() -> None:
+    words = render(reports.report(of(signature=Signature(kind=Kind.NO_RAISE, phase=Phase.RUN))))
+    assert "<tr><td>Without the compiler</td><td>raises, as it should</td></tr>" in words
+
+
+@given(reports.requests)
+def test_the_command_is_one_line_that_a_shell_reads_back(request_: Request) -> None:
+    line = command(request_)
+    words = shlex.split(line)
+    assert words[:2] == ["torch-minify", "run"]
+    if request_.command is not None:
+        assert words[2:4] == ["--command", clean(request_.command).replace("\n", " ")]
+
+
+def test_options_are_in_the_command() -> None:
+    options = RequestOptions(stage=Stage.AOT, accuracy="strict", device="cuda", budget=90.0)
+    assert command(reports.request(options=options)) == "torch-minify run fail.py --stage aot --accuracy strict --device cuda --budget 90s"
+
+
+def test_the_three_lines_compile() -> None:
+    for stage in Stage:
+        lines = loading(reports.result(stage=stage))
+        compile(lines, "loading.py", "exec")
+        assert lines.count("\n") == 2
+
+
+def test_the_module_of_a_repro() -> None:
+    assert module_of("import torch\n\nclass Repro(Module):\n    a = 1\n\n    b = 2\n\nx = 1\nclass Repro2: pass\n") == (
+        "class Repro(Module):\n    a = 1\n\n    b = 2"
+    )
+    assert module_of("x = 1") is None
+
+
+@settings(max_examples=40)
+@given(reports.reports)
+def test_annotations_are_one_command_each(report: Report) -> None:
+    lines = annotation.commands(report)
+    assert 0 < len(lines) <= 10
+    for line in lines:
+        assert line.startswith(("::notice title=", "::warning title="))
+        assert not set("\r\n\u2028\x00") & set(line)
+        assert line.count("::", 0, line.index("::", 2) + 2) == 2
+
+
+@settings(max_examples=40)
+@given(st.lists(reports.requests, min_size=1, max_size=4), reports.texts, reports.maybe(reports.texts))
+def test_notes_leave_room_and_mention_nobody(asked: list[Request], words: str, url: str | None) -> None:
+    for body in (notes.queued(asked, words, url), notes.refused(words * 5_000), notes.problem(words * 5_000, words * 5_000)):
+        assert size(body) <= COMMENT_LIMIT // 2
+        assert "<!-- torch-minify" not in body.lower()
+
+
+candidates = st.builds(
+    replies.Candidate,
+    verdict=st.sampled_from(["suggested", "possible", "no", "?"]),
+    reason=reports.texts,
+    failure=reports.long_texts,
+    tests=st.lists(reports.texts, max_size=3).map(tuple),
+    taken=st.booleans(),
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(candidates, max_size=30))
+def test_a_table_of_causes_is_bounded_and_one_block(found: list[replies.Candidate]) -> None:
+    table = replies.candidates(found)
+    assert size(table) <= replies.MOST_BYTES
+    rows, _, more = table.partition("\n</table>")
+    listed = rows.count("<tr>") - 1
+    assert rows.count("\n") == listed + 1
+    assert more == (f"\n\n{len(found) - listed} more causes are not listed." if listed < len(found) else "")
+    assert "@" not in re.sub(r"<code>[^<]*</code>", "", rows)
+
+
+def test_causes_that_fit_are_all_listed() -> None:
+    each = replies.Candidate("suggested", "it fails in the compiler", "RuntimeError: x", ("a::b", "a::c"), True)
+    table = replies.candidates([each] * 25)
+    assert table.count("<td>suggested, taken</td>") == 20
+    assert table.endswith("5 more causes are not listed.")
+    assert "<code>a::b</code> and 1 more" in table
+
+
+def test_the_queued_note_names_the_label_and_the_run() -> None:
+    body = notes.queued([reports.request(), reports.request(id="c42-1")], "gpu-1", "https://github.com/owner/name/actions/runs/1")
+    assert "`gpu-1`" in body
+    assert "(https://github.com/owner/name/actions/runs/1)" in body
+    assert "24 hours" in body
+    assert body.count("no write permission") == 2
+
+
+def test_the_summary_has_room_for_more() -> None:
+    files = (Stored(name="exported_program.pt2", size=7, sha256="ab"),)
+    part = of().model_copy(update={"exported_text": "row\n" * 60_000, "files": files})
+    assert size(summary(reports.report(part))) > COMMENT_LIMIT
+
+
+def test_fixtures_are_of_this_version() -> None:
+    for name in NAMES:
+        text = (RESULTS / name / "result.json").read_text(encoding="utf-8")
+        assert Result.model_validate_json(text).schema_ == json.loads(text)["schema"]

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import responses
+
+from bot.action.github.client import GitHub
+from bot.action.github.resources import Artifact, Comment, Reaction, User
+from bot.action.github.transport import GitHubError
+from bot.action.report import durable, post
+from bot.action.report.render.rendering import COMMENT_LIMIT, SUMMARY_LIMIT
+from bot.action.report.render.text import size
+from bot.action.report.result_dir import Folder
+from bot.action.settings import Settings
+from bot.cli import main as cli
+from bot.models.result import Request, Section
+from tests.action.report import reports
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "results"
+WHEN = datetime(2026, 11, 20, tzinfo=timezone.utc)
+API = "https://api.github.com:443/repos/owner/name"
+
+
+class Memory:
+    """The part of GitHub that a report needs, in memory. `down` makes every call that writes fail."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, Comment] = {}
+        self.reactions: list[tuple[int, str]] = []
+        self.kept: dict[str, bytes] = {}
+        self.listed: list[Artifact] = []
+        self.down = False
+
+    def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+        if self.down:
+            raise GitHubError("POST: 503", 503)
+        assert body.startswith(marker)
+        known = next((held.id for held in self.held.values() if held.text.startswith(marker)), len(self.held) + 1)
+        url = f"https://github.com/{repository}/issues/{issue}#issuecomment-{known}"
+        self.held[known] = Comment(id=known, body=body, created_at=WHEN, html_url=url, user=User(login="bot", id=1))
+        return self.held[known]
+
+    def react(self, repository: str, comment: int, reaction: Reaction) -> None:
+        self.reactions.append((comment, reaction))
+
+    def artifacts(self, repository: str, run: int) -> Sequence[Artifact]:
+        if self.down:
+            raise GitHubError("GET: 503", 503)
+        return self.listed
+
+    def put_file(self, repository: str, branch: str, path: str, content: bytes, message: str) -> str:
+        if self.down:
+            raise GitHubError("PUT: 503", 503)
+        self.kept[f"{branch}:{path}"] = content
+        return f"https://github.com/{repository}/blob/{branch}/{path}"
+
+    def put_asset(self, repository: str, tag: str, name: str, content: bytes) -> str:
+        self.kept[f"{tag}:{name}"] = content
+        return f"https://github.com/{repository}/releases/download/{tag}/{name}"
+
+
+@pytest.fixture
+def api() -> Any:
+    return Memory()
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.chdir(tmp_path)
+    given = {"GITHUB_REPOSITORY": "owner/name", "GITHUB_RUN_ID": "7", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    for name, value in {**given, "GITHUB_ACTIONS": "true"}.items():
+        monkeypatch.setenv(name, value)
+    return Settings()
+
+
+def asked(number: int = 2, **changes: Any) -> tuple[Request, ...]:
+    return tuple(reports.request(id=f"comment-42-{index + 1}", **changes) for index in range(number))
+
+
+def deliver(requests: Sequence[Request], names: Sequence[str], settings: Settings, api: Any) -> int:
+    given = {index: Folder(RECORDED / name) for index, name in enumerate(names)}
+    sections = post.collect(requests, given, settings, api, api)
+    return post.deliver(post.letters(requests, sections, settings.run_url), api, settings)
+
+
+def test_one_comment_for_an_event(api: Memory, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert deliver(asked(), ["lowering", "not_reproduced"], settings, api) == 0
+    (comment,) = api.held.values()
+    assert "### 1. Minimized" in comment.text
+    assert "### 2. Did not reproduce here" in comment.text
+    assert "actions/runs/7" in comment.text
+    assert api.reactions == [(42, "rocket")]
+    assert settings.summary is not None
+    assert settings.summary.read_text(encoding="utf-8").startswith("<!-- torch-minify:comment-42")
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("::notice title=Minimized::")
+    assert said[-1].endswith("#issuecomment-1")
+
+
+def test_again_is_an_edit(api: Memory, settings: Settings) -> None:
+    for names in (["lowering"], ["machine_fault"]):
+        deliver(asked(1), names, settings, api)
+    (comment,) = api.held.values()
+    assert "### Could not be minimized" in comment.text
+    assert api.reactions == [(42, "rocket"), (42, "confused")]
+
+
+def test_a_comment_for_each_issue(api: Memory, settings: Settings) -> None:
+    """A red run of the default branch has an issue for each signature."""
+    requests = tuple(
+        request.model_copy(update={"answer": request.answer.model_copy(update={"issue": 7 + index, "trigger": None})})
+        for index, request in enumerate(asked())
+    )
+    sections = post.collect(requests, {}, settings, None, None)
+    assert [letter.answer.issue for letter in post.letters(requests, sections, None)] == [7, 8]
+
+
+def test_what_cannot_be_posted_is_kept_and_said(api: Memory, settings: Settings, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    api.down = True
+    assert deliver(asked(1), ["lowering"], settings, api) == 8
+    body = (tmp_path / "torch-minify-unposted" / "comment-1.md").read_text(encoding="utf-8")
+    assert "### Minimized" in body
+    assert settings.summary is not None
+    assert settings.summary.read_text(encoding="utf-8") == body + "\n"
+    assert "gh run download 7 --repo owner/name --name torch-minify-unposted" in caplog.text
+    assert "gh issue comment 7 --repo owner/name --body-file comment-1.md" in caplog.text
+    assert api.reactions == []
+
+
+def test_a_request_cannot_name_another_repository(api: Memory, settings: Settings) -> None:
+    requests = tuple(
+        request.model_copy(update={"answer": request.answer.model_copy(update={"repository": "other/name"})}) for request in asked(1)
+    )
+    assert deliver(requests, ["lowering"], settings, api) == 8
+    assert not api.held
+
+
+def test_a_request_without_an_issue_is_in_the_summary(api: Memory, settings: Settings) -> None:
+    requests = tuple(request.model_copy(update={"answer": request.answer.model_copy(update={"issue": None})}) for request in asked(1))
+    assert deliver(requests, ["lowering"], settings, api) == 8
+    assert not api.held
+
+
+def test_artifacts_are_linked_with_their_expiry(api: Memory, settings: Settings) -> None:
+    old, new = (
+        Artifact(id=number, name="torch-minify-result-0", expires_at=datetime(2026, 12, number, tzinfo=timezone.utc)) for number in (1, 2)
+    )
+    other = Artifact(id=3, name="torch-minify-request", expires_at=WHEN)
+    api.listed = [new, old, other]
+    deliver(asked(1), ["lowering"], settings, api)
+    (comment,) = api.held.values()
+    assert "[the run's files](https://github.com/owner/name/actions/runs/7/artifacts/2) until `2026-12-02`" in comment.text
+
+
+@pytest.mark.parametrize("where", ["branch", "release"])
+def test_durable_files(api: Memory, settings: Settings, where: str) -> None:
+    settings = settings.model_copy(update={"durable": where})
+    deliver(asked(2), ["lowering", "machine_fault"], settings, api)
+    between = "/" if where == "branch" else "-"
+    prefix = f"torch-minify-results:7-comment-42-1{between}"
+    assert set(api.kept) == {prefix + name for name in ("repro.py", "result.json", "exported_program.pt2")}
+    assert api.kept[prefix + "exported_program.pt2"] == (RECORDED / "lowering" / "exported_program.pt2").read_bytes()
+    assert json.loads(api.kept[prefix + "result.json"])["status"] == "minimized"
+    (comment,) = api.held.values()
+    assert ", and [for good](https://github.com/owner/name/" in comment.text
+
+
+def test_nothing_is_kept_unless_asked_for(api: Memory, settings: Settings) -> None:
+    deliver(asked(1), ["lowering"], settings, api)
+    assert not api.kept
+
+
+def test_what_cannot_be_kept_stops_nothing(api: Memory, settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    api.down = True
+    part = post.collect(asked(1), {0: Folder(RECORDED / "lowering")}, settings.model_copy(update={"durable": "branch"}), None, api)[0]
+    assert [stored.kept for stored in part.files] == [None, None, None]
+    assert "is not kept" in caplog.text
+
+
+def test_an_id_cannot_climb_out_of_the_branch(api: Memory) -> None:
+    folder = Folder(RECORDED / "lowering")
+    part = post.result_dir.section(reports.request(id="../../x y"), folder)
+    durable.keep(part, folder, "branch", api, "owner/name", 7)  # type: ignore[arg-type]
+    assert all(path.startswith("torch-minify-results:7--x-y/") for path in api.kept)
+
+
+def test_many_letters_fit_into_one_summary() -> None:
+    long = Section(request=reports.request(), result=reports.result(), repro="x = 1\n" * 100_000)
+    letter = SimpleNamespace(report=reports.report(long))
+    text = post.summary_of([letter] * 7)  # type: ignore[list-item]
+    assert size(text) <= SUMMARY_LIMIT
+    assert text.count("<!-- torch-minify:") == 7
+
+
+# --- through the real client
+
+ANSWERED = {"id": 5, "created_at": "2026-11-20T00:00:00Z", "html_url": "https://x", "user": {"login": "bot", "id": 1}}
+
+
+def client() -> GitHub:
+    return GitHub("t", login="bot", sleep=lambda seconds: None)
+
+
+@responses.activate
+def test_the_gates_comment_is_found_and_edited(settings: Settings) -> None:
+    queued = {**ANSWERED, "body": f"{reports.MARKER}\n### Queued"}
+    forged = {**ANSWERED, "id": 4, "body": queued["body"], "user": {"login": "mallory", "id": 2}}
+    responses.get(f"{API}/issues/7/comments", json=[forged, queued])
+    responses.get(f"{API}/actions/runs/7/artifacts", json={"artifacts": []})
+    responses.post(f"{API}/issues/comments/42/reactions", json={"id": 1}, status=201)
+    edit = responses.patch(f"{API}/issues/comments/5", json=queued)
+    assert deliver(asked(1), ["lowering"], settings, client()) == 0
+    sent = json.loads(edit.calls[0].request.body or b"")["body"]
+    assert "### Minimized" in sent
+    assert len(sent) <= COMMENT_LIMIT
+
+
+@responses.activate
+@pytest.mark.parametrize("status", [403, 429, 502])
+def test_on_giving_up_all_is_in_the_summary(settings: Settings, status: int) -> None:
+    limited = {"x-ratelimit-remaining": "0"} if status == 403 else {}
+    responses.get(f"{API}/issues/7/comments", json={"message": "no"}, status=status, headers=limited)
+    responses.get(f"{API}/actions/runs/7/artifacts", json={"message": "no"}, status=status, headers=limited)
+    assert deliver(asked(1), ["lowering"], settings, client()) == 8
+    assert {getattr(call.response, "status_code", None) for call in responses.calls} == {status}
+    assert settings.summary is not None
+    assert "### Minimized" in settings.summary.read_text(encoding="utf-8")
+
+
+# --- the command line
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> Path:
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps([request.model_dump(mode="json", by_alias=True) for request in asked()]), encoding="utf-8")
+    return path
+
+
+def test_a_dry_run_posts_nothing(request_file: Path, settings: Settings, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    shutil.copytree(RECORDED / "lowering", tmp_path / "handed" / "torch-minify-result-1")
+    assert cli(["report", "--result", str(tmp_path / "handed"), "--request", str(request_file), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("### 1. Could not be minimized") < out.index("### 2. Minimized")
+    assert settings.summary is not None
+    assert not settings.summary.exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '[{"id": "x"}]', "[" * 100_000])
+def test_a_bad_request_file(tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    (tmp_path / "request.json").write_text(text, encoding="utf-8")
+    assert cli(["report", "--result", str(tmp_path), "--request", str(tmp_path / "request.json")]) == 2
+    assert "request.json" in capsys.readouterr().err
+
+
+def test_a_marker_that_is_none(request_file: Path, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    text = request_file.read_text(encoding="utf-8").replace("<!-- torch-minify:comment-42", "<!-- other")
+    request_file.write_text(text, encoding="utf-8")
+    assert cli(["report", "--result", "x", "--request", str(request_file), "--dry-run"]) == 2
+    assert "not a marker" in capsys.readouterr().err

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.action.report.result_dir import Folder, Unreadable, folders, index_of, section
+from tests.action.report import reports
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "results"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """A good result, to be spoilt."""
+    shutil.copytree(RECORDED / "lowering", tmp_path / "result-0")
+    return Folder(tmp_path / "result-0")
+
+
+def change(folder: Folder, **changes: object) -> None:
+    path = folder.path / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
+
+
+def test_a_real_one(folder: Folder) -> None:
+    found = section(reports.request(), folder)
+    assert found.problem is None
+    assert found.result is not None
+    assert found.result.status == "minimized"
+    assert found.repro == (folder.path / "repro.py").read_text(encoding="utf-8")
+    assert found.exported_text is not None
+    assert not found.altered
+    by_name = {file.name: file for file in found.files}
+    assert set(by_name) == {"exported_program.pt2", "repro.py", "result.json"}
+    assert by_name["exported_program.pt2"].sha256 == "31229395077e8ee1c0ab9c609bc269929a097151205c846c478a3c2e0aeb6fcb"
+
+
+@pytest.mark.parametrize("name", ["result.json", "repro.py", "exported_program.pt2", "exported_program.txt"])
+def test_links_are_not_followed(folder: Folder, tmp_path: Path, name: str) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps({"schema": 1, "status": "error", "reason": "a secret"}), encoding="utf-8")
+    (folder.path / name).unlink()
+    (folder.path / name).symlink_to(secret)
+    found = section(reports.request(), folder)
+    assert "a secret" not in found.model_dump_json()
+    assert name not in {file.name for file in found.files}
+    assert (found.problem is not None) == (name == "result.json")
+
+
+@pytest.mark.parametrize("name", ["result.json", "repro.py", "exported_program.pt2"])
+def test_pipes_and_directories_are_no_files(folder: Folder, name: str) -> None:
+    (folder.path / name).unlink()
+    os.mkfifo(folder.path / name)
+    assert name not in {file.name for file in section(reports.request(), folder).files}
+    (folder.path / name).unlink()
+    (folder.path / name).mkdir()
+    assert name not in {file.name for file in section(reports.request(), folder).files}
+
+
+def test_a_linked_directory_is_not_entered(folder: Folder, tmp_path: Path) -> None:
+    link = tmp_path / "link-0"
+    link.symlink_to(folder.path)
+    with pytest.raises(Unreadable, match="cannot be opened"):
+        Folder(link).result()
+
+
+def test_sizes_are_bounded(folder: Folder) -> None:
+    with (folder.path / "result.json").open("ab") as file:
+        file.truncate((1 << 20) + 1)
+    assert "more than" in str(section(reports.request(), folder).problem)
+    with (folder.path / "repro.py").open("ab") as file:
+        file.truncate((4 << 20) + 1)  # a sparse one
+    assert folder.text("repro.py") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "[" * 200_000,
+        '{"a":' * 100_000,
+        '{"schema": 1}',
+        '{"schema": 1, "status": "splendid"}',
+        '{"schema": 1, "status": "minimized", "more": 1}',
+        '{"schema": 2, "status": "error"}',
+        '{"schema": 1, "status": "error", "timing": {"capture": "x"}}',
+        '{"schema": 1, "status": "error", "reason": "\\ud800"}',
+        '{"schema": 1, "status": "error", "reduction": {"queries": 1' + "0" * 5_000 + "}}",
+        "\x00\xff",
+    ],
+    ids=lambda text: text[:24] or "empty",
+)
+def test_bad_json_is_said_and_nothing_else(folder: Folder, text: str) -> None:
+    (folder.path / "result.json").write_text(text, encoding="latin-1")
+    found = section(reports.request(), folder)
+    assert found.result is None
+    assert found.problem is not None
+    assert found.problem.startswith("result.json")
+    assert found.repro is None
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as path:
+        (Path(path) / "result.json").write_bytes(content)
+        assert section(reports.request(), Folder(Path(path))).result is None
+
+
+def test_names_in_the_result_lead_nowhere(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a secret", encoding="utf-8")
+    change(folder, files={"repro": "../secret", "exported_program": "/etc/passwd", "kernel": "../secret"})
+    found = section(reports.request(), folder)
+    assert "a secret" not in found.model_dump_json()
+    assert found.repro is not None
+    assert found.repro.startswith("# exception in inductor_lowering")
+
+
+def test_secrets_do_not_come_through(folder: Folder) -> None:
+    secret = "ghs" + "_" + "a1B2" * 9
+    change(folder, reason=f"x {secret}", versions={"a": "/home/bob/x"})
+    (folder.path / "repro.py").write_text(f"token = '{secret}'\n", encoding="utf-8")
+    found = section(reports.request(), folder)
+    assert found.altered
+    assert secret not in found.model_dump_json()
+    assert "bob" not in found.model_dump_json()
+
+
+def test_text_that_is_no_utf8_is_replaced(folder: Folder) -> None:
+    (folder.path / "repro.py").write_bytes(b"x = '\xff'\n")
+    assert folder.text("repro.py") == "x = '\ufffd'\n"
+
+
+def test_nothing_came_back() -> None:
+    assert section(reports.request(), None).problem is None
+    assert section(reports.request(), Folder(Path("no-such-directory"))).problem is not None
+
+
+# --- which directory answers which request
+
+ASKED = [reports.request(id=f"comment-5-{number}") for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("0", 0),
+        ("result-2", 2),
+        ("torch-minify-result-1", 1),
+        ("result-comment-5-1", 0),
+        ("comment-5-3", 2),
+        ("result-3", None),
+        ("result", None),
+        ("result2", None),
+        ("torch-minify-request", None),
+    ],
+)
+def test_the_number_or_the_id_ends_the_name(name: str, index: int | None) -> None:
+    assert index_of(name, ASKED) == index
+
+
+def make(root: Path, *names: str) -> list[Path]:
+    for name in names:
+        (root / name).mkdir(parents=True)
+        (root / name / "result.json").write_text("{}", encoding="utf-8")
+    return [root / name for name in names]
+
+
+def test_directories_by_name_in_any_order(tmp_path: Path) -> None:
+    second, first = make(tmp_path, "result-1", "result-0")
+    assert folders([second, first], ASKED) == {0: Folder(first), 1: Folder(second)}
+
+
+def test_directories_by_place_where_their_names_say_nothing(tmp_path: Path) -> None:
+    paths = make(tmp_path, "a", "b", "c")
+    assert folders(paths, ASKED) == {index: Folder(path) for index, path in enumerate(paths)}
+    assert folders(paths[:2], ASKED) == {}
+
+
+def test_one_directory_that_holds_them_all(tmp_path: Path) -> None:
+    make(tmp_path / "handed", "torch-minify-result-0", "torch-minify-result-2", "torch-minify-request")
+    (tmp_path / "handed" / "torch-minify-result-1").symlink_to("/")
+    found = folders([tmp_path / "handed"], ASKED)
+    assert {index: folder.path.name for index, folder in found.items()} == {0: "torch-minify-result-0", 2: "torch-minify-result-2"}
+
+
+def test_no_directory_came_back(tmp_path: Path) -> None:
+    assert folders([tmp_path / "handed"], ASKED) == {}
+
+
+def test_a_result_cannot_speak_for_another(tmp_path: Path) -> None:
+    """A result directory without a result is not searched for directories that bear another's number."""
+    make(tmp_path / "result-0", "x-1")
+    assert folders([tmp_path / "result-0"], ASKED) == {0: Folder(tmp_path / "result-0")}

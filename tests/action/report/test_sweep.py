@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from bot.action.comment import marker
+from bot.action.github.api import Api
+from bot.action.github.resources import Comment, Job, Run, User
+from bot.action.github.transport import GitHubError
+from bot.action.report import sweep
+from bot.action.report.render import notes
+from bot.models.result import Answer, Code, Request
+
+NOW = datetime(2026, 11, 3, 12, 0, tzinfo=timezone.utc)
+BOT = "github-actions[bot]"
+REQUEST = Request(
+    id="a",
+    script="x",
+    repository="o/r",
+    asked_by="a",
+    code=Code(where="comment", author="a", trusted=True),
+    answer=Answer(repository="o/r", issue=1, marker="m"),
+)
+
+
+class Hub(Api):
+    """One comment, one run."""
+
+    def __init__(self, comment: Comment, run: Run | None, jobs: tuple[str, ...]) -> None:
+        self.comment, self.held, self.statuses = comment, run, jobs
+        self.edits: list[tuple[int, str, str, int | None]] = []
+
+    def login(self) -> str:
+        return BOT
+
+    def recent_comments(self, repository: str, since: datetime) -> list[Comment]:
+        return [self.comment] if since < self.comment.created_at else []
+
+    def run(self, repository: str, run: int) -> Run:
+        if self.held is None:
+            raise GitHubError("gone", 404)
+        assert run == 77
+        return self.held
+
+    def jobs(self, repository: str, run: int) -> list[Job]:
+        return [Job(id=index, name="minify", status=status) for index, status in enumerate(self.statuses)]
+
+    def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+        self.edits.append((issue, marker, body, comment))
+        return self.comment
+
+
+def comment(body: str | None = None, login: str = BOT) -> Comment:
+    text = marker("comment-5", 77) + "\n" + (notes.queued([REQUEST], "gpu", "https://x/1") if body is None else body)
+    return Comment(
+        id=9, body=text, user=User(login=login), created_at=NOW - timedelta(hours=30), issue_url="https://api/repos/o/r/issues/12"
+    )
+
+
+def run(status: str = "queued", conclusion: str | None = None, hours: float = 30) -> Run:
+    return Run(id=77, status=status, conclusion=conclusion, head_sha="a", created_at=NOW - timedelta(hours=hours), html_url="https://x/77")
+
+
+def swept(hub: Hub) -> list[tuple[int, str, str, int | None]]:
+    count = sweep.sweep(hub, "o/r", 20, NOW)
+    assert count == len(hub.edits)
+    return hub.edits
+
+
+def test_what_waits_too_long_is_marked_in_place() -> None:
+    ((issue, first, body, number),) = swept(Hub(comment(), run(), ("completed", "queued")))
+    assert (issue, first, number) == (12, marker("comment-5", 77), 9)
+    assert body.startswith("### Still waiting")
+    assert "30 hours" in body
+
+
+def test_what_ended_without_a_word() -> None:
+    ((_, _, body, _),) = swept(Hub(comment(), run("completed", "cancelled"), ()))
+    assert body.startswith("### Ended without a result")
+    assert "cancelled" in body
+
+
+def test_a_run_that_was_deleted() -> None:
+    ((_, _, body, _),) = swept(Hub(comment(), None, ()))
+    assert body.startswith("### Ended without a result")
+
+
+def test_what_was_marked_is_left_alone() -> None:
+    hub = Hub(comment(), run(), ("queued",))
+    body = swept(hub)[0][2]
+    assert not swept(Hub(comment(body), run(), ("queued",)))
+
+
+@pytest.mark.parametrize(
+    ("held", "jobs"),
+    [
+        (run(hours=19), ("queued",)),  # not yet
+        (run("in_progress"), ("in_progress", "queued")),  # another request is being done
+        (run("in_progress"), ("completed",)),
+    ],
+)
+def test_what_may_still_come_is_left_alone(held: Run, jobs: tuple[str, ...]) -> None:
+    assert not swept(Hub(comment(), held, jobs))
+
+
+@pytest.mark.parametrize("given", [comment("### Minimized\n\n### Queued"), comment(login="somebody")])
+def test_other_comments_are_left_alone(given: Comment) -> None:
+    assert not swept(Hub(given, run(), ("queued",)))
+
+
+def test_a_forged_marker_further_down_is_none() -> None:
+    forged = comment().model_copy(update={"body": "hello\n" + comment().text})
+    assert not swept(Hub(forged, run(), ("queued",)))
+
+
+def test_other_answers_of_github_are_errors() -> None:
+    class Down(Hub):
+        def run(self, repository: str, run: int) -> Any:
+            raise GitHubError("bad gateway", 502)
+
+    with pytest.raises(GitHubError):
+        swept(Down(comment(), None, ()))

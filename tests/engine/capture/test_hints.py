@@ -1,0 +1,159 @@
+"""What a failure names: lines of the script and operations of the graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.engine.capture.hints import failing_line, named_nodes, script_lines
+from bot.engine.capture.starts import Start
+from bot.models.result import Stage
+from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
+
+TEXT = """Traceback (most recent call last):
+  File "/home/me/fail.py", line 30, in <module>
+    main()
+  File "/home/me/fail.py", line 21, in main
+    f(x)
+  File "/home/me/helpers/fail.py.py", line 4, in helper
+  File "/venv/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py", line 832, in compile_wrapper
+    return fn(*args, **kwargs)
+  File "/venv/lib/python3.11/site-packages/torch/_inductor/graph.py", line 1200, in run_node
+    result = super().run_node(n)
+  File "/home/me/fail.py", line 7, in broken_lowering
+    raise AssertionError("no")
+torch._inductor.exc.InductorError: LoweringException: AssertionError: no
+  target: aten.relu.default
+  args[0]: TensorBox(StorageBox(
+    InputBuffer(name='primals_1')
+  ))
+
+While executing %relu_1 : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%add,), kwargs = {})
+Original traceback:
+  File "/home/me/fail.py", line 11, in forward
+    return x.relu()
+"""
+
+
+def start() -> Start:
+    """Two operations of one name; the compiler calls them otherwise than the program does."""
+    meta = Meta("tensor", (2,), (1,), "float32")
+    nodes = (
+        Node("add", "function", "torch.ops.aten.add.Tensor", (Ref("x"), 1), meta=meta),
+        Node("relu", "function", "torch.ops.aten.relu.default", (Ref("add"),), meta=meta),
+        Node("relu_2", "function", "torch.ops.aten.relu.default", (Ref("relu"),), meta=meta),
+        Node("getitem", "function", "operator.getitem", (Ref("relu"), 0), meta=meta),
+    )
+    graph = Graph((Input("x", meta),), nodes, (Ref("relu_2"),))
+    names = (("add_5", "add"), ("relu_1", "relu"), ("relu_7", "relu_2"), ("item", "getitem"))
+    return Start(Stage.AOT, Program(graph), names=names)
+
+
+def test_lines_of_the_script() -> None:
+    assert script_lines(TEXT, "fail.py") == (30, 21, 7, 11)
+    assert script_lines(TEXT.replace("/home/me/", "C:\\home\\"), "fail.py") == (30, 21, 7, 11)
+    assert script_lines(TEXT, "other.py") == ()
+
+
+def test_the_line_that_called_into_torch() -> None:
+    assert failing_line(TEXT, "fail.py") == 21, "what the compiler calls back into is not it"
+    assert failing_line(TEXT.replace("/torch/", "/else/"), "fail.py") == 11
+    assert failing_line("no traceback", "fail.py") is None
+    assert failing_line('  File "fail.py", line 3, in <module>\n', "fail.py") == 3
+
+
+DUMPS = Path(__file__).parents[2] / "fixtures" / "tracebacks"
+
+
+@pytest.mark.parametrize(
+    ("dump", "lines", "called"), [("crash_kernel", (9, 5), 9), ("crash_lowering", (7, 6), 7), ("hang_pass", (6, 4), 6)]
+)
+def test_lines_of_a_crash_or_a_hang(dump: str, lines: tuple[int, ...], called: int) -> None:
+    text = (DUMPS / f"{dump}.txt").read_text(encoding="utf-8")
+    for said in (text, TEXT.replace("fail.py", "repro.py") + text):
+        assert script_lines(said, "repro.py") == lines
+        assert failing_line(said, "repro.py") == called, "the frames of a dump stand the other way round"
+    assert script_lines(text + TEXT, "fail.py") == (30, 21, 7, 11), "what is printed last tells of the end"
+    assert script_lines(text + TEXT, "repro.py") == ()
+
+
+THREADS = """Fatal Python error: Segmentation fault
+
+Thread 0x00007f01 (most recent call first):
+  File "/lib/threading.py", line 324 in wait
+  File "/home/me/fail.py", line 4 in helper
+
+Current thread 0x00007f02 [worker] (most recent call first):
+  File "/home/me/fail.py", line ??? in backward
+  File "/home/me/fail.py", line 8 in backward
+
+Thread 0x00007f03 (most recent call first):
+  File "/site-packages/torch/autograd/graph.py", line 5 in run
+  File "/home/me/fail.py", line 20 in main
+  File "/home/me/fail.py", line 30 in <module>
+
+Extension modules: torch._C
+"""
+
+
+def test_of_several_threads_the_one_that_was_hit() -> None:
+    assert script_lines(THREADS, "fail.py") == (8,)
+    nowhere = THREADS.replace('"/home/me/fail.py", line 8 in', '"/home/me/fail.py", line ??? in')
+    assert script_lines(nowhere, "fail.py") == (30, 20), "the autograd engine's threads have no Python frames"
+    assert failing_line(nowhere, "fail.py") == 20
+
+
+def test_a_deep_dump_does_not_hold_the_call_into_torch() -> None:
+    deep = THREADS.replace("line 8 in backward\n", "line 8 in backward\n  ...\n")
+    assert script_lines(deep, "fail.py") == (8,)
+    assert failing_line(deep, "fail.py") is None
+
+
+def test_nodes_by_their_own_name_before_those_by_operator() -> None:
+    assert named_nodes(TEXT, start()) == [{"relu"}, {"relu_2"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("%relu_7 : [num_users=2] = call_function[...]", [{"relu_2"}]),
+        ("cannot fuse node relu_7 with", [{"relu_2"}]),
+        ("the node named 'add_5' is not", [{"add"}]),
+        ("  target: aten.add.Tensor\n", [{"add"}]),
+        ("  target: aten.add\n", []),
+        ("While executing %item : ", []),  # no operation
+        ("While executing %unknown", []),
+        ("", []),
+    ],
+)
+def test_ways_of_naming(text: str, names: list[set[str]]) -> None:
+    assert named_nodes(text, start()) == names
+
+
+WORDS = st.sampled_from(
+    [
+        *THREADS.splitlines(keepends=True),
+        *TEXT.splitlines(keepends=True),
+        "%",
+        "File ",
+        '"',
+        "line 99999999999999999999",
+        "\\",
+        "\n",
+        "node ",
+        "target: a.b.",
+    ]
+)
+
+
+@given(st.lists(WORDS | st.text(max_size=20), max_size=30).map("".join))
+def test_no_text_is_too_strange(text: str) -> None:
+    named = {node.name for node in start().program.graph.nodes}
+    for names in named_nodes(text, start()):
+        assert names
+        assert names <= named
+    lines = script_lines(text, "fail.py")
+    assert failing_line(text, "fail.py") in (None, *lines)

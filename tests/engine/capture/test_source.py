@@ -1,0 +1,208 @@
+"""A test becomes a script that calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.engine.capture.run import Target
+from bot.engine.capture.source import source_of
+
+TESTS = """import unittest
+
+import pytest
+
+
+def test_plain():
+    raise KeyError("plain")
+
+
+def test_fixture(tmp_path):
+    pass
+
+
+@pytest.mark.parametrize("mode", ["fast", "slow"])
+@pytest.mark.parametrize(("n", "t"), [(1, -2.5), (3, int)])
+def test_cases(mode, n, t):
+    raise KeyError(mode, n, t)
+
+
+SIZES = [2, pytest.param(5, id="five"), pytest.param(6)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("turn", range(1, 3))
+def test_named(size, turn):
+    raise KeyError(size, turn)
+
+
+class TestMany:
+    @pytest.mark.parametrize("n", [0, 7])
+    def test_inside(self, n):
+        raise KeyError(n)
+
+
+class Old(unittest.TestCase):
+    def setUp(self):
+        self.n = 4
+
+    def test_old(self):
+        raise KeyError(self.n)
+"""
+
+
+def called(tmp_path: Path, *argv: str, failed: str = "") -> tuple[object, ...] | None:
+    """What the test raises when the script is run."""
+    (tmp_path / "test_them.py").write_text(TESTS, encoding="utf-8")
+    source = source_of(Target(None, "pytest", argv), tmp_path, failed)
+    if source is None:
+        return None
+    assert source.text.startswith(TESTS.rstrip())
+    try:
+        exec(compile(source.text, source.name, "exec"), {"__name__": "__main__"})
+    except KeyError as error:
+        return error.args
+    raise AssertionError("nothing was called")
+
+
+@pytest.mark.parametrize(
+    ("node", "raised"),
+    [
+        ("test_plain", ("plain",)),
+        ("test_cases[3-int-slow]", ("slow", 3, int)),
+        ("test_cases[1--2.5-fast]", ("fast", 1, -2.5)),
+        ("test_named[2-6]", (6, 2)),
+        ("test_named", (2, 1)),
+        ("TestMany::test_inside[7]", (7,)),
+        ("Old::test_old", (4,)),
+    ],
+)
+def test_the_test_is_called(tmp_path: Path, node: str, raised: tuple[object, ...]) -> None:
+    assert called(tmp_path, "-x", f"test_them.py::{node}") == raised
+
+
+@pytest.mark.parametrize("node", ["test_fixture", "test_missing", "test_cases[4-int-slow]", "TestNone::test_inside[7]"])
+def test_what_cannot_be_called_is_no_source(tmp_path: Path, node: str) -> None:
+    assert called(tmp_path, f"test_them.py::{node}") is None
+
+
+@pytest.mark.parametrize(
+    ("node", "failed", "raised"),
+    [
+        ("test_them.py::test_named", "/root/test_them.py::test_named[2-6]", (6, 2)),
+        ("test_them.py::test_cases", "test_them.py::test_cases[3-int-slow]", ("slow", 3, int)),
+        ("test_them.py", "test_them.py::Old::test_old", (4,)),
+        ("test_them.py::test_named", "test_them.py::test_named[2-five]", (2, 1)),
+        ("test_them.py::test_named", "test_other.py::test_named[2-6]", (2, 1)),
+        ("test_them.py::test_named", "unknown", (2, 1)),
+    ],
+)
+def test_the_case_that_failed_is_called(tmp_path: Path, node: str, failed: str, raised: tuple[object, ...]) -> None:
+    """Where its values cannot be told, the first case is."""
+    assert called(tmp_path, node, failed=failed) == raised
+
+
+def test_the_other_cases_come_after_the_first(tmp_path: Path) -> None:
+    (tmp_path / "test_them.py").write_text(TESTS, encoding="utf-8")
+    source = source_of(Target(None, "pytest", ("test_them.py::test_cases",)), tmp_path)
+    assert source is not None
+    assert [text.splitlines()[-1] for text in (source.text, *source.others)] == [
+        "test_cases(n=1, t=-2.5, mode='fast')",
+        "test_cases(n=1, t=-2.5, mode='slow')",
+        "test_cases(n=3, t=int, mode='fast')",
+        "test_cases(n=3, t=int, mode='slow')",
+    ]
+
+
+MANY = """import unittest
+
+
+class TestMany(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.numbers = [3, 4]
+
+    def test_all(self):
+        for number in self.numbers:
+            with self.subTest(number=number):
+                self.assertLess(number, 4)
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        'if __name__ == "__main__":\n    print("é")\n    unittest.main(verbosity=2,\n                  exit=True)\n',
+        'if __name__ == "__main__": unittest.main()\n',
+        "unittest.main()",
+        "from unittest import main; main()",
+        "import types\n\ncommon_utils = types.SimpleNamespace()\ncommon_utils.run_tests()\n",
+    ],
+)
+def test_a_script_that_runs_its_tests_calls_the_one_that_failed(tmp_path: Path, end: str) -> None:
+    script = tmp_path / "many.py"
+    script.write_text(MANY + end, encoding="utf-8")
+    source = source_of(Target(script, None, ()), tmp_path, "__main__.TestMany.test_all")
+    assert source is not None
+    assert source.others == (MANY + end,)
+    assert not any(line.strip().endswith("main()") for line in source.text.splitlines())
+    with pytest.raises(AssertionError, match="4 not less than 4"):
+        exec(compile(source.text, source.name, "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize(
+    ("end", "failed"),
+    [
+        ("unittest.main()", ""),
+        ("unittest.main()", "other.TestMany.test_all"),
+        ("unittest.main()", "setUpClass (__main__.TestMany)"),
+        ("print()", "__main__.TestMany.test_all"),
+        ("x = 1", "__main__.TestMany.test_all"),
+        ("", "__main__.TestMany.test_all"),
+        ("def f(:", "__main__.TestMany.test_all"),
+    ],
+)
+def test_other_scripts_stay_as_they_are(tmp_path: Path, end: str, failed: str) -> None:
+    script = tmp_path / "many.py"
+    script.write_text(MANY + end, encoding="utf-8")
+    source = source_of(Target(script, None, ()), tmp_path, failed)
+    assert source is not None
+    assert (source.text, source.others) == (MANY + end, ())
+
+
+def test_a_whole_file_is_no_source(tmp_path: Path) -> None:
+    assert called(tmp_path, "test_them.py") is None
+
+
+@pytest.mark.parametrize("target", [Target(None, "http.server", ()), Target(None, "pytest", ("nowhere.py::test_a",))])
+def test_other_commands_have_none(tmp_path: Path, target: Target) -> None:
+    assert source_of(target, tmp_path) is None
+
+
+def test_a_declared_encoding_goes(tmp_path: Path) -> None:
+    script = tmp_path / "a.py"
+    script.write_bytes("#!/usr/bin/env python\n# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"))
+    source = source_of(Target(script, None, ()), tmp_path)
+    assert source is not None
+    assert source.text == "#!/usr/bin/env python\n#\nx = 'é'\n"
+
+
+@pytest.mark.parametrize("raw", ["x = 1\n".encode("utf-16"), b"x = 1\0\n", b"# coding: rot13\nk = 1\n", b"x = " + b"-" * 100_000 + b"1\n"])
+def test_text_that_python_cannot_read_stays(tmp_path: Path, raw: bytes) -> None:
+    script = tmp_path / "test_a.py"
+    script.write_bytes(raw)
+    source = source_of(Target(script, None, ()), tmp_path, "__main__.TestMany.test_all")
+    assert source is not None
+    assert source.others == ()
+    assert source_of(Target(None, "pytest", ("test_a.py::test_b",)), tmp_path) is None
+
+
+def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
+    script = tmp_path / "a.py"
+    script.write_bytes(b"x = '\xff'\n")
+    source = source_of(Target(script, None, ()), tmp_path)
+    assert source is not None
+    assert source.text == "x = '\ufffd'\n"

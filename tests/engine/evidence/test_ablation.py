@@ -1,0 +1,72 @@
+"""What is to blame: the first suspect without which the program passes."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.engine.evidence.ablation import Suspect, culprit
+from bot.models.result import Verdict
+from bot.reduce.candidate import Candidate
+from bot.reduce.graph.form import Graph, Input, Meta, Program, Recipe, Ref
+
+ENTRY = "torch._inductor.config.post_grad_custom_post_pass"
+X = Input("x", Meta("tensor", (2,), (1,), "float32"))
+
+
+def program(**recipe: object) -> Program:
+    return Program(Graph((X,), (), (Ref("x"),)), Recipe(**recipe))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "suspect", "after", "words"),
+    [
+        (
+            program(config=((ENTRY, "p"), ("other", "1"))),
+            Suspect(ENTRY, "my_pass"),
+            program(config=(("other", "1"),)),
+            "post_grad_custom_post_pass: my_pass",
+        ),
+        (
+            program(options=(("post_grad_custom_post_pass", "p"), ("other", "1"))),
+            Suspect(ENTRY, "my_pass"),
+            program(options=(("other", "1"),)),
+            "post_grad_custom_post_pass: my_pass",
+        ),
+        (program(setup=("line",)), Suspect(ENTRY, "P"), program(setup=("line", f"{ENTRY} = None")), "post_grad_custom_post_pass: P"),
+        (
+            program(),
+            Suspect("", "P", device="cpu"),
+            program(setup=('torch._inductor.codegen.common.custom_backend_passes["cpu"] = None',)),
+            "backend pass of cpu: P",
+        ),
+    ],
+)
+def test_taken_out(before: Program, suspect: Suspect, after: Program, words: str) -> None:
+    assert suspect.out_of(before) == after
+    assert suspect.words == words
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "blamed"),
+    [
+        ({"a": Verdict.SAME, "b": Verdict.PASSES}, "b: second"),
+        ({"a": Verdict.PASSES, "b": Verdict.PASSES}, "a: first"),
+        ({"a": Verdict.DIFFERENT, "b": Verdict.INVALID}, None),
+        ({"a": Verdict.TIMEOUT, "b": Verdict.INFRA}, None),
+    ],
+)
+def test_only_a_program_that_passes_blames(verdicts: dict[str, Verdict], blamed: str | None) -> None:
+    suspects = [Suspect("torch._inductor.config.a", "first"), Suspect("torch._inductor.config.b", "second")]
+
+    def ask(candidate: Candidate) -> Verdict:
+        assert candidate.origin == "ablation"
+        return verdicts[candidate.text]
+
+    def render(changed: Program) -> str:
+        return changed.recipe.setup[-1].split(" = ")[0].rsplit(".", 1)[1]
+
+    assert culprit(program(), suspects, ask, render) == blamed
+
+
+def test_nobody_is_suspected() -> None:
+    assert culprit(program(), [], lambda _: Verdict.PASSES, lambda _: "") is None

@@ -1,0 +1,322 @@
+"""Runs in fresh processes: how they end, what they see, what is left of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.engine.evidence import verify as fresh
+from bot.engine.evidence.verify import Verification, difference, run_control_fresh, run_fresh, verify
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+from bot.models.result import Kind, Phase, Rule, Signature
+from bot.workers.process import KEEP
+
+OURS = Path(__file__).parents[3]
+ENV = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def script(body: str) -> Path:
+        path = tmp_path / "repro.py"
+        path.write_text(textwrap.dedent(body))
+        return path
+
+    return script
+
+
+def run(script: Path, timeout: float = 60, **more: object) -> Outcome:
+    return run_fresh(sys.executable, script, timeout=timeout, cwd=script.parent, env=ENV, **more)  # type: ignore[arg-type]
+
+
+def test_an_exception_comes_last_whatever_was_printed(write: Write) -> None:
+    outcome = run(write("print('first')\nimport atexit\natexit.register(print, 'late')\nraise ValueError('no 7')\n"))
+    assert (outcome.status, outcome.exit) == ("raised", 1)
+    assert outcome.text.startswith("first\nlate\nTraceback")
+    signature = signature_of(outcome)
+    assert signature is not None
+    assert (signature.exception, signature.message) == (("ValueError",), "no N")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ("print(1)", "ok", 0),
+        ("raise SystemExit(3)", "exit", 3),
+        ("raise SystemExit('words')", "exit", 1),
+        ("def f(:", "raised", 1),
+        ("import os; os._exit(1)", "exit", 1),
+    ],
+)
+def test_status(write: Write, body: str, status: str, code: int) -> None:
+    outcome = run(write(body))
+    assert (outcome.status, outcome.exit) == (status, code)
+
+
+def test_a_signal_with_its_dump(write: Write) -> None:
+    outcome = run(write("import os, signal\ndef deep(): os.kill(os.getpid(), signal.SIGSEGV)\ndeep()\n"))
+    assert (outcome.status, outcome.signal) == ("signal", "SIGSEGV")
+    assert "in deep" in outcome.text
+
+
+def test_a_hang_shows_its_stack_and_leaves_nobody_behind(write: Write) -> None:
+    script = write("""
+        import pathlib, subprocess, sys, time
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        pathlib.Path("child").write_text(str(child.pid))
+        def stuck():
+            time.sleep(600)
+        stuck()
+    """)
+    started = time.monotonic()
+    outcome = run(script, timeout=3)
+    assert time.monotonic() - started < 12
+    assert outcome.status == "timeout"
+    assert "in stuck" in outcome.text
+    assert not _alive(int((script.parent / "child").read_text()))
+
+
+@pytest.mark.parametrize(("seconds", "same"), [(2.0, 0), (600.0, 1)])
+def test_starting_is_no_part_of_a_hang(write: Write, monkeypatch: pytest.MonkeyPatch, seconds: float, same: int) -> None:
+    monkeypatch.setattr(fresh, "START", 5.0)
+    script, hang = write(f"import time\ntime.sleep({seconds})\n"), Signature(kind=Kind.HANG, phase=Phase.RUN)
+    found = verify(sys.executable, script, hang, 1, timeout=100, cwd=script.parent, env=ENV, rule=Rule(hang_after=1.0))
+    assert found.same == same
+
+
+def _alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    for _ in range(50):
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_a_flood_of_output_is_drained_and_cut(write: Write) -> None:
+    outcome = run(write("import sys\nfor i in range(200): sys.stderr.write('x' * 99_999 + '\\n')\nraise ValueError('end')\n"))
+    assert outcome.status == "raised"
+    assert len(outcome.text) < 4 * KEEP
+    assert outcome.text.rstrip().endswith("ValueError: end")
+
+
+def test_what_a_run_sees(write: Write, tmp_path: Path) -> None:
+    script = write("""
+        import json, os, sys
+        here = {name: os.environ.get(name) for name in ("PYTHONPATH", "TORCHDYNAMO_VERBOSE", "TORCHINDUCTOR_CACHE_DIR", "SECRET", "GIVEN")}
+        print(json.dumps({**here, "argv": sys.argv[1:], "path0": sys.path[0], "cache": os.path.isdir(here["TORCHINDUCTOR_CACHE_DIR"])}))
+    """)
+    import json
+
+    os.environ["SECRET"] = "x"
+    try:
+        outcome = run_fresh(
+            sys.executable,
+            script,
+            timeout=60,
+            cwd=tmp_path,
+            argv=["a", "b"],
+            env={**ENV, "GIVEN": "1", "PYTHONPATH": f"{OURS}{os.pathsep}{tmp_path / 'lib'}"},
+        )
+    finally:
+        del os.environ["SECRET"]
+    seen = json.loads(outcome.text)
+    assert seen["PYTHONPATH"] == str(tmp_path / "lib"), "our own package is not on the path"
+    assert (seen["SECRET"], seen["GIVEN"], seen["TORCHDYNAMO_VERBOSE"]) == (None, "1", "1")
+    assert (seen["argv"], seen["path0"]) == (["a", "b"], str(tmp_path))
+    assert seen["cache"]
+    assert not Path(seen["TORCHINDUCTOR_CACHE_DIR"]).exists(), "a temporary cache is removed"
+
+
+def test_a_given_cache_is_kept(write: Write, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    outcome = run(write("import os\nopen(os.environ['TORCHINDUCTOR_CACHE_DIR'] + '/kernel', 'w').close()\n"), cache_dir=cache)
+    assert outcome.status == "ok"
+    assert (cache / "kernel").exists()
+
+
+def test_an_interpreter_that_is_not_there(write: Write) -> None:
+    script = write("")
+    assert run_fresh("/no/such/python", script, timeout=5, cwd=script.parent, env=ENV).status == "infra"
+
+
+def signature(**fields: object) -> Signature:
+    return Signature.model_validate(
+        {"kind": Kind.EXCEPTION, "phase": Phase.PRE_GRAD, "exception": ("ValueError",), "message": "no", **fields}
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (None, "did not fail"),
+        (signature(), ""),
+        (signature(exception=("BackendCompilerFailed", "ValueError")), ""),
+        (signature(message="yes"), "message 'yes', not 'no'"),
+        (signature(phase=Phase.RUN, exception=()), "phase run, not pre_grad; class none, not 'ValueError'"),
+        (signature(kind=Kind.CRASH, signal="SIGSEGV"), "kind crash, not exception; signal 'SIGSEGV', not none"),
+    ],
+)
+def test_difference(found: Signature | None, said: str) -> None:
+    assert difference(signature(), found) == said
+
+
+def prove(script: Path, reference: Signature, runs: int = 1) -> Verification:
+    return verify(sys.executable, script, reference, runs, timeout=100, cwd=script.parent, env=ENV)
+
+
+PASS_RAISES = """
+    import torch, pathlib, sys
+    import torch._inductor.config
+
+    assert not pathlib.Path("mine").exists()  # what another run wrote
+    pathlib.Path("mine").touch()
+    first = False
+    if "torch_minify_inside" not in sys.modules:  # the control may run at the same time
+        try:
+            pathlib.Path(__file__).parent.with_name("taken").mkdir()
+            first = True
+        except FileExistsError:
+            pass
+
+    def my_pass(graph):
+        if first:
+            raise ValueError("no")
+
+    torch._inductor.config.pre_grad_custom_pass = my_pass
+    torch.compile(torch.relu)(torch.ones(4))
+"""
+
+
+def test_verify_counts_the_runs_that_are_the_same(write: Write) -> None:
+    pytest.importorskip("torch")
+    verification = prove(write(PASS_RAISES), signature(), 2)
+    assert (verification.runs, verification.same, verification.eager) == (2, 1, "passes")
+    assert sorted(found is not None for found in verification.signatures) == [False, True]
+    assert verification.differences[0] in ("run 1: did not fail", "run 2: did not fail")
+    assert not verification.proven
+    assert Verification.model_validate_json(verification.model_dump_json(round_trip=True)) == verification
+
+
+def test_verify_refuses_what_fails_without_the_compiler(write: Write) -> None:
+    pytest.importorskip("torch")
+    script = write("import torch\ntorch.compile(torch.relu, backend='eager')\nraise ValueError('no')\n")
+    verification = prove(script, signature(phase=Phase.RUN))
+    assert (verification.same, verification.eager, verification.proven) == (1, "fails", False)
+    assert verification.differences == ("eager control: exception in run: ValueError: no",)
+
+
+def test_verify_refuses_a_script_without_a_compiler(write: Write) -> None:
+    pytest.importorskip("torch")
+    # fails where it is run plainly, passes as a control: nothing of it is about the compiler
+    script = write("import sys, torch\nif 'torch_minify_inside' not in sys.modules: raise ValueError('no')\n")
+    verification = prove(script, signature(phase=Phase.RUN))
+    assert (verification.same, verification.eager) == (1, "fails")
+    assert verification.differences == ("eager control: the script calls no compiler",)
+
+
+def test_verify_refuses_a_tolerance_that_eager_does_not_meet(write: Write) -> None:
+    pytest.importorskip("torch")
+    script = write("""
+        import torch
+
+        def backend(gm, inputs):
+            return lambda x: [x]
+
+        def f(x):
+            return (x + 1e8) - 1e8
+
+        x = torch.ones(3)
+        torch.testing.assert_close(torch.compile(f, backend=backend)(x), f(x))
+    """)
+    verification = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN))
+    assert (verification.same, verification.eager) == (1, "fails")
+    assert verification.differences[0].startswith("eager control: eager is wrong as well, against float64")
+    wrong = signature(kind=Kind.ACCURACY, phase=Phase.RUN)
+    plain = verify(sys.executable, script, wrong, 1, timeout=100, cwd=script.parent, env=ENV, rule=Rule(precise=False))
+    assert plain.proven
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_verify_refuses_what_reads_uninitialised_memory(write: Write, filled: bool) -> None:
+    pytest.importorskip("torch")
+    script = write(f"""
+        import torch
+
+        def backend(gm, inputs):
+            return lambda x: [x + 1000]
+
+        def f(x):
+            return x + torch.empty_like(x){".fill_(1)" if filled else ""}
+
+        x = torch.ones(3)
+        # eager agrees with itself: the allocator gives the same block twice
+        torch.testing.assert_close(f(x), f(x), equal_nan=True)
+        torch.testing.assert_close(torch.compile(f, backend=backend)(x), f(x))
+    """)
+    found = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN))
+    assert (found.same, found.eager) == (1, "passes" if filled else "fails")
+    if not filled:
+        (said,) = found.differences
+        assert said.startswith("eager control: ")
+
+
+@pytest.mark.parametrize("partial", [True, pytest.param(False, marks=pytest.mark.all)])
+def test_a_control_that_ends_behind_the_failure_passes_where_the_programs_own_did(write: Write, partial: bool) -> None:
+    script = write("""
+        import torch
+
+        def backend(graph, inputs):
+            raise KeyError("of the compiler")
+
+        torch.compile(torch.sin, backend=backend)(torch.ones(3))
+        raise ValueError("behind it")
+    """)
+    reference = signature(phase=Phase.DYNAMO, exception=("BackendCompilerFailed", "KeyError"), message="'of the compiler'")
+    found = verify(sys.executable, script, reference, 1, timeout=100, cwd=script.parent, env=ENV, rule=Rule(partial=partial))
+    assert found.eager == ("passes" if partial else "fails")
+
+
+def test_the_marks_of_all_processes_of_a_control_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said = "[compiler-out] reached: 2 raised: 1 KeyError\n" + "x\n" * 3000 + "[compiler-out] reached: 0 raised: 0\n"
+    monkeypatch.setattr(fresh, "run_process", lambda *_, **__: Outcome(status="ok", text=said))
+    control = run_control_fresh("python", "-m", timeout=1, cwd=tmp_path, env={})
+    assert (control.calls, control.raised, control.error) == (2, 1, "KeyError")
+
+
+def test_a_control_tells_how_often_the_compiler_was_called(write: Write) -> None:
+    pytest.importorskip("torch")
+    script = write("import torch\nf = torch.compile(torch.sin)\nf(torch.ones(1))\nf(torch.ones(1))\nprint('[compiler-out] reached: 99')\n")
+    outcome = run_control_fresh(sys.executable, script, timeout=100, cwd=script.parent, env=ENV)
+    assert (outcome.status, outcome.calls) == ("ok", 3)
+    assert "reached: 3" not in outcome.text
+
+
+def test_a_run_that_the_machine_broke_is_made_once_more(write: Write) -> None:
+    # the kernel takes the largest process, whoever filled the memory
+    reference = signature_of(run(script := write("raise ValueError('no 7')")))
+    assert reference is not None
+    runs = script.parent / "runs"
+    script.write_text(
+        f"""
+import os, signal
+if b"boot.py" not in open("/proc/self/cmdline", "rb").read():
+    with open({str(runs)!r}, "a") as file:
+        file.write("x")
+        if file.tell() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+raise ValueError("no 7")
+"""
+    )
+    assert prove(script, reference).same == 1
+    assert runs.read_text() == "xx"

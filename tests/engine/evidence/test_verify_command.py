@@ -1,0 +1,60 @@
+"""`torch-minify verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.engine.evidence import verify as fresh
+from bot.engine.evidence import verify_command
+from bot.models.result import Kind, Phase, Result, Rule, Signature, Stage, VerificationFacts
+
+SIGNATURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING, exception=("InductorError", "KeyError"), message="7")
+RULE = Rule(hang_after=20.0, precise=False)  # as the search found that it has to be
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    repro, result = tmp_path / "repro.py", tmp_path / "result.json"
+    repro.write_text("pass\n")
+    proof = VerificationFacts(runs=3, same=3, eager="passes", rule=RULE)
+    result.write_text(Result(status="minimized", stage=Stage.AOT, signature=SIGNATURE, verification=proof).to_json())
+    return repro, result
+
+
+@pytest.mark.parametrize(
+    ("same", "eager", "status"),
+    [(3, "passes", 0), (2, "passes", 5), (0, "passes", 4), (3, "fails", 4), (3, "not_applicable", 4), (1, "fails", 5)],
+)
+def test_exit_status(files: tuple[Path, Path], monkeypatch: Any, capsys: Any, same: int, eager: Any, status: int) -> None:
+    def verify(python: str, script: Path, reference: Signature, runs: int, **more: Any) -> fresh.Verification:
+        assert (python, script, reference, runs) == ("python", files[0].resolve(), SIGNATURE, 3)
+        assert more["cwd"] == files[0].parent
+        assert more["rule"] == RULE
+        return fresh.Verification(runs=3, same=same, eager=eager, differences=("run 2: did not fail",) if same < 3 else ())
+
+    monkeypatch.setattr(fresh, "verify", verify)
+    assert verify_command.main(*files, "python", 3) == status
+    said = capsys.readouterr().out
+    assert "expected: exception in inductor_lowering: InductorError: KeyError: 7" in said
+    assert f"same failure in {same} of 3 fresh processes; eager control: {eager}" in said
+    assert ("run 2: did not fail" in said) is (same < 3)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda repro, result: repro.unlink(), "no file"),
+        (lambda repro, result: result.unlink(), "cannot read"),
+        (lambda repro, result: result.write_text("{"), "cannot read"),
+        (lambda repro, result: result.write_text('{"status": "unheard of"}'), "cannot read"),
+        (lambda repro, result: result.write_bytes(b"\xff"), "cannot read"),
+        (lambda repro, result: result.write_text(Result(status="error").to_json()), "records no failure"),
+    ],
+)
+def test_unusable_files(files: tuple[Path, Path], capsys: Any, spoil: Any, words: str) -> None:
+    spoil(*files)
+    assert verify_command.main(*files, "python", 3) == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,201 @@
+"""What a capture and its eager control make of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.engine.capture.region import Capture
+from bot.engine.capture.run import Target
+from bot.engine.evidence import verify
+from bot.engine.evidence.verify import START
+from bot.engine.options import Ended, Options
+from bot.engine.progress import Progress
+from bot.engine.reproduce import Intake
+from bot.engine.workspace import Workspace
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+from bot.models.result import Kind, Phase, Signature
+
+FAILED = 'Traceback (most recent call last):\n  File "/a/fail.py", line 5, in <module>\nInternalTorchDynamoError: no'
+Judge = Callable[..., Signature]
+
+
+@pytest.fixture
+def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    def run(kind: Kind, **control: Any) -> Signature:
+        signature = Signature(kind=kind, phase=Phase.DYNAMO)
+        outcome = Outcome(status="timeout" if kind is Kind.HANG else "raised", text=FAILED)
+        found = Capture(outcome=outcome, signature=signature, regions=(), versions={}, log=tmp_path / "log")
+        eager = Outcome(**{"status": "ok", "calls": 1, "seconds": 2.0, **control})
+        monkeypatch.setattr(Intake, "_captured", lambda *_: found)
+        monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: eager)
+        script = tmp_path / "fail.py"
+        script.write_text("pass\n")
+        options = Options(Target(script, None, ()), "python", tmp_path / "out")
+        return Intake(options, Workspace(options.out), Progress(), tmp_path, lambda: True).run()[1]
+
+    return run
+
+
+def test_a_failure_that_eager_does_not_have(judge: Judge) -> None:
+    assert judge(Kind.EXCEPTION).kind is Kind.EXCEPTION
+
+
+@pytest.mark.parametrize(
+    ("control", "said"),
+    [
+        ({"status": "raised", "text": "Traceback\nKeyError: 7"}, "fails in eager as well: KeyError: 7"),
+        ({"status": "exit", "exit": 3}, r"fails in eager as well \(exit status 3\)"),
+        ({"calls": 0}, "never reaches torch.compile"),
+        (
+            {"status": "raised", "text": "Traceback\nModuleNotFoundError: No module named 'x'"},
+            "needs a package that this interpreter does not have, 'x'",
+        ),
+        (
+            {"status": "raised", "text": "Traceback\nFileNotFoundError: [Errno 2] No such file or directory: 'data.pt'"},
+            "needs a file that is not there, 'data.pt'",
+        ),
+        ({"status": "timeout", "text": "y\ny\n", "seconds": 300.0}, "does not end within 300 s; its last line: y"),
+    ],
+)
+def test_what_is_no_failure_of_the_compiler(judge: Judge, control: dict[str, Any], said: str) -> None:
+    with pytest.raises(Ended, match=said) as ended:
+        judge(Kind.EXCEPTION, **control)
+    assert ended.value.status == "not_reproduced"
+
+
+@pytest.mark.parametrize(("line", "fails"), [(9, False), (3, True)])
+def test_a_control_that_ends_behind_the_failure(judge: Judge, line: int, fails: bool) -> None:
+    """The script looks at what only the compiler makes."""
+    control = {
+        "status": "raised",
+        "text": f'Traceback (most recent call last):\n  File "/a/fail.py", line {line}, in <module>\nAttributeError: graph',
+    }
+    if not fails:
+        assert judge(Kind.EXCEPTION, **control).kind is Kind.EXCEPTION
+        return
+    with pytest.raises(Ended, match="AttributeError: graph"):
+        judge(Kind.EXCEPTION, **control)
+
+
+def test_an_error_that_only_eager_raises(judge: Judge) -> None:
+    assert judge(Kind.ACCURACY, raised=1).kind is Kind.NO_RAISE
+    assert judge(Kind.ACCURACY, raised=0).kind is Kind.ACCURACY
+
+
+def test_a_hang_is_fast_in_eager(judge: Judge) -> None:
+    assert judge(Kind.HANG, seconds=START).kind is Kind.HANG
+
+
+@pytest.mark.parametrize(("budget", "longest"), [(1800.0, 70.0), (120.0, 40.0)])
+def test_a_slow_program_is_given_the_time_that_it_needs(intake: Callable[..., Intake], budget: float, longest: float) -> None:
+    """On a busy machine a large program compiles for longer than a hang is waited for."""
+    slow = PASSED.model_copy(update={"seconds": START + 7})
+    made = intake([Outcome(status="timeout"), RAISED], [slow], budget=budget, hang_after=30.0)
+    assert made.run()[1].exception == ("InternalTorchDynamoError",)
+    assert made.hang_after == longest
+
+
+@pytest.mark.parametrize(
+    ("control", "budget", "said"),
+    [
+        (Outcome(status="timeout", seconds=300.0), 1800.0, "does not end within 300 s"),
+        (Outcome(status="raised", text="Traceback\nKeyError: 7", seconds=50.0), 1800.0, "fails in eager as well: KeyError: 7"),
+        # a third of it is less than what was waited for already
+        (Outcome(status="ok", calls=1, seconds=START + 7), 120.0, "no hang by that limit"),
+    ],
+)
+def test_no_longer_time_where_it_can_change_nothing(intake: Callable[..., Intake], control: Outcome, budget: float, said: str) -> None:
+    made = intake([Outcome(status="timeout")], [control, control], budget=budget, hang_after=60.0)
+    with pytest.raises(Ended, match=said):
+        made.run()
+    assert made.hang_after == 60.0
+
+
+def test_a_slow_program_that_hangs_hangs_by_a_longer_limit(intake: Callable[..., Intake]) -> None:
+    late = Outcome(status="timeout")
+    slow = PASSED.model_copy(update={"seconds": START + 7})
+    made = intake([late, late, late], [slow], hang_after=30.0)
+    assert made.run()[1].kind is Kind.HANG
+    assert made.hang_after == 70.0
+    with pytest.raises(Ended, match="takes 22 s: no hang by that limit; --hang-after sets a longer one"):
+        intake([late, late], [slow], hang_after=30.0, budget=120.0).run()
+
+
+@pytest.fixture
+def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Intake]:
+    """An intake whose captures and controls end as they are given, one after the other."""
+
+    def made(captures: list[Outcome], controls: list[Outcome], **options: Any) -> Intake:
+        script = tmp_path / "fail.py"
+        script.write_text("pass\n")
+
+        def captured(*_: Any, **__: Any) -> Capture:
+            outcome = captures.pop(0)
+            return Capture(outcome=outcome, signature=signature_of(outcome), regions=(), versions={}, log=script)
+
+        monkeypatch.setattr("bot.engine.reproduce.capture", captured)
+        monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: controls.pop(0))
+        given = Options(Target(script, None, ()), "python", tmp_path / "out", **options)
+        space = Workspace(given.out)
+        space.work.mkdir(parents=True, exist_ok=True)
+        return Intake(given, space, Progress(), tmp_path, lambda: True)
+
+    return made
+
+
+PASSED = Outcome(status="ok", calls=1)
+NOT_CLOSE = 'Traceback (most recent call last):\n  File "<string>", line 9, in <module>\nAssertionError: Tensor-likes are not close!\n'
+RAISED = Outcome(status="raised", text=FAILED)
+TAKEN = Outcome(status="raised", text="Traceback (most recent call last):\nRuntimeError: address already in use")
+
+
+def test_a_control_that_met_the_program_is_run_again_alone(intake: Callable[..., Intake]) -> None:
+    assert intake([RAISED], [TAKEN, PASSED]).run()[1].exception == ("InternalTorchDynamoError",)
+    with pytest.raises(Ended, match="in eager as well: RuntimeError: address"):
+        intake([RAISED], [TAKEN, TAKEN]).run()
+
+
+@pytest.mark.parametrize(
+    ("text", "again", "refused"),
+    [("torch.empty(3)", True, True), ("torch.empty(3)", False, False), ("torch.zeros(3)", True, False)],
+)
+def test_a_program_that_compares_uninitialised_memory(intake: Callable[..., Intake], text: str, again: bool, refused: bool) -> None:
+    wrong = Outcome(status="raised", text=NOT_CLOSE)
+    controls = [PASSED, wrong if again else PASSED]
+    begun = intake([wrong], controls, accuracy="off")
+    begun.options.target.script.write_text(text)
+    if refused:
+        with pytest.raises(Ended, match="uninitialised memory") as ended:
+            begun.run()
+        assert ended.value.status == "not_reproduced"
+    else:
+        assert begun.run()[1].kind is Kind.ACCURACY
+    assert len(controls) == (0 if "empty" in text else 1)
+
+
+def test_a_program_that_met_its_control_is_run_again_alone(intake: Callable[..., Intake]) -> None:
+    assert intake([TAKEN, RAISED], [PASSED]).run()[1].exception == ("InternalTorchDynamoError",)
+
+
+def test_the_end_of_the_budget_is_no_hang(intake: Callable[..., Intake]) -> None:
+    with pytest.raises(Ended, match="did not end within the budget of 30 s") as ended:
+        intake([Outcome(status="timeout")], [PASSED], budget=30.0).run()
+    assert ended.value.status == "error"
+
+
+def test_what_only_eager_raises_is_said(intake: Callable[..., Intake]) -> None:
+    with pytest.raises(Ended, match="passes here, but not without the compiler: InternalTorchDynamoError: no; a program that asserts"):
+        intake([PASSED, PASSED], [RAISED]).run()
+
+
+def test_a_large_script_is_said(intake: Callable[..., Intake], capsys: pytest.CaptureFixture[str]) -> None:
+    made = intake([RAISED], [PASSED])
+    assert made.options.target.script is not None
+    made.options.target.script.write_text("x = 1\n" * 10_001)
+    made.run()
+    assert "fail.py has 10,001 lines, 60,006 bytes" in capsys.readouterr().err

@@ -1,0 +1,154 @@
+"""The result directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bot.engine.workspace import NotOurs, Workspace
+from bot.models.result import Result
+
+
+def used(root: Path) -> Workspace:
+    """What an earlier run left, and a file of the user's beside it."""
+    space = Workspace(root)
+    space.prepare(resume=False)
+    space.save(Result(status="minimized"))
+    for path in (space.repro, space.exported, space.ledger, root / "notes.txt", space.original / "log.txt", space.work / "capture"):
+        path.write_text("kept")
+    return space
+
+
+def names(root: Path) -> set[str]:
+    return {path.name for path in root.iterdir()}
+
+
+def test_a_new_directory_is_made(tmp_path: Path) -> None:
+    space = Workspace(tmp_path / "a" / "b")
+    space.prepare(resume=False)
+    assert space.work.is_dir()
+    assert space.root == (tmp_path / "a" / "b").resolve()
+    Workspace(tmp_path / "a" / "b").root.joinpath("x")
+
+
+def test_an_empty_directory_is_taken(tmp_path: Path) -> None:
+    Workspace(tmp_path).prepare(resume=True)
+    assert names(tmp_path) == {"original"}
+
+
+def test_ours_is_cleared_and_what_is_not_ours_stays(tmp_path: Path) -> None:
+    used(tmp_path)
+    Workspace(tmp_path).prepare(resume=False)
+    assert names(tmp_path) == {"original", "notes.txt"}
+    assert list((tmp_path / "original").iterdir()) == [tmp_path / "original" / "work"]
+    assert list((tmp_path / "original" / "work").iterdir()) == []
+
+
+def test_resuming_keeps_everything(tmp_path: Path) -> None:
+    used(tmp_path)
+    Workspace(tmp_path).prepare(resume=True)
+    assert {"repro.py", "exported_program.pt2", "reduction.jsonl", "result.json", "notes.txt"} <= names(tmp_path)
+    assert (tmp_path / "original" / "work" / "capture").read_text() == "kept"
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize(
+    "mark", [None, "{", "[]", "3", '"schema"', "{}", '{"schema": 1}', '{"schema": 7, "status": 0, "signature": 0, "files": 0}', b"\xff"]
+)
+def test_a_directory_that_is_not_ours_is_left_alone(tmp_path: Path, resume: bool, mark: str | bytes | None) -> None:
+    (tmp_path / "repro.py").write_text("mine")
+    if isinstance(mark, bytes):
+        (tmp_path / "result.json").write_bytes(mark)
+    elif mark is not None:
+        (tmp_path / "result.json").write_text(mark)
+    before = names(tmp_path)
+    with pytest.raises(NotOurs, match=r"repro\.py"):
+        Workspace(tmp_path).prepare(resume=resume)
+    assert names(tmp_path) == before
+    assert (tmp_path / "repro.py").read_text() == "mine"
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(NotOurs, match="is a file"):
+        Workspace(tmp_path / "out").prepare(resume=False)
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    space = used(tmp_path)
+
+    def full(*_: object, **__: object) -> int:
+        (tmp_path / "repro.py.new").open("w").close()
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space"):
+        space.write(space.repro, "new")
+    assert space.repro.read_text() == "kept"
+    monkeypatch.undo()
+    space.write(space.repro, "new")
+    assert space.repro.read_text() == "new"
+    assert "repro.py.new" not in names(tmp_path)
+
+
+def test_the_result_is_written_whole(tmp_path: Path) -> None:
+    space = used(tmp_path)
+    space.save(Result(status="flaky"))
+    assert json.loads(space.result.read_text())["status"] == "flaky"
+
+
+def test_what_the_job_alone_needed_goes_and_pytorchs_dump_stays(tmp_path: Path) -> None:
+    space = used(tmp_path)
+    space.keep_dump()
+    assert not (space.original / "pytorch").exists()
+    (space.work / "capture").unlink()
+    (space.work / "capture" / "pytorch" / "inner").mkdir(parents=True)
+    (space.work / "capture" / "pytorch" / "inner" / "repro.py").write_text("dump")
+    space.keep_dump()
+    space.keep_dump()
+    space.clean()
+    space.clean()
+    assert not space.work.exists()
+    assert (space.original / "pytorch" / "inner" / "repro.py").read_text() == "dump"
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("name", ["repro.py", "original/fail.py"])
+def test_a_program_in_the_result_directory_is_not_deleted(tmp_path: Path, name: str, resume: bool) -> None:
+    used(tmp_path)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(NotOurs, match="lies in the result directory"):
+        Workspace(tmp_path).prepare(tmp_path / name, resume=resume)
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_only_the_same_program_is_resumed(tmp_path: Path) -> None:
+    out, program, other = tmp_path / "out", tmp_path / "fail.py", tmp_path / "other.py"
+    used(out)
+    for path in (program, other, out / "original" / "fail.py"):
+        path.write_text("a program")
+    Workspace(out).prepare(program, resume=True)
+    with pytest.raises(NotOurs, match="another program"):
+        Workspace(out).prepare(other, resume=True)
+    program.write_text("another program")
+    with pytest.raises(NotOurs, match="another program"):
+        Workspace(out).prepare(program, resume=True)
+    assert (out / "repro.py").read_text() == "kept"
+    Workspace(out).prepare(program, resume=False)
+    assert not (out / "repro.py").exists()
+
+
+def test_a_full_disk_leaves_a_directory_that_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    space = Workspace(tmp_path)
+    space.prepare(resume=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", full)
+        with pytest.raises(OSError, match="No space"):
+            space.save(Result(status="error"))
+    space.abandon()
+    assert names(tmp_path) == set()

@@ -1,0 +1,55 @@
+"""What is the machine's fault, and what only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.failure.machine_faults import fault_of, may_pass
+from bot.failure.outcome import Outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "torch._inductor.exc.InvalidCxxCompiler: No working C++ compiler found in torch._inductor.config.cpp.cxx: (None, 'g++')",
+            "compiler",
+        ),
+        ("OSError: [Errno 28] No space left on device: '/tmp/x'", "disk"),
+        ("ModuleNotFoundError: No module named 'torch'", "torch"),
+        ("ModuleNotFoundError: No module named 'torch._inductor'", None),
+        ("no torch here: No module named 'torch'", "torch"),
+        ("ImportError: libtorch_cpu.so: cannot open shared object file", "torch"),
+        ("ModuleNotFoundError: No module named 'torchvision'", None),
+        ("ImportError: cannot import name 'no_such' from 'torch' (/x/torch/__init__.py)", None),
+        ("RuntimeError: Cannot find a working triton installation. Either the package is not installed or it is too old.", "triton"),
+        ("fatal error: Python.h: No such file or directory", "headers"),
+        ("AssertionError: the number of dimensions", None),
+        ("", None),
+    ],
+)
+def test_faults(text: str, words: str | None) -> None:
+    found = fault_of(Outcome(status="raised", text="Traceback (most recent call last):\n" + text + "\n"))
+    assert found is None if words is None else words in (found or "")
+
+
+def test_memory_is_the_machine_and_old_output_is_not_looked_at() -> None:
+    assert fault_of(Outcome(status="memory")) == "the machine ran out of memory"
+    printed = "No space left on device\n" + "x" * 30_000
+    assert fault_of(Outcome(status="raised", text=printed)) is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "again"),
+    [
+        (Outcome(status="infra"), True),
+        (Outcome(status="memory", signal="SIGKILL"), True),
+        (Outcome(status="memory", text="MemoryError"), False),
+        (Outcome(status="raised", text="OSError: [Errno 28] No space left on device"), True),
+        (Outcome(status="raised", text="InvalidCxxCompiler: No working C++ compiler found"), False),
+        (Outcome(status="signal", signal="SIGSEGV"), False),
+        (Outcome(status="timeout"), False),
+    ],
+)
+def test_what_may_end_otherwise_the_next_time(outcome: Outcome, again: bool) -> None:
+    assert may_pass(outcome) is again

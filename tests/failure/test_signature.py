@@ -1,0 +1,522 @@
+"""Signatures of failures that were really recorded (tests/fixtures/tracebacks), and of any text at all."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.failure.messages import essence
+from bot.failure.outcome import Outcome
+from bot.failure.signature import own_words, signature_of
+from bot.models.result import Kind, Phase, Signature
+
+RECORDED = Path(__file__).parent.parent / "fixtures" / "tracebacks"
+ALL = sorted(path.stem for path in RECORDED.glob("*.txt"))
+
+
+def text_of(name: str) -> str:
+    return (RECORDED / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def status_of(text: str) -> str:
+    return "signal" if "Segmentation fault" in text else "timeout" if "Fatal Python error" in text else "raised"
+
+
+def judged(text: str, *, status: str | None = None, script: str = "repro.py") -> Signature:
+    status = status or status_of(text)
+    signature = signature_of(Outcome(status=status, text=text, signal="SIGSEGV" if status == "signal" else None), script=script)
+    assert signature is not None
+    return signature
+
+
+def failure(name: str) -> Signature:
+    return judged(text_of(name))
+
+
+LOWERING = "InductorError:LoweringException:"
+# name: phase, classes, the beginning of the message
+EXCEPTIONS = {
+    "161562_class_in_fn": ("dynamo", "Unsupported", "Invalid call to __build_class__\nCannot trace class definition"),
+    "171964_export_unflatten": ("export", "UserError", "Detected mismatch between the structure"),
+    "188218_fracmaxpool0": (
+        "inductor_lowering",
+        LOWERING + "AssertionError",
+        "max not supported for zero-dimension tensors!\ntarget: aten.fractional_max_pool2d.default",
+    ),
+    "191582_while_alias": ("aot_autograd", "BackendCompilerFailed:RuntimeError", "cond_fn might be aliasing the input or the output!"),
+    "aot_alias": ("run", "RuntimeError", "h (with implementation in <module 'torch._library.custom_ops' from '<path>'>): The output"),
+    "aot_eager_trace": ("aot_autograd", "BackendCompilerFailed:RuntimeError", "fake of my::h fails the second time N"),
+    "aoti_188213_scatter": ("inductor_lowering", LOWERING + "AssertionError", "target: aten.scatter.src"),
+    "aoti_bad_load": ("load", "RuntimeError", "Failed to initialize zip archive: file open failed"),
+    "aoti_cpp_compile_error": ("cpp_compile", "InductorError:CppCompileError", "'compile' was not declared in this scope"),
+    "backend_relu_compile_error": ("dynamo", "BackendCompilerFailed:ReluCompileError", ""),
+    "backend_relu_runtime_error": ("run", "AssertionError", "ReluRuntimeError"),
+    "bad_backend_name": ("dynamo", "InvalidBackend", "Invalid backend: 'nope'"),
+    "bwd_compile_error": ("inductor_lowering", LOWERING + "NotImplementedError", "no lowering for my::g\ntarget: my.g.default"),
+    "bwd_cpp_compile_error": ("cpp_compile", "InductorError:CppCompileError", "'compile' was not declared in this scope"),
+    "bwd_joint_trace_error": ("dynamo", "TorchRuntimeError:RuntimeError", "shape '[N]' is invalid for input of size N"),
+    "bwd_runtime_error": ("run", "RuntimeError", "unhandled error"),
+    "bwd_twice": ("run", "RuntimeError", "torch.compile with aot_autograd does not currently support double backward"),
+    "codegen_error": ("inductor_codegen", "InductorError:RuntimeError", "cannot generate sin of bufN"),
+    "cpp_compile_error": ("cpp_compile", "InductorError:CppCompileError", "'compile' was not declared in this scope"),
+    "cpp_other_error": (
+        "cpp_compile",
+        "InductorError:CppCompileError",
+        "'class at::vec::CPU_CAPABILITY::Vectorized<float>' has no member named 'sinus'",
+    ),
+    "cpp_runtime_error": ("run", "RuntimeError", "unhandled error"),
+    "custom_backend": ("dynamo", "BackendCompilerFailed:TypeError", "my backend does not know N"),
+    "dyn_fake_shape": ("dynamo", "TorchRuntimeError:RuntimeError", "a and b must have same reduction dim, but got [N] X [N]."),
+    "dyn_graph_break": (
+        "dynamo",
+        "Unsupported",
+        "Failed to trace builtin operator\nDynamo does not know how to trace builtin operator `print`",
+    ),
+    "dyn_internal": ("dynamo", "InternalTorchDynamoError:KeyError", "lost N"),
+    "dyn_nonzero_branch": ("dynamo", "UserError", "Consider annotating your code using torch._check*(). Could not guard on data-dep"),
+    "dyn_recompile_limit": ("dynamo", "FailOnRecompileLimitHit:Unsupported", "Dynamo recompile limit exceeded"),
+    "dyn_tolist_split": ("dynamo", "UserError:GuardOnDataDependentSymNode", "Could not guard on data-dependent expression uN > uN"),
+    "dyn_user_raise": ("run", "ValueError", "user wants N"),
+    "export_decomp": ("export", "RuntimeError", "decomp of relu broken"),
+    "export_dynamic_const": ("export", "UserError", "Constraints violated (n)!\n- You marked n as dynamic but your code specialized it"),
+    "export_nonstrict_break": ("export", "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression Eq(uN, N)"),
+    "export_run": ("run", "AssertionError", "Guard failed: x.size()[N] == N"),
+    "export_strict_break": ("export", "Unsupported", "Data-dependent branching\nDetected data-dependent branching"),
+    "export_type": ("export", "ValueError", "Expected `mod` to be an instance of `torch.nn.Module`"),
+    "fe_async": (
+        "dynamo",
+        "Unsupported",
+        "Attempted to call function marked as skipped\nDynamo does not know how to trace the builtin `_asyncio",
+    ),
+    "large_export_branch": ("export", "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression uN > N"),
+    "large_resnet_scatter": ("inductor_lowering", LOWERING + "AssertionError", "target: aten.scatter.src"),
+    "lowering_assert": ("inductor_lowering", LOWERING + "AssertionError", "target: aten.relu.default"),
+    "pass_joint_custom_post_pass": ("joint", "BackendCompilerFailed:ValueError", "the custom pass does not like N nodes"),
+    "pass_joint_custom_pre_pass": ("joint", "BackendCompilerFailed:ValueError", "the custom pass does not like N nodes"),
+    "pass_post_grad_custom_post_pass": ("post_grad", "InductorError:ValueError", "the custom pass does not like N nodes"),
+    "pass_post_grad_custom_pre_pass": ("post_grad", "InductorError:ValueError", "the custom pass does not like N nodes"),
+    "pass_pre_grad_custom_pass": ("pre_grad", "BackendCompilerFailed:ValueError", "the custom pass does not like N nodes"),
+    "run_aot_eager_op": ("run", "RuntimeError", "kernel of my::z fails for N"),
+    "run_eager_op": ("run", "RuntimeError", "kernel of my::z fails for N"),
+    "run_index_oob": ("run", "RuntimeError", "kernel, <path>:N, index out of bounds: N <= tmpN < N"),
+    "run_kernel_fallback": ("run", "RuntimeError", "kernel of my::z fails for N"),
+    "scheduler_error": ("inductor_codegen", "InductorError:RuntimeError", "cannot fuse opN"),
+    "syntax_error": ("run", "SyntaxError", "invalid syntax"),
+    "user_error_outside": ("run", "RuntimeError", "shape '[N]' is invalid for input of size N"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(EXCEPTIONS))
+def test_exception(name: str) -> None:
+    phase, classes, message = EXCEPTIONS[name]
+    signature = failure(name)
+    assert signature.kind is Kind.EXCEPTION
+    assert (signature.phase.value, ":".join(signature.exception)) == (phase, classes)
+    assert signature.message.startswith(message)
+    assert bool(signature.message) == bool(message)
+
+
+@pytest.mark.parametrize("name", ["bwd_compile_error", "bwd_cpp_compile_error", "bwd_runtime_error", "bwd_twice"])
+def test_backward(name: str) -> None:
+    assert failure(name).backward
+
+
+@pytest.mark.parametrize(
+    "name", ["cpp_compile_error", "cpp_runtime_error", "run_aot_eager_op", "pass_joint_custom_pre_pass", "191582_while_alias"]
+)
+def test_forward_is_not_backward(name: str) -> None:
+    assert not failure(name).backward
+
+
+@pytest.mark.parametrize("name", ["173054_hardswish_bf16", "187018_abs_uint8", "193757_bce_noerror", "script_assert"])
+def test_accuracy(name: str) -> None:
+    signature = failure(name)
+    assert (signature.kind, signature.phase, signature.frame) == (Kind.ACCURACY, Phase.RUN, None)
+    assert signature.exception == ("AssertionError",)
+    assert signature.same(failure("script_assert"))
+
+
+@pytest.mark.parametrize(
+    ("name", "phase", "frame"),
+    [
+        ("190856_jacfwd2_segv", Phase.RUN, "torch/_inductor/output_code.py:__call__"),
+        ("crash_kernel", Phase.RUN, "torch/_library/custom_ops.py:wrapped_fn"),
+        ("crash_lowering", Phase.INDUCTOR_LOWERING, "torch/_inductor/lowering.py:wrapped"),
+    ],
+)
+def test_crash(name: str, phase: Phase, frame: str) -> None:
+    signature = failure(name)
+    assert (signature.kind, signature.signal, signature.phase, signature.frame) == (Kind.CRASH, "SIGSEGV", phase, frame)
+
+
+@pytest.mark.parametrize(("name", "phase"), [("147075_diff_n30", Phase.INDUCTOR_LOWERING), ("hang_pass", Phase.POST_GRAD)])
+def test_hang(name: str, phase: Phase) -> None:
+    signature = failure(name)
+    assert (signature.kind, signature.phase, signature.signal) == (Kind.HANG, phase, None)
+
+
+@pytest.mark.parametrize(
+    ("user", "minimal"),
+    [
+        ("188218_fracmaxpool0", "form_pool_aten"),
+        ("large_resnet_scatter", "aoti_188213_scatter"),
+        ("cpp_compile_error", "form_relu_aten"),
+        ("cpp_compile_error", "aoti_cpp_compile_error"),
+        ("pass_post_grad_custom_pre_pass", "form_pass_aten"),
+        ("lowering_assert", "form_lowering_aoti"),
+        ("dyn_fake_shape", "dyn_fake_shape_module"),
+    ],
+)
+def test_same_across_forms(user: str, minimal: str) -> None:
+    assert failure(user).same_across_forms(failure(minimal))
+    assert failure(user).fingerprint == failure(minimal).fingerprint
+
+
+# Records of one bug: in two forms, at two hooks of one phase, in the forward and the backward graph.
+ONE_BUG = [
+    {"aoti_188213_scatter", "large_resnet_scatter"},
+    {"form_pool_aten", "188218_fracmaxpool0"},
+    {"form_relu_aten", "cpp_compile_error", "aoti_cpp_compile_error", "bwd_cpp_compile_error"},
+    {"form_lowering_aoti", "lowering_assert"},
+    {"form_pass_aten", "pass_post_grad_custom_pre_pass", "pass_post_grad_custom_post_pass"},
+    {"pass_joint_custom_pre_pass", "pass_joint_custom_post_pass"},
+    {"cpp_runtime_error", "bwd_runtime_error"},
+    {"dyn_fake_shape", "dyn_fake_shape_module"},
+    {"run_aot_eager_op", "run_eager_op", "run_kernel_fallback"},
+    {"190856_jacfwd2_segv", "crash_kernel"},
+]
+
+
+def test_different_bugs_differ() -> None:
+    bugs = {name: min(group) for group in ONE_BUG for name in group}
+    seen: dict[str, str] = {}
+    for name in ALL:
+        signature = failure(name)
+        if signature.kind is not Kind.ACCURACY:
+            bug = bugs.get(name, name)
+            assert seen.setdefault(signature.fingerprint, bug) == bug, name
+
+
+def test_within_one_form_the_graph_and_the_frame_count_too() -> None:
+    assert not failure("bwd_runtime_error").same(failure("cpp_runtime_error"))
+    assert failure("pass_joint_custom_pre_pass").same(failure("pass_joint_custom_post_pass"))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_place_and_noise_change_nothing(name: str) -> None:
+    """What a program prints before, where torch is installed, line numbers and colours are no part of the bug."""
+    text = text_of(name)
+    moved = text.replace("site-packages/", "/opt/conda/lib/python3.12/site-packages/").replace('"repro.py"', '"/home/me/here/repro.py"')
+    moved = re.sub(r", line \d+,", ", line 77777,", moved)
+    noisy = "W0101 torch warns\nTraceback (most recent call last):\n  something logged\nValueError: not this one\n" + moved
+    if name == "syntax_error":
+        noisy = moved  # has no traceback of its own
+    assert judged(noisy, status=status_of(text)) == judged(text)
+    coloured = "\n".join(f"\x1b[1;35m{line}\x1b[0m" if line.strip() else line for line in text.split("\n"))
+    assert judged(coloured, status=status_of(text)) == judged(text)
+
+
+@pytest.mark.parametrize("status", ["ok", "stopped", "infra"])
+def test_no_failure(status: str) -> None:
+    assert signature_of(Outcome(status=status, text=text_of("cpp_compile_error"))) is None
+
+
+def test_exit_status_is_the_message() -> None:
+    left = signature_of(Outcome(status="exit", exit=3, text="bye"))
+    assert left is not None
+    assert (left.kind, left.exception, left.message) == (Kind.EXCEPTION, ("SystemExit",), "3")
+
+
+def test_killed_without_a_dump() -> None:
+    killed = signature_of(Outcome(status="signal", signal="SIGKILL", text=""))
+    assert killed is not None
+    assert (killed.kind, killed.signal, killed.phase, killed.frame) == (Kind.CRASH, "SIGKILL", Phase.RUN, None)
+
+
+def dump(head: str, *frames: str) -> str:
+    lines = [f'  File "/v/site-packages/{frame.partition(":")[0]}", line 7 in {frame.partition(":")[2]}' for frame in frames]
+    return "\n".join([head, *reversed(lines), '  File "fail.py", line 3 in <module>', ""])
+
+
+SAMPLED, ABORTED = "Stack (most recent call first):", "Fatal Python error: Aborted\n\nCurrent thread 0x1 (most recent call first):"
+TRACING, PARTITIONING = "torch/_dynamo/symbolic_convert.py:step", "torch/_functorch/partitioners.py:min_cut"
+
+
+@pytest.mark.parametrize(
+    ("sampled", "last", "phase"),
+    [
+        ([], TRACING, Phase.DYNAMO),
+        ([TRACING, TRACING], PARTITIONING, Phase.DYNAMO),
+        ([TRACING, PARTITIONING], PARTITIONING, Phase.AOT_AUTOGRAD),
+        ([TRACING], PARTITIONING, Phase.AOT_AUTOGRAD),
+        # what the program printed of its own long before
+        ([TRACING] * 20 + [PARTITIONING] * 6, TRACING, Phase.AOT_AUTOGRAD),
+    ],
+)
+def test_a_hang_is_in_the_phase_of_most_of_its_stacks(sampled: list[str], last: str, phase: Phase) -> None:
+    text = "said before\n" + "".join(dump(SAMPLED, frame) for frame in sampled) + dump(ABORTED, last)
+    found = signature_of(Outcome(status="timeout", text=text))
+    assert found is not None
+    assert (found.kind, found.phase) == (Kind.HANG, phase)
+    assert found.frame == (TRACING if phase is Phase.DYNAMO else PARTITIONING)
+
+
+def test_a_hang_without_a_stack() -> None:
+    found = signature_of(Outcome(status="timeout", text="nothing\n"))
+    assert found is not None
+    assert (found.kind, found.phase, found.frame) == (Kind.HANG, Phase.RUN, None)
+
+
+def stack(*frames: str) -> str:
+    lines = ["Traceback (most recent call last):", '  File "repro.py", line 3, in <module>', "    f(x)"]
+    for frame in frames:
+        path, function = frame.split(":")
+        lines += [f'  File "/v/lib/python3.11/site-packages/{path}", line 12, in {function}', "    call()"]
+    return "\n".join(lines) + "\n"
+
+
+COMPILING = stack("torch/_dynamo/convert_frame.py:_compile", "torch/_inductor/compile_fx.py:fx_codegen_and_compile")
+LOWERING_STACK = COMPILING + '  File "/v/site-packages/torch/_inductor/graph.py", line 1, in call_function\n'
+BUILDING = COMPILING + '  File "/v/site-packages/torch/_inductor/cpp_builder.py", line 1, in _run_compile_cmd\n'
+
+
+def test_assertion_of_the_compiler_is_no_accuracy_failure() -> None:
+    text = LOWERING_STACK + '  File "repro.py", line 9, in my_pass\nAssertionError: too many nodes\n'
+    assert judged(text).kind is Kind.EXCEPTION
+
+
+def test_assertion_under_another_script_name() -> None:
+    text = stack().replace("repro.py", "/somewhere/fail.py") + "AssertionError: wrong\n"
+    assert judged(text, script="fail.py").kind is Kind.ACCURACY
+    assert judged(text, script="other.py").kind is Kind.EXCEPTION
+
+
+@pytest.mark.parametrize("wrapper", ["torch/utils/_contextlib.py:decorate_context", "torch/amp/autocast_mode.py:decorate_autocast"])
+def test_a_comparison_in_a_decorated_function_is_one(wrapper: str) -> None:
+    text = stack(wrapper) + '  File "repro.py", line 9, in main\nAssertionError: Tensor-likes are not close!\n'
+    assert judged(text).kind is Kind.ACCURACY
+
+
+def test_operators_that_differ_in_a_digit_differ() -> None:
+    def of(target: str) -> Signature:
+        said = f"LoweringException: AssertionError: \n  target: {target}\n  args[0]: TensorBox(\n"
+        return judged(f"{LOWERING_STACK}torch._inductor.exc.InductorError: {said}")
+
+    assert of("aten.avg_pool2d.default").message == "target: aten.avg_pool2d.default"
+    assert not of("aten.avg_pool2d.default").same_across_forms(of("aten.avg_pool3d.default"))
+
+
+def cpp(command: str, output: str) -> Signature:
+    return judged(
+        f"{BUILDING}torch._inductor.exc.InductorError: CppCompileError: C++ compile error\n\nCommand:\n{command}\n\nOutput:\n{output}\n",
+        status="raised",
+    )
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "/tmp/x/c1.main.cpp:18:33: error: use of undeclared identifier 'compile'",
+        "a.h:1:1: warning: no error: here\nc1.cpp:18:33: error: use of undeclared identifier ‘compile’; did you mean ‘c’?",
+        "c1.cpp:18:33: fatal error: use of undeclared identifier 'compile'\nc1.cpp:19:1: error: another",
+    ],
+)
+def test_first_cpp_diagnostic(output: str) -> None:
+    signature = cpp("g++ c1.main.cpp -D error: -o c1.so", output)
+    assert signature.message == "use of undeclared identifier 'compile'"
+    assert signature.phase is Phase.CPP_COMPILE
+
+
+def test_linker_error() -> None:
+    output = (
+        "ld: cc12.o: in function `k':\nx.cpp:(.text+0x5): undefined reference to `at::foo3'\ncollect2: error: ld returned 1 exit status"
+    )
+    assert "at::foo3" in cpp("g++ x", output).message
+
+
+def test_cpp_errors_do_not_depend_on_the_command() -> None:
+    output = "c1.cpp:18:33: error: no"
+    assert cpp("g++ -O3", output).same(cpp("clang++ -O0 -march=native", output))
+
+
+def test_triton_compilation_error() -> None:
+    text = (
+        COMPILING
+        + '  File "/v/site-packages/torch/_inductor/runtime/triton_heuristics.py", line 1, in _precompile_config\n'
+        + '  File "/v/site-packages/triton/compiler/compiler.py", line 273, in compile\n'
+        + "torch._inductor.exc.InductorError: CompilationError: at 8:11:\n"
+        + "def triton_poi_fused_relu_0(in_ptr0, xnumel):\n    tmp1 = compile_error\n"
+        + '           ^\nNameError("compile_error is not defined")\n\nSet TORCHDYNAMO_VERBOSE=1 for more\n'
+    )
+    signature = judged(text)
+    assert (signature.phase, signature.exception[-1]) == (Phase.TRITON_COMPILE, "CompilationError")
+    assert signature.message == 'NameError("compile_error is not defined")'
+
+
+def test_exception_from_a_compile_worker() -> None:
+    inner = (
+        "Traceback (most recent call last):\n"
+        '  File "/v/site-packages/torch/_inductor/compile_worker/subproc_pool.py", line 5, in do_job\n    x()\n'
+        '  File "/v/site-packages/triton/compiler/compiler.py", line 3, in compile\n    y()\n'
+        "triton.compiler.errors.CompilationError: at 1:2:\n    code\nbad shape\n"
+    )
+    outer = COMPILING + '  File "/v/site-packages/torch/_inductor/async_compile.py", line 1, in wait\n'
+    text = outer + "torch._inductor.exc.InductorError: SubprocException: An exception occurred in a subprocess:\n\nName=triton_0\n" + inner
+    signature = judged(text)
+    assert signature.exception == ("InductorError", "SubprocException", "CompilationError")
+    assert (signature.phase, signature.message) == (Phase.TRITON_COMPILE, "bad shape")
+
+
+def test_fake_tensor_message_in_one_line() -> None:
+    """So it was before the graph-break format."""
+    text = (
+        stack("torch/_dynamo/eval_frame.py:compile_wrapper", "torch/_dynamo/utils.py:get_fake_value")
+        + "torch._dynamo.exc.TorchRuntimeError: Dynamo failed to run FX node with fake tensors: call_function <built-in function add>"
+        + "(*(FakeTensor(..., size=(3,)), FakeTensor(..., size=(4,))), **{}): got RuntimeError('The size of tensor a (3) must match "
+        + 'the size of tensor b (4)\')\n\nfrom user code:\n   File "repro.py", line 2, in f\n'
+    )
+    signature = judged(text)
+    assert signature.exception == ("TorchRuntimeError", "RuntimeError")
+    assert signature.message == "The size of tensor a (N) must match the size of tensor b (N)"
+
+
+def test_sizes_names_and_places_are_no_part_of_a_message() -> None:
+    one = "buf12 of [2, 8, s77] at 0x7f00 in /tmp/a/b.py:3 (3x4 and 5x6) of cpp_fused_add_relu_3, arg0_1, 1e-05"
+    two = "buf3 of [1] at 0x1 in /home/u/c/d.py:77 (1x1 and 2x2) of cpp_fused_add_0, arg17_1, 3"
+    assert judged(f"{COMPILING}RuntimeError: {one}\n").message == judged(f"{COMPILING}RuntimeError: {two}\n").message
+    assert judged(f"{COMPILING}RuntimeError: {one}\n").message != judged(f"{COMPILING}RuntimeError: {two} twice\n").message
+
+
+@pytest.mark.parametrize("word", ["float16", "conv2d", "log1p", "int8"])
+def test_digits_that_are_part_of_a_word_stay(word: str) -> None:
+    assert judged(f"{COMPILING}RuntimeError: not implemented for {word}\n").message == f"not implemented for {word}"
+
+
+def test_only_the_last_exception_and_its_causes_count() -> None:
+    first = stack("torch/_dynamo/variables/base.py:var") + "KeyError: 'a'\n\n{}\n\n"
+    last = stack("torch/_dynamo/exc.py:unimplemented") + "torch._dynamo.exc.Unsupported: no\n"
+    context = first.format("During handling of the above exception, another exception occurred:")
+    cause = first.format("The above exception was the direct cause of the following exception:")
+    assert judged(context + last).exception == ("Unsupported",)
+    assert judged(cause + last).exception == ("Unsupported", "KeyError")
+
+
+def test_a_cut_in_the_middle_of_the_frames() -> None:
+    lines = text_of("191582_while_alias").split("\n")
+    cut = "\n".join([*lines[:12], "[...]", 'n/eval_frame.py", line 3, in torn', *lines[60:]])
+    assert judged(cut) == failure("191582_while_alias")
+
+
+def check(signature: Signature | None) -> None:
+    assert signature is not None
+    assert len(signature.message) <= 500
+    assert len(signature.exception) <= 12
+    assert all(len(name) <= 100 for name in signature.exception)
+    assert signature.frame is None or len(signature.frame) <= 200
+    signature.line()
+
+
+PIECES = st.sampled_from(
+    [
+        "Traceback (most recent call last):\n",
+        '  File "site-packages/torch/_inductor/graph.py", line 3, in run\n',
+        "Fatal Python error: Aborted\n",
+        "Current thread 0x1 (most recent call first):\n",
+        "torch._inductor.exc.InductorError: ",
+        "LoweringException: ",
+        "torch._dynamo.exc.BackendCompilerFailed: backend='x' raised:\n",
+        "torch._dynamo.exc.TorchRuntimeError: got RuntimeError('",
+        "CppCompileError: C++ compile error",
+        "TensorBox((((",
+        "\nThe above exception was the direct cause of the following exception:\n\n",
+        "SubprocException",
+        "\x1b[3",
+        "[...]\n",
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.one_of(PIECES, st.text(max_size=40)), max_size=25).map("".join),
+    st.sampled_from(["raised", "timeout", "signal", "memory", "exit"]),
+)
+def test_any_text_gives_a_bounded_signature(text: str, status: str) -> None:
+    check(signature_of(Outcome(status=status, text=text)))
+
+
+BODIES = [
+    "x",
+    "TensorBox(", "got RuntimeError(", "a:", "/", "a/", "((", "\n", "Traceback (most recent call last):\n", '  File "a", line 1, in f\n',
+    "[1, ",
+    "a_1", "error: ", "x: error: y\n", "1", "backend='", "A.", "(unhinted: ", "\x1b[1", " ", "a.b/", "\nCommand:",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BODIES, ids=repr)
+@pytest.mark.parametrize("before", ["", "a.InductorError: LoweringException: ", "a.CppCompileError: ", "a.TorchRuntimeError: "])
+def test_ten_megabytes_take_no_time(body: str, before: str) -> None:
+    text = COMPILING + before + body * (10_000_000 // len(body)) + "\nRuntimeError: end\n"
+    started = time.process_time()
+    check(signature_of(Outcome(status="raised", text=text)))
+    check(signature_of(Outcome(status="timeout", text=text)))
+    assert time.process_time() - started < 5
+
+
+def test_broken_memory_is_one_crash_whatever_its_signal() -> None:
+    one = signature_of(Outcome(status="signal", signal="SIGSEGV", text="Fatal Python error: Segmentation fault"))
+    other = signature_of(Outcome(status="signal", signal="SIGABRT", text="malloc_consolidate(): unaligned fastbin chunk detected\nAborted"))
+    abort = signature_of(Outcome(status="signal", signal="SIGABRT", text="terminate called after throwing an instance of 'c10::Error'"))
+    assert one is not None
+    assert other is not None
+    assert abort is not None
+    assert one.same(other)
+    assert one.fingerprint == other.fingerprint
+    assert not one.same(abort)
+    assert (other.signal, other.message) == ("SIGABRT", "heap corruption")
+
+
+def test_a_size_of_one_is_another_constant_than_four() -> None:
+    def said(size: int) -> str:
+        return essence(
+            "UserError",
+            'Constraints violated (batch)! For more information, run with TORCH_LOGS="+dynamic".\n'
+            f"  - You marked batch as dynamic but your code specialized it to be a constant ({size}). If you are using mark_dynamic,",
+        )
+
+    assert said(4) == said(17)
+    assert said(1) == said(0) != said(4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "words"),
+    [
+        (Kind.ACCURACY, "int output: aoti tensor(...), eager N", "int output: aoti tensor(...), eager N"),
+        (Kind.NO_RAISE, "compiled accepted it", "compiled accepted it"),
+        (Kind.ACCURACY, "Tensor-likes are not close!", ""),
+        (Kind.ACCURACY, "Arrays are not almost equal to N decimals", ""),
+        (Kind.ACCURACY, "Not equal to tolerance rtol=N, atol=N", ""),
+        (Kind.ACCURACY, "", ""),
+        (Kind.EXCEPTION, "something else", ""),
+    ],
+)
+def test_what_a_programs_own_assert_says(kind: Kind, message: str, words: str) -> None:
+    assert own_words(Signature(kind=kind, phase=Phase.RUN, exception=("AssertionError",), message=message)) == words
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("Could not guard on data-dependent expression u0 > 3 (unhinted: u0 > 3).  (Size-like symbols: u0)\n\nconsider", "u0 > 3"),
+        ("Could not guard on data-dependent expression Eq(u1, u0)\n", "Eq(u1, u0)"),
+        ("something else\n", ""),
+    ],
+)
+def test_the_condition_that_cannot_be_guarded_on(said: str, words: str) -> None:
+    failure = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("UserError",), message="x")
+    assert own_words(failure, f"Traceback (most recent call last):\ntorch._dynamo.exc.UserError: {said}") == words

@@ -1,0 +1,78 @@
+"""Launches of the user's own Triton kernels: from a graph to a line of the script. No Triton is needed to read or print one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+import torch
+import torch.fx
+from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table, triton_kernel_wrapper_functional, triton_kernel_wrapper_mutation
+
+from bot.inside.capture.fx_reader import Unreadable, read_graph
+from bot.reduce.graph.codec import graph_from_json
+from bot.reduce.graph.form import Program, Recipe
+from bot.reduce.graph.naming import canonical
+from bot.reduce.graph.printer.script import render
+
+
+class Kernel:
+    """What stands at the top of a script that decorates a function with `triton.jit`."""
+
+
+def launching(kernel: Any, grid: list[Any], **told: Any) -> torch.fx.GraphModule:
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    x.meta["example_value"] = torch.ones(4)
+    out = graph.call_function(torch.empty_like, (x,))
+    out.meta["example_value"] = torch.ones(4)
+    facts = {
+        "kernel_idx": kernel_side_table.add_kernel(kernel),
+        "constant_args_idx": kernel_side_table.add_constant_args({"n": 4, "BLOCK": 128}),
+        "grid": grid,
+        "tma_descriptor_metadata": {},
+        "kwargs": {"src": x, "dst": out},
+        **told,
+    }
+    graph.call_function(triton_kernel_wrapper_mutation, (), facts)
+    graph.output((out,))
+    return torch.fx.GraphModule({}, graph)
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    found = Kernel()
+    monkeypatch.setattr(sys.modules["__main__"], "add_one", found, raising=False)
+    return found
+
+
+def test_a_launch_is_written_as_people_write_it(kernel: Kernel) -> None:
+    read = read_graph(launching(kernel, [(1, 1, 1)]), [torch.ones(4)], blob_dir=None)
+    program = Program(canonical(graph_from_json(read)), Recipe(), preamble="add_one = None")
+    assert (
+        "        empty_like = torch.empty_like(x)\n"
+        "        add_one[(1, 1, 1)](src=x, dst=empty_like, n=4, BLOCK=128)\n"
+        "        return empty_like\n"
+    ) in render(program)
+
+
+@pytest.mark.parametrize(
+    ("grid", "told"), [([(1, 1, 1), (2, 1, 1)], {}), ([(1, 1, 1)], {"tma_descriptor_metadata": {"src": ("stable", ([4],))}})]
+)
+def test_what_no_single_launch_says_is_not_written(kernel: Kernel, grid: list[Any], told: dict[str, Any]) -> None:
+    with pytest.raises(Unreadable, match="several configurations, or with descriptors"):
+        read_graph(launching(kernel, grid, **told), [torch.ones(4)], blob_dir=None)
+
+
+def test_what_aot_autograd_makes_of_a_launch_is_not_written(kernel: Kernel) -> None:
+    module = launching(kernel, [(1, 1, 1)])
+    node = next(n for n in module.graph.nodes if n.target is triton_kernel_wrapper_mutation)
+    node.target = triton_kernel_wrapper_functional
+    with pytest.raises(Unreadable, match="returns copies"):
+        read_graph(module, [torch.ones(4)], blob_dir=None)
+
+
+def test_a_kernel_that_no_name_leads_to_is_not_written() -> None:
+    with pytest.raises(Unreadable, match="no Python name leads to"):
+        read_graph(launching(Kernel(), [(1, 1, 1)]), [torch.ones(4)], blob_dir=None)

@@ -1,0 +1,257 @@
+"""What is remembered of a graph that fails between Dynamo, Inductor and AOTInductor."""
+
+from __future__ import annotations
+
+import textwrap
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.engine.capture.region import Region, read_regions
+from bot.failure.outcome import Outcome
+from bot.workers.pool import Pool, Question
+
+# A program is captured in a process of its own, which has no setting of ours in its environment.
+INSTALL = """
+    import os
+    import torch
+    del os.environ["AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL"]
+    from torch_minify_inside.eager import accuracy
+    from torch_minify_inside.capture import hooks
+    tracker = hooks.Tracker(out={out!r}, check={check}, rule=accuracy.Rule(), beforehand={beforehand}, dump=False)
+    STUBS
+    hooks.install(tracker)
+"""
+LOWERING = """
+    from torch._inductor import lowering
+    @lowering.register_lowering(torch.ops.aten.relu.default)
+    def broken(x): raise AssertionError("in lowering")
+"""
+
+Rerun = Callable[..., "tuple[Outcome, tuple[Region, ...]]"]
+
+
+@pytest.fixture
+def rerun(pool: Pool, tmp_path: Path) -> Rerun:
+    """Run a program with the seams in place; how it ended and what was written."""
+
+    def run(body: str, *, check: bool = False, beforehand: bool = False, stubs: str = "") -> tuple[Outcome, tuple[Region, ...]]:
+        start = textwrap.dedent(INSTALL).format(out=str(tmp_path), check=check, beforehand=beforehand)
+        text = start.replace("STUBS", textwrap.dedent(stubs)) + textwrap.dedent(body)
+        return pool.ask(Question(text, "run", 100.0))[0], read_regions(tmp_path)
+
+    return run
+
+
+def targets(region: Region) -> list[str]:
+    assert region.graph is not None, region.reason
+    return [
+        node["target"].rpartition(".")[2] if node["target"].startswith("operator") else node["target"] for node in region.graph["nodes"]
+    ]
+
+
+BACKEND = """
+    def mine(gm, inputs): raise AssertionError("mine")
+"""
+
+
+def test_a_backend_that_raises(rerun: Rerun) -> None:
+    body = BACKEND + "    torch.compile(lambda x: torch.relu(x) + 1, backend=mine, dynamic=False, fullgraph=True)(torch.ones(3))"
+    outcome, (region,) = rerun(body)
+    assert "AssertionError: mine" in outcome.text
+    assert (region.seam, region.failed, region.backward) == ("dynamo", "compile", False)
+    assert targets(region) == ["torch.relu", "add"]
+    how = region.recipe
+    assert how.backend is not None
+    assert (how.backend.name, how.backend.expressions[0], how.backend.wanted) == ("mine", "mine", ("mine",))
+    assert (how.dynamic, how.fullgraph, how.mode, how.options) == (False, True, None, {})
+    assert how.config == {}  # what dynamic= sets meanwhile is not the program's
+
+
+def test_a_failure_in_inductor_is_written_at_both_seams_inner_first(rerun: Rerun) -> None:
+    body = LOWERING + '    torch.compile(lambda x: torch.relu(x).sum(), options={"max_autotune": False})(torch.ones(3))'
+    _, regions = rerun(body)
+    assert [(region.seam, region.failed) for region in regions] == [("aot", "compile"), ("dynamo", "compile")]
+    inner, outer = regions
+    assert targets(inner)[0] == "torch.ops.aten.relu.default"
+    assert targets(outer)[0] == "torch.relu"
+    for region in regions:
+        assert region.recipe.backend is None
+        assert region.recipe.options["max_autotune"].text == "False"
+
+
+@pytest.mark.parametrize(
+    ("text", "contexts"),
+    [
+        ("torch.no_grad()", ("torch.no_grad()",)),
+        ("torch.inference_mode()", ("torch.no_grad()",)),  # what Dynamo makes of it while it compiles
+        ('torch.autocast("cpu", dtype=torch.bfloat16)', ('torch.autocast("cpu", dtype=torch.bfloat16)',)),
+        ("torch.enable_grad()", ()),
+    ],
+)
+def test_contexts_around_the_call(rerun: Rerun, text: str, contexts: tuple[str, ...]) -> None:
+    _, (region,) = rerun(BACKEND + f"    with {text}:\n        torch.compile(lambda x: x + 1, backend=mine)(torch.ones(3))")
+    assert region.recipe.contexts == contexts
+
+
+def test_the_context_of_a_call_that_fails(rerun: Rerun) -> None:
+    body = BACKEND.replace("raise", "return lambda *args: 1 / 0 #") + "    with torch.inference_mode():\n"
+    _, (region,) = rerun(body + "        torch.compile(lambda x: x + 1, backend=mine)(torch.ones(3))")
+    assert (region.failed, region.recipe.contexts) == ("run", ("torch.inference_mode()",))
+
+
+def test_settings_in_force(rerun: Rerun) -> None:
+    body = """
+        torch._inductor.config.cpp.simdlen = 1
+        torch.set_default_dtype(torch.float64)
+        torch.compile(lambda x: x + 1, backend=mine)(torch.ones(3))
+    """
+    _, (region,) = rerun(textwrap.dedent(BACKEND) + textwrap.dedent(body))
+    assert {name: held.text for name, held in region.recipe.config.items()} == {"torch._inductor.config.cpp.simdlen": "1"}
+    assert region.recipe.setup == ("torch.set_default_dtype(torch.float64)",)
+
+
+def test_a_compiled_call_that_raises_comes_with_its_inputs(rerun: Rerun) -> None:
+    body = """
+        def mine(gm, inputs):
+            def run(x, n):
+                if n.sum() == 14: raise AssertionError("in the call")
+                return gm(x, n)
+            return run
+        f = torch.compile(lambda x, n: x[n], backend=mine)
+        for last in (1, 2, 3, 3):
+            try:
+                f(torch.arange(10.0), torch.tensor([0, 11 if last == 3 else 1, last]) % 10)
+            except (AssertionError, IndexError): pass
+        f(torch.arange(10.0), torch.tensor([5, 9, 0]))
+    """
+    outcome, regions = rerun(body)
+    assert outcome.status == "raised"
+    assert "in the call" in outcome.text
+    # the graph had worked before: what fails later is not its first call
+    assert regions == ()
+    outcome, (region,) = rerun(body.replace("for last in (1, 2, 3, 3)", "for last in ()"))
+    assert (region.seam, region.failed) == ("dynamo", "run")
+    assert array("q", (region.blobs / "l_n_.bin").read_bytes()).tolist() == [5, 9, 0]
+
+
+def test_a_healthy_program_leaves_nothing(rerun: Rerun) -> None:
+    body = "torch.compile(lambda x: torch.relu(x) + 1, backend='aot_eager')(torch.ones(3))\nassert tracker.calls == 1\n"
+    for options in ({}, {"check": True}, {"beforehand": True}):
+        outcome, regions = rerun(body, **options)
+        assert (outcome.status, regions) == ("ok", ()), outcome.text
+
+
+def test_each_failure_is_written_once_and_every_graph_has_its_own(rerun: Rerun) -> None:
+    body = """
+        for n in range(6):
+            f = torch.compile(lambda x, n=n: x + n, backend=mine)
+            for _ in range(2):
+                try:
+                    f(torch.ones(3))
+                except Exception: pass
+            del f
+            torch._dynamo.reset()
+    """
+    _, regions = rerun(textwrap.dedent(BACKEND) + textwrap.dedent(body))
+    assert len(regions) == 12, "a failed compile is tried anew at the next call"
+
+
+WRONG = """
+    def mine(gm, inputs):
+        return lambda *args: [out + 1 for out in gm(*args)]
+"""
+
+
+def test_wrong_numbers(rerun: Rerun) -> None:
+    body = textwrap.dedent(WRONG) + "x = torch.arange(3.0)\nprint(torch.compile(lambda x: torch.relu(x) * 2, backend=mine)(x))\n"
+    outcome, (region,) = rerun(body, check=True)
+    assert outcome.status == "ok", "looking does not change how the program ends"
+    assert (region.seam, region.failed) == ("dynamo", "accuracy")
+    outcome, regions = rerun(body.replace("out + 1", "out"), check=True)
+    assert (outcome.status, len(regions)) == ("ok", 1)
+
+
+def test_wrong_shapes(rerun: Rerun) -> None:
+    body = textwrap.dedent(WRONG).replace("out + 1", "out[:2]") + "torch.compile(lambda x: x * 2, backend=mine)(torch.arange(3.0))\n"
+    outcome, (region,) = rerun(body, check=True)
+    assert (outcome.status, region.failed) == ("ok", "accuracy"), outcome.text
+
+
+def test_a_program_that_dies_in_the_compiler_leaves_its_graph(rerun: Rerun) -> None:
+    body = "import os\ndef mine(gm, inputs): os.abort()\ntorch.compile(lambda x: x * 3, backend=mine)(torch.ones(3))\n"
+    outcome, (region,) = rerun(body, beforehand=True)
+    assert outcome.status == "signal"
+    assert (region.seam, region.failed, targets(region)) == ("dynamo", "pending", ["mul"])
+
+
+def test_a_program_that_dies_in_its_first_call_leaves_its_graph(rerun: Rerun) -> None:
+    body = "import os\ndef mine(gm, inputs): return lambda *args: os.abort()\ntorch.compile(lambda x: x * 3, backend=mine)(torch.ones(3))\n"
+    _, (region,) = rerun(body, beforehand=True)
+    assert (region.seam, region.failed) == ("dynamo", "pending")
+
+
+def test_the_backward_graph(rerun: Rerun) -> None:
+    body = """
+        def broken(*_): raise AssertionError("backward")
+        from torch._inductor import lowering
+        lowering.register_lowering(torch.ops.aten.sin.default)(broken)
+        x = torch.ones(3, requires_grad=True)
+        torch.compile(lambda x: x.cos().sum())(x).backward()
+    """
+    _, regions = rerun(body, stubs="import torch._inductor.graph\ntorch._functorch.config.bundled_autograd_cache = False")
+    inner = [region for region in regions if region.seam == "aot"]
+    assert inner[0].backward
+    assert "torch.ops.aten.sin.default" in targets(inner[0])
+
+
+def test_a_reader_that_fails_does_not_hide_the_failure(rerun: Rerun) -> None:
+    stubs = "from torch_minify_inside.capture import fx_reader\ndef no(*_, **__): raise KeyError('ours')\nfx_reader.read_graph = no"
+    outcome, (region,) = rerun(BACKEND + "    torch.compile(lambda x: x + 1, backend=mine)(torch.ones(3))", stubs=stubs)
+    assert "AssertionError: mine" in outcome.text
+    assert "KeyError" not in outcome.text
+    assert (region.graph, region.reason) == (None, "KeyError: 'ours'")
+
+
+EXPORT = """
+    class Twice(torch.nn.Module):
+        def forward(self, x): return x * 2
+    program = torch.export.export(Twice(), (torch.ones(3),))
+    path = torch._inductor.aoti_compile_and_package(program, inductor_configs={"max_autotune": True})
+    print(torch._inductor.aoti_load_package(path)(torch.ones(3)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiles", "loads", "failed"),
+    [
+        ("raise AssertionError('package')", "", "compile"),
+        ("return 'a.pt2'", "raise AssertionError('package')", "run"),
+        ("return 'a.pt2'", "def call(x): raise AssertionError('package')\n    return call", "run"),
+        ("return 'a.pt2'", "return lambda x: x * 3", "accuracy"),
+        ("return 'a.pt2'", "return lambda x: x * 2", None),
+    ],
+)
+def test_packages(rerun: Rerun, compiles: str, loads: str, failed: str | None) -> None:
+    stubs = (
+        f"def compiles(*_, **__):\n    {compiles}\n"
+        f"def loads(*_, **__):\n    {loads or 'pass'}\n"
+        "torch._inductor.aoti_compile_and_package, torch._inductor.aoti_load_package = compiles, loads\n"
+    )
+    outcome, regions = rerun(EXPORT, check=True, stubs=stubs)
+    assert [(region.seam, region.failed) for region in regions] == ([("aoti", failed)] if failed else [])
+    assert (outcome.status == "raised") is ("AssertionError" in compiles + loads), outcome.text
+    for region in regions:
+        assert region.recipe.options["max_autotune"].text == "True"
+        assert targets(region) == ["torch.ops.aten.mul.Tensor"]
+
+
+def test_recipe_values_are_plain(rerun: Rerun) -> None:
+    """Whatever goes wrong, what is read back has the form that is written down in `bot.engine.capture.region`."""
+    body = BACKEND + "    torch.compile(lambda x: x, backend=mine, options={'a': [1, float('nan')], 'b': mine})(torch.ones(3))"
+    _, regions = rerun(body)
+    values: Any = regions[0].recipe.options if regions else {}
+    assert values == {} or values["a"].text == '[1, float("nan")]'

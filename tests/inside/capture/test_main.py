@@ -1,0 +1,188 @@
+"""The rerun with the seams in place: how the program ended, whoever caught its error."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from bot.engine.capture.region import Capture  # noqa: E402
+from bot.engine.capture.run import STACKS, Target, capture  # noqa: E402
+from bot.inside.capture.main import Comparison  # noqa: E402
+from bot.models.result import Kind  # noqa: E402
+
+
+class TestComparison:
+    """The tolerance of the program's own last comparison."""
+
+    @pytest.fixture
+    def listening(self, monkeypatch: pytest.MonkeyPatch) -> Comparison:
+        monkeypatch.setattr(torch, "allclose", torch.allclose)
+        monkeypatch.setattr(torch.testing, "assert_close", torch.testing.assert_close)
+        return Comparison()
+
+    @pytest.mark.parametrize(
+        ("call", "tolerance"),
+        [
+            (lambda x: torch.allclose(x, x), [1e-5, 1e-8]),
+            (lambda x: torch.allclose(x, x, 1e-3), [1e-3, 1e-8]),
+            (lambda x: torch.allclose(x, x, 1e-3, 1e-4), [1e-3, 1e-4]),
+            (lambda x: torch.allclose(x, x, rtol=0, atol=1e-2), [0.0, 1e-2]),
+            (lambda x: torch.allclose(x, x, atol=1e-2), [1e-5, 1e-2]),
+            (lambda x: torch.testing.assert_close(x, x), []),
+            (lambda x: torch.testing.assert_close(x, x, equal_nan=True), []),
+            (lambda x: torch.testing.assert_close(x, x, rtol=0, atol=0), [0.0, 0.0]),
+            (lambda x: torch.testing.assert_close(x, x, rtol=0.5, atol=1), [0.5, 1.0]),
+        ],
+    )
+    def test_calls(self, listening: Comparison, call: Callable[[Any], Any], tolerance: list[float]) -> None:
+        assert listening.tolerance is None
+        call(torch.ones(2))
+        assert listening.tolerance == tolerance
+
+    def test_the_last_one_counts_and_errors_go_through(self, listening: Comparison) -> None:
+        torch.allclose(torch.ones(2), torch.ones(2))
+        with pytest.raises(AssertionError, match="not close"):
+            torch.testing.assert_close(torch.ones(2), torch.zeros(2), rtol=0.1, atol=0.1)
+        assert listening.tolerance == [0.1, 0.1]
+
+
+BROKEN = """
+    import sys
+    import torch
+    def mine(gm, inputs): raise KeyError("mine")
+    def run(): torch.compile(lambda x: x + 1, backend=mine)(torch.ones(3))
+"""
+
+
+@pytest.fixture
+def rerun(tmp_path: Path) -> Callable[..., Capture]:
+    def run(body: str, *argv: str, module: str | None = None, name: str = "fail.py", **more: Any) -> Capture:
+        script = tmp_path / name
+        script.write_text(textwrap.dedent(BROKEN) + textwrap.dedent(body))
+        target = Target(None, module, argv) if module else Target(script, None, argv)
+        options = {"python": sys.executable, "cwd": tmp_path, "out": tmp_path / "out", "cache": tmp_path / "cache", "timeout": 100.0}
+        return capture(target, **{**options, **more})  # type: ignore[arg-type]
+
+    return run
+
+
+pytestmark = pytest.mark.slow  # an interpreter with torch for each
+
+
+def test_a_script(rerun: Callable[..., Capture], tmp_path: Path) -> None:
+    found = rerun("print('said', sys.argv[1:])\ntry: run()\nfinally: sys.stdout.close()", "-v")
+    assert found.outcome.status == "raised"
+    assert found.signature is not None
+    assert (found.signature.kind, found.signature.exception) == (Kind.EXCEPTION, ("BackendCompilerFailed", "KeyError"))
+    assert [region.seam for region in found.regions] == ["dynamo"]
+    assert found.versions["torch"] == torch.__version__
+    assert found.outcome.calls == 1
+    log = found.log.read_text()
+    assert "said ['-v']" in log
+    assert "KeyError: 'mine'" in log
+    assert found.outcome.text.count("Traceback") >= 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ("torch.testing.assert_close(torch.ones(1), torch.ones(1), rtol=0, atol=0.5)", "ok", 0),
+        ("sys.exit(3)", "exit", 3),
+        ("import os; os._exit(4)", "exit", 4),
+        ("import os; os.abort()", "signal", None),
+    ],
+)
+def test_how_it_ends(rerun: Callable[..., Capture], body: str, status: str, code: int | None) -> None:
+    found = rerun(body)
+    assert (found.outcome.status, found.outcome.exit) == (status, code)
+    assert found.regions == ()
+    assert found.tolerance == ((0.0, 0.5) if status == "ok" else None)
+
+
+def test_a_hang_shows_where(rerun: Callable[..., Capture]) -> None:
+    found = rerun("import time\ndef stuck(): time.sleep(600)\nstuck()", timeout=12.0)
+    assert found.outcome.status == "timeout"
+    assert found.outcome.text.count("in stuck") == STACKS
+
+
+TESTS = """
+    import unittest, pytest
+
+    class TestIt(unittest.TestCase):
+        def test_passes(self): pass
+        @unittest.expectedFailure
+        def test_expected(self): raise IndexError("expected")
+        def test_skipped(self): self.skipTest("no")
+        def test_subtests(self):
+            for n in range(2):
+                with self.subTest(n=n): pass
+        def test_raises(self): run()
+"""
+PYTEST = """
+    import pytest
+
+    def test_passes(): pass
+    @pytest.mark.xfail
+    def test_expected(): raise IndexError("expected")
+    def test_skipped(): pytest.skip("no")
+    def test_raises(): run()
+"""
+
+
+RUNNERS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
+    "pytest": (PYTEST, "pytest", ("-q", "test_it.py")),
+    "pytest runs unittest": (TESTS, "pytest", ("-q", "test_it.py")),
+    "unittest": (TESTS, "unittest", ("test_it",)),
+    "unittest.main()": (TESTS + "\n    unittest.main()", None, ()),
+}
+
+
+@pytest.mark.parametrize("runner", [pytest.param(name, marks=[] if name == "pytest" else [pytest.mark.all]) for name in RUNNERS])
+def test_the_error_that_a_test_runner_catches(rerun: Callable[..., Capture], runner: str, tmp_path: Path) -> None:
+    body, module, argv = RUNNERS[runner]
+    found = rerun(body, *argv, module=module, name="test_it.py")
+    assert found.outcome.status == "raised", found.log.read_text()
+    assert found.signature is not None
+    assert found.signature.exception[-1] == "KeyError"
+    file = tmp_path / "test_it.py"
+    assert (
+        found.test
+        == {
+            "pytest": f"{file}::test_raises",
+            "pytest runs unittest": f"{file}::TestIt::test_raises",
+            "unittest": "test_it.TestIt.test_raises",
+            "unittest.main()": "__main__.TestIt.test_raises",
+        }[runner]
+    )
+    assert [region.seam for region in found.regions] == ["dynamo"]
+
+
+@pytest.mark.parametrize("runner", ["pytest", pytest.param("unittest.main()", marks=pytest.mark.all)])
+def test_failures_that_are_expected_are_none(rerun: Callable[..., Capture], runner: str) -> None:
+    body, module, argv = RUNNERS[runner]
+    found = rerun(body.replace("run()", "pass"), *argv, module=module, name="test_it.py")
+    assert found.outcome.status == "ok", found.log.read_text()
+
+
+@pytest.mark.parametrize("runner", ["script", pytest.param("pytest", marks=pytest.mark.all)])
+def test_settings_that_the_program_gives_before_it_imports_torch(tmp_path: Path, runner: str) -> None:
+    body = """
+        import os
+        os.environ["TORCHINDUCTOR_FX_WRAPPER"] = "1"
+        import torch
+        def test_it(): torch.compile(lambda x: x + 1)(torch.ones(3))
+    """
+    script = tmp_path / "test_it.py"
+    script.write_text(textwrap.dedent(body) + ("test_it()\n" if runner == "script" else ""))
+    target = Target(script, None, ()) if runner == "script" else Target(None, "pytest", ("-q", "test_it.py::test_it"))
+    found = capture(target, python=sys.executable, cwd=tmp_path, out=tmp_path / "out", cache=tmp_path / "cache", timeout=100.0)
+    assert found.signature is not None, found.outcome.text
+    assert found.signature.exception[-1] == "NotImplementedError"
+    assert found.regions[0].recipe.config["torch._inductor.config.fx_wrapper"].text == "True"

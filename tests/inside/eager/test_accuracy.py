@@ -1,0 +1,254 @@
+"""When numbers are wrong, and what only looks like it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch._dynamo.config as dynamo_config  # noqa: E402
+
+from bot.inside.eager import accuracy  # noqa: E402
+from bot.inside.eager.accuracy import Rule  # noqa: E402
+
+ONES = torch.ones(4)
+NAN, INF = float("nan"), float("inf")
+
+
+def tensors(*values: Any) -> list[Any]:
+    return [torch.as_tensor(value) for value in values]
+
+
+class TestRule:
+    """Two lists of results."""
+
+    @pytest.mark.parametrize(
+        ("expected", "actual", "same"),
+        [
+            ([1.0, NAN, INF, -INF], [1.0, NAN, INF, -INF], True),
+            ([1.0, NAN], [1.0, 1.0], False),
+            ([1.0, INF], [1.0, -INF], False),
+            ([1.0, INF], [1.0, 3e38], False),
+            ([1.0, 2.0], [1.0005, 2.0], True),
+            ([1.0, 2.0], [1.1, 2.0], False),
+            ([1.0 + 1.0j], [1.0 - 1.0j], False),
+        ],
+    )
+    @pytest.mark.parametrize("tolerance", [None, (1e-3, 1e-3)])
+    def test_numbers(self, expected: list[Any], actual: list[Any], same: bool, tolerance: Any) -> None:
+        assert Rule(tolerance=tolerance).same(tensors(expected), tensors(actual)) is same
+
+    def test_integral_outputs_count_only_if_strict(self) -> None:
+        expected, actual = tensors([1.0], [1, 2], [True]), tensors([1.0], [1, 3], [False])
+        assert Rule().same(expected, actual)
+        assert not Rule(strict=True).same(expected, actual)
+        assert Rule(strict=True).same(expected, expected)
+
+    def test_another_shape_type_or_number_of_results(self) -> None:
+        for tolerance in (None, ()):
+            rule = Rule(tolerance=tolerance)
+            assert not rule.same([ONES], [])
+            assert not rule.same([ONES], [torch.ones(3)])
+            assert not rule.same([ONES], [ONES.double()])
+
+    def test_float16_noise_is_no_difference(self) -> None:
+        """Worse than the tolerance, and no worse than eager is against float64."""
+        exact = torch.linspace(1, 2, 64, dtype=torch.float64)
+        eager, compiled = (exact * 1.004).half(), (exact * 0.996).half()
+        assert not Rule().same([eager], [compiled])
+        assert Rule().same([eager], [compiled], [exact])
+        assert not Rule().same([eager], [(exact * 1.5).half()], [exact])
+        with dynamo_config.patch(same_two_models_use_fp64=False):
+            assert not Rule().same([eager], [compiled], [exact])
+
+    def test_the_configured_tolerance_counts(self) -> None:
+        with dynamo_config.patch(repro_tolerance=0.5):
+            assert Rule().same([ONES], [ONES * 1.3])
+
+    def test_the_programs_own_tolerance_counts(self) -> None:
+        assert not Rule(tolerance=()).same([ONES], [ONES * 1.001]), "PyTorch's rule would let it pass"
+        assert Rule(tolerance=(0.5, 0.0)).same([ONES], [ONES * 1.3]), "PyTorch's rule would not"
+
+    def test_an_eager_run_that_misses_its_own_tolerance_proves_nothing(self) -> None:
+        rule = Rule(tolerance=(1e-6, 0.0))
+        assert rule.same([ONES], [ONES * 1.1], [ONES.double() * 1.01])
+        assert not rule.same([ONES], [ONES * 1.1], [ONES.double()])
+
+    def test_float64_results_of_another_number_are_not_used(self) -> None:
+        assert not Rule().same([ONES], [ONES * 2], [])
+
+
+def relu(x: Any) -> Any:
+    return torch.relu(x)
+
+
+def raises(*_: Any, **__: Any) -> Any:
+    raise RuntimeError
+
+
+def graph(function: Callable[..., Any]) -> Any:
+    return torch.fx.symbolic_trace(function)
+
+
+def differs(function: Callable[..., Any], compiled: Callable[..., Any], *inputs: Any, **more: Any) -> bool:
+    options = {"boxed": False, "backward": False, "rule": Rule(), "backend": None, **more}
+    return accuracy.differs(graph(function), compiled, inputs, **options)
+
+
+class TestDiffers:
+    """A graph and what it was compiled to."""
+
+    def test_wrong_and_right(self) -> None:
+        assert differs(relu, lambda x: relu(x) + 1, ONES)
+        assert not differs(relu, relu, ONES)
+        assert differs(relu, lambda xs: relu(xs[0]) + 1, ONES, boxed=True)
+        assert not differs(relu, lambda xs: relu(xs[0]), ONES, boxed=True)
+
+    def test_eager_that_does_not_repeat_itself_shows_nothing(self) -> None:
+        class Counts(torch.nn.Module):
+            graph = torch.fx.Graph()
+            calls = 0
+
+            def forward(self, x: Any) -> Any:
+                Counts.calls += 1
+                return x + Counts.calls
+
+        options: Any = {"boxed": False, "backward": False, "rule": Rule(), "backend": None}
+        assert not accuracy.differs(Counts(), lambda x: x * 100, [ONES], **options)
+
+    def test_uninitialised_memory_is_no_wrong_number(self) -> None:
+        """An allocator gives the same bytes again, so that eager repeats itself by chance; twice filled memory is what it is."""
+
+        def reads(x: Any) -> Any:
+            return x + torch.empty_like(x)
+
+        def fills(x: Any) -> Any:
+            return x + torch.empty_like(x).fill_(1)
+
+        assert not differs(reads, lambda x: x + 1000, ONES)
+        assert differs(fills, lambda x: x + 1000, ONES)
+
+    def test_a_compiled_call_that_raises_is_another_failure(self) -> None:
+        assert not differs(relu, raises, ONES)
+
+    def test_eager_that_cannot_be_run_alone_shows_nothing(self) -> None:
+        assert not differs(lambda x: x.view(7), relu, ONES)
+
+    def test_inputs_that_are_changed_are_fresh_for_each_run(self) -> None:
+        for given in (torch.ones(3), torch.ones(3, requires_grad=True) * 1):
+            assert not differs(lambda x: x.add_(1), lambda x: x.add_(1), given, backward=True)
+            assert differs(lambda x: x.add_(1), lambda x: x.add_(2), given, backward=True)
+            assert torch.equal(given, torch.ones(3))
+
+    def test_float64_decides_where_the_graph_can_run_in_it(self) -> None:
+        """Eager sums float16 badly; the compiled one is right, and far from it."""
+        x = torch.full((4,), 0.1, dtype=torch.float16)
+
+        def eager(x: Any) -> Any:
+            return ((x + 1000) - 1000) * 1000
+
+        assert not differs(eager, lambda x: x * 1000, x)
+        assert differs(eager, lambda x: x * 10_000, x)
+
+    def test_a_graph_without_a_float64_form_is_compared_all_the_same(self) -> None:
+        def bits(x: Any) -> Any:
+            return x.view(torch.int32).view(torch.float32)
+
+        assert differs(bits, lambda x: bits(x) + 1, ONES)
+        assert not differs(bits, bits, ONES)
+
+    @pytest.mark.parametrize("backward", [True, False])
+    def test_gradients_count_where_they_are_asked_for(self, backward: bool) -> None:
+        class Wrong(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 2
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                return grad * 3
+
+        x = torch.ones(3, requires_grad=True)
+        assert differs(lambda x: x * 2, Wrong.apply, x, backward=backward) is backward
+        with torch.no_grad():
+            assert not differs(lambda x: x * 2, Wrong.apply, x, backward=backward)
+        assert x.grad is None
+
+    def test_float64_draws_other_numbers_and_decides_nothing(self) -> None:
+        def eager(x: Any) -> Any:
+            return relu(x) * torch.rand_like(x)
+
+        assert differs(eager, lambda x: (relu(x) + 1) * torch.rand_like(x), ONES)
+        assert not differs(eager, eager, ONES)
+
+    def test_other_random_numbers_are_no_difference(self) -> None:
+        """The graph is compiled once more so that it draws eager's numbers."""
+        import torch._inductor.config as config
+
+        seen: list[bool] = []
+
+        def backend(gm: Any, inputs: list[Any]) -> Callable[..., Any]:
+            seen.append(config.fallback_random)
+            return gm.forward
+
+        def other(x: Any) -> Any:
+            return x + torch.rand(4) + 5
+
+        assert not differs(lambda x: x + torch.rand_like(x), other, ONES, backend=backend)
+        assert seen == [True]
+        assert config.fallback_random is False
+        assert differs(lambda x: x + torch.rand_like(x), other, ONES)
+
+
+class TestPackage:
+    """A loaded package and the program it was made from."""
+
+    @pytest.fixture
+    def exported(self) -> Any:
+        class Module(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_buffer("n", torch.full((), 2.0))
+
+            def forward(self, x: Any, *, scale: Any) -> Any:
+                return {"y": x * self.n * scale, "i": x.argmax()}
+
+        return torch.export.export(Module(), (torch.arange(4.0),), {"scale": torch.ones(())})
+
+    @pytest.mark.parametrize(
+        ("loaded", "wrong", "strictly"),
+        [
+            (lambda x, scale: {"y": x * 2 * scale, "i": x.argmax()}, False, False),
+            (lambda x, scale: {"y": x * 3 * scale, "i": x.argmax()}, True, True),
+            (lambda x, scale: {"y": x * 2 * scale, "i": x.argmin()}, False, True),
+            (raises, False, False),
+        ],
+    )
+    def test_results(self, exported: Any, loaded: Any, wrong: bool, strictly: bool) -> None:
+        for rule, expected in ((Rule(), wrong), (Rule(strict=True), strictly)):
+            found = accuracy.package_differs(exported, loaded, (torch.arange(4.0),), {"scale": torch.ones(())}, rule)
+            assert found is expected
+
+
+def test_a_package_that_draws_is_compared_with_eager_alone() -> None:
+    class Module(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * torch.rand_like(x)
+
+    exported = torch.export.export(Module(), (ONES,))
+    assert accuracy.package_differs(exported, lambda x: (x + 1) * torch.rand_like(x), (ONES,), {}, Rule())
+    assert not accuracy.package_differs(exported, lambda x: x * torch.rand_like(x), (ONES,), {}, Rule())
+
+
+def test_clones_keep_strides_gradients_and_leaves() -> None:
+    leaf = torch.ones(2, 3, requires_grad=True)
+    inputs = [leaf, leaf.t() * 1, torch.ones(6).as_strided((2, 2), (3, 1)), 7]
+    copies = accuracy.clones(inputs)
+    for one, other in zip(inputs[:3], copies[:3], strict=True):
+        assert one is not other
+        assert torch.equal(one, other)
+        assert (one.stride(), one.requires_grad, one.is_leaf) == (other.stride(), other.requires_grad, other.is_leaf)
+    assert copies[3] == 7

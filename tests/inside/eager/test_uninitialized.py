@@ -1,0 +1,72 @@
+"""Uninitialised memory holds something else each time, and nothing else is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from bot.inside.eager.uninitialized import code_of, made_to_differ, may_be_read  # noqa: E402
+
+GIVE: list[Callable[[Any], Any]] = [
+    lambda like: torch.empty(like.shape, dtype=like.dtype),
+    torch.empty_like,
+    lambda like: like.new_empty(4),
+    lambda like: torch.empty_strided((4,), (2,), dtype=like.dtype),
+    lambda like: torch.empty_permuted((2, 2), (1, 0), dtype=like.dtype),
+]
+
+
+@pytest.mark.parametrize("give", GIVE)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.complex64, torch.int32])
+def test_no_two_are_alike(give: Callable[[Any], Any], dtype: Any) -> None:
+    like = torch.zeros(4, dtype=dtype)
+    with made_to_differ("empty"):
+        found = [give(like).flatten() for _ in range(50)]
+    first, *others = found
+    assert all(not torch.isclose(first, other, rtol=1e-2, atol=1e-2).any() for other in others[:12])
+    assert len({one[0].item() for one in found}) > 30
+
+
+def test_what_is_written_is_kept() -> None:
+    x = torch.arange(6.0)
+    with made_to_differ("empty"):
+        assert torch.empty(3).fill_(2).tolist() == [2, 2, 2]
+        assert torch.equal(torch.cat([x, x]), torch.arange(6.0).repeat(2))
+        assert torch.zeros(3).tolist() == [0, 0, 0]
+        assert torch.equal(x.clone().resize_(3), x[:3])
+        assert torch.nn.Linear(2, 2)(torch.ones(1, 2)).shape == (1, 2)
+        leaf = torch.empty(2, requires_grad=True)
+        (leaf * 2).sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [2, 2]
+
+
+def test_a_condition_is_run_as_it_is() -> None:
+    def branch(x: Any) -> Any:
+        return x + 1
+
+    with made_to_differ("empty"):
+        assert torch.cond(torch.tensor(True), branch, torch.neg, (torch.ones(2),)).tolist() == [2, 2]
+
+
+def test_random_numbers_stay_the_same() -> None:
+    torch.manual_seed(0)
+    before = torch.rand(2)
+    torch.manual_seed(0)
+    with made_to_differ("empty"):
+        torch.empty(3)
+        assert torch.equal(torch.rand(2), before)
+
+
+def test_only_code_that_asks_for_it_is_watched() -> None:
+    graph = torch.fx.symbolic_trace(lambda x: x + torch.empty_like(x))
+    outer = torch.nn.Module()
+    outer.inner = graph
+    assert may_be_read(code_of(outer))
+    assert not may_be_read(code_of(torch.fx.symbolic_trace(lambda x: torch.relu(x))))
+    with made_to_differ("torch.relu(x)"):
+        assert not torch.utils._python_dispatch._get_current_dispatch_mode_stack()

@@ -1,0 +1,95 @@
+"""Where wrong numbers begin, and which of them reach an output."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from bot.inside.tasks import localize
+from bot.workers.pool import Pool, Question
+
+# The backend computes `relu` and `log1p` wrongly, as the compiler does under its testing hooks.
+WRONG = """
+    def wrong(gm, inputs):
+        for node in gm.graph.nodes:
+            if node.target in (torch.relu, torch.log1p):
+                with gm.graph.inserting_after(node):
+                    more = gm.graph.call_function(torch.add, (node, AMOUNT))
+                node.replace_all_uses_with(more)
+                more.args = (node, AMOUNT)
+        gm.recompile()
+        return gm
+"""
+MODULE = """
+    class Repro(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.full((8,), 2.0))
+
+        def forward(self, x):
+            log1p = torch.log1p(x)
+            sign = torch.sign(log1p)
+            scaled = sign * self.weight
+            relu = torch.relu(x - 1)
+            return (scaled, relu * 3)
+
+    x = torch.arange(1.0, 9.0)
+"""
+CALL = "torch.testing.assert_close(torch.compile(Repro(), backend={})(x), Repro()(x))\n"
+
+
+def ask(pool: Pool, *parts: str, **more: Any) -> dict[str, Any]:
+    text = "import torch\n" + "\n".join(textwrap.dedent(part) for part in parts)
+    outcome, facts = pool.ask(Question(text, "localise", 100.0, **more))
+    return {"status": outcome.status, "first": facts.get("first"), "harmless": facts.get("harmless"), "text": outcome.text}
+
+
+def test_forward_is_compiled_as_the_script_says() -> None:
+    text = "class Repro:\n    def forward(self, x: int):\n        return x\n"
+    for first, annotation in (("", int), ("from __future__ import annotations\n", "int")):
+        program = localize._Program(first + text, "repro.py")
+        for form in (program.kept({}), program.returning([], {})):
+            assert form.__annotations__ == {"x": annotation}
+
+
+def test_a_harmless_difference_and_the_one_that_matters(pool: Pool) -> None:
+    found = ask(pool, "AMOUNT = 1.0", WRONG, MODULE, CALL.format("wrong"))
+    assert (found["status"], found["first"], found["harmless"]) == ("ok", ["log1p", "relu"], ["log1p"]), found["text"]
+
+
+def test_a_difference_within_the_tolerance_is_none(pool: Pool) -> None:
+    parts = ("AMOUNT = 0.02", WRONG, MODULE, CALL.format("wrong"))
+    assert ask(pool, *parts, tolerance=(0.1, 0.1))["first"] == []
+    assert ask(pool, *parts, tolerance=(1e-3, 1e-3))["first"] == ["log1p", "relu"]
+
+
+def test_what_is_returned_directly(pool: Pool) -> None:
+    found = ask(pool, "AMOUNT = 1.0", WRONG, MODULE.replace("relu * 3", "torch.relu(x + 1)"), CALL.format("wrong"))
+    assert found["first"] == ["log1p", "relu", "return"], found["text"]
+
+
+RAISES = "def wrong(gm, inputs):\n    raise AssertionError('no')\n"
+NO_FORWARD = MODULE.replace("Repro", "Other") + "\n    Repro = Other"
+
+
+@pytest.mark.parametrize(
+    ("parts", "status"),
+    [((RAISES, MODULE, CALL.format("wrong")), "raised"), ((MODULE, "raise KeyError"), "raised"), ((NO_FORWARD, "x.sum()"), "ok")],
+)
+def test_nothing_is_said_of_a_script_that_does_not_get_there(pool: Pool, parts: tuple[str, ...], status: str) -> None:
+    found = ask(pool, *parts)
+    assert (found["status"], found["first"], found["harmless"]) == (status, [], []), found["text"]
+
+
+@pytest.mark.slow
+def test_what_inductor_computes_wrongly(pool: Pool) -> None:
+    bugs = """
+        import torch._inductor.config as config
+        config.cpp.inject_relu_bug_TESTING_ONLY = config.cpp.inject_log1p_bug_TESTING_ONLY = "accuracy"
+    """
+    found = ask(pool, bugs, MODULE, CALL.format('"inductor"'))
+    assert (found["status"], found["first"], found["harmless"]) == ("ok", ["log1p", "relu"], ["log1p"]), found["text"]

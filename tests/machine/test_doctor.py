@@ -1,0 +1,90 @@
+"""What this machine can do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.machine import doctor
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An interpreter that answers as told, on a path that holds the programs told."""
+
+    def make(answer: str, *programs: str, status: int = 0) -> str:
+        for name in ("python", *programs):
+            path = tmp_path / "bin" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"#!/bin/sh\n/bin/cat <<'END'\n{answer}\nEND\nexit {status}\n")
+            path.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+        monkeypatch.delenv("CXX", raising=False)
+        return str(tmp_path / "bin" / "python")
+
+    return make
+
+
+GOOD = {"python": "3.11.7", "torch": "2.13.0+cu130", "cuda": "13.0", "gpus": ["H200", "H200"], "triton": "3.5", "headers": True}
+
+
+def lines(python: str) -> dict[str, tuple[str, bool]]:
+    return {line.what: (line.found, line.good) for line in doctor.examine(python)}
+
+
+def test_a_machine_that_has_everything(machine: Any, capsys: Any) -> None:
+    python = machine(json.dumps(GOOD), "clang++")
+    assert lines(python) == {
+        "python": ("3.11.7", True),
+        "torch": ("2.13.0+cu130", True),
+        "C++ compiler": ("clang++", True),
+        "Python headers": ("found", True),
+        "GPU": ("H200, H200", True),
+        "triton": ("3.5", True),
+        "sandbox": ("none: programs run with your rights", False),
+    }
+    assert doctor.main(python) == 0
+    assert "MISS" not in capsys.readouterr().out
+
+
+def test_a_machine_that_has_nothing(machine: Any, capsys: Any) -> None:
+    python = machine(
+        json.dumps({"python": "3.11.7", "error": "ModuleNotFoundError: No module named 'torch'", "headers": False, "gpus": []})
+    )
+    found = lines(python)
+    assert found["torch"] == ("ModuleNotFoundError: No module named 'torch'", False)
+    assert found["GPU"] == ("none", False)
+    assert not found["C++ compiler"][1]
+    assert doctor.main(python) == 1
+    said = capsys.readouterr().out
+    assert "MISS torch" in said
+    assert "-    GPU" in said, "not needed"
+
+
+@pytest.mark.parametrize(
+    ("version", "good"),
+    [("2.9.0", True), ("2.10.1", True), ("3.0", True), ("2.13.0a0+git1", True), ("2.8.1", False), ("1.13", False), ("x", False)],
+)
+def test_versions_of_torch(machine: Any, version: str, good: bool) -> None:
+    assert lines(machine(json.dumps({**GOOD, "torch": version})))["torch"] == (version, good)
+
+
+@pytest.mark.parametrize(("answer", "status"), [("no json", 0), ("", 3)])
+def test_an_interpreter_that_does_not_work(machine: Any, answer: str, status: int) -> None:
+    python = machine(answer, status=status)
+    assert lines(python)["python"] == (f"{python} does not run", False)
+
+
+def test_no_interpreter(tmp_path: Path) -> None:
+    assert doctor.main(str(tmp_path / "none")) == 1
+
+
+def test_this_one() -> None:
+    pytest.importorskip("torch")
+    found = lines(sys.executable)
+    assert found["python"] == (sys.version.split()[0], True)
+    assert found["torch"][1]

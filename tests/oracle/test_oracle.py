@@ -1,0 +1,591 @@
+"""Verdicts, memo, order and deadline of the oracle, over a pool that costs nothing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+from bot.models.result import Kind, Phase, Signature, Verdict
+from bot.oracle.deadline import Deadline
+from bot.oracle.memo import Ledger
+from bot.oracle.oracle import CHECKS, DEAR, EAGER_TIMES, RETRIES, TRIES, ScriptOracle
+from bot.reduce.candidate import BudgetSpent, Candidate
+from bot.workers.pool import PoolError, Question
+from tests.oracle.fakes import CONTROL, FAILS, OTHER, PASSES, Answer, FakePool, sleep_until
+
+shown = signature_of(Outcome(**FAILS))
+assert shown is not None
+REFERENCE: Signature = shown
+WRONG = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("AssertionError",))
+WRONG_TEXT = {
+    "status": "raised",
+    "text": 'Traceback (most recent call last):\n  File "repro.py", line 9, in <module>\n    assert_close(a, b)\n'
+    '  File "/x/torch/testing/_comparison.py", line 1, in assert_close\n    raise error\nAssertionError: Tensor-likes are not close!\n',
+}
+
+INFRA = {"status": "infra"}
+KILLED = {"status": "memory", "signal": "SIGKILL"}
+DISK_FULL = {"status": "exit", "exit": 70, "text": "OSError: [Errno 28] No space left on device: '/x'"}
+
+Make = Callable[..., tuple[ScriptOracle, FakePool]]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def oracle(answer: Answer, *, reference: Signature = REFERENCE, budget: float = 60.0, wait: Any = lambda _: 0.0, **more: Any) -> Any:
+        pool = FakePool(answer, wait)
+        ledger = more.pop("ledger", None) or Ledger(tmp_path / "reduction.jsonl", resume=False)
+        return ScriptOracle(pool, ledger, Deadline(budget), reference, **more), pool  # type: ignore[arg-type]
+
+    return oracle
+
+
+def candidate(text: str = "script", size: int = 1) -> Candidate:
+    return Candidate(text, "a pass", (size,))
+
+
+def by_task(**answers: dict[str, Any]) -> Answer:
+    return lambda question: answers[question.task]
+
+
+RUNS: list[tuple[dict[str, Any], dict[str, Any], Verdict, int]] = [
+    (FAILS, CONTROL, Verdict.SAME, 2),
+    (FAILS, {"status": "ok", "calls": 0}, Verdict.INVALID, 2),
+    (FAILS, {"status": "raised", "text": "eager fails", "calls": 1}, Verdict.INVALID, 2),
+    (FAILS, {"status": "timeout", "calls": 1}, Verdict.INVALID, 2),
+    (FAILS, {"status": "infra"}, Verdict.INFRA, 2 + RETRIES),
+    (OTHER, CONTROL, Verdict.DIFFERENT, 1),
+    (PASSES, CONTROL, Verdict.PASSES, 1),
+    ({"status": "stopped"}, CONTROL, Verdict.PASSES, 1),
+    ({"status": "timeout"}, CONTROL, Verdict.TIMEOUT, 1),
+    ({"status": "memory"}, CONTROL, Verdict.INFRA, 1),
+    (KILLED, CONTROL, Verdict.INFRA, 1 + RETRIES),
+    (DISK_FULL, CONTROL, Verdict.INFRA, 1 + RETRIES),
+    (FAILS, KILLED, Verdict.INFRA, 2 + RETRIES),
+    ({"status": "infra"}, CONTROL, Verdict.INFRA, 1 + RETRIES),
+    ({"status": "signal", "signal": "SIGSEGV"}, CONTROL, Verdict.DIFFERENT, 1),
+    ({"status": "exit", "exit": 3}, CONTROL, Verdict.DIFFERENT, 1),
+]
+
+
+@pytest.mark.parametrize(("run", "control", "verdict", "questions"), RUNS)
+def test_verdicts(make: Make, run: dict[str, Any], control: dict[str, Any], verdict: Verdict, questions: int) -> None:
+    oracle, pool = make(by_task(run=run, control=control))
+    assert oracle.ask(candidate()) is verdict
+    assert len(pool.asked) == questions
+
+
+@pytest.mark.parametrize("fault", [INFRA, KILLED, DISK_FULL])
+def test_a_fault_that_is_not_the_candidates_is_asked_again(make: Make, fault: dict[str, Any]) -> None:
+    answers = iter([fault, FAILS, fault, CONTROL])
+    oracle, pool = make(lambda _: next(answers))
+    assert oracle.ask(candidate()) is Verdict.SAME
+    assert pool.tasks == ["run", "run", "control", "control"]
+
+
+@pytest.mark.parametrize("fault", [INFRA, KILLED, DISK_FULL])
+def test_so_is_one_in_what_is_asked_beside_the_search(make: Make, fault: dict[str, Any]) -> None:
+    """A legal program would be taken for an illegal one, and a failure that always shows for one that shows now and then."""
+    answers = iter([fault, {"status": "ok", "values": {}}])
+    oracle, _ = make(lambda _: next(answers))
+    assert oracle.shapes("legal") == {}
+    turns = iter([FAILS, fault, *[FAILS] * CHECKS])
+    oracle, pool = make(lambda _: next(turns))
+    assert oracle.settle("start")()
+    assert sorted(question.seed for question in pool.asked) == sorted([*range(CHECKS), 1])
+
+
+def test_by_products_are_kept_with_the_script_that_shows_them(make: Make) -> None:
+    oracle, _ = make(by_task(run=OTHER, control=CONTROL))
+    for text in ("first", "second"):
+        oracle.ask(candidate(text))
+    ((signature, text),) = oracle.by_products.values()
+    assert (signature.exception, text) == (("ValueError",), "first")
+
+
+def test_other_failures_are_those_of_programs_that_eager_runs(make: Make) -> None:
+    def answer(question: Question) -> dict[str, Any]:
+        if question.task == "run":
+            return {**OTHER, "text": OTHER["text"].replace("ValueError", f"{question.text}Error")}
+        return {"Broken": {"status": "raised", "text": "", "calls": 1}, "Idle": PASSES}.get(question.text, CONTROL)
+
+    oracle, _ = make(answer)
+    for text in ("Broken", "First", "Idle", "Second"):
+        assert oracle.ask(candidate(text)) is Verdict.DIFFERENT
+    assert [signature.exception[-1] for signature in oracle.other_failures()] == ["FirstError", "SecondError"]
+    assert [signature.exception[-1] for signature in oracle.other_failures(most=2)] == ["FirstError"]
+
+
+@pytest.mark.parametrize(("run", "passes"), [(PASSES, True), (FAILS, False), ({"status": "timeout"}, False)])
+def test_whether_a_script_passes_all_the_way(make: Make, run: dict[str, Any], passes: bool) -> None:
+    oracle, pool = make(by_task(run=run, control=CONTROL))
+    assert oracle.passes("text") is passes
+    assert pool.asked[0].stop_after is None
+
+
+def test_a_script_that_never_calls_the_compiler_passes_nothing(make: Make) -> None:
+    oracle, _ = make(by_task(run=PASSES, control=PASSES))
+    assert not oracle.passes("text")
+
+
+def test_what_a_script_shows_is_known_or_found_out(make: Make) -> None:
+    oracle, pool = make(by_task(run=FAILS, control=CONTROL))
+    oracle.ask(candidate("known"))
+    assert oracle.shown("known") == REFERENCE
+    assert len(pool.asked) == 2
+    assert oracle.shown("unknown") == REFERENCE
+    assert len(pool.asked) == 3
+    quiet, _ = make(by_task(run=PASSES))
+    assert quiet.shown("passes") is None
+
+
+@pytest.mark.parametrize(
+    ("precise", "across_forms", "verdict"),
+    [
+        ({"status": "ok"}, False, Verdict.SAME),
+        ({"status": "raised", "text": "Fp64Impossible: random numbers"}, False, Verdict.SAME),
+        ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, False, Verdict.INVALID),
+        ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, True, Verdict.SAME),
+        (INFRA, False, Verdict.INFRA),
+        (DISK_FULL, False, Verdict.INFRA),
+        (KILLED, False, Verdict.SAME),
+    ],
+)
+def test_wrong_numbers_need_an_eager_run_that_is_right(make: Make, precise: Any, across_forms: bool, verdict: Verdict) -> None:
+    oracle, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_fp64=precise), reference=WRONG, across_forms=across_forms)
+    assert oracle.ask(candidate()) is verdict
+    assert pool.tasks[:3] == ["run", "control", "control_fp64"]
+    assert oracle.precise is not across_forms, "a tolerance that the original does not meet is not asked of its candidates"
+    oracle.ask(candidate("another"))
+    assert pool.tasks.count("control_fp64") == (1 if across_forms else 2 * (1 + RETRIES * (precise in (INFRA, DISK_FULL, KILLED))))
+
+
+def test_wrong_numbers_alone_need_an_eager_run_that_repeats_itself(make: Make) -> None:
+    wrong, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_fp64={"status": "ok"}), reference=WRONG)
+    wrong.ask(candidate())
+    raised, others = make(by_task(run=FAILS, control=CONTROL))
+    raised.ask(candidate())
+    assert [question.repeats for question in (*pool.asked, *others.asked) if question.task == "control"] == [True, False]
+
+
+def test_a_missing_error_needs_an_eager_run_that_raises(make: Make) -> None:
+    reference = Signature(kind=Kind.NO_RAISE, phase=Phase.RUN)
+    for raised, verdict in ((0, Verdict.INVALID), (1, Verdict.SAME)):
+        oracle, _ = make(by_task(run=WRONG_TEXT, control={**CONTROL, "raised": raised}), reference=reference)
+        assert oracle.ask(candidate()) is verdict
+
+
+def test_the_error_that_is_missing_is_the_original_one(make: Make) -> None:
+    reference = Signature(kind=Kind.NO_RAISE, phase=Phase.RUN)
+    for error, verdict in (("ValueError: 0 is too large", Verdict.SAME), ("TypeError: 0", Verdict.INVALID)):
+        control = {**CONTROL, "raised": 1, "error": error}
+        oracle, _ = make(by_task(run=WRONG_TEXT, control=control), reference=reference, error="ValueError: 0 is too large")
+        assert oracle.ask(candidate()) is verdict
+
+
+BEHIND = {
+    **CONTROL,
+    "status": "raised",
+    "text": 'Traceback (most recent call last):\n  File "/w/repro.py", line 99, in <module>\nAttributeError: a',
+}
+BEFORE = {**BEHIND, "text": BEHIND["text"].replace("99", "1")}
+
+
+def test_a_control_may_end_behind_the_failure_where_the_original_does(make: Make) -> None:
+    oracle, _ = make(lambda q: FAILS if q.task == "run" else BEFORE if "before" in q.text else BEHIND, across_forms=True)
+    assert oracle.ask(candidate("the original")) is Verdict.SAME
+    oracle.across_forms = False
+    assert oracle.ask(candidate("a candidate")) is Verdict.SAME
+    assert oracle.ask(candidate("one that fails before")) is Verdict.INVALID
+
+
+def test_where_the_original_passes_its_control_so_must_every_candidate(make: Make) -> None:
+    oracle, _ = make(by_task(run=FAILS, control=BEHIND))
+    assert oracle.ask(candidate()) is Verdict.INVALID
+
+
+def test_a_hang_is_the_same_when_its_phase_is(make: Make) -> None:
+    stack = 'Current thread 0x1 (most recent call first):\n  File "/x/torch/_inductor/scheduler.py", line 1 in fuse\n'
+    hang = {"status": "timeout", "text": stack}
+    reference = signature_of(Outcome(**hang))
+    oracle, pool = make(by_task(run=hang, control=CONTROL), reference=reference, hang_after=30.0, limit=5.0)
+    assert oracle.ask(candidate()) is Verdict.SAME
+    assert [(question.task, question.limit) for question in pool.asked] == [("control", 3.0), ("run", 30.0)]
+
+
+@pytest.mark.parametrize(("hang_after", "limit"), [(60.0, 20.0), (12.0, 10.0), (5.0, 5.0)])
+def test_the_search_waits_less_for_a_hang_than_the_proof(make: Make, hang_after: float, limit: float) -> None:
+    reference = Signature(kind=Kind.HANG, phase=Phase.INDUCTOR_LOWERING)
+    oracle, pool = make(by_task(run={"status": "ok"}, control=CONTROL), reference=reference, hang_after=hang_after, patience=1 / 3)
+    assert oracle.ask(candidate()) is Verdict.PASSES
+    assert pool.asked[1].limit == pytest.approx(limit)
+
+
+def test_a_failure_that_shows_now_and_then_is_asked_for_many_times(make: Make) -> None:
+    turns = itertools.cycle([FAILS, PASSES, PASSES])
+    oracle, pool = make(lambda question: CONTROL if question.task == "control" else PASSES if "healthy" in question.text else next(turns))
+    assert oracle.ask(candidate("the original")) is Verdict.SAME
+    oracle.settle("the original")()
+    assert oracle.tries == TRIES
+    assert oracle.ask(candidate("smaller")) is Verdict.SAME
+    asked = len(pool.asked)
+    assert oracle.ask(candidate("healthy")) is Verdict.PASSES
+    assert len(pool.asked) - asked == TRIES
+    assert oracle.ledger.queries == 3, "runs of one question are one query"
+
+
+def test_a_failure_that_is_always_there_is_asked_for_once(make: Make) -> None:
+    oracle, pool = make(by_task(run=FAILS, control=CONTROL))
+    oracle.ask(candidate())
+    oracle.settle("script")()
+    assert oracle.tries == 1
+    assert pool.tasks == ["run", "control", *["run"] * CHECKS]
+
+
+def test_eager_is_given_many_times_what_it_took(make: Make) -> None:
+    oracle, pool = make(by_task(run=FAILS, control={**CONTROL, "seconds": 0.5}), limit=60.0)
+    oracle.ask(candidate("first"))
+    oracle.ask(candidate("second"))
+    assert [question.limit for question in pool.asked if question.task == "control"] == [60.0, EAGER_TIMES * 0.5]
+
+
+def test_where_a_run_is_dear_its_control_comes_first(make: Make) -> None:
+    slow = {**FAILS, "seconds": DEAR * 2}
+    oracle, pool = make(lambda question: CONTROL if question.task == "control" and "legal" in question.text else slow)
+    assert oracle.ask(candidate("legal")) is Verdict.SAME
+    assert oracle.ask(candidate("not this one")) is Verdict.INVALID
+    assert oracle.ask(candidate("legal again")) is Verdict.SAME
+    assert pool.tasks == ["run", "control", "control", "control", "run"]
+
+
+def test_an_assert_of_the_programs_own_has_to_say_the_same(make: Make) -> None:
+    def answer(question: Question) -> dict[str, Any]:
+        said = {"same": "off by 3", "other": "off by (3, 4)"}.get(question.text, "")
+        wrong = {**WRONG_TEXT, "text": WRONG_TEXT["text"].replace("Tensor-likes are not close!", said)}
+        return wrong if question.task == "run" else CONTROL
+
+    oracle, _ = make(answer, reference=WRONG, words="off by N")
+    assert oracle.ask(candidate("same")) is Verdict.SAME
+    assert oracle.ask(candidate("other")) is Verdict.DIFFERENT
+
+
+class TestSeeds:
+    """Random numbers that nobody fixed."""
+
+    @pytest.mark.parametrize(
+        ("text", "drew", "seeded", "verdict", "seeds"),
+        [
+            ("torch.manual_seed(0)", True, True, Verdict.SAME, [0]),
+            ("lost its seed", True, True, Verdict.PASSES, [0]),
+            ("needs none", False, True, Verdict.SAME, [0]),
+            ("never had one", True, False, Verdict.PASSES, [0, 1, 2]),
+        ],
+    )
+    def test_a_script_that_lost_its_seed(self, make: Make, text: str, drew: bool, seeded: bool, verdict: Verdict, seeds: list[int]) -> None:
+        def answer(q: Question) -> dict[str, Any]:
+            if q.task.startswith("control"):
+                return CONTROL
+            return {**(WRONG_TEXT if q.seed < 2 else PASSES), "drew": drew}
+
+        oracle, pool = make(answer, reference=WRONG, seeded=seeded)
+        assert oracle.ask(candidate(text)) is verdict
+        assert [q.seed for q in pool.asked if q.task == "run"] == seeds
+
+    @pytest.mark.parametrize(
+        ("text", "drew", "still", "verdict", "runs"),
+        [
+            ("config.fallback_random = True", True, False, Verdict.SAME, [False]),
+            ("draws nothing", False, False, Verdict.SAME, [False]),
+            ("wrong either way", True, True, Verdict.SAME, [False, True]),
+            ("draws other numbers", True, False, Verdict.PASSES, [False, True]),
+        ],
+    )
+    def test_other_numbers_alone_are_no_wrong_ones(
+        self, make: Make, text: str, drew: bool, still: bool, verdict: Verdict, runs: list[bool]
+    ) -> None:
+        """The program had compiled code draw what eager draws."""
+
+        def answer(q: Question) -> dict[str, Any]:
+            if q.task.startswith("control"):
+                return CONTROL
+            return {**(PASSES if q.as_eager and not still else WRONG_TEXT), "drew": drew}
+
+        oracle, pool = make(answer, reference=WRONG, as_eager=True)
+        assert oracle.ask(candidate(f"torch.manual_seed(0)\n{text}")) is verdict
+        assert [q.as_eager for q in pool.asked if q.task == "run"] == runs
+
+    def test_the_runs_of_a_check_draw_other_numbers(self, make: Make) -> None:
+        oracle, pool = make(lambda q: CONTROL if q.task.startswith("control") else WRONG_TEXT if q.seed % 2 else PASSES, reference=WRONG)
+        assert not oracle.settle("start")()
+        assert [q.seed for q in pool.asked] == list(range(CHECKS))
+        assert oracle.ask(candidate("no seed")) is Verdict.SAME
+        assert [q.seed for q in pool.asked[CHECKS:] if q.task == "run"] == [0, 1]
+
+
+class TestRungs:
+    """When the compiler may be left early."""
+
+    @pytest.mark.parametrize("phase", list(Phase))
+    def test_phases(self, make: Make, phase: Phase) -> None:
+        reference = REFERENCE.model_copy(update={"phase": phase})
+        oracle, pool = make(by_task(run=PASSES), reference=reference)
+        oracle.ask(candidate())
+        never = phase in (Phase.LOAD, Phase.RUN)
+        assert pool.asked[0].stop_after == (None if never else phase.value)
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"whole_way": True},
+            {"reference": REFERENCE.model_copy(update={"backward": True})},
+            {"reference": REFERENCE.model_copy(update={"kind": Kind.CRASH})},
+            {"reference": REFERENCE.model_copy(update={"kind": Kind.HANG})},
+            {"reference": WRONG},
+        ],
+    )
+    def test_never(self, make: Make, more: dict[str, Any]) -> None:
+        oracle, pool = make(by_task(run=PASSES, control=CONTROL), **more)
+        oracle.ask(candidate())
+        assert pool.asked[0].stop_after is None
+
+    def test_the_control_and_what_is_shown_take_the_whole_way(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=FAILS, control=CONTROL))
+        oracle.ask(candidate())
+        oracle.observe("other")
+        assert [question.stop_after for question in pool.asked] == [REFERENCE.phase.value, None, None]
+
+    @pytest.mark.parametrize(("early", "whole_way"), [(FAILS, False), ({"status": "stopped"}, True), (OTHER, True)])
+    def test_only_where_the_program_at_the_start_still_shows_its_failure(self, make: Make, early: dict[str, Any], whole_way: bool) -> None:
+        oracle, pool = make(lambda question: early if question.stop_after else FAILS, whole_way=True)
+        oracle.settle("start")()
+        assert (oracle.whole_way, oracle.tries) == (whole_way, 1)
+        found = None if whole_way else REFERENCE.phase.value
+        assert [question.stop_after for question in pool.asked] == [*[REFERENCE.phase.value] * (1 + whole_way), *[found] * (CHECKS - 1)]
+        oracle.ask(candidate())
+        assert pool.asked[CHECKS + whole_way].stop_after == (None if whole_way else REFERENCE.phase.value)
+
+    def test_a_run_that_did_not_show_it_is_not_taken_for_one_that_ended_too_early(self, make: Make) -> None:
+        turns = iter([PASSES, *[FAILS] * CHECKS])
+        oracle, _ = make(lambda _: next(turns), whole_way=True)
+        oracle.settle("start")()
+        assert (oracle.whole_way, oracle.tries) == (False, TRIES)
+
+    def test_without_a_rung_it_is_run_the_whole_way(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=WRONG_TEXT), reference=WRONG, whole_way=True)
+        oracle.settle("start")()
+        assert [question.stop_after for question in pool.asked] == [None] * CHECKS
+        assert (oracle.whole_way, oracle.tries) == (True, 1)
+
+    @pytest.mark.parametrize(
+        ("text", "early"),
+        [
+            ("torch.compile(Repro())(x)", True),
+            ("out.sum().backward()", False),
+            ("torch.autograd.grad(out, x)", False),
+            ("vjp(f, x)", False),
+        ],
+    )
+    def test_a_graph_that_is_a_backward_is_left_early(self, make: Make, text: str, early: bool) -> None:
+        """The original fails in its backward; a start that was made of that graph alone compiles nothing else before it."""
+        reference = REFERENCE.model_copy(update={"backward": True})
+        oracle, pool = make(by_task(run=FAILS, control=CONTROL), reference=reference, across_forms=True)
+        assert oracle.begins(candidate(text))
+        assert pool.asked[0].stop_after == (REFERENCE.phase.value if early else None)
+
+    @pytest.mark.parametrize("early", [FAILS, {"status": "stopped"}])
+    def test_a_start_is_asked_early_first(self, make: Make, early: dict[str, Any]) -> None:
+        oracle, pool = make(lambda q: CONTROL if q.task == "control" else early if q.stop_after else FAILS)
+        assert oracle.begins(candidate())
+        assert oracle.whole_way == (early is not FAILS)
+        assert [q.stop_after for q in pool.asked if q.task == "run"] == [REFERENCE.phase.value, *([None] * oracle.whole_way)]
+
+    def test_a_program_that_never_fails_is_no_start(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=PASSES))
+        assert not oracle.begins(candidate())
+        assert len(pool.asked) == 2
+
+    def test_the_last_form_passes_only_when_it_always_passes(self, make: Make) -> None:
+        turns = iter([PASSES, PASSES, PASSES, FAILS])
+        oracle, pool = make(lambda question: CONTROL if question.task == "control" else next(turns))
+        assert oracle.begins(candidate(), TRIES)
+        assert len(pool.asked) == 5
+        assert oracle.tries == 1
+
+    def test_what_a_compiler_refused_is_noted_at_the_start(self, make: Make) -> None:
+        output = "CppCompileError: C++ compile error\n\nCommand:\ng++\n\nOutput:\nk.cpp:3:1: error: no such thing\n"
+        refused = {**FAILS, "text": FAILS["text"].replace("AssertionError: no 7\n", output)}
+        reference = signature_of(Outcome(**refused))
+        assert reference is not None
+        assert reference.phase is Phase.CPP_COMPILE
+        oracle, pool = make(by_task(origins={**refused, "guesses": [["a"], ["a", "b"]]}, run=refused, control=CONTROL), reference=reference)
+        assert oracle.begins(candidate())
+        assert oracle.blamed == (("a",), ("a", "b"))
+        oracle.ask(candidate("next"))
+        assert pool.tasks == ["origins", "control", "run", "control"]
+
+    def test_a_hang_is_not_waited_for_again(self, make: Make) -> None:
+        oracle, pool = make(by_task(), reference=REFERENCE.model_copy(update={"kind": Kind.HANG}))
+        oracle.settle("start")()
+        assert not pool.asked
+
+
+class TestMemo:
+    """No text is asked twice."""
+
+    def test_within_a_run(self, make: Make) -> None:
+        answered: list[Verdict] = []
+        oracle, pool = make(by_task(run=OTHER), on_answer=lambda _, verdict: answered.append(verdict))
+        assert [oracle.ask(candidate()) for _ in range(3)] == [Verdict.DIFFERENT] * 3 == answered
+        assert len(pool.asked) == 1
+        assert (oracle.ledger.queries, oracle.ledger.memo_hits) == (1, 2)
+
+    def test_twins_in_one_batch(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=OTHER), wait=lambda _: 0.05, jobs=3)
+        assert oracle.first([candidate() for _ in range(6)]) is None
+        assert oracle.first([candidate(text) for text in "abab"]) is None
+        assert sorted(question.text for question in pool.asked) == ["a", "b", "script"]
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            *[("reference", WRONG), ("across_forms", True), ("precise", False), ("partial", True), ("words", "x")],
+            *[("tries", 2), ("seeded", True), ("as_eager", True), ("whole_way", True)],
+        ],
+    )
+    def test_another_question_of_the_same_text(self, make: Make, name: str, value: object) -> None:
+        oracle, _ = make(by_task(run=OTHER))
+        oracle.ask(candidate())
+        setattr(oracle, name, value)
+        oracle.ask(candidate())
+        assert len({entry["key"] for entry in map(json.loads, oracle.ledger.path.read_text().splitlines())}) == 2
+
+    def test_one_memo_for_all_who_ask(self, make: Make) -> None:
+        oracle, _ = make(by_task(run=OTHER))
+        oracle.ask(candidate())
+        other, pool = make(by_task(run=PASSES), ledger=oracle.ledger)
+        assert other.ask(candidate()) is Verdict.DIFFERENT
+        assert not pool.asked
+
+    def test_across_runs(self, make: Make, tmp_path: Path) -> None:
+        oracle, _ = make(by_task(run=FAILS, control=CONTROL))
+        oracle.ask(candidate())
+        resumed, pool = make(by_task(run=PASSES), ledger=Ledger(tmp_path / "reduction.jsonl", resume=True))
+        assert resumed.ask(candidate()) is Verdict.SAME
+        assert not pool.asked
+
+
+class TestFirst:
+    """The lowest index that is SAME, whatever the timing."""
+
+    @given(same=st.sets(st.integers(0, 7)), twins=st.booleans(), seed=st.integers(0, 99))
+    def test_jobs_make_no_difference(self, tmp_path_factory: pytest.TempPathFactory, same: set[int], twins: bool, seed: int) -> None:
+        chance = random.Random(seed)
+        delays = [chance.choice((0.0, 0.002, 0.01)) for _ in range(8)]
+        texts = [str(index // 2 if twins else index) for index in range(8)]
+
+        def answer(question: Question) -> dict[str, Any]:
+            return CONTROL if question.task == "control" else (FAILS if int(question.text) in same else OTHER)
+
+        found = []
+        for jobs in (1, 3):
+            pool = FakePool(answer, lambda question: delays[int(question.text)])
+            ledger = Ledger(tmp_path_factory.mktemp("first") / "reduction.jsonl", resume=False)
+            oracle = ScriptOracle(pool, ledger, Deadline(60), REFERENCE, jobs=jobs)  # type: ignore[arg-type]
+            found.append(oracle.first([candidate(text) for text in texts]))
+        expected = next((index for index, text in enumerate(texts) if int(text) in same), None)
+        assert found == [expected, expected]
+
+    def test_what_is_no_longer_needed_is_cancelled(self, make: Make) -> None:
+        def answer(question: Question) -> dict[str, Any]:
+            return CONTROL if question.task == "control" else (FAILS if question.text == "0" else OTHER)
+
+        oracle, _ = make(answer, wait=lambda question: 0.0 if question.text == "0" else 30.0, jobs=3)
+        started = time.monotonic()
+        assert oracle.first([candidate(str(index)) for index in range(9)]) == 0
+        assert time.monotonic() - started < 2
+        assert oracle.ledger.queries == 1, "what was cancelled is no answer"
+
+    def test_nothing_to_ask(self, make: Make) -> None:
+        oracle, pool = make(by_task())
+        assert oracle.first([]) is None
+        assert not pool.asked
+
+    def test_a_dead_pool_is_said_at_once(self, make: Make) -> None:
+        def answer(question: Question) -> dict[str, Any]:
+            if question.text == "0":
+                raise PoolError("gone")
+            return OTHER
+
+        oracle, _ = make(answer, wait=lambda question: 0.0 if question.text == "0" else 30.0, jobs=3)
+        started = time.monotonic()
+        with pytest.raises(PoolError):
+            oracle.first([candidate(str(index)) for index in range(3)])
+        assert time.monotonic() - started < 2
+
+
+class TestDeadline:
+    """Budget and Ctrl-C end a question that is on its way."""
+
+    @pytest.mark.parametrize("jobs", [1, 3])
+    def test_the_budget(self, make: Make, jobs: int) -> None:
+        oracle, pool = make(by_task(run=OTHER), wait=lambda _: 30.0, budget=0.3, jobs=jobs)
+        started = time.monotonic()
+        with pytest.raises(BudgetSpent):
+            oracle.first([candidate(text) for text in "abcdef"])
+        assert 0.25 < time.monotonic() - started < 1.0
+        assert pool.cancelled == jobs
+        assert oracle.deadline.ended_by == "budget"
+
+    @pytest.mark.parametrize("jobs", [1, 3])
+    def test_an_interruption(self, make: Make, jobs: int) -> None:
+        oracle, pool = make(by_task(run=OTHER), wait=lambda _: 30.0, jobs=jobs)
+        ended: list[float] = []
+
+        def search() -> None:
+            with pytest.raises(BudgetSpent):
+                oracle.first([candidate(text) for text in "abcdef"])
+            ended.append(time.monotonic())
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        sleep_until(lambda: len(pool.asked) >= jobs)
+        interrupted = time.monotonic()
+        oracle.deadline.interrupted.set()
+        thread.join(5)
+        assert ended[0] - interrupted < 0.2
+        assert oracle.deadline.ended_by == "interrupted"
+
+    def test_nothing_is_asked_afterwards(self, make: Make) -> None:
+        oracle, pool = make(by_task(run=OTHER), budget=0.0)
+        with pytest.raises(BudgetSpent):
+            oracle.ask(candidate())
+        assert not pool.asked
+
+    def test_a_reserve_is_kept(self) -> None:
+        assert 4 < Deadline(10.0, reserve=5.0).left() <= 5.0
+
+
+def test_shapes_are_metas_by_name(make: Make) -> None:
+    values = {
+        "x": {"kind": "tensor", "shape": [2, 3], "stride": [3, 1], "dtype": "float32", "device": "cpu"},
+        "pair": {"kind": "other", "items": [{"kind": "int"}]},
+    }
+    oracle, _ = make(by_task(shapes={"status": "ok", "values": values}))
+    found = oracle.shapes("text")
+    assert found is not None
+    assert (found["x"].shape, found["x"].stride, found["x"].dtype, found["pair"].items[0].kind) == ((2, 3), (3, 1), "float32", "int")
+    assert oracle.ledger.queries == 0
+    broken, _ = make(by_task(shapes={"status": "raised", "values": values}))
+    assert broken.shapes("text") is None

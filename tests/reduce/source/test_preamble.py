@@ -1,0 +1,184 @@
+"""Preambles: what a repro needs of the user's own definitions."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.reduce.source.preamble import drop_statements, preambles
+from bot.reduce.source.text.normal_form import legal
+
+SCRIPT = textwrap.dedent('''\
+    from __future__ import annotations
+    import os, sys
+    import torch, my_ops
+    import torch.nn as nn
+    from torch._inductor.pattern_matcher import PatternMatcherPass, register_graph_pattern, CallFunction, Arg
+
+    print("start")
+    matcher = PatternMatcherPass()
+    seen = []
+
+    @register_graph_pattern(CallFunction(torch.ops.aten.relu.default, Arg()), pass_dict=matcher)
+    def replacement(match, x):
+        seen.append(match)
+
+    class MyPass:
+        def __call__(self, graph):
+            matcher.apply(graph)
+
+    class Model(nn.Module):
+        def forward(self, x): return torch.ops.mylib.foo(x).relu()
+
+    lib = torch.library.Library("mylib", "DEF")
+    lib.define("foo(Tensor x) -> Tensor")
+    @torch.library.impl(lib, "foo", "CPU")
+    def foo(x):
+        """A docstring."""
+        return x + 1  # a comment
+
+    def main(n=2, *, tag="t"):
+        model = Model()
+        mine = MyPass(); mine.extra = tag
+        x = torch.randn(n)
+        torch._inductor.config.post_grad_custom_post_pass = mine
+        compiled = torch.compile(model)
+        compiled(x)
+        assert x is not None
+        with torch.no_grad():
+            out = compiled(x)  # fails
+        print(out)
+
+    if __name__ == "__main__":
+        torch.manual_seed(0)
+        main(n=4)
+''')
+
+
+def line_of(source: str, part: str) -> int:
+    return next(i for i, line in enumerate(source.splitlines(), 1) if part in line)
+
+
+def has(*parts: str) -> Callable[[Sequence[str]], int | None]:
+    def ask(texts: Sequence[str]) -> int | None:
+        return next((i for i, t in enumerate(texts) if all(p in t for p in parts)), None)
+
+    return ask
+
+
+def test_smallest_first_and_names_followed() -> None:
+    found = preambles(SCRIPT, ["mine"], [], line_of(SCRIPT, "# fails"))
+    assert [len(t) for t in found] == sorted(len(t) for t in found)
+    assert found[0].endswith("mine = MyPass()\n")
+    assert "class MyPass" in found[0]
+    assert "matcher = PatternMatcherPass()" in found[0]
+    assert "Model" not in found[0]
+    assert "import os" not in found[0]
+
+
+def test_decorators_and_attributes_that_change_a_needed_name_come_along() -> None:
+    with_mutations = preambles(SCRIPT, ["mine"], [], line_of(SCRIPT, "# fails"))[1]
+    assert "pass_dict=matcher" in with_mutations
+    assert "seen = []" in with_mutations
+    assert "mine.extra = tag" in with_mutations
+    assert 'tag = "t"' in with_mutations
+    assert "config.post_grad_custom_post_pass = mine" in with_mutations
+
+
+def test_registrations_of_an_operator_are_found_by_its_namespace() -> None:
+    found = preambles(SCRIPT, [], ["mylib"], line_of(SCRIPT, "# fails"))
+    assert any("lib.define" in t and "def foo(x)" in t and "Model" not in t for t in found)
+
+
+def test_everything_before_leaves_out_prints_asserts_comments_and_compiled_calls() -> None:
+    everything = preambles(SCRIPT, ["mine"], [], line_of(SCRIPT, "# fails"))[-1]
+    for absent in ("print", "assert", "#", "docstring", "compiled", "__future__", "def main"):
+        assert absent not in everything
+    assert "n = 4\n" in everything
+    assert "x = torch.randn(n)" in everything
+    assert "torch.manual_seed(0)" in everything
+    assert "my_ops" in everything  # imported for its effect
+
+
+def test_nothing_after_the_failing_line_is_taken() -> None:
+    source = "import torch\na = [1]\nf(a)\na.append(2)\n"
+    assert preambles(source, ["a"], [], 3) == ["a = [1]\n"]
+
+
+def test_a_name_that_is_imported_gives_its_import() -> None:
+    assert preambles("from passes import mine, other\nmine.x = 1\n", ["mine"], [], None)[0] == "from passes import mine\n"
+
+
+@pytest.mark.parametrize(
+    ("opening", "bound"),
+    [
+        ("with lock:", ""),
+        ("with scope('my') as lib:", 'lib = scope("my").__enter__()'),
+        ("for i in range(3):", "i = next(iter(range(3)))"),
+        ("if flag:", ""),
+        ("try:", ""),
+    ],
+)
+def test_blocks_around_the_failing_line_are_taken_apart(opening: str, bound: str) -> None:
+    tail = "\nexcept ValueError:\n    pass\n" if opening == "try:" else "\n"
+    source = f"import torch\n{opening}\n    mine = make()\n    run(mine)  # fails{tail}"
+    last = preambles(source, ["mine"], [], line_of(source, "# fails"))[-1]
+    assert "mine = make()" in last
+    assert "run" not in last
+    assert opening.split()[0] not in last.split()
+    assert bound in last
+
+
+def test_a_test_function_is_flattened() -> None:
+    source = "import torch\n\ndef helper():\n    return 1\n\n"
+    source += "class TestX:\n    def test_it(self, k=3):\n        mine = helper()\n        go(mine)\n"
+    assert preambles(source, ["mine"], [], 9)[0] == "def helper():\n    return 1\n\n\nmine = helper()\n"
+
+
+def test_text_over_several_lines_in_a_body_keeps_its_value() -> None:
+    source = 'def main():\n    s = """a\n  b"""\n    go(s)\n\nmain()\n'
+    scope: dict[str, object] = {}
+    exec(preambles(source, ["s"], [], 4)[0], scope)
+    assert scope["s"] == "a\n  b"
+
+
+def test_nothing_found_is_empty() -> None:
+    assert preambles("import os\n", ["unknown"], [], 1) == []
+
+
+def test_drop_statements_reaches_what_is_asked_for() -> None:
+    everything = preambles(SCRIPT, ["mine"], [], line_of(SCRIPT, "# fails"))[-1]
+    assert drop_statements(everything, has("matcher.apply", "lib.define")) == (
+        'class MyPass:\n    def __call__(self, graph):\n        matcher.apply(graph)\n\n\nlib.define("foo(Tensor x) -> Tensor")\n'
+    )
+
+
+def test_drop_statements_passes_an_end_of_time_on() -> None:
+    class Spent(Exception):
+        pass
+
+    def ask(texts: Sequence[str]) -> int | None:
+        raise Spent
+
+    with pytest.raises(Spent):
+        drop_statements("a = 1\nb = 2\n", ask)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 40), st.sets(st.integers(0, 39), max_size=4))
+def test_drop_statements_is_exact_and_cheap_on_a_flat_program(size: int, needed: set[int]) -> None:
+    lines = [f"v{i} = {i}" for i in range(size)]
+    keep = [lines[i] for i in sorted(needed) if i < size]
+    asked: list[str] = []
+
+    def ask(texts: Sequence[str]) -> int | None:
+        assert all(legal(t) and t not in asked for t in texts)
+        asked.extend(texts)
+        return next((i for i, t in enumerate(texts) if set(keep) <= set(t.splitlines())), None)
+
+    assert drop_statements("\n".join(lines) + "\n", ask).split("\n") == [*keep, ""]
+    assert len(asked) <= 8 + 14 * len(keep)

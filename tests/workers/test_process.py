@@ -1,0 +1,91 @@
+"""One process, whatever it does: what `tests/engine/evidence/test_verify.py` does not see through a script."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.failure.outcome import Outcome
+from bot.workers.process import Interrupted, run_process
+
+
+def run(tmp_path: Path, *command: str, timeout: float = 30.0) -> Outcome:
+    return run_process(command, timeout=timeout, cwd=tmp_path, env=os.environ)
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    outcome = run(tmp_path, str(tmp_path / "none"))
+    assert outcome.status == "infra"
+    assert "cannot start" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "signal", "code"),
+    [
+        ("exit 139", "signal", "SIGSEGV", 139),
+        ("exit 255", "exit", None, 255),
+        ("kill -ABRT $$", "signal", "SIGABRT", None),
+        ("echo 'Traceback (most recent call last):'; exit 1", "raised", None, 1),
+        ("echo 'SyntaxError: no' >&2; exit 1", "raised", None, 1),
+        ("echo 'said SyntaxError: no'; exit 1", "exit", None, 1),
+        ("echo 'Traceback (most recent call last):'; exit 2", "exit", None, 2),
+        ("echo 'Traceback (most recent call last):'", "ok", None, 0),
+    ],
+)
+def test_exit_statuses(tmp_path: Path, words: str, status: str, signal: str | None, code: int | None) -> None:
+    outcome = run(tmp_path, "sh", "-c", words)
+    assert (outcome.status, outcome.signal, outcome.exit) == (status, signal, code)
+
+
+def test_standard_error_comes_last_and_bytes_that_are_no_text_are_kept(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "sh", "-c", "printf 'err\\n' >&2; printf 'out\\377\\n'")
+    assert outcome.text == "out\ufffd\nerr\n"
+
+
+def test_an_interruption_ends_the_whole_group(tmp_path: Path) -> None:
+    asked: list[bool] = []
+
+    def wanted() -> bool:
+        asked.append((tmp_path / "pid").exists())
+        return not asked[-1]
+
+    started = time.monotonic()
+    with pytest.raises(Interrupted):
+        run_process(["sh", "-c", "sleep 600 & echo $! > pid; wait"], timeout=60, cwd=tmp_path, env=os.environ, wanted=wanted)
+    assert time.monotonic() - started < 10
+    pid = int((tmp_path / "pid").read_text())
+    stat = Path(f"/proc/{pid}/stat")
+    for _ in range(50):
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.1)
+    pytest.fail("a grandchild lives on")
+
+
+def test_the_stack_of_a_hang_leaves_no_core_file(tmp_path: Path) -> None:
+    code = "import faulthandler, time\nfaulthandler.enable()\ndef stuck(): time.sleep(600)\nstuck()"
+    outcome = run(tmp_path, sys.executable, "-c", code, timeout=1.0)
+    assert outcome.status == "timeout"
+    assert "in stuck" in outcome.text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_stacks_of_a_hang(tmp_path: Path) -> None:
+    code = (
+        "import faulthandler, signal, time\nfaulthandler.enable()\nfaulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)\n"
+        "def stuck(): time.sleep(600)\nstuck()"
+    )
+    outcome = run_process([sys.executable, "-c", code], timeout=2.0, cwd=tmp_path, env=os.environ, stacks=4)
+    assert outcome.status == "timeout"
+    assert outcome.text.count("in stuck") == 4
+
+
+def test_a_process_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.workers.process.DUMP_GRACE", 0.3)
+    started = time.monotonic()
+    assert run(tmp_path, "sh", "-c", "trap '' ABRT; while :; do sleep 0.1; done", timeout=0.5).status == "timeout"
+    assert time.monotonic() - started < 5
