@@ -17,10 +17,6 @@ from bot.action.minify import isolation
 from bot.action.minify import minify as minifying
 from bot.action.settings import Settings, SettingsError
 from bot.models.result import EXIT_STATUS, Result
-from bot.units import duration
-
-# Answers about the program, not faults: they leave a job green.
-GREEN = {EXIT_STATUS[status] for status in ("minimized", "reproduced", "not_reproduced", "flaky")}
 
 
 def main() -> int:
@@ -52,27 +48,14 @@ def minify(request: Path, index: int, out: Path) -> int:
     except (SettingsError, minifying.RequestError) as error:
         sys.stderr.write(f"torch-minify: {error}\n")
         return 2
-    return minifying.minify(asked, place(settings), out, os.environ)
-
-
-def place(settings: Settings) -> minifying.Place:
-    """How this machine does it, by the inputs."""
-    return minifying.Place(
-        checkout=settings.checkout,
-        setup=settings.setup,
-        python=settings.python,
-        budget=duration(settings.budget),
-        device=settings.device or None,
-        jobs=settings.jobs,
-        actions=settings.in_actions,
-    )
+    return minifying.minify(asked, minifying.place(settings), out, os.environ)
 
 
 def _minify(settings: Settings) -> int:
     _drop_secrets()
     status = minify(settings.request_file, settings.index, settings.result)
     _say_status(settings, status)
-    return 0 if status in GREEN else status
+    return 0 if status in minifying.GREEN else status
 
 
 def _gate(settings: Settings) -> int:

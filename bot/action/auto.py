@@ -16,7 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 
-from bot.action.__main__ import GREEN, place
 from bot.action.gate import gate
 from bot.action.gate.events import IssueComment
 from bot.action.gate.stop import stop
@@ -103,11 +102,11 @@ def _all(settings: Settings, api: Posting, requests: Sequence[Request]) -> int:
             with Live(shower(api, requests, index, settings.run_url)) as live:
                 statuses.append(_one(settings, request, Path(scratch) / f"checkout-{index}", settings.result / str(index), live.watch))
         posted = post.main([settings.result], file, dry_run=False)
-    return posted or next((status for status in statuses if status not in GREEN), 0)
+    return posted or next((status for status in statuses if status not in minifying.GREEN), 0)
 
 
 def _one(settings: Settings, request: Request, checkout: Path, out: Path, watch: Callable[[str], None]) -> int:
-    here = place(settings)
+    here = minifying.place(settings)
     if request.commit is not None:
         try:
             fetching.fetch(settings.server_url, request.repository, request.commit, checkout, settings.token.get_secret_value())

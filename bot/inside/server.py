@@ -321,6 +321,8 @@ def main(_: list[str]) -> None:
         from . import warm
 
         facts = warm.warm_up()
+        from . import worker  # noqa: F401  each child has it then
+
         server.resident = warm.sees_gpu()
         server.forks = not warm.runs_device()
     except BaseException as error:

@@ -127,7 +127,7 @@ class ScriptOracle:
                     future.cancel()
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
-        """See `bot.reduce.candidate.Oracle`."""
+        """See `bot.reduce.graph.oracle.GraphOracle`."""
         outcome, facts = self.answer(Question(text, "shapes", self._eager_limit()))
         if outcome.status != "ok":
             return None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.models.result import Verdict
-from bot.reduce.graph.form import Meta
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,4 @@ class Oracle(Protocol):
     def first(self, candidates: Sequence[Candidate]) -> int | None:
         """Index of the first candidate (in order) that is SAME; with several workers they are tried at once, but the
         answer never depends on timing. None if no candidate is SAME."""
-        ...
-
-    def shapes(self, text: str) -> dict[str, Meta] | None:
-        """Runs the script's `Repro.forward` eagerly (compiler taken out) and describes each of its local values by name;
-        None where the program is not legal. Costs no compile and is not counted as a query."""
         ...

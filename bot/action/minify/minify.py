@@ -21,13 +21,19 @@ from pydantic import TypeAdapter, ValidationError
 from bot.action.minify import venv
 from bot.action.minify.child_process import Children, Stopped, folded, nobody, signals
 from bot.action.minify.isolation import account, copy_out, give_back, kept
+from bot.action.settings import Settings
 from bot.machine import gpu
 from bot.models.result import EXIT_STATUS, Request, Result
+from bot.units import duration
 
 # Seconds for the commands that set the checkout up, and beyond its budget for the engine.
 SETUP_LIMIT, BEYOND_BUDGET = 3600.0, 600.0
 DEFAULT_BUDGET = 1800.0
 _WORK = Path("original/work")
+
+
+# Answers about the program, not faults: they leave a job green.
+GREEN = {EXIT_STATUS[status] for status in ("minimized", "reproduced", "not_reproduced", "flaky")}
 
 
 class RequestError(ValueError):
@@ -49,6 +55,19 @@ class Place:
     device: Literal["cpu", "cuda"] | None = None
     jobs: int = 1
     actions: bool = False
+
+
+def place(settings: Settings) -> Place:
+    """How this machine does it, by the inputs."""
+    return Place(
+        checkout=settings.checkout,
+        setup=settings.setup,
+        python=settings.python,
+        budget=duration(settings.budget),
+        device=settings.device or None,
+        jobs=settings.jobs,
+        actions=settings.in_actions,
+    )
 
 
 def read(file: Path, index: int) -> Request:

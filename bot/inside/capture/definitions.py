@@ -9,16 +9,15 @@ import ast
 import enum
 import functools
 import inspect
-import os
 import re
-import site
 import symtable
 import sys
-import sysconfig
 import textwrap
 import types
 from collections.abc import Iterator
 from typing import Any
+
+from .literals import installed, text_of
 
 
 def of(value: Any) -> dict[str, Any] | None:
@@ -35,21 +34,6 @@ class _Unknown(Exception):
     """No source for this object."""
 
 
-def installed(module: str | None) -> bool:
-    """Whether a module comes with the interpreter or its packages, so that an import finds it anywhere."""
-    found = sys.modules.get(module or "")
-    if found is None or module is None or module == "__main__":
-        return False
-    if module in sys.builtin_module_names or getattr(getattr(found, "__spec__", None), "origin", None) == "frozen":
-        return True
-    path = getattr(found, "__file__", None) or next(iter(getattr(found, "__path__", ())), None)
-    if path is None or not os.path.isabs(path):
-        return "." in module and installed(module.rpartition(".")[0])
-    roots = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    roots |= {*site.getsitepackages(), site.getusersitepackages()}
-    return any(root and path.startswith(os.path.join(root, "")) for root in roots)
-
-
 class _Source:
     """Statements for the top of a script, what they need before them."""
 
@@ -63,8 +47,6 @@ class _Source:
         Raises:
             _Unknown: there is none.
         """
-        from .recipe import text_of
-
         imported = _imported(value)
         if imported is not None:
             module, name = imported
@@ -106,8 +88,6 @@ class _Source:
 
     def _claim(self, name: str, value: Any) -> bool:
         """Take a name at the top; whether it was free. Two things that go by one name cannot both stand there."""
-        from .recipe import text_of
-
         if name not in self.bound:
             self.bound[name] = value
             return True

@@ -16,7 +16,8 @@ import signal
 import sys
 from typing import Any
 
-from .. import environment, worker
+from .. import environment
+from ..program import flush, format_error, listen_to_unittest, read_source, run_as_main, run_module
 
 # The oldest torch whose seams this package knows.
 OLDEST = (2, 9)
@@ -31,7 +32,7 @@ def main(arguments: list[str]) -> None:
     if order["file"]:
         # it sets them before it imports torch, and so have we to
         with contextlib.suppress(OSError, SyntaxError, ValueError):
-            environment.state(worker.read_source(order["file"]))
+            environment.state(read_source(order["file"]))
     try:
         import torch  # noqa: F401
     except ImportError as error:
@@ -41,7 +42,7 @@ def main(arguments: list[str]) -> None:
         found = getattr(sys.modules["torch"], "__version__", "of no version")
         _write(order, {"status": "infra", "text": f"torch {found} is too old: 2.9 or later is needed", "calls": 0, "versions": {}})
         return
-    from .. import modules, warm
+    from .. import warm
     from ..eager import accuracy
     from . import hooks
 
@@ -60,13 +61,13 @@ def main(arguments: list[str]) -> None:
             inductor.fallback_random = True
 
         def on_error(error: BaseException, test: str) -> None:
-            errors.append((worker.format_error(error), test))
+            errors.append((format_error(error), test))
 
-        modules.listen_to_unittest(on_error)
+        listen_to_unittest(on_error)
         if order.get("module"):
-            facts.update(modules.run_module(order["module"], order["argv"], on_error))
+            facts.update(run_module(order["module"], order["argv"], on_error))
         else:
-            facts.update(worker.run_as_main(order["script"], order["argv"]))
+            facts.update(run_as_main(order["script"], order["argv"]))
         if errors and facts["status"] == "exit":
             text, test = errors[0]
             facts.update(status="raised", text=text, test=test)
@@ -75,7 +76,7 @@ def main(arguments: list[str]) -> None:
         facts["tolerance"] = comparison.tolerance if comparison else None
         facts.setdefault("status", "infra")
         _write(order, facts)
-    worker.flush()
+    flush()
     if facts["status"] == "raised":
         with contextlib.suppress(OSError):  # the program may have closed it
             os.write(2, facts["text"].encode("utf-8"))

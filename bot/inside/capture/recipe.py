@@ -5,17 +5,16 @@ Read from torch's state at the moment a graph is handed to a backend. Values are
 
 from __future__ import annotations
 
-import enum
 import importlib
-import math
 import sys
-import types
 import warnings
 from typing import Any
 
 import torch
 
 from .. import environment
+from . import definitions
+from .literals import installed, text_of
 
 # Settings of a machine or of a run, not of a program: they are never part of a repro.
 _NOT_OURS = {
@@ -31,48 +30,6 @@ _NOT_OURS = {
     "torch._dynamo.config": {"verbose", "repro_after", "repro_level", "base_dir", "debug_dir_root"},
     "torch._functorch.config": {"enable_autograd_cache", "enable_remote_autograd_cache"},
 }
-
-
-def text_of(value: Any) -> str | None:
-    """Python text that makes an equal value without the user's definitions, or None where there is none."""
-    if isinstance(value, enum.Enum):
-        held = _importable(type(value))
-        return f"{held}.{value.name}" if held else None
-    # their subclasses print otherwise, and would be of another type
-    if type(value) is str:
-        return f'"{value}"' if repr(value) == f"'{value}'" and '"' not in value else repr(value)
-    if type(value) is float and not math.isfinite(value):
-        return f'float("{value}")'
-    if value is None or type(value) in (bool, int, float):
-        return repr(value)
-    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
-        return str(value)
-    if isinstance(value, torch.device):
-        return f'torch.device("{value}")'
-    if type(value) in (list, tuple, set, dict):
-        items = [text_of(item) for item in (value if not isinstance(value, dict) else [x for pair in value.items() for x in pair])]
-        if any(item is None for item in items):
-            return None
-        if isinstance(value, dict):
-            return "{" + ", ".join(f"{k}: {v}" for k, v in zip(items[::2], items[1::2], strict=False)) + "}"
-        inside = ", ".join(str(item) for item in items)
-        if isinstance(value, tuple):
-            return f"({inside},)" if len(items) == 1 else f"({inside})"
-        return f"[{inside}]" if isinstance(value, list) else (f"{{{inside}}}" if items else "set()")
-    if isinstance(value, types.BuiltinFunctionType) or (callable(value) and _importable(value)):
-        return _importable(value)
-    return None
-
-
-def _importable(value: Any) -> str | None:
-    """`torch.a.b` for a function or class that torch itself holds under that name."""
-    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if not module or not name or (not module.startswith("torch.") and module != "torch") or "<" in name:
-        return None
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return f"{module}.{name}" if found is value else None
 
 
 def described(value: Any) -> dict[str, Any]:
@@ -95,13 +52,11 @@ def described(value: Any) -> dict[str, Any]:
     if kind.__module__ == "__main__" and main.get(kind.__name__) is kind and not isinstance(value, type):
         expressions.append(f"{kind.__name__}()")
         wanted.append(kind.__name__)
-    from . import definitions
-
     own = definitions.of(value)
     if own is not None:
         expressions.append(own["expression"])
     name = getattr(value, "__qualname__", None) or kind.__qualname__
-    if wanted and not hasattr(value, "__qualname__") and definitions.installed(kind.__module__):
+    if wanted and not hasattr(value, "__qualname__") and installed(kind.__module__):
         name = wanted[0]  # a functools.partial or the like says nothing; its name in the script does
     definitions_of = own["statements"] if own else []
     return {"text": None, "name": name.rsplit(".", 1)[-1], "expressions": expressions, "wanted": wanted, "definitions": definitions_of}

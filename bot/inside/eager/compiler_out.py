@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .. import environment, worker
+from .. import environment
+from ..program import flush, format_error, listen_to_unittest, read_source, run_module
 from . import lifetimes, uninitialized
 from .fp64 import Fp64Impossible
 from .stand_ins import RAISED, Exported, Loaded, Stand
@@ -324,7 +325,7 @@ def run_control(path: str, argv: list[str], *, fp64: bool, repeats: bool) -> Non
         spare_children()
         _run_module(argv)
         return
-    text = worker.read_source(path)
+    text = read_source(path)
     environment.state_before_torch(text)
     spare_children()
     module = types.ModuleType("__main__")
@@ -338,17 +339,15 @@ def run_control(path: str, argv: list[str], *, fp64: bool, repeats: bool) -> Non
 
 
 def _run_module(argv: list[str]) -> None:
-    from .. import modules
-
     errors: list[str] = []
 
     def on_error(error: BaseException, _: str) -> None:
-        errors.append(worker.format_error(error))
+        errors.append(format_error(error))
 
-    modules.listen_to_unittest(on_error)
-    facts = modules.run_module(argv[0], argv[1:], on_error)
+    listen_to_unittest(on_error)
+    facts = run_module(argv[0], argv[1:], on_error)
     if facts["status"] == "ok":
         return
-    worker.flush()
+    flush()
     sys.stderr.write("".join(errors[:1]) or facts["text"])
     sys.exit(facts.get("exit") or 1)

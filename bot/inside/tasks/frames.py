@@ -16,6 +16,8 @@ from typing import Any
 import torch
 
 from ..capture import recipe
+from ..eager import compiler_out, stand_ins
+from ..program import run_as_main
 
 # Longer lists and strings are data: a script that spells them out is no smaller.
 MOST_ITEMS, MOST_CHARACTERS = 16, 200
@@ -30,16 +32,13 @@ def frames(path: str, request: dict[str, Any]) -> dict[str, Any]:
 
     `request` has `lines` of the script (1-based), the innermost frame's last: when what holds that one was called, the run ends.
     """
-    from .. import worker
-    from ..eager import compiler_out, stand_ins
-
     calls = _Calls(path, request.get("lines", ()))
     stand_ins.Stand.call = calls.within(stand_ins.Stand.call)  # type: ignore[method-assign]
     stand_ins.Stand.exported = calls.within(stand_ins.Stand.exported)  # type: ignore[method-assign]
     compiler_out.take_out()
     sys.setprofile(calls.watch)
     try:
-        facts = worker.run_as_main(path, request.get("argv", []))
+        facts = run_as_main(path, request.get("argv", []))
     finally:
         sys.setprofile(None)
     return {**facts, "frames": [call for _, call in sorted(calls.found.values(), key=lambda found: -found[0])]}

@@ -22,6 +22,7 @@ import torch
 
 from ..eager import accuracy, lifetimes
 from ..eager.fp64 import untouched
+from ..program import read_source, run_as_main
 
 # Substitutions that are tried; each is one eager run.
 MOST = 400
@@ -33,9 +34,7 @@ _KEEP = "_torch_minify_keep"
 
 def localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
     """Facts with `first` (names where an error begins, in program order) and `harmless` (wrong names that reach no output)."""
-    from .. import worker
-
-    program = _Program(worker.read_source(path), path)
+    program = _Program(read_source(path), path)
     tolerance = request.get("tolerance")
     rule = accuracy.Rule(bool(request.get("strict")), None if tolerance is None else tuple(tolerance))
     original = torch.compile
@@ -55,7 +54,7 @@ def localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
         return call
 
     torch.compile = probing
-    facts = worker.run_as_main(path, request.get("argv", []))
+    facts = run_as_main(path, request.get("argv", []))
     if not found:  # the script does not get there, or does not compile
         return {**facts, "first": [], "harmless": []}
     return {"status": "ok", "text": "", **found}

@@ -13,6 +13,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from .. import early_exit
+from ..program import run_as_main
+
 # Where kernels are defined; both take the code first and the fused nodes second, and give the kernel's name.
 _SCHEDULINGS = (("torch._inductor.codegen.cpp", "CppScheduling"), ("torch._inductor.codegen.triton", "TritonScheduling"))
 _COMPLAINT = re.compile(r"^(?P<file>\S+\.(?:cpp|cc|h)):(?P<line>\d+):\d+: (?:fatal )?error:", re.M)
@@ -24,8 +27,6 @@ RETURNED = "return"
 
 def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
     """Facts with `guesses`: lists of names of values, the narrowest first; `return` for the returned expression."""
-    from .. import early_exit, worker
-
     watch = _Watch(path)
     for module, name in _SCHEDULINGS:
         try:
@@ -40,7 +41,7 @@ def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
     except (ImportError, AttributeError):
         pass
     early_exit.stop_after(request.get("stop_after"))
-    facts = worker.run_as_main(path, request.get("argv", []))
+    facts = run_as_main(path, request.get("argv", []))
     try:
         guesses = watch.guesses(facts.get("text", ""))
     except Exception:

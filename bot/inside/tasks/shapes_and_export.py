@@ -12,6 +12,8 @@ from typing import Any
 import torch
 
 from ..capture.fx_targets import device_text
+from ..eager import compiler_out, lifetimes
+from ..program import format_error, run_as_main
 
 # The name under which the returned value is described: the last operation stands in the return statement.
 RETURNED = "return"
@@ -21,9 +23,6 @@ _FAREWELL = "_torch_minify_farewell"
 
 def describe(path: str, request: dict[str, Any]) -> dict[str, Any]:
     """Facts of a run under the eager control, with `values`: each local of the first call of `forward`, by name."""
-    from .. import worker
-    from ..eager import compiler_out, lifetimes
-
     compiler_out.take_out()
     found: dict[str, Any] = {}
 
@@ -40,7 +39,7 @@ def describe(path: str, request: dict[str, Any]) -> dict[str, Any]:
     setattr(builtins, _FAREWELL, farewell)
     sys.setprofile(watch)
     try:
-        facts = worker.run_as_main(path, request.get("argv", []), functools.partial(lifetimes.shortened, farewell=_FAREWELL))
+        facts = run_as_main(path, request.get("argv", []), functools.partial(lifetimes.shortened, farewell=_FAREWELL))
     finally:
         sys.setprofile(None)
     return {**facts, "values": found}
@@ -48,9 +47,6 @@ def describe(path: str, request: dict[str, Any]) -> dict[str, Any]:
 
 def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
     """Save `Repro` with its inputs as an exported program in the file `save`; facts of how that went."""
-    from .. import worker
-    from ..eager import compiler_out
-
     export_original, save = torch.export.export, torch.export.save
     compiler_out.take_out()
     found: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
@@ -64,7 +60,7 @@ def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
 
     sys.setprofile(watch)
     try:
-        facts = worker.run_as_main(path, request.get("argv", []))
+        facts = run_as_main(path, request.get("argv", []))
     finally:
         sys.setprofile(None)
     if not found:
@@ -77,7 +73,7 @@ def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
         with open(os.path.splitext(request["save"])[0] + ".txt", "w", encoding="utf-8") as file:
             file.write(str(exported).replace(os.path.join(os.path.dirname(path), ""), "") + "\n")
     except Exception as error:
-        return {"status": "raised", "text": worker.format_error(error)}
+        return {"status": "raised", "text": format_error(error)}
     return {"status": "ok", "text": ""}
 
 

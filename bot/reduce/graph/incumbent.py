@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.models.result import Verdict
-from bot.reduce.candidate import Candidate, Oracle
+from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Meta, Program, Ref, refs
 from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import canonical
+from bot.reduce.graph.oracle import GraphOracle
 from bot.reduce.graph.size import size_key
 
 Key = tuple[tuple[int, ...], str]
 Structure = tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]
 
-# The name under which `Oracle.shapes` describes what the module returns: its last operation may stand in the return statement.
+# The name under which `GraphOracle.shapes` describes what the module returns: its last operation may stand in the return statement.
 _RETURNED = "return"
 
 
@@ -47,7 +48,7 @@ class Incumbent:
     def __init__(
         self,
         program: Program,
-        oracle: Oracle,
+        oracle: GraphOracle,
         render: Callable[[Program], str],
         exposable: frozenset[str] | None = None,
         on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,

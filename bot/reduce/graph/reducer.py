@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.models.result import Verdict
-from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
+from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.distance import distance
 from bot.reduce.graph.edits import Edit, applied, apply
 from bot.reduce.graph.form import Program
 from bot.reduce.graph.incumbent import Incumbent, Neighbour
+from bot.reduce.graph.oracle import GraphOracle
 from bot.reduce.graph.passes import (
     arguments,
     bodies,
@@ -71,7 +72,7 @@ class Reduced:
 
 def reduce_program(
     program: Program,
-    oracle: Oracle,
+    oracle: GraphOracle,
     render: Callable[[Program], str],
     *,
     guesses: Sequence[frozenset[str]] = (),

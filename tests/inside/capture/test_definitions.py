@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from bot.inside.capture import definitions  # noqa: E402
+from bot.inside.capture import definitions, literals  # noqa: E402
 
 Load = Callable[[str], Any]
 
@@ -281,4 +281,4 @@ ELSEWHERE = ("__main__", "no.such.module", None, "users_own", "conjured")
 def test_what_is_installed(load: Load, monkeypatch: pytest.MonkeyPatch, module: str | None, there: bool) -> None:
     load("")
     monkeypatch.setitem(sys.modules, "conjured", type(sys)("conjured"))
-    assert definitions.installed(module) is there
+    assert literals.installed(module) is there

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 import torch._dynamo.config as dynamo_config  # noqa: E402
 import torch._inductor.config as inductor_config  # noqa: E402
 
-from bot.inside.capture import recipe  # noqa: E402
+from bot.inside.capture import literals, recipe  # noqa: E402
 
 Changed = Callable[[], "dict[str, Any]"]
 
@@ -50,7 +50,7 @@ def equal(a: Any, b: Any) -> bool:
 
 @given(PLAIN)
 def test_the_text_of_a_plain_value_makes_it_again(value: Any) -> None:
-    text = recipe.text_of(value)
+    text = literals.text_of(value)
     assert text is not None
     assert equal(eval(text, {"torch": torch}), value)
 
@@ -85,7 +85,7 @@ class Text(str):
     ],
 )
 def test_text(value: Any, text: str | None) -> None:
-    assert recipe.text_of(value) == text
+    assert literals.text_of(value) == text
 
 
 @pytest.fixture

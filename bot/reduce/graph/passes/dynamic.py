@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from bot.models.result import Verdict
-from bot.reduce.candidate import Oracle
 from bot.reduce.graph.edits import Edit, apply
 from bot.reduce.graph.form import Input, Program
 from bot.reduce.graph.incumbent import Incumbent
+from bot.reduce.graph.oracle import GraphOracle
 from bot.reduce.graph.passes.recipe import static
 from bot.reduce.graph.rewrite import map_inputs
 
@@ -54,7 +54,7 @@ def explain(incumbent: Incumbent, ends_well: Callable[[str], bool] = lambda _tex
 
 
 def explained(
-    program: Program, oracle: Oracle, render: Callable[[Program], str], ends_well: Callable[[str], bool] = lambda _text: True
+    program: Program, oracle: GraphOracle, render: Callable[[Program], str], ends_well: Callable[[str], bool] = lambda _text: True
 ) -> Program:
     """A program that is SAME, and says whether it passes with static sizes: for one whose preamble changed after its search."""
     incumbent = Incumbent(replace(program, static_passes=None), oracle, render)

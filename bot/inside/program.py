@@ -1,0 +1,133 @@
+"""Running the user's program as a person would, `python FILE` or `python -m NAME`, and saying how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import runpy
+import sys
+import tokenize
+import traceback
+import types
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import ast
+
+# A traceback can hold megabytes of generated code; the signature needs its two ends.
+HEAD, TAIL = 400_000, 60_000
+
+
+# Told of an error, and of the test that it made fail, as its runner names it.
+OnError = Callable[[BaseException, str], None]
+
+
+def read_source(path: str) -> str:
+    """The text of a script as Python reads it: in the encoding that it declares, without a byte order mark.
+
+    Raises:
+        SyntaxError: it is not in that encoding, or there is none of that name.
+    """
+    with contextlib.suppress(SyntaxError, UnicodeDecodeError), tokenize.open(path) as file:
+        return file.read()
+    with open(path, "rb") as raw:
+        compile(raw.read(), path, "exec", dont_inherit=True)  # says it in Python's words
+    raise SyntaxError(f"the encoding of {path} cannot be read")
+
+
+def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Module] = str) -> dict[str, Any]:
+    """Execute a script file as `__main__`; the facts of how it ended. `source` gives what to compile of its text."""
+    try:
+        text = read_source(path)
+    except (SyntaxError, ValueError) as error:  # a ValueError: of UTF-16, in older Pythons
+        return ended_by(error)
+    module = types.ModuleType("__main__")
+    module.__file__ = path
+    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    sys.modules["__main__"] = module
+    sys.argv = [path, *argv]
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        exec(compile(source(text), path, "exec", dont_inherit=True), module.__dict__)
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else (0 if leave.code is None else 1)
+        return {
+            "status": "exit" if code else "ok",
+            "exit": code,
+            "text": "" if isinstance(leave.code, (int, type(None))) else _encodable(str(leave.code)),
+        }
+    except BaseException as error:
+        return ended_by(error)
+    return {"status": "ok", "exit": 0, "text": ""}
+
+
+def ended_by(error: BaseException) -> dict[str, Any]:
+    """The facts of a run that an exception ended."""
+    if isinstance(error, KeyboardInterrupt):
+        return {"status": "infra", "text": "interrupted"}
+    if isinstance(error, MemoryError):
+        return {"status": "memory", "text": format_error(error)}
+    if type(error).__name__ == "PhasePassed":
+        return {"status": "stopped"}
+    return {"status": "raised", "text": format_error(error)}
+
+
+def format_error(error: BaseException) -> str:
+    """The traceback as Python prints it, its middle left out where it is very long."""
+    text = _encodable("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+    return text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n[...]\n" + text[-TAIL:]
+
+
+def _encodable(text: str) -> str:
+    """Lone surrogates (names of files that are no UTF-8) as Python prints them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def flush() -> None:
+    """Flush standard output and error; the program may have closed, replaced or removed them."""
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except (AttributeError, ValueError, OSError):
+            continue
+
+
+def listen_to_unittest(on_error: OnError) -> None:
+    """Hear of the errors that make tests fail, whoever runs them: a script that ends in `unittest.main()` as well."""
+    result: Any = importlib.import_module("unittest.result").TestResult
+
+    def listen(name: str) -> None:
+        original = getattr(result, name)
+
+        @functools.wraps(original)
+        def add(self: Any, test: Any, *args: Any) -> Any:
+            if args[-1] is not None:  # of a subtest: None where it passed
+                on_error(args[-1][1], test.id())
+            return original(self, test, *args)
+
+        setattr(result, name, add)
+
+    for name in ("addError", "addFailure", "addSubTest"):
+        listen(name)
+
+
+def run_module(name: str, argv: Sequence[str], on_error: OnError) -> dict[str, Any]:
+    """`python -m NAME ARGS`; the facts of how it ended. Errors of failing tests, which pytest catches, are told to `on_error`."""
+    sys.argv = [name, *argv]
+    sys.path.insert(0, os.getcwd())
+    if name == "pytest":
+        os.environ["PYTEST_PLUGINS"] = ",".join(filter(None, [os.environ.get("PYTEST_PLUGINS"), f"{__package__}.pytest_plugin"]))
+        from . import pytest_plugin  # needs pytest, which few programs have
+
+        pytest_plugin.on_error = on_error
+    try:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+        return {"status": "exit" if code else "ok", "exit": int(code), "text": ""}
+    except BaseException as error:
+        return {"status": "raised", "text": format_error(error)}
+    return {"status": "ok", "exit": 0, "text": ""}

@@ -1,0 +1,55 @@
+"""How a script is read and run, and how it ended."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.inside import program
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(data: bytes) -> dict[str, Any]:
+        path = tmp_path / "repro.py"
+        path.write_bytes(data)
+        return program.run_as_main(str(path), [])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("# coding: latin-1\nassert len('é') == 1", "latin-1"),
+        ("assert len('é') == 1", "utf-8-sig"),
+        ("def f(x: int): ...\nassert f.__annotations__ == {'x': int}", "utf-8"),
+        ("from __future__ import annotations\ndef f(x: int): ...\nassert f.__annotations__ == {'x': 'int'}", "utf-8"),
+    ],
+)
+def test_a_script_is_read_and_compiled_as_python_does_it(run: Any, text: str, encoding: str) -> None:
+    assert run(text.encode(encoding)) == {"status": "ok", "exit": 0, "text": ""}
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        ("x = 'é'".encode("latin-1"), "SyntaxError: (unicode error) 'utf-8' codec can't decode byte 0xe9"),
+        (b"# coding: no-such-encoding\n", "SyntaxError: unknown encoding: no-such-encoding"),
+        ("# coding: ascii\nx = 'é'".encode(), "SyntaxError"),
+        ("x = 1".encode("utf-16"), "Error: "),
+    ],
+)
+def test_a_script_that_cannot_be_read_raises_what_python_raises(run: Any, data: bytes, error: str) -> None:
+    facts = run(data)
+    assert facts["status"] == "raised"
+    assert facts["text"].startswith("Traceback")
+    assert error in facts["text"].splitlines()[-1]
+    assert "During handling" not in facts["text"]
