@@ -1,4 +1,4 @@
-"""What import-linter does not see: its list is complete, no testing hook is named, nothing of one machine is written down."""
+"""What import-linter does not see: where `inside` must run, testing hooks of PyTorch, facts of one machine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 BOT = ROOT / "bot"
@@ -25,11 +20,6 @@ TEXTS = [
 ] + [path for path in ROOT.iterdir() if path.suffix in (".md", ".toml")]
 
 
-def contracts() -> dict[str, dict[str, list[str]]]:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return {contract["name"]: contract for contract in settings["tool"]["importlinter"]["contracts"]}
-
-
 def imported(path: Path) -> set[str]:
     """Absolute names of all that a file imports, at its top or within a function."""
     names: set[str] = set()
@@ -39,12 +29,6 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names.add(node.module or "")
     return names
-
-
-def test_the_torch_wall_covers_every_room() -> None:
-    contract = contracts()["torch is imported inside the user's interpreter alone"]
-    rooms = {path.stem for path in BOT.iterdir() if (path.suffix == ".py" or (path / "__init__.py").exists()) and path.stem != "__init__"}
-    assert {f"bot.{room}" for room in rooms - {"inside"}} == set(contract["source_modules"])
 
 
 @pytest.mark.parametrize("path", sorted((BOT / "inside").rglob("*.py")), ids=lambda path: path.name)
