@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot import __version__
-from bot.models.result import EXIT_STATUS, Stage
+from bot.models.failure import Stage
+from bot.models.result import EXIT_STATUS
 from bot.units import duration, positive
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
 from bot.reduce.graph.printer.script import render

@@ -16,7 +16,8 @@ from bot import __version__, cli
 from bot.cli import duration, main, positive
 from bot.engine.options import Options
 from bot.machine import doctor
-from bot.models.result import EXIT_STATUS, Result, Stage
+from bot.models.failure import Stage
+from bot.models.result import EXIT_STATUS, Result
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from bot.action.minify import minify as minifying
 from bot.action.report import post
 from bot.action.report.render import progress
 from bot.action.settings import Settings
-from bot.models.result import Request
+from bot.models.request import Request
 
 log = logging.getLogger(__name__)
 

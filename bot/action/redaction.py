@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar
 
-from bot.models.result import Model
+from bot.models.failure import Model
 
 SECRET = "[secret]"
 

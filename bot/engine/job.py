@@ -30,7 +30,8 @@ from bot.engine.reproduce import Intake
 from bot.engine.search import Search, final
 from bot.engine.state import Findings
 from bot.engine.workspace import NotOurs, Workspace
-from bot.models.result import EndedBy, Kind, Result, Rule, Signature, Status, VerificationFacts
+from bot.models.failure import Kind, Signature
+from bot.models.result import EndedBy, Result, Rule, Status, VerificationFacts
 from bot.oracle.deadline import Deadline
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.engine.capture.run import Target
-from bot.models.result import Stage, Status
+from bot.models.failure import Stage
+from bot.models.result import Status
 
 
 @dataclass(frozen=True)

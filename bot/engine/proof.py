@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bot.engine.evidence import verify
 from bot.machine import doctor
-from bot.models.result import Elsewhere, Rule, Signature, VerificationFacts
+from bot.models.failure import Signature
+from bot.models.result import Elsewhere, Rule, VerificationFacts
 from bot.workers.process import Interrupted
 
 # A script that did not fail alike every time is run this often before its rate is said.

@@ -22,7 +22,7 @@ from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.machine import gpu
-from bot.models.result import Kind, Phase, Signature
+from bot.models.failure import Kind, Phase, Signature
 
 # What still runs after so many times what it takes without the compiler (or without comparisons) is not just slow.
 SLOWER = 10

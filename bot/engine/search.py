@@ -20,7 +20,7 @@ from bot.engine.progress import Progress
 from bot.engine.state import Findings
 from bot.failure.machine_faults import missing
 from bot.inside.variables import settings_of
-from bot.models.result import Kind, Stage, Verdict
+from bot.models.failure import Kind, Stage, Verdict
 from bot.oracle.deadline import Deadline
 from bot.oracle.diagnose import inner_calls, localise, operations
 from bot.oracle.memo import Ledger

@@ -7,21 +7,8 @@ from dataclasses import dataclass, field
 
 from bot.engine.capture.region import Capture
 from bot.engine.workspace import Workspace
-from bot.models.result import (
-    Elsewhere,
-    EndedBy,
-    Evidence,
-    ExportedProgram,
-    Files,
-    Kind,
-    Reduction,
-    Result,
-    Signature,
-    Stage,
-    Status,
-    Timing,
-    VerificationFacts,
-)
+from bot.models.failure import Kind, Signature, Stage
+from bot.models.result import Elsewhere, EndedBy, Evidence, ExportedProgram, Files, Reduction, Result, Status, Timing, VerificationFacts
 from bot.oracle.memo import Ledger
 from bot.reduce.graph.form import Program
 from bot.reduce.graph.printer.script import lines

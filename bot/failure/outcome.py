@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.models.result import Model
+from bot.models.failure import Model
 
 
 class Outcome(Model):

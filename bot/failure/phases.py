@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.failure.traceback import Frame
-from bot.models.result import Phase
+from bot.models.failure import Phase
 
 
 @dataclass(frozen=True)

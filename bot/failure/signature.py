@@ -14,7 +14,7 @@ from bot.failure.messages import MAX_MESSAGE, essence, normalise, peel
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, phase_of
 from bot.failure.traceback import Frame, Raised, exceptions, fault_frames, plain, sampled_frames
-from bot.models.result import HEAP, Kind, Phase, Signature
+from bot.models.failure import HEAP, Kind, Phase, Signature
 
 _NO_FAILURE = frozenset({"ok", "stopped", "infra"})
 _COMPARISON = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bdo not match\b|\bmismatch", re.IGNORECASE)

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 
 
 def key_of(text: str, context: str = "") -> str:

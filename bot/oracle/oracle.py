@@ -15,7 +15,7 @@ from bot.failure.machine_faults import fault_of, may_pass
 from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import own_words, signature_of
-from bot.models.result import Kind, Phase, Signature, Verdict
+from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
 from bot.oracle.memo import Ledger, key_of
 from bot.reduce.candidate import BudgetSpent, Candidate

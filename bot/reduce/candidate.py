@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 
 
 @dataclass(frozen=True)

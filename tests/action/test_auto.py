@@ -17,7 +17,7 @@ from bot.action.github.api import Api
 from bot.action.github.transport import GitHubError
 from bot.action.minify import checkout
 from bot.action.settings import Settings
-from bot.models.result import Answer, Code, Request
+from bot.models.request import Answer, Code, Request
 
 REQUESTS = [
     Request(

@@ -12,7 +12,8 @@ from bot.engine.capture.run import Target
 from bot.engine.job import Job
 from bot.engine.options import Options
 from bot.failure.outcome import Outcome
-from bot.models.result import Kind, Phase, Result, Signature, VerificationFacts
+from bot.models.failure import Kind, Phase, Signature
+from bot.models.result import Result, VerificationFacts
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("Unsupported",), message="no")
 OTHER = FAILURE.model_copy(update={"message": "neither"})

@@ -14,7 +14,8 @@ from bot.engine.evidence.verify import Verification
 from bot.engine.proof import Prover
 from bot.failure.outcome import Outcome
 from bot.machine import doctor
-from bot.models.result import Kind, Phase, Rule, Signature
+from bot.models.failure import Kind, Phase, Signature
+from bot.models.result import Rule
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("Unsupported",), message="no")
 HANG = Signature(kind=Kind.HANG, phase=Phase.DYNAMO)

@@ -18,7 +18,7 @@ from bot.engine.reproduce import Intake
 from bot.engine.workspace import Workspace
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.models.result import Kind, Phase, Signature
+from bot.models.failure import Kind, Phase, Signature
 
 FAILED = 'Traceback (most recent call last):\n  File "/a/fail.py", line 5, in <module>\nInternalTorchDynamoError: no'
 Judge = Callable[..., Signature]

@@ -17,7 +17,7 @@ from bot.engine.options import Options
 from bot.engine.progress import Progress
 from bot.engine.search import Search, Step
 from bot.engine.state import Findings
-from bot.models.result import Kind, Phase, Signature, Verdict
+from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
 from bot.oracle.memo import Ledger
 from bot.reduce.candidate import Candidate

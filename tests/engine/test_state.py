@@ -10,7 +10,8 @@ import pytest
 
 from bot.engine.state import Findings
 from bot.engine.workspace import Workspace
-from bot.models.result import ExportedProgram, Kind, Phase, Result, Signature, Stage, VerificationFacts
+from bot.models.failure import Kind, Phase, Signature, Stage
+from bot.models.result import ExportedProgram, Result, VerificationFacts
 from bot.oracle.memo import Ledger
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
 

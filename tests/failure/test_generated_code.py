@@ -2,7 +2,7 @@
 
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.models.result import Phase
+from bot.models.failure import Phase
 
 # As torch 2.11 printed it on a GPU, its middle left out.
 TEXT = """Traceback (most recent call last):

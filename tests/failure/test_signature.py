@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.failure.messages import essence
 from bot.failure.outcome import Outcome
 from bot.failure.signature import own_words, signature_of
-from bot.models.result import Kind, Phase, Signature
+from bot.models.failure import Kind, Phase, Signature
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "tracebacks"
 ALL = sorted(path.stem for path in RECORDED.glob("*.txt"))

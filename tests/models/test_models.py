@@ -10,21 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bot.models.result import (
-    EXIT_STATUS,
-    TITLE,
-    Evidence,
-    ExportedProgram,
-    Files,
-    Kind,
-    Phase,
-    Reduction,
-    Result,
-    Signature,
-    Stage,
-    Timing,
-    VerificationFacts,
-)
+from bot.models.failure import Kind, Phase, Signature, Stage
+from bot.models.result import EXIT_STATUS, TITLE, Evidence, ExportedProgram, Files, Reduction, Result, Timing, VerificationFacts
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
 SIGNATURES = st.builds(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.oracle.memo import Ledger, key_of
 
 

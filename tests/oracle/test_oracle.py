@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.models.result import Kind, Phase, Signature, Verdict
+from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import CHECKS, DEAR, EAGER_TIMES, RETRIES, TRIES, ScriptOracle

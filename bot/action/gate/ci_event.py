@@ -10,7 +10,7 @@ from bot.action.github.api import Api
 from bot.action.github.resources import PullRequest
 from bot.action.report.render import notes, replies
 from bot.action.settings import Settings
-from bot.models.result import Answer, Code, Request, RequestOptions
+from bot.models.request import Answer, Code, Request, RequestOptions
 
 MOST_TITLE = 200
 

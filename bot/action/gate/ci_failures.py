@@ -15,7 +15,7 @@ from bot.action.github.transport import GitHubError
 from bot.failure.machine_faults import fault_of
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.models.result import Signature
+from bot.models.failure import Signature
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from bot.action.gate.command_lines import COMMAND, command_lines
-from bot.models.result import RequestOptions, Stage
+from bot.models.failure import Stage
+from bot.models.request import RequestOptions
 from bot.units import duration
 
 Verb = Literal["minify", "help", "stop", "again"]

@@ -17,7 +17,7 @@ from bot.action.github.resources import PullRequest, Reaction, Run
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes, replies
 from bot.action.settings import Settings
-from bot.models.result import Answer, Code, Request
+from bot.models.request import Answer, Code, Request
 
 WRITERS = ("admin", "write")
 

@@ -22,7 +22,7 @@ from bot.action.github.api import Api
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings, SettingsError
-from bot.models.result import Request
+from bot.models.request import Request
 
 EXIT_STATUS: dict[Status, int] = {"requests": 0, "stop": 6, "nothing": 6, "refused": 7}
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.action.gate.failing_test import Failure
-from bot.models.result import Kind, Phase, Signature
+from bot.models.failure import Kind, Phase, Signature
 
 Verdict = Literal["suggested", "possible", "no"]
 # Reads a failure's signature: `bot.oracle` does. None: there is no failure in the text.

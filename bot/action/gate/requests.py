@@ -12,7 +12,7 @@ from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.api import Asking
 from bot.action.report.render.replies import Candidate
 from bot.action.settings import Settings
-from bot.models.result import Answer, Code, Request, RequestOptions
+from bot.models.request import Answer, Code, Request, RequestOptions
 from bot.units import duration
 
 Status = Literal["requests", "stop", "refused", "nothing"]

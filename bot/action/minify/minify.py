@@ -23,7 +23,8 @@ from bot.action.minify.child_process import Children, Stopped, folded, nobody, s
 from bot.action.minify.isolation import account, copy_out, give_back, kept
 from bot.action.settings import Settings
 from bot.machine import gpu
-from bot.models.result import EXIT_STATUS, Request, Result
+from bot.models.request import Request
+from bot.models.result import EXIT_STATUS, Result
 from bot.units import duration
 
 # Seconds for the commands that set the checkout up, and beyond its budget for the engine.

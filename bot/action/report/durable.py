@@ -11,7 +11,7 @@ from bot.action.github.transport import GitHubError
 from bot.action.report.render.text import one_line
 from bot.action.report.render.verdict import status
 from bot.action.report.result_dir import EXPORTED, REPRO, RESULT, Folder, Unreadable
-from bot.models.result import Section, Stored
+from bot.models.report import Section, Stored
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,8 @@ from bot.action.report.render.text import marker_line, one_line, size
 from bot.action.report.render.verdict import status, title
 from bot.action.report.result_dir import Folder
 from bot.action.settings import Settings, SettingsError
-from bot.models.result import Answer, Download, Report, Request, Section
+from bot.models.report import Download, Report, Section
+from bot.models.request import Answer, Request
 
 log = logging.getLogger(__name__)
 

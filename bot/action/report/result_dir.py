@@ -17,7 +17,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from bot.action.redaction import redact, redacted
-from bot.models.result import Request, Result, Section, Stored
+from bot.models.report import Section, Stored
+from bot.models.request import Request
+from bot.models.result import Result
 
 RESULT, REPRO, EXPORTED, EXPORTED_TEXT, KERNEL = "result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py"
 # Bytes.

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.failure.outcome import Outcome
-from bot.models.result import Model, Signature
+from bot.models.failure import Model, Signature
 
 
 class Object(Model):

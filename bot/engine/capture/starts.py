@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.engine.capture.region import Object, Region
-from bot.models.result import Kind, Signature, Stage
+from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import Graph, Node, Program, Recipe, Value, is_launch, kernels
 from bot.reduce.graph.naming import bind_symbols, canonical

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.failure.outcome import Outcome
-from bot.models.result import ExportedProgram, Signature
+from bot.models.failure import Signature
+from bot.models.result import ExportedProgram
 from bot.workers.pool import Question
 
 

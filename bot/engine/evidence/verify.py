@@ -24,7 +24,8 @@ from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.variables import without_settings
-from bot.models.result import EagerControl, Kind, Model, Rule, Signature
+from bot.models.failure import Kind, Model, Signature
+from bot.models.result import EagerControl, Rule
 from bot.workers import isa_probes
 from bot.workers.process import Wanted, run_process
 

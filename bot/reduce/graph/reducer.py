@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.distance import distance
 from bot.reduce.graph.edits import Edit, applied, apply

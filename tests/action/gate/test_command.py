@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.action.gate.command import Command, CommandError, RunUrl, commands, help_text, parse
-from bot.models.result import RequestOptions, Stage
+from bot.models.failure import Stage
+from bot.models.request import RequestOptions
 
 
 @pytest.mark.parametrize(

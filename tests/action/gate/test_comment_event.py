@@ -12,7 +12,8 @@ from bot.action.gate.comment_event import Conversation
 from bot.action.gate.events import IssueComment
 from bot.action.gate.requests import Outcome
 from bot.action.settings import Settings
-from bot.models.result import Request, Stage
+from bot.models.failure import Stage
+from bot.models.request import Request
 from tests.action.gate.memory import BLOCK, BOT, HEAD, MAIN, NOW, REPO, SCRIPT, Memory, asked, finished, settings, zipped
 
 

@@ -16,7 +16,7 @@ from bot.action.gate.ci_event import RedRun
 from bot.action.gate.ci_failures import sign
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.events import IssueComment, WorkflowRun
-from bot.models.result import Request
+from bot.models.request import Request
 from tests.action.gate.memory import BLOCK, HEAD, REPO, Memory, asked, finished, settings
 
 TOOLS = Path(__file__).resolve().parents[3] / ".tools"

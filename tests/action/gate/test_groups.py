@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.action.gate.failing_test import Failure
 from bot.action.gate.groups import Base, chosen, group, rank
-from bot.models.result import Kind, Phase, Signature
+from bot.models.failure import Kind, Phase, Signature
 
 
 def failure(name: str, test: str | None = None, text: str = "x") -> Failure:

@@ -14,7 +14,7 @@ from bot import cli
 from bot.action.gate import gate as gate_room
 from bot.action.github import client
 from bot.action.report import post
-from bot.models.result import Request
+from bot.models.request import Request
 from tests.action.github.contract import Contract
 from tests.action.github.emulator import BOT, REPO, TOKENS, Emulator, encoded
 

@@ -17,7 +17,9 @@ from bot.action.minify import minify
 from bot.action.minify.isolation import Account
 from bot.action.minify.minify import Place, RequestError, arguments, read
 from bot.machine import gpu
-from bot.models.result import Answer, Code, Request, RequestOptions, Result, Stage
+from bot.models.failure import Stage
+from bot.models.request import Answer, Code, Request, RequestOptions
+from bot.models.result import Result
 
 ANSWER = Answer(repository="o/r", issue=1, marker="m")
 CODE = Code(where="comment", author="a", trusted=True)

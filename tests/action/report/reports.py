@@ -6,27 +6,10 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from bot.models.result import (
-    Answer,
-    Code,
-    Download,
-    Evidence,
-    ExportedProgram,
-    Files,
-    Kind,
-    Phase,
-    Reduction,
-    Report,
-    Request,
-    RequestOptions,
-    Result,
-    Section,
-    Signature,
-    Stage,
-    Stored,
-    Timing,
-    VerificationFacts,
-)
+from bot.models.failure import Kind, Phase, Signature, Stage
+from bot.models.report import Download, Report, Section, Stored
+from bot.models.request import Answer, Code, Request, RequestOptions
+from bot.models.result import Evidence, ExportedProgram, Files, Reduction, Result, Timing, VerificationFacts
 
 MARKER = "<!-- torch-minify:comment-42 run:7 -->"
 MENTION = "somebody"

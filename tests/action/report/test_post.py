@@ -20,7 +20,8 @@ from bot.action.report.render.text import size
 from bot.action.report.result_dir import Folder
 from bot.action.settings import Settings
 from bot.cli import main as cli
-from bot.models.result import Request, Section
+from bot.models.report import Section
+from bot.models.request import Request
 from tests.action.report import reports
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "results"

@@ -11,7 +11,7 @@ from bot.action.github.resources import Comment, Job, Run, User
 from bot.action.github.transport import GitHubError
 from bot.action.report import sweep
 from bot.action.report.render import notes
-from bot.models.result import Answer, Code, Request
+from bot.models.request import Answer, Code, Request
 
 NOW = datetime(2026, 11, 3, 12, 0, tzinfo=timezone.utc)
 BOT = "github-actions[bot]"

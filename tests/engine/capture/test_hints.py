@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.engine.capture.hints import failing_line, named_nodes, script_lines
 from bot.engine.capture.starts import Start
-from bot.models.result import Stage
+from bot.models.failure import Stage
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
 
 TEXT = """Traceback (most recent call last):

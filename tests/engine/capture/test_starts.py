@@ -11,7 +11,7 @@ import pytest
 
 from bot.engine.capture.region import Object, Region, RegionRecipe, RuleUsed
 from bot.engine.capture.starts import Start, starts
-from bot.models.result import Kind, Phase, Signature, Stage
+from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.reduce.graph.codec import graph_to_json
 from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Ref, Value
 from bot.reduce.graph.printer.script import render

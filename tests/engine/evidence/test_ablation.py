@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.engine.evidence.ablation import Suspect, culprit
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Graph, Input, Meta, Program, Recipe, Ref
 

@@ -11,7 +11,7 @@ import pytest
 from bot.engine.evidence.exported_program import loading, write
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.models.result import Signature
+from bot.models.failure import Signature
 from bot.workers.pool import Pool, Question
 from tests.oracle.fakes import FAILS, OTHER, FakePool
 

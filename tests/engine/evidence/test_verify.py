@@ -15,7 +15,8 @@ from bot.engine.evidence import verify as fresh
 from bot.engine.evidence.verify import Verification, difference, run_control_fresh, run_fresh, verify
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.models.result import Kind, Phase, Rule, Signature
+from bot.models.failure import Kind, Phase, Signature
+from bot.models.result import Rule
 from bot.workers.process import KEEP
 
 OURS = Path(__file__).parents[3]

@@ -9,7 +9,8 @@ import pytest
 
 from bot.engine.evidence import verify as fresh
 from bot.engine.evidence import verify_command
-from bot.models.result import Kind, Phase, Result, Rule, Signature, Stage, VerificationFacts
+from bot.models.failure import Kind, Phase, Signature, Stage
+from bot.models.result import Result, Rule, VerificationFacts
 
 SIGNATURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING, exception=("InductorError", "KeyError"), message="7")
 RULE = Rule(hang_after=20.0, precise=False)  # as the search found that it has to be

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from bot.engine.capture.region import Capture  # noqa: E402
 from bot.engine.capture.run import STACKS, Target, capture  # noqa: E402
 from bot.inside.capture.main import Comparison  # noqa: E402
-from bot.models.result import Kind  # noqa: E402
+from bot.models.failure import Kind  # noqa: E402
 
 
 class TestComparison:

@@ -12,7 +12,7 @@ from curve import Predicate, chain, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.edits import Edit, apply
 from bot.reduce.graph.form import Graph, Input, Program, Recipe, Ref, refs

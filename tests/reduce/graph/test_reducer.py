@@ -14,7 +14,7 @@ from curve import APART, FreeOracle, case, chain, fed, measure, mixed, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Graph, Input, Node, Program, Recipe, Ref, Value
 from bot.reduce.graph.reducer import reduce_program

@@ -9,7 +9,7 @@ from dataclasses import replace
 from curve import FreeOracle, Predicate
 from hypothesis import strategies as st
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref, refs
 from bot.reduce.graph.size import contiguous_stride

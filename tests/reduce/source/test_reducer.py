@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.distance import distance
 from bot.reduce.graph.form import Meta

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bot.action.report.render.notes import what
 from bot.action.report.render.text import one_line
 from bot.action.report.render.verdict import status, title
-from bot.models.result import Report
+from bot.models.report import Report
 
 # GitHub shows ten of a kind for a step.
 MOST = 10

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bot.action.report.render.markdown import cell, cell_lines, code, fence_within
 from bot.action.report.render.text import number
-from bot.models.result import Elsewhere, Kind, Result, Stage
+from bot.models.failure import Kind, Stage
+from bot.models.result import Elsewhere, Result
 
 _LONGEST = 6_000  # bytes of a reason
 _STAGE = {

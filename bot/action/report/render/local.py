@@ -6,7 +6,10 @@ import shlex
 
 from bot.action.report.render.markdown import fence, fence_within
 from bot.action.report.render.text import clean
-from bot.models.result import Request, Result, Section, Stage
+from bot.models.failure import Stage
+from bot.models.report import Section
+from bot.models.request import Request
+from bot.models.result import Result
 
 # A command longer than this is shown in part: it is in the request's file.
 _LONGEST = 4_000

@@ -8,7 +8,7 @@ from bot.action.report.render.layout import Block, fit, whole
 from bot.action.report.render.markdown import code, fence_within, fold_within, link
 from bot.action.report.render.section import source
 from bot.action.report.render.text import number, one_line
-from bot.models.result import Request
+from bot.models.request import Request
 
 _ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed behind it
 _PATIENCE = "Where no runner with that label is online it waits for 24 hours, and nothing more is said here until then."

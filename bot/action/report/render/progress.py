@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.action.report.render import notes
 from bot.action.report.render.markdown import code, link
 from bot.action.report.render.text import number, one_line
-from bot.models.result import Request
+from bot.models.request import Request
 
 
 def running(requests: Sequence[Request], index: int, line: str, run_url: str | None) -> str:

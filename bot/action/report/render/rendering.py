@@ -6,7 +6,7 @@ from bot.action.report.render import section
 from bot.action.report.render.layout import fit, whole
 from bot.action.report.render.markdown import link
 from bot.action.report.render.text import marker_line, size
-from bot.models.result import Report
+from bot.models.report import Report
 
 # GitHub refuses a comment of more characters; bytes are never fewer.
 COMMENT_LIMIT = 65_536

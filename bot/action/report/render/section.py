@@ -8,7 +8,9 @@ from bot.action.report.render import facts, local, verdict
 from bot.action.report.render.layout import Block, whole
 from bot.action.report.render.markdown import code, fence, fold, fold_within, link, table
 from bot.action.report.render.text import number, one_line, size
-from bot.models.result import Request, Result, Section, Stored
+from bot.models.report import Section, Stored
+from bot.models.request import Request
+from bot.models.result import Result
 
 # What is served first. Headings are worth more than repros: a repro under no title would claim what it may not.
 HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, EXPORTED, KERNEL, REDUCTION, TESTS, VERSIONS = range(1, 12)

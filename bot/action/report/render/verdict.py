@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bot.action.report.render.text import number
-from bot.models.result import TITLE, Section, Status
+from bot.models.report import Section
+from bot.models.result import TITLE, Status
 
 # Fresh processes in which a repro has to fail before it is called one.
 RUNS = 3

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.graph.edits import Edit, apply
 from bot.reduce.graph.form import Input, Program
 from bot.reduce.graph.incumbent import Incumbent

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.graph.form import Graph, Program
 from bot.reduce.graph.incumbent import Incumbent, structure
 from bot.reduce.graph.keep import Policy, units

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from bot.action.report.render.markdown import fence
 from bot.action.report.render.rendering import COMMENT_LIMIT, FRAME, render, summary
 from bot.action.report.render.text import MARKER_START, size
-from bot.models.result import Report, Section
+from bot.models.report import Report, Section
 from tests.action.report import reports
 
 MARKDOWN = MarkdownIt("gfm-like", {"linkify": False})

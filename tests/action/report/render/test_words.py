@@ -20,7 +20,10 @@ from bot.action.report.render.section import module_of
 from bot.action.report.render.text import clean, size
 from bot.action.report.render.verdict import doubt, status, title
 from bot.action.report.result_dir import Folder, section
-from bot.models.result import Code, Download, Kind, Phase, Report, Request, RequestOptions, Result, Section, Signature, Stage, Stored
+from bot.models.failure import Kind, Phase, Signature, Stage
+from bot.models.report import Download, Report, Section, Stored
+from bot.models.request import Code, Request, RequestOptions
+from bot.models.result import Result
 from tests.action.report import reports
 
 RESULTS = Path(__file__).resolve().parents[3] / "fixtures" / "results"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Graph, Input, Meta, Program, Recipe, Ref, Value
 from bot.reduce.graph.incumbent import Incumbent

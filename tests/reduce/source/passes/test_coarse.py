@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 import pytest
 
-from bot.models.result import Verdict
+from bot.models.failure import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.form import Meta
 from bot.reduce.source.passes import deletions

@@ -1,0 +1,131 @@
+"""What a failure is, and when two failures are the same."""
+
+from __future__ import annotations
+
+import hashlib
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
+
+
+class Kind(str, Enum):
+    """What sort of failure it is."""
+
+    EXCEPTION = "exception"
+    ACCURACY = "accuracy"
+    CRASH = "crash"
+    HANG = "hang"
+    NO_RAISE = "no_raise"
+
+
+class Phase(str, Enum):
+    """Where in the compiler it failed, in the order a program passes through."""
+
+    DYNAMO = "dynamo"
+    EXPORT = "export"
+    PRE_GRAD = "pre_grad"
+    AOT_AUTOGRAD = "aot_autograd"
+    JOINT = "joint"
+    POST_GRAD = "post_grad"
+    INDUCTOR_LOWERING = "inductor_lowering"
+    INDUCTOR_CODEGEN = "inductor_codegen"
+    CPP_COMPILE = "cpp_compile"
+    TRITON_COMPILE = "triton_compile"
+    LOAD = "load"
+    RUN = "run"
+
+
+class Stage(str, Enum):
+    """The form in which a program is minimized."""
+
+    SOURCE = "source"
+    DYNAMO = "dynamo"
+    AOT = "aot"
+    AOT_INDUCTOR = "aot_inductor"
+
+
+# The message of a crash whose signal was raised by the allocator.
+HEAP = "heap corruption"
+
+
+class Verdict(str, Enum):
+    """The oracle's answer about one candidate."""
+
+    SAME = "SAME"
+    DIFFERENT = "DIFFERENT"
+    PASSES = "PASSES"
+    TIMEOUT = "TIMEOUT"
+    INVALID = "INVALID"
+    INFRA = "INFRA"
+
+
+class Model(BaseModel):
+    """Base of every model here: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Signature(Model):
+    """What makes two failures the same."""
+
+    kind: Kind
+    phase: Phase
+    backward: bool = False
+    exception: tuple[str, ...] = Field(default=(), description="class names, outermost first, root cause last")
+    message: str = Field(default="", description="normalised message of the root cause")
+    frame: str | None = Field(default=None, description="innermost torch frame, as torch/path.py:function")
+    signal: str | None = Field(default=None, description="for a crash: SIGSEGV, SIGABRT, ...")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_fingerprint(cls, given: Any) -> Any:
+        # it is written for readers and follows from the rest
+        return {key: value for key, value in given.items() if key != "fingerprint"} if isinstance(given, dict) else given
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits: of two signatures of one kind, equal exactly where `same_across_forms` is true."""
+        parts = (self.kind.value, *self._essence())
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    def _essence(self) -> tuple[str, ...]:
+        if self.kind in (Kind.ACCURACY, Kind.NO_RAISE):
+            return ()
+        if self.kind is Kind.CRASH:
+            # memory that was written over shows in one run as this signal, in the next as another
+            memory = self.signal in ("SIGSEGV", "SIGBUS") or self.message == HEAP
+            return ("memory" if memory else self.signal or "", self.phase.value)
+        if self.kind is Kind.HANG:
+            return (self.phase.value,)
+        root = self.exception[-1] if self.exception else ""
+        return (self.phase.value, root, self.message)
+
+    def same_across_forms(self, other: Signature) -> bool:
+        """Whether two failures are the same although the scripts differ in form (the outer wrappers differ then).
+
+        A missing error shows as the failed assertion of the script that expected it; that eager raises, its control says.
+        """
+        if self.kind is Kind.NO_RAISE:
+            return other.kind in (Kind.NO_RAISE, Kind.ACCURACY)
+        return self.kind is other.kind and self._essence() == other._essence()
+
+    def same(self, other: Signature) -> bool:
+        """Whether two failures of scripts of one form are the same."""
+        if not self.same_across_forms(other):
+            return False
+        if self.kind is Kind.EXCEPTION:
+            return (self.exception, self.backward) == (other.exception, other.backward) and (
+                self.frame == other.frame or self.frame is None or other.frame is None
+            )
+        if self.kind is Kind.CRASH:
+            return self.frame == other.frame or self.frame is None or other.frame is None
+        return True
+
+    def line(self) -> str:
+        """One line for people."""
+        what = self.signal or (": ".join(self.exception) if self.exception else self.kind.value)
+        where = self.phase.value + (" (backward)" if self.backward else "")
+        first = self.message.splitlines()[0][:160] if self.message else ""
+        return f"{self.kind.value} in {where}: {what}" + (f": {first}" if first and self.kind is Kind.EXCEPTION else "")

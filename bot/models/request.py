@@ -1,0 +1,65 @@
+"""What to minimize, and where the answer goes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from bot.models.failure import Model, Stage
+
+
+class Code(Model):
+    """Whose program it is, and where it was found. It is run, so the answer says it."""
+
+    where: Literal["comment", "issue", "pull_request", "push"]
+    author: str = Field(description="login of who wrote it")
+    trusted: bool = Field(description="whether the author has write permission")
+    url: str | None = None
+    note: str | None = Field(default=None, description="which of several blocks was taken, for people")
+
+
+class Answer(Model):
+    """Where the answer goes: one comment for each event, found again by its marker."""
+
+    repository: str = Field(description="owner/name")
+    issue: int | None = Field(default=None, description="issue or pull request; null: one is opened for the signature")
+    marker: str = Field(description="hidden in the comment, the same for all requests of an event")
+    comment: int | None = Field(default=None, description="the comment that says queued")
+    trigger: int | None = Field(default=None, description="the comment that asked: reactions go there")
+
+
+class RequestOptions(Model):
+    """What `run` is told. Null: its own default."""
+
+    stage: Stage | None = None
+    accuracy: Literal["off", "auto", "on", "strict"] | None = None
+    device: Literal["cpu", "cuda"] | None = None
+    budget: float | None = Field(default=None, description="seconds", gt=0)
+    python_version: str | None = None
+    torch_version: str | None = None
+
+
+class Request(Model):
+    """What to minimize, with what options, and where the answer goes. Exactly one of `script` and `command` is set."""
+
+    schema_: int = Field(default=1, alias="schema", serialization_alias="schema")
+    id: str = Field(description="unique in the repository: letters, digits and dashes")
+    script: str | None = Field(default=None, description="text of a Python program")
+    command: str | None = Field(default=None, description="what `run --command` takes")
+    repository: str = Field(description="owner/name of what is checked out")
+    commit: str | None = Field(default=None, description="its full hash, resolved once")
+    code: Code
+    asked_by: str = Field(description="login; for red CI the workflow's name")
+    options: RequestOptions = RequestOptions()
+    answer: Answer
+    expected: str | None = Field(default=None, description="one line: the failure that CI showed")
+    tests: tuple[str, ...] = Field(default=(), description="all tests that fail in this way")
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    @model_validator(mode="after")
+    def _one_program(self) -> Request:
+        if (self.script is None) == (self.command is None):
+            raise ValueError("a request has either a script or a command")
+        return self
