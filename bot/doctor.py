@@ -7,7 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+from bot.inside.shortcuts import MARK
+from bot.oracle import instructions
+from bot.oracle.pool import Pool, PoolError, Question
 
 # Run in the user's interpreter: it may be another one than ours.
 _ASK = """
@@ -28,6 +35,10 @@ except Exception:
 found["headers"] = os.path.exists(os.path.join(sysconfig.get_path("include") or "", "Python.h"))
 print(json.dumps(found))
 """
+
+_FUNCTION = "import torch\ntorch.compile(lambda x: torch.relu(x) + 1)(torch.ones(3))\n"
+# Seconds for compiling it, on a machine with no vector instructions known yet.
+_LIMIT = 180.0
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,26 @@ def examine(python: str) -> list[Line]:
     return lines
 
 
+def compiles(python: str) -> Line:
+    """Whether a worker compiles and runs one function, as it does for each candidate of a search. Takes seconds."""
+    with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as name:
+        cache, log = Path(name, "cache"), Path(name, "workers.log")
+        instructions.seed(cache)
+        try:
+            with Pool(python, cache, log) as pool:
+                outcome, _ = pool.ask(Question(_FUNCTION, limit=_LIMIT))
+        except (PoolError, OSError) as error:
+            return Line("compile", f"no worker: {error}", False, True)
+        slower = [
+            line.removeprefix(MARK) for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.startswith(MARK)
+        ]
+    if outcome.status != "ok":
+        last = outcome.text.strip().splitlines()[-1:] or [outcome.signal or "no message"]
+        return Line("compile", f"a worker's compile ended in {outcome.status}: {last[0][:300]}", False, True)
+    without = f"; slower, without {'; '.join(slower)}" if slower else ""
+    return Line("compile", f"one function in {outcome.seconds:.1f} s{without}", True, True)
+
+
 def _supported(version: str) -> bool:
     parts = version.split("+")[0].split(".")
     try:
@@ -75,9 +106,11 @@ def _supported(version: str) -> bool:
         return False
 
 
-def main(python: str) -> int:
-    """Print the findings. Exit status 0, or 1 where something needed is missing."""
+def main(python: str, compiles: Callable[[str], Line] = compiles) -> int:
+    """Print the findings. Exit status 0, or 1 where something needed is missing or does not work."""
     lines = examine(python)
+    if all(line.good for line in lines if line.needed):
+        lines.append(compiles(python))
     for line in lines:
         mark = "ok  " if line.good else ("MISS" if line.needed else "-   ")
         sys.stdout.write(f"{mark} {line.what}: {line.found}\n")

@@ -47,8 +47,16 @@ def test_a_machine_that_has_everything(machine: Any, capsys: Any) -> None:
         "triton": ("3.5", True),
         "sandbox": ("none: programs run with your rights", False),
     }
-    assert doctor.main(python) == 0
-    assert "MISS" not in capsys.readouterr().out
+    assert doctor.main(python, lambda _: doctor.Line("compile", "one function in 1.2 s", True, True)) == 0
+    said = capsys.readouterr().out
+    assert "MISS" not in said
+    assert said.endswith("ok   compile: one function in 1.2 s\n")
+
+
+def test_a_machine_whose_worker_does_not_compile(machine: Any, capsys: Any) -> None:
+    python = machine(json.dumps(GOOD), "clang++")
+    assert doctor.main(python, lambda _: doctor.Line("compile", "no worker: TypeError", False, True)) == 1
+    assert capsys.readouterr().out.endswith("MISS compile: no worker: TypeError\n")
 
 
 def test_a_machine_that_has_nothing(machine: Any, capsys: Any) -> None:
@@ -61,6 +69,7 @@ def test_a_machine_that_has_nothing(machine: Any, capsys: Any) -> None:
     assert not found["C++ compiler"][1]
     assert doctor.main(python) == 1
     said = capsys.readouterr().out
+    assert "compile:" not in said, "nobody waits for what cannot work"
     assert "MISS torch" in said
     assert "-    GPU" in said, "not needed"
 
@@ -88,3 +97,33 @@ def test_this_one() -> None:
     found = lines(sys.executable)
     assert found["python"] == (sys.version.split()[0], True)
     assert found["torch"][1]
+
+
+@pytest.mark.slow
+def test_a_worker_compiles() -> None:
+    pytest.importorskip("torch")
+    line = doctor.compiles(sys.executable)
+    assert line.good
+    assert "slower" not in line.found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changed", "good", "found"),
+    [
+        ("import sys; sys.modules['torch'] = None", False, "no worker: ModuleNotFoundError"),
+        ("import os; os.environ['CXX'] = 'no-such-compiler'", False, "a worker's compile ended in raised: "),
+        (
+            "from torch._inductor.cpu_vec_isa import VecISA\nVecISA.check_build = lambda isa, text, was=VecISA.check_build: was(isa, text)",
+            True,
+            "slower, without remember_instructions: ",
+        ),
+    ],
+)
+def test_what_a_worker_fails_in_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, good: bool, found: str) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "sitecustomize.py").write_text(f"{changed}\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    line = doctor.compiles(sys.executable)
+    assert line.good is good
+    assert found in line.found
