@@ -111,8 +111,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return post.main(arguments.result, arguments.request, dry_run=arguments.dry_run)
     from bot.machine import doctor
+    from bot.workers.compile_check import compiles
 
-    return doctor.main(arguments.python)
+    return doctor.main(arguments.python, compiles)
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str]) -> int:

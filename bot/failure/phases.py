@@ -2,7 +2,7 @@
 
 The compiler's own names are the evidence: a few functions of each phase are passed through by everything that happens in
 it (landmarks), so the innermost landmark decides; helpers that several phases share say nothing and are left out. Where a
-dump is cut before any landmark, the file alone decides (hints). Written for torch 2.9 to 2.13.
+dump is cut before any landmark, the file alone decides (hints). Written for torch 2.9 to 2.15.
 """
 
 from __future__ import annotations

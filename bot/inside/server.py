@@ -22,6 +22,7 @@ import sys
 import time
 from typing import Any
 
+from .shortcuts import shortcut
 from .spare import BEGUN, Spare
 
 # The part of a child's output that is kept: its head and its tail.
@@ -324,7 +325,9 @@ def main(_: list[str]) -> None:
         from . import worker  # noqa: F401  each child has it then
 
         server.resident = warm.sees_gpu()
-        server.forks = not warm.runs_device()
+        server.forks = False
+        with shortcut("forking"):
+            server.forks = not warm.runs_device()
     except BaseException as error:
         server.send({"failed": f"{type(error).__name__}: {error}"})
         raise
