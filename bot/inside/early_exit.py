@@ -14,10 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-
-class PhasePassed(BaseException):
-    """The last phase in which the signature can show itself was passed. Not an Exception: nothing may swallow it."""
-
+from .protocol import PhasePassed
 
 TRACED = ("dynamo",)
 EXPORTED = ("export",)

@@ -14,6 +14,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .protocol import Facts, PhasePassed
+
 if TYPE_CHECKING:
     import ast
 
@@ -38,7 +40,7 @@ def read_source(path: str) -> str:
     raise SyntaxError(f"the encoding of {path} cannot be read")
 
 
-def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Module] = str) -> dict[str, Any]:
+def run_as_main(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> Facts:
     """Execute a script file as `__main__`; the facts of how it ended. `source` gives what to compile of its text."""
     try:
         text = read_source(path)
@@ -64,13 +66,13 @@ def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Mo
     return {"status": "ok", "exit": 0, "text": ""}
 
 
-def ended_by(error: BaseException) -> dict[str, Any]:
+def ended_by(error: BaseException) -> Facts:
     """The facts of a run that an exception ended."""
     if isinstance(error, KeyboardInterrupt):
         return {"status": "infra", "text": "interrupted"}
     if isinstance(error, MemoryError):
         return {"status": "memory", "text": format_error(error)}
-    if type(error).__name__ == "PhasePassed":
+    if isinstance(error, PhasePassed):
         return {"status": "stopped"}
     return {"status": "raised", "text": format_error(error)}
 
@@ -114,7 +116,7 @@ def listen_to_unittest(on_error: OnError) -> None:
         listen(name)
 
 
-def run_module(name: str, argv: Sequence[str], on_error: OnError) -> dict[str, Any]:
+def run_module(name: str, argv: Sequence[str], on_error: OnError) -> Facts:
     """`python -m NAME ARGS`; the facts of how it ended. Errors of failing tests, which pytest catches, are told to `on_error`."""
     sys.argv = [name, *argv]
     sys.path.insert(0, os.getcwd())

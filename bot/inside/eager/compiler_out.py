@@ -25,14 +25,9 @@ import torch
 
 from .. import environment
 from ..program import flush, format_error, listen_to_unittest, read_source, run_module
+from ..protocol import Reached
 from . import lifetimes, uninitialized
-from .fp64 import Fp64Impossible
 from .stand_ins import RAISED, Exported, Loaded, Stand
-
-__all__ = ["MARK", "Fp64Impossible", "reached", "run_control", "take_out"]
-
-# The last line on stderr of a control that ran as a process of its own, and of each process that it forked.
-MARK = "[compiler-out] reached: "
 
 # Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
 _DISABLE = "TORCHDYNAMO_DISABLE"
@@ -275,7 +270,7 @@ def _say_at_the_end(stand: Stand) -> None:
         error = "".join(stand.errors[:1])
         with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it, or all
             sys.stderr.flush()
-        line = f"\n{MARK}{reached(stand.calls)} raised: {stand.calls[RAISED]} {error}".rstrip() + "\n"
+        line = f"\n{Reached(reached(stand.calls), stand.calls[RAISED], error).line()}\n"
         with contextlib.suppress(OSError):
             os.write(stderr if _is(stderr, known) else 2, line.encode())
 

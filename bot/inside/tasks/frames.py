@@ -18,6 +18,7 @@ import torch
 from ..capture import recipe
 from ..eager import compiler_out, stand_ins
 from ..program import run_as_main
+from ..protocol import Facts, FrameCall, Question
 
 # Longer lists and strings are data: a script that spells them out is no smaller.
 MOST_ITEMS, MOST_CHARACTERS = 16, 200
@@ -27,18 +28,18 @@ class Unsaid(Exception):
     """A value that has no short expression."""
 
 
-def frames(path: str, request: dict[str, Any]) -> dict[str, Any]:
+def frames(path: str, question: Question) -> Facts:
     """Facts with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source), `contexts` (source).
 
-    `request` has `lines` of the script (1-based), the innermost frame's last: when what holds that one was called, the run ends.
+    Of the question's `lines` the last is the innermost frame's: when what holds that one was called, the run ends.
     """
-    calls = _Calls(path, request.get("lines", ()))
+    calls = _Calls(path, question.lines)
     stand_ins.Stand.call = calls.within(stand_ins.Stand.call)  # type: ignore[method-assign]
     stand_ins.Stand.exported = calls.within(stand_ins.Stand.exported)  # type: ignore[method-assign]
     compiler_out.take_out()
     sys.setprofile(calls.watch)
     try:
-        facts = run_as_main(path, request.get("argv", []))
+        facts = run_as_main(path, question.argv)
     finally:
         sys.setprofile(None)
     return {**facts, "frames": [call for _, call in sorted(calls.found.values(), key=lambda found: -found[0])]}
@@ -51,7 +52,7 @@ class _Calls:
         self.path = path
         self.lines = lines
         self.complete = False  # the function that holds the last of the lines was called
-        self.found: dict[str, tuple[int, dict[str, Any]]] = {}  # by name: how deep the call is, and how to make it
+        self.found: dict[str, tuple[int, FrameCall]] = {}  # by name: how deep the call is, and how to make it
         self._inside = 0  # of what would have been compiled
         self._made: dict[int, tuple[Any, str | None]] = {}  # objects of the script's classes, held so that no number is used twice
         self._defaults: dict[CodeType, dict[str, Any]] = {}  # of parameters
@@ -97,7 +98,7 @@ class _Calls:
         self.complete = self.complete or self.lines[-1] in self._span(frame.f_code)
         try:
             callee = self._callee(name, _owner(frame))
-            call = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": recipe.contexts()}
+            call: FrameCall = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": recipe.contexts()}
             self.found[name] = self._depth(frame), call
         except Unsaid:
             return

@@ -12,7 +12,8 @@ import pytest
 
 from bot.engine.capture.region import Region, read_regions
 from bot.failure.outcome import Outcome
-from bot.workers.pool import Pool, Question
+from bot.inside.protocol import Question
+from bot.workers.pool import Pool
 
 # A program is captured in a process of its own, which has no setting of ours in its environment.
 INSTALL = """

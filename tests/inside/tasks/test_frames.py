@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.workers.pool import Pool, Question
+from bot.inside.protocol import Question
+from bot.workers.pool import Pool
 
 SCRIPT = textwrap.dedent("""\
     import dataclasses
