@@ -7,6 +7,7 @@ compiled, the first call is written down as source: what makes its object, its a
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,17 +16,14 @@ from typing import Any
 
 import torch
 
-from ..capture import recipe
+from ..capture import literals, recipe
+from ..capture.literals import NoText
 from ..eager import compiler_out, stand_ins
 from ..program import run_as_main
 from ..protocol import Facts, FrameCall, Question
 
 # Longer lists and strings are data: a script that spells them out is no smaller.
 MOST_ITEMS, MOST_CHARACTERS = 16, 200
-
-
-class Unsaid(Exception):
-    """A value that has no short expression."""
 
 
 def frames(path: str, question: Question) -> Facts:
@@ -87,7 +85,7 @@ class _Calls:
         if id(made) not in self._made:
             try:
                 said: str | None = ", ".join(self._arguments(frame))
-            except Unsaid:
+            except NoText:
                 said = None
             self._made[id(made)] = (made, said)
 
@@ -100,7 +98,7 @@ class _Calls:
             callee = self._callee(name, _owner(frame))
             call: FrameCall = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": recipe.contexts()}
             self.found[name] = self._depth(frame), call
-        except Unsaid:
+        except NoText:
             return
 
     def _depth(self, frame: FrameType) -> int:
@@ -172,36 +170,30 @@ class _Calls:
         """An expression for a value.
 
         Raises:
-            Unsaid: there is none that is short.
+            NoText: there is none that is short.
         """
         if isinstance(value, torch.Tensor):
             return _tensor(value)
-        if value is None or isinstance(value, (bool, int, str, bytes)):
-            if len(repr(value)) > MOST_CHARACTERS:
-                raise Unsaid
-            return repr(value)
-        if isinstance(value, float):
-            return repr(value) if value - value == 0 else f"float({str(value)!r})"
-        if isinstance(value, (torch.dtype, torch.Size)):
-            return repr(value)
-        if isinstance(value, torch.device):
-            return f"torch.device({str(value)!r})"
-        return self._container(value) if isinstance(value, (list, tuple, dict)) else self._object(value)
-
-    def _container(self, value: Any) -> str:
-        if len(value) > MOST_ITEMS or type(value) not in (list, tuple, dict):
-            raise Unsaid
-        if isinstance(value, dict):
-            return "{" + ", ".join(f"{self._said(key)}: {self._said(item)}" for key, item in value.items()) + "}"
-        items = ", ".join(self._said(item) for item in value)
-        return f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})"
+        text = literals.scalar(value)
+        if text is not None:
+            if len(text) > MOST_CHARACTERS:
+                raise NoText
+            return text
+        if isinstance(value, enum.Enum):
+            return f"{self._object(type(value))}.{value.name}"
+        if not isinstance(value, (list, tuple, dict)):
+            return self._object(value)
+        text = literals.container(value, self._said) if len(value) <= MOST_ITEMS else None
+        if text is None:
+            raise NoText
+        return text
 
     def _object(self, value: Any) -> str:
         main = vars(sys.modules["__main__"])
         if isinstance(value, (type, FunctionType)):
             name = str(value.__name__)
             if main.get(name) is not value:
-                raise Unsaid
+                raise NoText
             return name
         kind = type(value)
         if kind.__module__.startswith("torch.nn.modules.") and not list(value.children()):
@@ -210,7 +202,7 @@ class _Calls:
             # a config of some library's class, that the script has made for all to use
             named = next((name for name, held in main.items() if held is value and not isinstance(held, torch.nn.Module)), None)
             if named is None:
-                raise Unsaid
+                raise NoText
             return named
         if dataclasses.is_dataclass(value):
             fields = [f for f in dataclasses.fields(value) if f.init and getattr(value, f.name) is not f.default]
@@ -219,7 +211,7 @@ class _Calls:
         if kind.__init__ in (object.__init__, torch.nn.Module.__init__):
             return f"{kind.__name__}()"
         if made is not value or said is None:
-            raise Unsaid
+            raise NoText
         return f"{kind.__name__}({said})"
 
 
@@ -244,13 +236,13 @@ def _functions() -> Iterator[tuple[str, FunctionType]]:
 
 def _tensor(value: torch.Tensor) -> str:
     if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout != torch.strided or value.is_quantized:
-        raise Unsaid
+        raise NoText
     shape = ", ".join(str(int(size)) for size in value.shape) or "()"
     more = "" if value.device.type == "cpu" else f", device={value.device.type!r}"
     if value.dtype.is_floating_point or value.dtype.is_complex:
         dtype = "" if value.dtype == torch.get_default_dtype() else f", dtype={value.dtype}"
         if value.dtype.itemsize == 1:
-            raise Unsaid  # nothing draws these
+            raise NoText  # nothing draws these
         return f"torch.randn({shape}{dtype}{more}{', requires_grad=True' if value.requires_grad else ''})"
     # zero is an index of everything
     return f"torch.zeros({shape}, dtype={value.dtype}{more})"

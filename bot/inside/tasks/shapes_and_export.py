@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..capture.fx_targets import device_text
+from ..capture.literals import device_text
 from ..eager import compiler_out, lifetimes
 from ..program import format_error, run_as_main
 from ..protocol import RETURNED, Facts, Question, ValueMeta

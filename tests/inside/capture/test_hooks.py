@@ -255,4 +255,4 @@ def test_recipe_values_are_plain(rerun: Rerun) -> None:
     body = BACKEND + "    torch.compile(lambda x: x, backend=mine, options={'a': [1, float('nan')], 'b': mine})(torch.ones(3))"
     _, regions = rerun(body)
     values: Any = regions[0].recipe.options if regions else {}
-    assert values == {} or values["a"].text == '[1, float("nan")]'
+    assert values == {} or values["a"].text == "[1, torch.nan]"
