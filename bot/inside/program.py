@@ -40,20 +40,25 @@ def read_source(path: str) -> str:
     raise SyntaxError(f"the encoding of {path} cannot be read")
 
 
-def run_as_main(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> Facts:
-    """Execute a script file as `__main__`; the facts of how it ended. `source` gives what to compile of its text."""
-    try:
-        text = read_source(path)
-    except (SyntaxError, ValueError) as error:  # a ValueError: of UTF-16, in older Pythons
-        return ended_by(error)
+def execute(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> None:
+    """Execute the script file `path` as `__main__`, with the arguments `argv`; what it raises goes through.
+
+    `source` gives what to compile of its text.
+    """
+    text = read_source(path)
     module = types.ModuleType("__main__")
     module.__file__ = path
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     sys.argv = [path, *argv]
-    sys.path.insert(0, os.path.dirname(path))
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    exec(compile(source(text), path, "exec", dont_inherit=True), module.__dict__)
+
+
+def run_as_main(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> Facts:
+    """The facts of how it ended to `execute` a script; the parameters `path`, `argv` and `source` are its."""
     try:
-        exec(compile(source(text), path, "exec", dont_inherit=True), module.__dict__)
+        execute(path, argv, source)
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else (0 if leave.code is None else 1)
         return {
