@@ -14,12 +14,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from .protocol import PhasePassed
 from .shortcuts import function_at, shortcut
-
-
-class PhasePassed(BaseException):
-    """The last phase in which the signature can show itself was passed. Not an Exception: nothing may swallow it."""
-
 
 TRACED = ("dynamo",)
 EXPORTED = ("export",)

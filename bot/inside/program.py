@@ -14,6 +14,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .protocol import Facts, PhasePassed
+
 if TYPE_CHECKING:
     import ast
 
@@ -38,20 +40,25 @@ def read_source(path: str) -> str:
     raise SyntaxError(f"the encoding of {path} cannot be read")
 
 
-def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Module] = str) -> dict[str, Any]:
-    """Execute a script file as `__main__`; the facts of how it ended. `source` gives what to compile of its text."""
-    try:
-        text = read_source(path)
-    except (SyntaxError, ValueError) as error:  # a ValueError: of UTF-16, in older Pythons
-        return ended_by(error)
+def execute(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> None:
+    """Execute the script file `path` as `__main__`, with the arguments `argv`; what it raises goes through.
+
+    `source` gives what to compile of its text.
+    """
+    text = read_source(path)
     module = types.ModuleType("__main__")
     module.__file__ = path
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     sys.argv = [path, *argv]
-    sys.path.insert(0, os.path.dirname(path))
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    exec(compile(source(text), path, "exec", dont_inherit=True), module.__dict__)
+
+
+def run_as_main(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> Facts:
+    """The facts of how it ended to `execute` a script; the parameters `path`, `argv` and `source` are its."""
     try:
-        exec(compile(source(text), path, "exec", dont_inherit=True), module.__dict__)
+        execute(path, argv, source)
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else (0 if leave.code is None else 1)
         return {
@@ -64,13 +71,13 @@ def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Mo
     return {"status": "ok", "exit": 0, "text": ""}
 
 
-def ended_by(error: BaseException) -> dict[str, Any]:
+def ended_by(error: BaseException) -> Facts:
     """The facts of a run that an exception ended."""
     if isinstance(error, KeyboardInterrupt):
         return {"status": "infra", "text": "interrupted"}
     if isinstance(error, MemoryError):
         return {"status": "memory", "text": format_error(error)}
-    if type(error).__name__ == "PhasePassed":
+    if isinstance(error, PhasePassed):
         return {"status": "stopped"}
     return {"status": "raised", "text": format_error(error)}
 
@@ -114,7 +121,7 @@ def listen_to_unittest(on_error: OnError) -> None:
         listen(name)
 
 
-def run_module(name: str, argv: Sequence[str], on_error: OnError) -> dict[str, Any]:
+def run_module(name: str, argv: Sequence[str], on_error: OnError) -> Facts:
     """`python -m NAME ARGS`; the facts of how it ended. Errors of failing tests, which pytest catches, are told to `on_error`."""
     sys.argv = [name, *argv]
     sys.path.insert(0, os.getcwd())

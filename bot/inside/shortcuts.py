@@ -12,8 +12,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-# How a line about a failed shortcut begins, in the log of the worker.
-MARK = "torch-minify goes on without a shortcut: "
+from .protocol import SHORTCUT_FAILED
 
 _log = 2
 
@@ -32,7 +31,7 @@ def shortcut(what: str) -> Iterator[None]:
         yield
     except Exception as error:
         with contextlib.suppress(OSError):
-            os.write(_log, f"{MARK}{what}: {type(error).__name__}: {error}\n".encode("utf-8", "backslashreplace"))
+            os.write(_log, f"{SHORTCUT_FAILED}{what}: {type(error).__name__}: {error}\n".encode("utf-8", "backslashreplace"))
 
 
 def function_at(owner: Any, name: str, *parameters: str) -> Any:

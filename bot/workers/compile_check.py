@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from bot.inside.shortcuts import MARK
+from bot.inside.protocol import SHORTCUT_FAILED, Question
 from bot.workers import isa_probes
-from bot.workers.pool import Pool, PoolError, Question
+from bot.workers.pool import Pool, PoolError
 
 _FUNCTION = "import torch\ntorch.compile(lambda x: torch.relu(x) + 1)(torch.ones(3))\n"
 # Seconds for compiling it, on a machine with no vector instructions known yet.
@@ -28,6 +28,6 @@ def compiles(python: str) -> tuple[bool, str]:
     if outcome.status != "ok":
         last = outcome.text.strip().splitlines()[-1:] or [outcome.signal or "no message"]
         return False, f"a worker's compile ended in {outcome.status}: {last[0][:300]}"
-    slower = [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
+    slower = [line.removeprefix(SHORTCUT_FAILED) for line in lines if line.startswith(SHORTCUT_FAILED)]
     without = f"; slower, without {'; '.join(slower)}" if slower else ""
     return True, f"one function in {outcome.seconds:.1f} s{without}"

@@ -9,23 +9,21 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import queue
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from bot.failure.outcome import Outcome
+from bot.inside.protocol import Answer, Cancel, Facts, Question, Ready, StartFailed, command, encode
 from bot.inside.variables import without_settings
-
-BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
+from bot.workers import environment
 
 # Seconds within which the parent must have imported torch and the compiler.
 START_LIMIT = 180.0
@@ -50,61 +48,19 @@ class PoolError(Exception):
     """The warm parent could not be started, or died more often than it was replaced."""
 
 
-def environment(cache: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a compiling process: graph caches off, so that no hit hides a failure; one compile directory."""
-    return {
-        **os.environ,
-        "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
-        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        "TORCHDYNAMO_VERBOSE": "1",
-        "PYTHONFAULTHANDLER": "1",
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        # a parent that asked the driver could not fork any more
-        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-        **(extra or {}),
-    }
-
-
-@dataclass
-class Question:
-    """A script to run in a child.
-
-    `task`: run, control, control_fp64, shapes, localise, origins, frames or export. `limit` in seconds, `memory` in bytes beyond the
-    parent's own (None: the pool's).
-    """
-
-    text: str
-    task: str = "run"
-    limit: float = 60.0
-    memory: int | None = None
-    stop_after: str | None = None
-    argv: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules lie beside it
-    repeats: bool = False  # task control: has to compute the same whatever uninitialised memory holds
-    strict: bool = False  # task localise: integral and boolean values count
-    tolerance: tuple[float, ...] | None = None  # task localise: see Recipe.tolerance
-    lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
-    seed: int = 0  # of the generators of random numbers, as the program finds them
-    as_eager: bool = False  # compiled code draws the random numbers that eager draws
-    save: str | None = None  # task export: where the exported program goes
-
-
 @dataclass
 class Asked:
     """A question on its way. Its future raises `PoolError` where the parent never came up."""
 
-    future: Future[tuple[Outcome, dict[str, Any]]]
+    future: Future[tuple[Outcome, Facts]]
     number: int
     directory: tempfile.TemporaryDirectory[str]
 
-    def answer(self, facts: dict[str, Any]) -> None:
-        """Settle it with the facts of a child."""
+    def answer(self, facts: Facts) -> None:
+        """Settle it with the `facts` of a child."""
         self.directory.cleanup()
         try:
-            outcome = Outcome(**{key: facts[key] for key in Outcome.model_fields if key in facts})
+            outcome = Outcome.model_validate({key: value for key, value in facts.items() if key in Outcome.model_fields})
         except ValidationError as error:  # the program wrote into our pipe
             outcome = Outcome(status="infra", text=f"unreadable answer: {error}")
         self.future.set_result((outcome, facts))
@@ -136,13 +92,13 @@ class _Parent:
         for work in (self._listen, self._speak):
             threading.Thread(target=work, daemon=True).start()
 
-    def take(self, asked: Asked, message: dict[str, Any]) -> bool:
+    def take(self, asked: Asked, question: Question) -> bool:
         """Send a question, as soon as it can be heard; False where this parent has ended."""
         with self._state:
             if self._over:
                 return False
             self._waiting[asked.number] = asked
-        self._lines.put(json.dumps(message).encode() + b"\n")
+        self._lines.put(encode(question).encode() + b"\n")
         return True
 
     def cancel(self, asked: Asked) -> None:
@@ -150,7 +106,8 @@ class _Parent:
         with self._state:
             if asked.number not in self._waiting:
                 return
-        self._lines.put(json.dumps({"cancel": asked.number}).encode() + b"\n")
+        message: Cancel = {"cancel": asked.number}
+        self._lines.put(json.dumps(message).encode() + b"\n")
 
     def close(self) -> None:
         """End it, and its children with it."""
@@ -193,7 +150,7 @@ class _Parent:
             else:
                 asked.answer({"status": "infra", "text": "the worker's parent died"})
 
-    def _heard(self, message: dict[str, Any]) -> None:
+    def _heard(self, message: Ready | StartFailed | Answer) -> None:
         if "ready" in message:
             self._alarm.cancel()
             self._on_ready(message["ready"])
@@ -247,12 +204,12 @@ class Pool:
         """
         directory = tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True)
         asked = Asked(Future(), next(self._numbers), directory)
-        message = {**asdict(question), "memory": question.memory or self.memory, "id": asked.number, "dir": directory.name}
-        while not self._living().take(asked, message):
+        question = replace(question, memory=question.memory or self.memory, id=asked.number, dir=directory.name)
+        while not self._living().take(asked, question):
             pass
         return asked
 
-    def ask(self, question: Question) -> tuple[Outcome, dict[str, Any]]:
+    def ask(self, question: Question) -> tuple[Outcome, Facts]:
         """Send a question and wait."""
         return self.submit(question).future.result()
 
@@ -288,10 +245,10 @@ class Pool:
         # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimising the glue
         # around AOTInductor's kernels half of its time; the proof, in fresh processes, does both.
         faster = {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"}
-        env = {**without_settings(environment(self.cache)), **faster}
+        env = {**without_settings(environment.of_workers(self.cache)), **faster}
         with open(self.log, "ab") as log:
             process = subprocess.Popen(
-                [self.python, str(BOOT), "server"],
+                command(self.python, "server"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

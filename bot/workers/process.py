@@ -19,6 +19,8 @@ from bot.failure.outcome import Outcome
 # Asked now and then; False ends a run with `Interrupted`.
 Wanted = Callable[[], bool] | None
 
+# What still runs after so many times what it takes without the compiler (or without comparisons) is not just slow.
+HANG_RATIO = 10
 KEEP = 2_000_000  # bytes kept of each end of each output stream
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over
 BETWEEN = 0.3  # seconds between two stacks of a process that is asked for several

@@ -23,7 +23,7 @@ torch = pytest.importorskip("torch")
 import bot.inside  # noqa: E402
 from bot.failure import phases  # noqa: E402
 from bot.inside import warm  # noqa: E402
-from bot.inside.shortcuts import MARK  # noqa: E402
+from bot.inside.protocol import SHORTCUT_FAILED  # noqa: E402
 from bot.workers.pool import Pool, Question  # noqa: E402
 
 VERSION = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2])
@@ -213,7 +213,7 @@ def test_every_shortcut_is_taken(pool: Pool) -> None:
         for phase in PHASES:
             outcome, _ = pool.ask(Question(HEALTHY, task, limit=100.0, stop_after=phase))
             assert outcome.status == ("ok" if phase in ("export", "dynamo") else "stopped"), outcome.text
-    assert [line for line in pool.log.read_text(encoding="utf-8").splitlines() if line.startswith(MARK)] == []
+    assert [line for line in pool.log.read_text(encoding="utf-8").splitlines() if line.startswith(SHORTCUT_FAILED)] == []
 
 
 # -- the landmarks ----------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ import pytest
 pytest.importorskip("torch")
 
 from bot.inside import shortcuts
-from bot.inside.shortcuts import MARK, function_at, shortcut
-from bot.workers.pool import Pool, Question
+from bot.inside.protocol import SHORTCUT_FAILED, Question
+from bot.inside.shortcuts import function_at, shortcut
+from bot.workers.pool import Pool
 
 # It needs none of what is changed below, so it fails only where a shortcut lets it.
 PROGRAM = """
@@ -41,7 +42,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 def logged(pool: Pool) -> list[str]:
-    return [line.removeprefix(MARK) for line in pool.log.read_text().splitlines() if line.startswith(MARK)]
+    return [line.removeprefix(SHORTCUT_FAILED) for line in pool.log.read_text().splitlines() if line.startswith(SHORTCUT_FAILED)]
 
 
 @pytest.mark.slow
@@ -160,7 +161,7 @@ def test_only_errors_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Early
     os.close(writing)
     with os.fdopen(reading) as said:
-        assert said.read() == f"{MARK}a guess: ValueError: no \\udcff\n"
+        assert said.read() == f"{SHORTCUT_FAILED}a guess: ValueError: no \\udcff\n"
 
 
 class Owner:

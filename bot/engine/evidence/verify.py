@@ -7,7 +7,6 @@ the verdict rests on what the operating system and the process's own output say.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -15,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
@@ -23,23 +21,17 @@ from bot.failure.machine_faults import may_pass
 from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.inside.protocol import ControlOption, command, read_reached
 from bot.inside.variables import without_settings
 from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
-from bot.workers import isa_probes
-from bot.workers.process import Wanted, run_process
+from bot.workers import environment, isa_probes
+from bot.workers.process import HANG_RATIO, Wanted, run_process
 
 AT_ONCE = 2  # fresh processes at a time
-Option = Literal["--fp64", "--repeats"]  # of a control
 # Seconds that starting Python and importing torch may add to a run.
 START = 15.0
 PLAIN = Rule()
-
-BOOT = Path(__file__).resolve().parents[2] / "inside" / "boot.py"
-
-# As compiler_out.MARK: the walls keep that module out of this room.
-_REACHED = re.compile(r"^\[compiler-out\] reached: (\d{1,9}) raised: (\d{1,9})(?: (\S.*?))?[ \t\r]*$", re.MULTILINE)
-_OURS = Path(__file__).resolve().parents[3]
 
 
 class Verification(Model):
@@ -86,7 +78,7 @@ def run_control_fresh(
     timeout: float,
     cwd: Path,
     env: Mapping[str, str],
-    option: Option | None = None,
+    option: ControlOption | None = None,
     argv: Sequence[str] = (),
     wrap: Sequence[str] = (),
     wanted: Wanted = None,
@@ -96,13 +88,11 @@ def run_control_fresh(
     `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With `--fp64` the compiled
     parts are evaluated in float64; with `--repeats` no two pieces of uninitialised memory hold the same.
     """
-    command = [*wrap, python, str(BOOT), "control", *([option] if option else []), str(script), *argv]
-    outcome = _run(command, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
+    words = [*wrap, *command(python, "control", *([option] if option else []), str(script), *argv)]
+    outcome = _run(words, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
     # each of its processes says what it saw: a script may leave its work to forked ones
-    reached = _REACHED.findall(outcome.text)
-    calls, raised, error = max(reached, key=lambda said: int(said[0]), default=("0", "0", ""))
-    text = _REACHED.sub("", outcome.text).rstrip("\n")
-    return outcome.model_copy(update={"calls": int(calls), "raised": int(raised), "error": error, "text": text})
+    reached, text = read_reached(outcome.text)
+    return outcome.model_copy(update={**reached._asdict(), "text": text})
 
 
 def may_read_uninitialised(script: Path) -> bool:
@@ -174,7 +164,7 @@ def verify(
             script,
             numbers=reference.kind is Kind.ACCURACY,
             precise=rule.precise,
-            timeout=rule.hang_after / 10 + START if hangs else limit,
+            timeout=rule.hang_after / HANG_RATIO + START if hangs else limit,
             cwd=cwd,
             env=env,
             argv=argv,
@@ -225,12 +215,12 @@ def _eager(
 ) -> tuple[Outcome, str]:
     """The eager control, and how its `numbers` are wrong as well (empty: they are not)."""
 
-    def run(option: Option | None) -> Outcome:
+    def run(option: ControlOption | None) -> Outcome:
         return _unbroken(
             lambda: run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, option=option, argv=argv, wrap=wrap, wanted=wanted)
         )
 
-    def wrong(option: Option) -> Signature | None:
+    def wrong(option: ControlOption) -> Signature | None:
         signature = signature_of(run(option), script=script.name)
         return signature if signature is not None and signature.kind is Kind.ACCURACY else None
 
@@ -286,24 +276,6 @@ def _said(value: tuple[str, ...] | str | None) -> str:
     return repr(text[:160]) if isinstance(text, str) else "none"
 
 
-def _environment(env: Mapping[str, str], cache: Path) -> dict[str, str]:
-    """`env` with what makes a failure readable, and without our own package on the path."""
-    clean = dict(env)
-    path = [entry for entry in clean.pop("PYTHONPATH", "").split(os.pathsep) if entry and Path(entry).resolve() != _OURS]
-    if path:
-        clean["PYTHONPATH"] = os.pathsep.join(path)
-    return {
-        **clean,
-        "TORCHDYNAMO_VERBOSE": "1",
-        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
-        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-        "PYTHONFAULTHANDLER": "1",
-        "PYTHONUNBUFFERED": "1",
-        "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        "TRITON_CACHE_DIR": str(cache / "triton"),
-    }
-
-
 @contextmanager
 def _cache(given: Path | None) -> Iterator[Path]:
     if given is not None:
@@ -318,4 +290,4 @@ def _cache(given: Path | None) -> Iterator[Path]:
 
 def _run(command: Sequence[str], *, timeout: float, cache_dir: Path | None, cwd: Path, env: Mapping[str, str], wanted: Wanted) -> Outcome:
     with _cache(cache_dir) as cache:
-        return run_process(command, timeout=timeout, cwd=cwd, env=_environment(env, cache), wanted=wanted)
+        return run_process(command, timeout=timeout, cwd=cwd, env=environment.of_proof(env, cache), wanted=wanted)

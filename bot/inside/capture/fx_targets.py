@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from .literals import scalar
+
 
 class Unreadable(Exception):
     """The graph holds something that no Python text stands for. The message says what."""
@@ -108,16 +110,9 @@ def code_of(value: Any) -> str | None:
 
     Raises `Unreadable` for a function that no path leads to.
     """
-    if value is Ellipsis:
-        return "..."
-    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
-        return str(value)
-    if isinstance(value, torch.device):
-        return f'torch.device("{device_text(value)}")'
-    if isinstance(value, complex):
-        return _complex(value)
-    if isinstance(value, float):  # only infinities and NaN come here
-        return "torch.nan" if value != value else ("torch.inf" if value > 0 else "-torch.inf")
+    text = scalar(value)
+    if text is not None:
+        return text
     if isinstance(value, enum.Enum):
         return f"{path_of(type(value))}.{value.name}"
     if isinstance(value, range):
@@ -131,18 +126,6 @@ def code_of(value: Any) -> str | None:
     return None
 
 
-def _complex(value: complex) -> str:
-    parts = (value.real, value.imag)
-    if all(part - part == 0 and str(part) != "-0.0" for part in parts):
-        return repr(value)
-    return f"complex({', '.join(repr(p) if p - p == 0 else code_of(p) or '' for p in parts)})"
-
-
 def _function(value: Any) -> bool:
     kinds: tuple[type, ...] = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
     return isinstance(value, kinds)
-
-
-def device_text(device: torch.device) -> str:
-    """`cuda` for the first one: what people write, and what still works on a machine with one."""
-    return device.type if device.index in (None, 0) else f"{device.type}:{device.index}"

@@ -10,7 +10,9 @@ from typing import Any
 
 import torch
 
-from .fx_targets import Unreadable, code_of, device_text
+from . import literals
+from .fx_targets import Unreadable
+from .literals import device_text
 
 # A tensor up to this many elements is written as a literal.
 LITERAL = 64
@@ -140,14 +142,12 @@ def literal(value: Any, dtype: str) -> str:
     """Nested lists of numbers as Python text, special values as `torch.inf` and `torch.nan`."""
     if isinstance(value, list):
         return "[" + ", ".join(literal(item, dtype) for item in value) + "]"
-    if isinstance(value, complex):
-        return code_of(value) or ""
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return code_of(value) or ""
-        return _short(value) if dtype == "torch.float32" else repr(value)
+    if isinstance(value, float) and math.isfinite(value) and dtype == "torch.float32":
+        return _short(value)
     if value is None or isinstance(value, (bool, int)):
         return repr(value)
+    if isinstance(value, (float, complex)):
+        return literals.number(value)
     raise Unreadable(f"an element of type {type(value).__name__}")
 
 

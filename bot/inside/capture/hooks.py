@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from ..eager import accuracy
+from ..protocol import REGION_PREFIX, Failed, HookPoint
 from . import recipe
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
@@ -33,14 +34,14 @@ DUMP_LIMIT = 120
 class Region:
     """One graph on its way through a seam."""
 
-    seam: str  # dynamo | aot | aoti
+    seam: HookPoint
     graph: Any  # a GraphModule as it was before compiling, or an ExportedProgram
     inputs: Sequence[Any] | None
     recipe: dict[str, Any]
     compiler: str = "inductor"
     backward: bool = False
     backend: Callable[..., Any] | None = None
-    failed: str = ""  # compile | run | accuracy | pending: written beforehand
+    failed: Failed = ""
 
 
 @dataclass
@@ -58,13 +59,13 @@ class Tracker:
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
 
-    def flag(self, region: Region, how: str, inputs: Sequence[Any] | None = None) -> str | None:
+    def flag(self, region: Region, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
         """Write a region that failed; the file's path. Each failure of a graph is written once."""
         if region.failed not in ("", "pending"):
             return None
         region.failed = how
         self.written += 1
-        name = f"region-{self.written:03d}"
+        name = f"{REGION_PREFIX}{self.written:03d}"
         real = inputs if inputs is not None else region.inputs
         facts: dict[str, Any] = {
             "seam": region.seam,

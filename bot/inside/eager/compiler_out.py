@@ -16,7 +16,6 @@ import importlib
 import os
 import shutil
 import sys
-import types
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,15 +23,10 @@ from typing import Any, NamedTuple
 import torch
 
 from .. import environment
-from ..program import flush, format_error, listen_to_unittest, read_source, run_module
+from ..program import execute, flush, format_error, listen_to_unittest, read_source, run_module
+from ..protocol import Reached
 from . import lifetimes, uninitialized
-from .fp64 import Fp64Impossible
 from .stand_ins import RAISED, Exported, Loaded, Stand
-
-__all__ = ["MARK", "Fp64Impossible", "reached", "run_control", "take_out"]
-
-# The last line on stderr of a control that ran as a process of its own, and of each process that it forked.
-MARK = "[compiler-out] reached: "
 
 # Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
 _DISABLE = "TORCHDYNAMO_DISABLE"
@@ -275,7 +269,7 @@ def _say_at_the_end(stand: Stand) -> None:
         error = "".join(stand.errors[:1])
         with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it, or all
             sys.stderr.flush()
-        line = f"\n{MARK}{reached(stand.calls)} raised: {stand.calls[RAISED]} {error}".rstrip() + "\n"
+        line = f"\n{Reached(reached(stand.calls), stand.calls[RAISED], error).line()}\n"
         with contextlib.suppress(OSError):
             os.write(stderr if _is(stderr, known) else 2, line.encode())
 
@@ -328,14 +322,8 @@ def run_control(path: str, argv: list[str], *, fp64: bool, repeats: bool) -> Non
     text = read_source(path)
     environment.state_before_torch(text)
     spare_children()
-    module = types.ModuleType("__main__")
-    module.__file__ = path
-    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
-    sys.modules["__main__"] = module
-    sys.argv = [path, *argv]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     with uninitialized.made_to_differ(text if repeats else ""):
-        exec(compile(lifetimes.shortened(text), path, "exec", dont_inherit=True), module.__dict__)
+        execute(path, argv, lifetimes.shortened)
 
 
 def _run_module(argv: list[str]) -> None:

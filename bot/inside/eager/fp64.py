@@ -15,16 +15,14 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from ..protocol import Fp64Impossible
+
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
 # These say in their name that the result has fewer bits.
 _CASTS = frozenset({"float", "half", "bfloat16", "cfloat", "chalf"})
 # Reading a property, a size or an attribute needs no double.
 _PLAIN = frozenset({"__get__", "__set__", "requires_grad_", "size", "stride", "numel", "dim"})
-
-
-class Fp64Impossible(Exception):
-    """The program cannot be evaluated in float64, so float64 says nothing about it."""
 
 
 class _Raised:

@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import early_exit
 from ..program import run_as_main
+from ..protocol import RETURNED, Facts, Question
 from ..shortcuts import function_at, shortcut
 
 # Where kernels are defined; both take the code first and the fused nodes second, and give the kernel's name.
@@ -23,10 +24,9 @@ _COMPLAINT = re.compile(r"^(?P<file>\S+\.(?:cpp|cc|h)):(?P<line>\d+):\d+: (?:fat
 # Generated Python that Python itself refuses: a Triton kernel, mostly.
 _IMPORT = re.compile(r"Failed to import (?P<file>\S+\.py)\s[^\n]*\(\w+\.py, line (?P<line>\d+)\)")
 _VARIABLE = re.compile(r"\btmp\d+\b")
-RETURNED = "return"
 
 
-def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
+def origins(path: str, question: Question) -> Facts:
     """Facts with `guesses`: lists of names of values, the narrowest first; `return` for the returned expression."""
     watch = _Watch(path)
     for module, name in _SCHEDULINGS:
@@ -37,8 +37,8 @@ def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
         cse: Any = importlib.import_module("torch._inductor.codegen.common").CSE
         virtualized = importlib.import_module("torch._inductor.virtualized")
         cse.generate = watch.making(function_at(cse, "generate", "self", "buffer", "expr"), virtualized.V)
-    early_exit.stop_after(request.get("stop_after"))
-    facts = run_as_main(path, request.get("argv", []))
+    early_exit.stop_after(question.stop_after)
+    facts = run_as_main(path, question.argv)
     guesses: list[list[str]] = []
     with shortcut("reading an error"):  # how it failed is what counts
         guesses = watch.guesses(facts.get("text", ""))

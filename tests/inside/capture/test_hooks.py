@@ -12,7 +12,8 @@ import pytest
 
 from bot.engine.capture.region import Region, read_regions
 from bot.failure.outcome import Outcome
-from bot.workers.pool import Pool, Question
+from bot.inside.protocol import Question
+from bot.workers.pool import Pool
 
 # A program is captured in a process of its own, which has no setting of ours in its environment.
 INSTALL = """
@@ -254,4 +255,4 @@ def test_recipe_values_are_plain(rerun: Rerun) -> None:
     body = BACKEND + "    torch.compile(lambda x: x, backend=mine, options={'a': [1, float('nan')], 'b': mine})(torch.ones(3))"
     _, regions = rerun(body)
     values: Any = regions[0].recipe.options if regions else {}
-    assert values == {} or values["a"].text == '[1, float("nan")]'
+    assert values == {} or values["a"].text == "[1, torch.nan]"

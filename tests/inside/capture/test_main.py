@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
 from collections.abc import Callable
@@ -15,7 +16,9 @@ torch = pytest.importorskip("torch")
 from bot.engine.capture.region import Capture  # noqa: E402
 from bot.engine.capture.run import STACKS, Target, capture  # noqa: E402
 from bot.inside.capture.main import Comparison  # noqa: E402
+from bot.inside.protocol import RUN_FILE, RunFacts  # noqa: E402
 from bot.models.failure import Kind  # noqa: E402
+from tests.inside.wire import misfit  # noqa: E402
 
 
 class TestComparison:
@@ -81,6 +84,7 @@ def test_a_script(rerun: Callable[..., Capture], tmp_path: Path) -> None:
     assert found.outcome.status == "raised"
     assert found.signature is not None
     assert (found.signature.kind, found.signature.exception) == (Kind.EXCEPTION, ("BackendCompilerFailed", "KeyError"))
+    assert misfit(json.loads((tmp_path / "out" / RUN_FILE).read_text()), RunFacts) == ""
     assert [region.seam for region in found.regions] == ["dynamo"]
     assert found.versions["torch"] == torch.__version__
     assert found.outcome.calls == 1
