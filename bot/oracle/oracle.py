@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from bot.failure.machine_faults import fault_of, may_pass
-from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import own_words, signature_of
+from bot.failure.traceback import failed_later_than
 from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
 from bot.oracle.memo import Ledger, key_of
@@ -361,7 +361,7 @@ class ScriptOracle:
             return Verdict.INFRA
         if control.status == "ok":
             self._eager_seconds = max(control.seconds, self._eager_seconds)
-        elif not ((self.across_forms or self.partial) and control.status == "raised" and further(control.text, failed, SCRIPT)):
+        elif not ((self.across_forms or self.partial) and control.status == "raised" and failed_later_than(control.text, failed, SCRIPT)):
             return Verdict.INVALID
         else:
             self.partial = True
