@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import libcst as cst
@@ -90,3 +91,14 @@ def test_a_parameter_goes_with_what_an_export_is_given_for_it(args: str, left: s
     module = cst.parse_module(EXPORTED.format(y=", y", two=two, args=args, named=named, why=', "y": B'))
     without_y = EXPORTED.format(y="", two="", args=left, named="", why="")
     assert without_y in [apply(module, [edit]) for edit in deletions.parameters(module)]
+
+
+@pytest.mark.parametrize("text", ["for a, b in c:\n    pass\n", "a, b = d = (1, 2)\n", "x = [1 for a, b in c]\n"])
+def test_targets_keep_their_elements(text: str) -> None:
+    assert deletions.arguments(cst.parse_module(text)) == []
+
+
+def test_arguments_are_found_in_one_walk() -> None:
+    started = time.process_time()
+    assert len(deletions.arguments(cst.parse_module("x = [1, (2, 3)]\n" * 3000))) == 12000
+    assert time.process_time() - started < 10
