@@ -18,9 +18,9 @@ from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
 from bot.engine.workspace import Workspace
 from bot.failure.machine_faults import fault_of, last_line, missing
-from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
@@ -208,7 +208,7 @@ class Intake:
         )
 
     def _fails(self, control: Outcome, found: Capture) -> bool:
-        behind = control.status == "raised" and further(control.text, found.outcome.text, self.options.target.name)
+        behind = control.status == "raised" and failed_later_than(control.text, found.outcome.text, self.options.target.name)
         return control.status != "ok" and not behind
 
     def _judge(self, control: Outcome, found: Capture) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from bot.failure.machine_faults import fault_of, may_pass
-from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import own_words, signature_of
+from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Question, ValueMeta
 from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
@@ -360,7 +360,7 @@ class ScriptOracle:
             return Verdict.INFRA
         if control.status == "ok":
             self._eager_seconds = max(control.seconds, self._eager_seconds)
-        elif not ((self.across_forms or self.partial) and control.status == "raised" and further(control.text, failed, SCRIPT)):
+        elif not ((self.across_forms or self.partial) and control.status == "raised" and failed_later_than(control.text, failed, SCRIPT)):
             return Verdict.INVALID
         else:
             self.partial = True

@@ -18,9 +18,9 @@ from pathlib import Path
 from pydantic import Field
 
 from bot.failure.machine_faults import may_pass
-from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import ControlOption, command, read_reached
 from bot.inside.variables import without_settings
 from bot.models.failure import Kind, Model, Signature
@@ -237,7 +237,7 @@ def _eager(
 def _judged(control: tuple[Outcome, str], failed: Outcome, script: Path, rule: Rule, *, must_raise: bool) -> tuple[EagerControl, str]:
     """The eager control's result and, if it does not pass, why."""
     outcome, wrong = control
-    behind = rule.partial and outcome.status == "raised" and further(outcome.text, failed.text, script.name)
+    behind = rule.partial and outcome.status == "raised" and failed_later_than(outcome.text, failed.text, script.name)
     if outcome.status != "ok" and not behind:
         signature = signature_of(outcome, script=script.name)
         return "fails", signature.line() if signature is not None else outcome.status

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import torch
 
 from .. import environment
+from ..entry_points import Sort, places
 from ..program import execute, flush, format_error, listen_to_unittest, read_source, run_module
 from ..protocol import Reached
 from . import lifetimes, uninitialized
@@ -63,6 +64,13 @@ def _replace(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callabl
         return (original if _called_by_torch() else stand_in)(*args, **kwargs)
 
     setattr(owner, name, entry)
+
+
+def _replace_all(sort: Sort, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace the entry points of one sort, wherever they can be called."""
+    for place in places(sort):
+        owner, _, name = place.rpartition(".")
+        _replace(_find(owner), name, make)
 
 
 def _find(name: str) -> Any:
@@ -120,18 +128,10 @@ def _take_out_compile(stand: Stand) -> None:
 
         return run
 
-    _replace(torch, "compile", compiler)
-    dynamo = importlib.import_module("torch._dynamo")
-    for name in ("optimize", "optimize_assert"):
-        _replace(dynamo, name, optimize)
-    _replace(dynamo, "export", dynamo_export)
-    inductor = importlib.import_module("torch._inductor")
-    for name in ("compile", "standalone_compile"):
-        _replace(inductor, name, graph_compiler)
-    _replace(_find("torch._inductor.compile_fx"), "compile_fx", graph_compiler)
-    for owner in (_find("torch._functorch.aot_autograd"), _find("functorch.compile")):
-        for name in ("aot_function", "aot_module", "aot_module_simplified"):
-            _replace(owner, name, graph_compiler)
+    _replace_all(Sort.COMPILE, compiler)
+    _replace_all(Sort.OPTIMIZE, optimize)
+    _replace_all(Sort.TRACE, dynamo_export)
+    _replace_all(Sort.COMPILE_GRAPH, graph_compiler)
     _replace_module_compile(stand)
 
 
@@ -172,16 +172,10 @@ def _take_out_export(stand: Stand) -> None:
 
         return run
 
-    public = importlib.import_module("torch.export")
-    for owner, names in (
-        (public, ("export", "export_for_training", "export_for_inference", "draft_export")),
-        (_find("torch.export._trace"), ("_export", "_export_for_training")),
-    ):
-        for name in names:
-            _replace(owner, name, export)
-    _replace(public, "save", save)
-    _replace(public, "load", load)
-    _replace(public, "unflatten", unflatten)
+    _replace_all(Sort.EXPORT, export)
+    _replace_all(Sort.SAVE, save)
+    _replace_all(Sort.LOAD, load)
+    _replace_all(Sort.UNFLATTEN, unflatten)
 
 
 def _take_out_aoti(stand: Stand) -> None:
@@ -215,16 +209,10 @@ def _take_out_aoti(stand: Stand) -> None:
 
         return run
 
-    inductor = importlib.import_module("torch._inductor")
-    _replace(inductor, "aoti_compile_and_package", package)
-    _replace(inductor, "aot_compile", compiler)
-    _replace(inductor, "aoti_load_package", load)
-    for owner in (_find("torch._inductor.package"), _find("torch._inductor.package.package")):
-        _replace(owner, "load_package", load)
-        _replace(owner, "package_aoti", repackage)
-    old = _find("torch._export")
-    _replace(old, "aot_compile", compiler)
-    _replace(old, "aot_load", load)
+    _replace_all(Sort.PACKAGE, package)
+    _replace_all(Sort.COMPILE_LIBRARY, compiler)
+    _replace_all(Sort.LOAD_PACKAGE, load)
+    _replace_all(Sort.REPACKAGE, repackage)
 
 
 def reached(calls: Counter[str]) -> int:
