@@ -83,7 +83,7 @@ def kill_group(child: subprocess.Popen[bytes]) -> None:
 
 def command(*arguments: str | Path) -> list[str]:
     """`torch-minify ...`."""
-    return [sys.executable, "-m", "bot", *map(str, arguments)]
+    return [str(Path(sys.executable).with_name("torch-minify")), *map(str, arguments)]
 
 
 def minify(

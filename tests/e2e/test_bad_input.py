@@ -6,7 +6,6 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 import venv
 from pathlib import Path
 
@@ -482,6 +481,6 @@ def test_verify_and_doctor(tmp_path: Path) -> None:
     assert run(command(*arguments), cwd=tmp_path, env=env, limit=300).status == 0
     (answer.directory / "repro.py").write_text("import torch\nprint(torch.ones(1))\n", encoding="utf-8")
     assert run(command(*arguments), cwd=tmp_path, env=env, limit=300).status not in (0, 2)
-    doctor = run([sys.executable, "-m", "bot", "doctor"], cwd=tmp_path, env=env, limit=120)
+    doctor = run(command("doctor"), cwd=tmp_path, env=env, limit=120)
     assert doctor.status == 0, doctor.text
     assert "torch" in doctor.out

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import shutil
 import subprocess
+import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +14,11 @@ from types import ModuleType
 import pytest
 
 from tests.workflows.workflow_files import ROOT, workflow
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 LIGHT, GPU = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 
@@ -106,9 +114,25 @@ def test_what_is_no_digest_touches_no_file(repository: Path, digests: tuple[str,
 
 
 def test_the_version_is_compared(repository: Path) -> None:
-    release.version("0.1.0", repository)
-    with pytest.raises(release.ReleaseError, match=r"0\.1\.0"):
-        release.version("0.2.0", repository)
+    (repository / "bot/__init__.py").write_text('__version__ = "1.2.3"\n', encoding="utf-8")
+    release.version("1.2.3", repository)
+    with pytest.raises(release.ReleaseError, match=r"1\.2\.3"):
+        release.version("1.2.4", repository)
+
+
+def test_no_version_is_no_release(repository: Path) -> None:
+    (repository / "bot/__init__.py").write_text("", encoding="utf-8")
+    with pytest.raises(release.ReleaseError, match="nothing"):
+        release.version("1.2.3", repository)
+
+
+def test_the_metadata_of_the_package_says_the_one_version() -> None:
+    """pyproject.toml has none of its own: the metadata is made from bot/__init__.py."""
+    read = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in read["project"]
+    assert read["project"]["dynamic"] == ["version"]
+    module, _, name = read["tool"]["setuptools"]["dynamic"]["version"]["attr"].rpartition(".")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", getattr(importlib.import_module(module), name))
 
 
 def test_the_workflow_checks_before_it_tags() -> None:
