@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, Union
 
 
@@ -156,6 +157,13 @@ class Graph:
         return known
 
 
+class Pipeline(Enum):
+    """What compiles the module: `torch.compile`, or AOTInductor from an exported program."""
+
+    COMPILE = "compile"
+    AOTI = "aoti"
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How the script compiles and calls the module: everything of the user's program that is not the graph.
@@ -164,7 +172,7 @@ class Recipe:
     run before it (`torch.set_default_dtype(torch.float64)`).
     """
 
-    pipeline: str = "compile"  # compile | aoti | export
+    pipeline: Pipeline = Pipeline.COMPILE
     backend: str | None = None  # Python text; None: inductor by default
     mode: str | None = None
     options: tuple[tuple[str, str], ...] = ()
@@ -180,7 +188,6 @@ class Recipe:
     tolerance: tuple[float, ...] | None = None
     repro_tolerance: float = 1e-3  # as torch._dynamo.config had it: the entry itself may go, what counts as wrong must stay
     seed: int | None = 0  # None: the script does not seed
-    export_kwargs: tuple[tuple[str, str], ...] = ()  # strict=True, dynamic_shapes=...
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.reduce.graph.form import Arg, Code, Graph, Input, Mapping, Node, Program, Slice, refs, rename
+from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Node, Program, Slice, refs, rename
 
 
 def map_leaves(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
@@ -76,8 +76,3 @@ def drop_unused(graph: Graph) -> Graph:
         constants=tuple(c for c in graph.constants if c.name in used),
         bodies=tuple((name, body) for name, body in graph.bodies if name in used),
     )
-
-
-def code_text(arg: Arg) -> str | None:
-    """The text of a constant that is written as code."""
-    return arg.text if isinstance(arg, Code) else None

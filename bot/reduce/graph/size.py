@@ -105,7 +105,7 @@ def leaves(arg: Arg) -> Iterator[Arg]:
 
 def recipe_cost(recipe: Recipe) -> int:
     """Number of entries that say how to compile and call."""
-    lists = len(recipe.options) + len(recipe.config) + len(recipe.contexts) + len(recipe.setup) + len(recipe.export_kwargs)
+    lists = len(recipe.options) + len(recipe.config) + len(recipe.contexts) + len(recipe.setup)
     flags = (
         recipe.mode is not None,
         recipe.dynamic is not None,

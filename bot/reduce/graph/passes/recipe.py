@@ -1,7 +1,7 @@
 """Drops what the script says about compiling and calling, as far as the failure does not need it.
 
-Proposes each of these, all at once in the batch, then by halves: mode, contexts, setup lines, export's keywords, fullgraph,
-cloned inputs, dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing names any more,
+Proposes each of these, all at once in the batch, then by halves: mode, contexts, setup lines, fullgraph, cloned inputs,
+dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing names any more,
 and the seed (unless the numbers matter). The backend stays. Config entries and options come last, and on their own: who
 changed a setting of the compiler mostly needs it. Cost: one query if nothing is needed, about 2 log2 n for each needed entry
 of n. The idea is Inductor's config fuzzer's and bisector's, turned round: what can go, goes.
@@ -22,7 +22,7 @@ from bot.reduce.graph.passes.outputs import without_dead
 from bot.reduce.graph.rewrite import drop_unused, map_inputs, substitute
 
 _SETTINGS = ("config", "options")
-_LISTS = ("contexts", "setup", "export_kwargs")
+_LISTS = ("contexts", "setup")
 
 
 def settings(program: Program) -> list[Edit]:
@@ -68,10 +68,7 @@ def static(program: Program) -> Program | None:
     graph = program.graph
     numbers: dict[str, Arg] = dict(known_numbers(graph))
     fixed = without_dead(program.with_graph(substitute(map_inputs(graph, _fixed), numbers)))
-    dropped = {key for key, _ in fixed.recipe.export_kwargs if key == "dynamic_shapes"}
-    export = tuple(e for e in fixed.recipe.export_kwargs if e[0] not in dropped)
-    recipe = replace(fixed.recipe, dynamic=None, export_kwargs=export)
-    return replace(fixed, graph=drop_unused(fixed.graph), recipe=recipe, static_passes=None)
+    return replace(fixed, graph=drop_unused(fixed.graph), recipe=replace(fixed.recipe, dynamic=None), static_passes=None)
 
 
 def _fixed(item: Input) -> Input:
@@ -106,7 +103,7 @@ def names_used(program: Program) -> set[str]:
     """Every word in the program's recipe and operations."""
     recipe = program.recipe
     texts = [recipe.backend or "", *recipe.contexts, *recipe.setup]
-    texts += [value for pairs in (recipe.options, recipe.config, recipe.export_kwargs) for _, value in pairs]
+    texts += [value for pairs in (recipe.options, recipe.config) for _, value in pairs]
     texts += [repr(i.value.args) for i in (*program.graph.inputs, *program.graph.constants)]
     texts += _targets(program.graph)
     return {word for text in texts for word in re.findall(r"\w+", text)}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Meta, Node, Program, Recipe, Ref, is_launch, refs
+from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Meta, Node, Pipeline, Program, Recipe, Ref, is_launch, refs
 from bot.reduce.graph.naming import bind_symbols, canonical, is_legal
 from bot.reduce.graph.printer.call import Call, in_call_order
 from bot.reduce.graph.printer.contexts import Regions, called_under
@@ -58,7 +58,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
     if recipe.seed is not None and (recipe.accuracy or random or any(_draws(item) for item in _all_values(graph))):
         first.append(f"torch.manual_seed({recipe.seed})")
     first += [f"{item.name} = {make(item, dtype_default=dtype_default)}" for item in graph.inputs]
-    marks = _marks(graph) if recipe.pipeline == "compile" and recipe.dynamic is None else []
+    marks = _marks(graph) if recipe.pipeline is Pipeline.COMPILE and recipe.dynamic is None else []
     future, imports, preamble = _split_preamble(program.preamble)
     blocks = [
         preamble,
@@ -172,7 +172,7 @@ def _module(graph: Graph, recipe: Recipe, dtype_default: str | None) -> str:
             if item.parameter:
                 frozen = "" if item.requires_grad else ", requires_grad=False"
                 found.append(f"        self.{item.name} = torch.nn.Parameter({made}{frozen})")
-            elif recipe.pipeline in ("export", "aoti"):
+            elif recipe.pipeline is Pipeline.AOTI:
                 found.append(f"        self.register_buffer({quoted(item.name)}, {made})")
             else:
                 found.append(f"        self.{item.name} = {made}")
