@@ -22,10 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
-from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
+from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref, contiguous_stride
 from bot.reduce.graph.printer.script import render
 from bot.reduce.graph.reducer import reduce_program
-from bot.reduce.graph.size import contiguous_stride
 
 META = Meta("tensor", (4, 4), (4, 1), "float32")
 NEAR = 8  # operands come from this many values before

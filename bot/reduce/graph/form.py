@@ -6,6 +6,7 @@ else crosses between the user's interpreter and ours, so no object of one is eve
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -66,12 +67,7 @@ class Meta:
     @property
     def elements(self) -> int:
         """Number of elements of a tensor; 0 for anything else."""
-        if self.kind != "tensor":
-            return 0
-        n = 1
-        for d in self.shape:
-            n *= d
-        return n
+        return math.prod(self.shape) if self.kind == "tensor" else 0
 
 
 @dataclass(frozen=True)
@@ -114,11 +110,13 @@ class Node:
     kwargs: tuple[tuple[str, Arg], ...] = ()
     meta: Meta = Meta()
 
+    def leaves(self) -> Iterator[Arg]:
+        """Every literal, `Code` and `Ref` that it is called with, in order."""
+        return leaves((self.args, *(value for _, value in self.kwargs)))
+
     def uses(self) -> Iterator[str]:
         """Names of the values it uses, in order, with repeats."""
-        yield from refs(self.args)
-        for _, value in self.kwargs:
-            yield from refs(value)
+        return (leaf.name for leaf in self.leaves() if isinstance(leaf, Ref))
 
 
 # Not counted as operations: they compute nothing.
@@ -142,17 +140,27 @@ class Graph:
     @property
     def ops(self) -> int:
         """Computing nodes, those inside bodies included."""
-        own = sum(1 for n in self.nodes if is_op(n))
-        return own + sum(body.ops for _, body in self.bodies)
+        return sum(map(is_op, self.all_nodes()))
 
     @property
     def input_elements(self) -> int:
         """Elements of all inputs and constants."""
-        return sum(i.meta.elements for i in (*self.inputs, *self.constants))
+        return sum(i.meta.elements for i in self.sources)
+
+    @property
+    def sources(self) -> tuple[Input, ...]:
+        """The inputs and the constants."""
+        return (*self.inputs, *self.constants)
+
+    def all_nodes(self) -> Iterator[Node]:
+        """The operations, then those of the bodies."""
+        yield from self.nodes
+        for _, body in self.bodies:
+            yield from body.all_nodes()
 
     def metas(self) -> dict[str, Meta]:
         """What is known of each named value."""
-        known = {i.name: i.meta for i in (*self.inputs, *self.constants)}
+        known = {i.name: i.meta for i in self.sources}
         known.update((n.name, n.meta) for n in self.nodes)
         return known
 
@@ -221,37 +229,33 @@ def is_launch(node: Node) -> bool:
 
 
 def kernels(graph: Graph) -> set[str]:
-    """How the script reaches the kernels that a graph launches: names, or dotted paths."""
-    launched = (n.args[0] for n in graph.nodes if is_launch(n))
-    own = {kernel.text for kernel in launched if isinstance(kernel, Code)}
-    return own.union(*(kernels(body) for _, body in graph.bodies))
+    """How the script reaches the kernels that `graph` and its bodies launch: names, or dotted paths."""
+    launched = (n.args[0] for n in graph.all_nodes() if is_launch(n))
+    return {kernel.text for kernel in launched if isinstance(kernel, Code)}
+
+
+def leaves(arg: Arg) -> Iterator[Arg]:
+    """Every literal, `Code` and `Ref` in `arg`, in order."""
+    if isinstance(arg, (list, tuple)):
+        for item in arg:
+            yield from leaves(item)
+    elif isinstance(arg, Slice):
+        yield from leaves((arg.start, arg.stop, arg.step))
+    elif isinstance(arg, Mapping):
+        yield from leaves(tuple(item for _, item in arg.items))
+    else:
+        yield arg
 
 
 def refs(arg: Arg) -> Iterator[str]:
-    """Names used anywhere in an argument."""
-    if isinstance(arg, Ref):
-        yield arg.name
-    elif isinstance(arg, (list, tuple)):
-        for item in arg:
-            yield from refs(item)
-    elif isinstance(arg, Slice):
-        for item in (arg.start, arg.stop, arg.step):
-            yield from refs(item)
-    elif isinstance(arg, Mapping):
-        for _, item in arg.items:
-            yield from refs(item)
+    """Names used anywhere in `arg`."""
+    return (leaf.name for leaf in leaves(arg) if isinstance(leaf, Ref))
 
 
-def rename(arg: Arg, names: dict[str, Arg]) -> Arg:
-    """The argument with each `Ref` whose name is in `names` replaced by what stands there."""
-    if isinstance(arg, Ref):
-        return names.get(arg.name, arg)
-    if isinstance(arg, list):
-        return [rename(item, names) for item in arg]
-    if isinstance(arg, tuple):
-        return tuple(rename(item, names) for item in arg)
-    if isinstance(arg, Slice):
-        return Slice(rename(arg.start, names), rename(arg.stop, names), rename(arg.step, names))
-    if isinstance(arg, Mapping):
-        return Mapping(tuple((key, rename(item, names)) for key, item in arg.items))
-    return arg
+def contiguous_stride(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides, in elements, of a freshly made tensor of this shape, as torch computes them."""
+    stride, step = [], 1
+    for size in reversed(shape):
+        stride.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(stride))

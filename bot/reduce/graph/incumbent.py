@@ -179,7 +179,7 @@ class Incumbent:
 
 def structure(program: Program, sharing: bool = False) -> Structure:
     """Which operations there are, and what feeds what; all inputs are alike (they are merged later), unless `sharing` tells them apart."""
-    inputs = {i.name: f"/{n}" if sharing else "/" for n, i in enumerate((*program.graph.inputs, *program.graph.constants))}
+    inputs = {i.name: f"/{n}" if sharing else "/" for n, i in enumerate(program.graph.sources)}
 
     def told_apart(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(inputs.get(name, name) for name in names)

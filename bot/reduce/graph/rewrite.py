@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Node, Program, Slice, refs, rename
+from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Node, Program, Ref, Slice, refs
 
 
 def map_leaves(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
@@ -38,6 +38,16 @@ def map_inputs(graph: Graph, change: Callable[[Input], Input]) -> Graph:
     return replace(graph, inputs=tuple(change(i) for i in graph.inputs), constants=tuple(change(c) for c in graph.constants))
 
 
+def rename(arg: Arg, names: dict[str, Arg]) -> Arg:
+    """`arg` with each `Ref` whose name is in `names` replaced by what stands there."""
+    return map_leaves(arg, lambda leaf: names.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf)
+
+
+def rename_in(node: Node, names: dict[str, Arg]) -> Node:
+    """The node with each `Ref` of its arguments whose name is in `names` replaced by what stands there."""
+    return map_node(node, lambda leaf: names.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf)
+
+
 def with_input(program: Program, item: Input) -> Program:
     """The program with one input or constant replaced, by name."""
     return program.with_graph(map_inputs(program.graph, lambda old: item if old.name == item.name else old))
@@ -45,7 +55,7 @@ def with_input(program: Program, item: Input) -> Program:
 
 def find_input(program: Program, name: str) -> Input | None:
     """The input or constant of that name."""
-    return next((i for i in (*program.graph.inputs, *program.graph.constants) if i.name == name), None)
+    return next((i for i in program.graph.sources if i.name == name), None)
 
 
 def with_node(program: Program, node: Node) -> Program:
@@ -60,10 +70,7 @@ def find_node(program: Program, name: str) -> Node | None:
 
 def substitute(graph: Graph, names: dict[str, Arg]) -> Graph:
     """The graph with each use of these names replaced by what stands there; inputs without users are dropped."""
-    nodes = tuple(
-        replace(n, args=tuple(rename(arg, names) for arg in n.args), kwargs=tuple((key, rename(value, names)) for key, value in n.kwargs))
-        for n in graph.nodes
-    )
+    nodes = tuple(rename_in(n, names) for n in graph.nodes)
     return drop_unused(replace(graph, nodes=nodes, output=rename(graph.output, names)))
 
 

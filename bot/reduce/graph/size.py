@@ -5,9 +5,7 @@ A candidate is accepted only when it is strictly smaller, so that the search end
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bot.reduce.graph.form import Arg, Code, Graph, Input, Mapping, Program, Recipe, Ref, Slice
+from bot.reduce.graph.form import Arg, Graph, Input, Program, Recipe, Ref, contiguous_stride
 
 # float32 is what people write without thinking; int64 and bool are the plain forms of indices and masks.
 _DTYPE_RANK = {"float32": 0, "int64": 1, "bool": 1, "int32": 2, "float64": 2, "bfloat16": 2, "float16": 2, "complex64": 3}
@@ -23,7 +21,7 @@ def size_key(program: Program, text: str) -> tuple[tuple[int, ...], str]:
     length of the text. The text itself breaks ties.
     """
     graph = program.graph
-    inputs = (*graph.inputs, *graph.constants)
+    inputs = graph.sources
     numbers = (
         graph.ops,
         graph.input_elements,
@@ -39,15 +37,6 @@ def size_key(program: Program, text: str) -> tuple[tuple[int, ...], str]:
 def dtype_rank(dtype: str) -> int:
     """How unusual a dtype is; float32 is 0."""
     return _DTYPE_RANK.get(dtype, _OTHER_DTYPE)
-
-
-def contiguous_stride(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides, in elements, of a freshly made tensor of this shape."""
-    stride, step = [], 1
-    for size in reversed(shape):
-        stride.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(stride))
 
 
 def is_contiguous(item: Input) -> bool:
@@ -68,11 +57,7 @@ def input_cost(item: Input) -> int:
 
 def argument_cost(graph: Graph) -> int:
     """What the operations' arguments cost: each keyword two, each literal by how unusual it is; bodies included."""
-    cost = 0
-    for node in graph.nodes:
-        cost += sum(literal_cost(leaf) for leaf in leaves(node.args))
-        cost += sum(2 + sum(literal_cost(leaf) for leaf in leaves(value)) for _, value in node.kwargs)
-    return cost + sum(argument_cost(body) for _, body in graph.bodies)
+    return sum(2 * len(node.kwargs) + sum(map(literal_cost, node.leaves())) for node in graph.all_nodes())
 
 
 def literal_cost(leaf: Arg) -> int:
@@ -84,23 +69,6 @@ def literal_cost(leaf: Arg) -> int:
             return 0
         return 1 if leaf in (-1, 2) else 2
     return 2
-
-
-def leaves(arg: Arg) -> Iterator[Arg]:
-    """Every literal and `Ref` in an argument, in order."""
-    if isinstance(arg, (list, tuple)):
-        for item in arg:
-            yield from leaves(item)
-    elif isinstance(arg, Slice):
-        for item in (arg.start, arg.stop, arg.step):
-            yield from leaves(item)
-    elif isinstance(arg, Mapping):
-        for _, item in arg.items:
-            yield from leaves(item)
-    elif isinstance(arg, Code):
-        yield arg
-    else:
-        yield arg
 
 
 def recipe_cost(recipe: Recipe) -> int:

@@ -78,7 +78,7 @@ def _drop(path: tuple[str, ...], name: str) -> Edit:
 def _alike(body: Graph, node: Node) -> str | None:
     """The latest value before the node that could stand for it, its own operands first."""
     metas = body.metas()
-    before = [i.name for i in (*body.inputs, *body.constants)]
+    before = [i.name for i in body.sources]
     for n in body.nodes:
         if n.name == node.name:
             break

@@ -21,7 +21,7 @@ def sinks(incumbent: Incumbent) -> bool:
     graph = incumbent.program.graph
     used = {name for n in graph.nodes for name in n.uses()}
     outputs = set(refs(graph.output))
-    inputs = {i.name for i in (*graph.inputs, *graph.constants)}
+    inputs = {i.name for i in graph.sources}
     if not outputs & (used | inputs):
         return False
     return incumbent.offer(keep_only(incumbent.program, units(graph), exposable=incumbent.exposable, sinks_only=True), "outputs")

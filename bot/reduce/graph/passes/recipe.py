@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.reduce.graph.edits import Edit
-from bot.reduce.graph.form import Arg, Graph, Input, Program, Recipe
+from bot.reduce.graph.form import Arg, Input, Program, Recipe
 from bot.reduce.graph.numbers import known_numbers
 from bot.reduce.graph.passes.outputs import without_dead
 from bot.reduce.graph.rewrite import drop_unused, map_inputs, substitute
@@ -104,13 +104,6 @@ def names_used(program: Program) -> set[str]:
     recipe = program.recipe
     texts = [recipe.backend or "", *recipe.contexts, *recipe.setup]
     texts += [value for pairs in (recipe.options, recipe.config) for _, value in pairs]
-    texts += [repr(i.value.args) for i in (*program.graph.inputs, *program.graph.constants)]
-    texts += _targets(program.graph)
+    texts += [repr(i.value.args) for i in program.graph.sources]
+    texts += [f"{n.target} {n.args!r} {n.kwargs!r}" for n in program.graph.all_nodes()]
     return {word for text in texts for word in re.findall(r"\w+", text)}
-
-
-def _targets(graph: Graph) -> list[str]:
-    found = [f"{n.target} {n.args!r} {n.kwargs!r}" for n in graph.nodes]
-    for _, body in graph.bodies:
-        found += _targets(body)
-    return found

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Program, Ref, kernels
+from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Program, Ref, contiguous_stride, kernels, leaves
 from bot.reduce.graph.keep import is_floating
 from bot.reduce.graph.passes.values import plain_value, written
 from bot.reduce.graph.rewrite import map_inputs, map_leaves, map_node
-from bot.reduce.graph.size import contiguous_stride
 
 _VIEWS = frozenset(("view", "reshape", "_unsafe_view", "_reshape_alias", "view_copy"))
 _SIZED_NAMES = (
@@ -42,7 +41,7 @@ def sizes_of(program: Program) -> list[int]:
     if kernels(program.graph):
         return []
     weight: dict[int, int] = {}
-    for item in (*program.graph.inputs, *program.graph.constants):
+    for item in program.graph.sources:
         if item.meta.kind == "tensor":
             for size in item.meta.shape:
                 if size > 1:
@@ -163,16 +162,7 @@ def _resized_node(node: Node, mapping: Mapping[int, int], known: set[int]) -> No
 
 def ints(node: Node) -> list[int]:
     """The integers among an operation's arguments, but for its first."""
-    found: list[int] = []
-
-    def note(arg: Arg) -> Arg:
-        if type(arg) is int:
-            found.append(arg)
-        return arg
-
-    for arg in node.args[1:]:
-        map_leaves(arg, note)
-    return found
+    return [leaf for leaf in leaves(node.args[1:]) if type(leaf) is int]
 
 
 def with_shape(program: Program, item: Input, shape: tuple[int, ...], *, keep_data: bool = False) -> Input:

@@ -47,7 +47,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
     recipe = program.recipe
     if recipe.accuracy and not recipe.strict:
         graph = replace(graph, output=_comparable(graph.output, graph.metas()))
-    random = any(_is_random(node) for node in _all_nodes(graph))
+    random = any(_is_random(node) for node in graph.all_nodes())
     config = list(recipe.config)
     if recipe.accuracy and random and all(name != "torch._inductor.config.fallback_random" for name, _ in config):
         config.append(("torch._inductor.config.fallback_random", "True"))
@@ -104,7 +104,7 @@ def _split_preamble(preamble: str) -> tuple[list[str], list[str], str]:
 
 def _imports(body: str, graph: Graph, given: Sequence[str]) -> list[str]:
     found = {line for pattern, line in _IMPORTS if re.search(pattern, body)} | set(given) - {"import torch"}
-    for node in _all_nodes(graph):
+    for node in graph.all_nodes():
         target = text(node.args[0], {}) if is_launch(node) else node.target
         root = target.split(".")[0]
         if node.op == "function" and root not in ("torch", "operator", "builtins", "math", "__main__") and "." in target:
@@ -117,12 +117,6 @@ def _imports(body: str, graph: Graph, given: Sequence[str]) -> list[str]:
     have = set(body.split("\n"))
     plain, torch_lines = ([line for line in group if line not in have] for group in (plain, torch_lines))
     return [*plain, *([""] if plain else []), *torch_lines]
-
-
-def _all_nodes(graph: Graph) -> Iterator[Node]:
-    yield from graph.nodes
-    for _, body in graph.bodies:
-        yield from _all_nodes(body)
 
 
 def _all_values(graph: Graph) -> Iterator[Input]:

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.inside.capture.fx_values import dump
-from bot.reduce.graph.form import Code, Graph, Input, Mapping, Meta, Node, Pipeline, Program, Recipe, Ref, Slice, Value
+from bot.reduce.graph.form import Code, Graph, Input, Mapping, Meta, Node, Pipeline, Program, Recipe, Ref, Slice, Value, contiguous_stride
 from bot.reduce.graph.printer.expressions import quoted, text
 from bot.reduce.graph.printer.script import bind_symbols, canonical, embed_blobs, lines, render
-from bot.reduce.graph.printer.tensors import contiguous, make
+from bot.reduce.graph.printer.tensors import make
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def _fresh() -> Any:
 
 
 def tensor(*shape: int, dtype: str = "float32", stride: tuple[int, ...] | None = None, **kw: Any) -> Meta:
-    return Meta("tensor", shape, contiguous(shape) if stride is None else stride, dtype, **kw)
+    return Meta("tensor", shape, contiguous_stride(shape) if stride is None else stride, dtype, **kw)
 
 
 def node(name: str, target: str, *args: Any, op: str = "function", meta: Meta | None = None, **kwargs: Any) -> Node:
