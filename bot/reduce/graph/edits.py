@@ -20,7 +20,7 @@ Edit = Callable[[Program], Program | None]
 
 
 def apply(incumbent: Incumbent, edits: Sequence[Edit], origin: str, *, structures: bool = False) -> bool:
-    """Applies what can be applied of the edits, in order; says whether anything was.
+    """Applies to `incumbent` what can be applied of the edits, in order, as offers of the pass `origin`; says whether anything was.
 
     An edit that makes the program illegal costs no query: shapes are propagated first. `structures`: nor does one that leaves operations
     which were rejected before.

@@ -42,7 +42,7 @@ def is_getitem(node: Node) -> bool:
 
 
 def units(graph: Graph) -> list[str]:
-    """Names of the nodes that can be kept or dropped, in order.
+    """Names of the nodes of `graph` that can be kept or dropped, in order.
 
     The items of a result that is a tuple, and sizes, come and go with what they belong to.
     """
@@ -63,10 +63,11 @@ def keep_only(
     *,
     sinks_only: bool = False,
 ) -> Program | None:
-    """The program with only these operations (names from `units`), or None where that is not a program.
+    """The program with only the operations `keep` (names from `units`), or None where that is not a program.
 
-    Outputs are the kept ones among the original outputs (`sinks_only`: those without users), and each kept value
-    without a user. With `exposable`, only these and the original outputs may be outputs; what then feeds no output goes.
+    `policy` says what becomes of uses of the others. Outputs are the kept ones among the original outputs (`sinks_only`: those
+    without users), and each kept value without a user. With `exposable`, only these and the original outputs may be outputs; what
+    then feeds no output goes.
     """
     return _Builder(program, keep, policy, exposable, sinks_only).build()
 
@@ -241,7 +242,7 @@ def is_floating(dtype: str) -> bool:
 
 
 def fresh_value(meta: Meta, producer: str, users: Iterable[str] = (), *, varied: bool = False) -> Value:
-    """How to make a value that stands for a dropped operation's result, legal wherever possible.
+    """How to make a value of this `meta` for the result of the dropped operation `producer`, legal for the targets in `users` if possible.
 
     Results that are never negative stay so (a logarithm may follow); an index is 0, which is always within bounds. `varied`: integers
     take every value of a byte, since wrong numbers show themselves at the ends.

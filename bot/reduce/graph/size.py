@@ -40,7 +40,7 @@ def dtype_rank(dtype: str) -> int:
 
 
 def is_contiguous(item: Input) -> bool:
-    """Whether the strides are those of a freshly made tensor (dimensions of size one or none do not matter)."""
+    """Whether the strides of `item` are those of a freshly made tensor (dimensions of size one or none do not matter)."""
     meta = item.meta
     if meta.kind != "tensor" or not meta.stride or 0 in meta.shape:
         return True
@@ -49,19 +49,19 @@ def is_contiguous(item: Input) -> bool:
 
 
 def input_cost(item: Input) -> int:
-    """What an input's making costs a reader: values, layout, gradients, dynamic dimensions."""
+    """What the making of `item` costs a reader: values, layout, gradients, dynamic dimensions."""
     cost = _VALUE_RANK.get(item.value.kind, 8)
     cost += 0 if is_contiguous(item) else 2
     return cost + item.requires_grad + (not item.leaf) + item.parameter + (item.keyword is not None) + len(item.meta.dynamic)
 
 
 def argument_cost(graph: Graph) -> int:
-    """What the operations' arguments cost: each keyword two, each literal by how unusual it is; bodies included."""
+    """What the arguments in `graph` and its bodies cost: each keyword two, each literal by how unusual it is."""
     return sum(2 * len(node.kwargs) + sum(map(literal_cost, node.leaves())) for node in graph.all_nodes())
 
 
 def literal_cost(leaf: Arg) -> int:
-    """How unusual a literal is: None, False, True, 0, 1 and names are free."""
+    """How unusual the literal `leaf` is: None, False, True, 0, 1 and names are free."""
     if leaf is None or isinstance(leaf, (bool, Ref)):
         return 0
     if isinstance(leaf, (int, float)):
@@ -72,7 +72,7 @@ def literal_cost(leaf: Arg) -> int:
 
 
 def recipe_cost(recipe: Recipe) -> int:
-    """Number of entries that say how to compile and call."""
+    """Number of entries of `recipe` that say how to compile and call."""
     lists = len(recipe.options) + len(recipe.config) + len(recipe.contexts) + len(recipe.setup)
     flags = (
         recipe.mode is not None,

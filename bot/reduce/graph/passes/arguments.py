@@ -22,7 +22,7 @@ _MOST_OPS = 40  # larger programs are left alone: each edit may cost a query
 
 
 def edits(program: Program) -> list[Edit]:
-    """Edits that drop arguments and plain out floats."""
+    """Edits of `program` that drop arguments and make floats 1.0."""
     found: list[Edit] = []
     nodes = program.graph.nodes
     if len(nodes) > _MOST_OPS:
@@ -38,7 +38,7 @@ def edits(program: Program) -> list[Edit]:
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Makes integers small, and drops whatever arguments can now go."""
+    """Makes the integers of `incumbent` small, and drops whatever arguments can now go; says whether anything changed."""
     start = incumbent.key
     apply(incumbent, edits(incumbent.program), "arguments")
     graph = incumbent.program.graph

@@ -16,7 +16,7 @@ from bot.reduce.graph.rewrite import substitute
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Drops operations of bodies until none can go."""
+    """Drops operations of the bodies of `incumbent` until none can go; says whether any went."""
     start = incumbent.key
     while True:
         before = incumbent.key
@@ -26,7 +26,7 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def edits(program: Program) -> list[Edit]:
-    """An edit for each operation of a body, the last first."""
+    """An edit for each operation of a body of `program`, the last first."""
     found: list[Edit] = []
     for path in _paths(program.graph):
         body = _at(program.graph, path)

@@ -15,7 +15,7 @@ from bot.reduce.graph.size import is_contiguous
 
 
 def edits(program: Program) -> list[Edit]:
-    """Two edits at most for each input."""
+    """Two edits at most for each input of `program`."""
     found: list[Edit] = []
     for item in program.graph.sources:
         if not is_contiguous(item):

@@ -17,7 +17,7 @@ from bot.reduce.graph.keep import keep_only, units
 
 
 def sinks(incumbent: Incumbent) -> bool:
-    """Asks for the program that returns only what nothing else uses."""
+    """Offers `incumbent` the program that returns only what nothing else uses; says whether it was taken."""
     graph = incumbent.program.graph
     used = {name for n in graph.nodes for name in n.uses()}
     outputs = set(refs(graph.output))
@@ -28,7 +28,7 @@ def sinks(incumbent: Incumbent) -> bool:
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Drops as many outputs as possible."""
+    """Drops as many outputs of `incumbent` as possible; says whether any went."""
     names = list(dict.fromkeys(refs(incumbent.program.graph.output)))
     if len(names) < 2:
         return False

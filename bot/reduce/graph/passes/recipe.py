@@ -26,12 +26,12 @@ _LISTS = ("contexts", "setup")
 
 
 def settings(program: Program) -> list[Edit]:
-    """One edit for each of the compiler's settings."""
+    """One edit for each of the compiler's settings in `program`."""
     return [_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name)]
 
 
 def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
-    """One edit for each other entry. `keep_seed`: the failure depends on the numbers."""
+    """One edit for each other entry of `program`. `keep_seed`: the failure depends on the numbers."""
     recipe = program.recipe
     found: list[Edit] = [_without(name, entry) for name in _LISTS for entry in getattr(recipe, name)]
     if recipe.mode is not None:
@@ -87,7 +87,7 @@ def _without_preamble(program: Program) -> Program | None:
 
 
 def defined(preamble: str) -> set[str]:
-    """Names that the definitions bind, and the namespaces of the operators that they register."""
+    """Names that the definitions in `preamble` bind, and the namespaces of the operators that they register."""
     names: set[str] = set(re.findall(r"[\"'](\w+)::\w+", preamble)) | set(re.findall(r"Library\(\s*[\"'](\w+)", preamble))
     for node in ast.walk(ast.parse(preamble)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

@@ -21,7 +21,7 @@ _MOST_OPS = 40
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Replaces what can be replaced, from the end."""
+    """Replaces what can be replaced in `incumbent`, from the end; says whether anything was."""
     start = incumbent.key
     nodes = incumbent.program.graph.nodes
     if len(nodes) > _MOST_OPS:

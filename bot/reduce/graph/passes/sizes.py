@@ -35,7 +35,7 @@ _NO_SIZE = 2**31
 
 
 def legal(incumbent: Incumbent, changed: Program) -> Program | None:
-    """The resized program with true metadata, and with numbers again where a view's size was left open."""
+    """`changed`, which is the program of `incumbent` resized, with true metadata and with numbers where a view's size was left open."""
     checked = incumbent.legal(changed)
     if checked is None or all(-1 not in ints(n) for n in checked.graph.nodes if is_view(n)):
         return checked
@@ -45,7 +45,7 @@ def legal(incumbent: Incumbent, changed: Program) -> Program | None:
 
 
 def everything_small(incumbent: Incumbent, program: Program) -> Program | None:
-    """The program with all sizes as small as is legal at once, or None; costs no query."""
+    """The program with all sizes as small as is legal at once, or None; `incumbent` is asked for shapes, which costs no query."""
     for mapping in _joint_mappings(program):
         for everywhere in (False, True):
             changed = legal(incumbent, resized(program, mapping, everywhere=everywhere))
@@ -55,7 +55,7 @@ def everything_small(incumbent: Incumbent, program: Program) -> Program | None:
 
 
 def everything_one(incumbent: Incumbent, program: Program) -> Program | None:
-    """The program with all sizes 1, or None where that is not legal; costs no query."""
+    """The program with all sizes 1, or None where that is not legal; `incumbent` is asked for shapes, which costs no query."""
     return next(iter(_changed(incumbent, program, dict.fromkeys(free_sizes(program), 1))), None)
 
 
@@ -77,7 +77,7 @@ def _joint_mappings(program: Program) -> Iterator[dict[int, int]]:
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Shrinks sizes as far as they go."""
+    """Shrinks the sizes of `incumbent` as far as they go; says whether anything changed."""
     start = incumbent.key
     if not sizes_of(incumbent.program):
         return False

@@ -27,7 +27,7 @@ _SHORT = (*_PLAIN, "arange", "full")  # as plain to a reader
 
 
 def edits(program: Program) -> list[Edit]:
-    """One edit for each input that is not made from plain values."""
+    """One edit for each input of `program` that is not made from plain values."""
     inputs = program.graph.sources
     return [on_input(i.name, _with_plain_value) for i in inputs if i.meta.kind == "tensor" and i.value.kind not in _PLAIN]
 
@@ -37,13 +37,13 @@ def _with_plain_value(program: Program, item: Input) -> Input:
 
 
 def plain_value(program: Program, item: Input) -> Value:
-    """Plain values of the input's dtype that its users can take."""
+    """Plain values of the dtype of `item` that its users in `program` can take."""
     users = [n.target for n in program.graph.nodes if item.name in n.uses()]
     return fresh_value(item.meta, "", users, varied=program.recipe.accuracy)
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Replaces the data of the inputs that random numbers could not replace."""
+    """Replaces the data of the inputs of `incumbent` that random numbers could not replace; says whether anything changed."""
     start = incumbent.key
     for item in incumbent.program.graph.sources:
         if item.meta.kind != "tensor" or item.value.kind in _SHORT:
@@ -54,7 +54,7 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def written(item: Input, shape: Sequence[int]) -> Value | None:
-    """The corner of this shape of an input's recorded data, as a literal; None if that is too long or not known."""
+    """The corner of this shape of the recorded data of `item`, as a literal; None if that is too long or not known."""
     if item.value.kind != "blob" or len(shape) != len(item.meta.shape) or math.prod(shape) > MOST_WRITTEN:
         return None
     data = _read(item)

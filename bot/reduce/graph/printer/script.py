@@ -74,7 +74,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
 
 
 def lines(script: str) -> int:
-    """Lines that are neither blank nor comments."""
+    """Number of lines of `script` that are neither blank nor comments."""
     return sum(1 for line in script.splitlines() if line.strip() and not line.strip().startswith("#"))
 
 

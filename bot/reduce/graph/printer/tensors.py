@@ -26,7 +26,7 @@ _INTS = ("uint8", "int8", "int16", "int32", "int64")
 
 
 def make(item: Input, *, dtype_default: str | None = "float32") -> str:
-    """The expression for an input or constant.
+    """The expression for the input or constant `item`.
 
     `dtype_default` is torch's default dtype where the script runs; None (unknown) writes every dtype.
     """
@@ -51,7 +51,7 @@ def make(item: Input, *, dtype_default: str | None = "float32") -> str:
 
 
 def recorded_dtype(value: Value, meta: Meta) -> str:
-    """The dtype in which a dump was recorded, where the tensor has another one now."""
+    """The dtype in which the dump that `value` names was recorded; that of `meta` unless it was changed since."""
     return str(value.args[1]) if len(value.args) > 1 else meta.dtype
 
 
@@ -224,7 +224,7 @@ def _embedded(item: Input) -> Input:
 
 
 def unpack(data: bytes, dtype: str) -> list[Any] | None:
-    """The elements of a raw dump as Python numbers; None for a dtype that Python has no numbers for."""
+    """The elements of the raw dump `data` as Python numbers; None for a dtype that Python has no numbers for."""
     if dtype == "bfloat16":
         return [struct.unpack("<f", b"\0\0" + data[i : i + 2])[0] for i in range(0, len(data), 2)]
     if dtype in ("complex64", "complex128"):
@@ -245,7 +245,7 @@ def unpack(data: bytes, dtype: str) -> list[Any] | None:
 
 
 def recorded(item: Input, data: bytes) -> list[Any] | None:
-    """The elements of an input's raw dump, as they are in its dtype; None for a dtype that Python has no numbers for."""
+    """The elements of `data`, the raw dump of `item`, as they are in its dtype; None for a dtype that Python has no numbers for."""
     dtype = recorded_dtype(item.value, item.meta)
     elements = unpack(data, dtype)
     if elements is None or (dtype, item.meta.dtype) != ("float64", "float32"):
