@@ -227,6 +227,7 @@ def grammar() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/compare-revisions", description=__doc__, allow_abbrev=False)
     parser.add_argument("revision", metavar="REV", help="what this checkout, as it is, is compared with")
+    parser.add_argument("--after", metavar="REV", help="another revision in place of this checkout, which may then be edited meanwhile")
     parser.add_argument("--corpus", type=Path, metavar="DIR", help="a folder of failing programs (see docs/bench.md)")
     parser.add_argument("--programs", type=int, default=10, metavar="N", help="so many of the corpus, of all its kinds (default 10)")
     parser.add_argument("--bench", type=int, default=10, metavar="N", help="so many of the bench's generated programs (default 10)")
@@ -256,23 +257,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.list:
         print("\n".join(program.name for program in chosen))
         return 0
-    git = ["git", "-C", str(measure.ROOT), "rev-parse", "--verify", "--quiet", f"{arguments.revision}^{{commit}}"]
-    revision = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
-    if not revision:
-        parser.error(f"there is no revision {arguments.revision}")
+    revisions = {"before": _commit(parser, arguments.revision), "after": arguments.after and _commit(parser, arguments.after)}
     python = own_python(arguments.python)
     with tempfile.TemporaryDirectory(prefix="compare-", ignore_cleanup_errors=True) as made:
         scratch = (arguments.keep or Path(made)).resolve()
         scratch.mkdir(parents=True, exist_ok=True)
-        with worktree(revision, Path(made) / "before") as other:
-            roots = {"before": other, "after": measure.ROOT}
+        with contextlib.ExitStack() as stack:
+            roots = {
+                side: stack.enter_context(worktree(commit, Path(made) / side)) if commit else measure.ROOT
+                for side, commit in revisions.items()
+            }
             for root in roots.values():
                 prepare(root, python)
-            machine = {"cpus": len(os.sched_getaffinity(0)), "system": platform.platform(), "revision": revision}
+            machine = {"cpus": len(os.sched_getaffinity(0)), "system": platform.platform(), "revisions": revisions}
             setting = measure.Setting(python, arguments.limit, scratch, arguments.verify_runs, arguments.jobs)
             found = _compared(pairs(chosen, runner(roots, setting), arguments.repeat), arguments.json, machine)
     print("\n" + table(found))
     return 0 if all(pair.equal for pair in found) else 1
+
+
+def _commit(parser: argparse.ArgumentParser, revision: str) -> str:
+    git = ["git", "-C", str(measure.ROOT), "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    if not commit:
+        parser.error(f"there is no revision {revision}")
+    return commit
 
 
 def _compared(measured: Iterable[Pair], path: Path | None, machine: object) -> list[Pair]:

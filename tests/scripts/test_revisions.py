@@ -154,10 +154,16 @@ def test_a_revision_is_run_from_its_own_checkout_which_is_gone_afterwards(reposi
     listed = subprocess.run(["git", "-C", str(repository), "worktree", "list"], capture_output=True, text=True, check=True).stdout
     assert len(listed.splitlines()) == 1
     assert revisions.main(["HEAD", "--only", "small-aot", "--python", sys.executable]) == 0
+    assert revisions.main(["HEAD~1", "--after", "HEAD~1", "--only", "small-aot", "--python", sys.executable]) == 0
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"), [(["nowhere"], "there is no revision nowhere"), (["HEAD", "--only", "nothing"], "there is no nothing")]
+    ("arguments", "said"),
+    [
+        (["nowhere"], "there is no revision nowhere"),
+        (["HEAD", "--after", "nowhere"], "there is no revision nowhere"),
+        (["HEAD", "--only", "nothing"], "there is no nothing"),
+    ],
 )
 def test_what_there_is_not_is_said(repository, capsys, arguments, said):
     with pytest.raises(SystemExit) as end:
