@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.engine.capture.region import Object, Region
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
-from bot.reduce.graph.form import Graph, Node, Program, Recipe, Value, is_launch, kernels
+from bot.reduce.graph.form import Graph, Node, Pipeline, Program, Recipe, Value, is_launch, kernels
 from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.source.preamble import preambles
 
@@ -112,7 +112,7 @@ def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int
     """Preambles with the recipe that goes with each."""
     how = region.recipe
     base = Recipe(
-        pipeline="aoti" if region.seam == "aoti" else "compile",
+        pipeline=Pipeline.AOTI if region.seam == "aoti" else Pipeline.COMPILE,
         mode=how.mode,
         dynamic=_dynamic(region, graph),
         contexts=how.contexts if region.seam != "aot" else (),

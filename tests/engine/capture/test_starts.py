@@ -13,7 +13,7 @@ from bot.engine.capture.region import Object, Region, RegionRecipe, RuleUsed
 from bot.engine.capture.starts import Start, starts
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.reduce.graph.codec import graph_to_json
-from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Ref, Value
+from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Pipeline, Ref, Value
 from bot.reduce.graph.printer.script import render
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING)
@@ -54,7 +54,7 @@ class TestOrder:
         found = made(region("dynamo"), first, region("aoti"), last)
         assert [start.stage for start in found] == [Stage.AOT_INDUCTOR, Stage.AOT, Stage.AOT, Stage.DYNAMO]
         assert [start.program.graph.nodes[0].target for start in found[1:3]] == ["torch.ops.aten.cos.default", "torch.ops.aten.sin.default"]
-        assert [start.program.recipe.pipeline for start in found] == ["aoti", "compile", "compile", "compile"]
+        assert [start.program.recipe.pipeline for start in found] == [Pipeline.AOTI, Pipeline.COMPILE, Pipeline.COMPILE, Pipeline.COMPILE]
 
     def test_a_graph_that_could_not_be_written_is_passed_over(self) -> None:
         assert made(region().model_copy(update={"graph": None, "reason": "no"})) == []
