@@ -85,7 +85,7 @@ def _sweep(settings: Settings) -> int:
 def _auto(settings: Settings) -> int:
     from bot.action import auto
 
-    isolation.hide()
+    isolation.make_undumpable()
     return auto.main(settings)
 
 
@@ -95,7 +95,7 @@ def _event(settings: Settings) -> Path:
 
 def _drop_secrets() -> None:
     """Start again without what a program must not find in our process's environment, should the runner have put it there."""
-    clean = {name: value for name, value in os.environ.items() if not isolation.secret(name)}
+    clean = {name: value for name, value in os.environ.items() if not isolation.is_secret_name(name)}
     if clean.keys() != os.environ.keys():
         os.execve(sys.executable, [sys.executable, "-I", "-m", "bot.action"], clean)
 

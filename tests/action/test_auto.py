@@ -12,12 +12,12 @@ from pydantic import SecretStr
 from bot.action import auto
 from bot.action.auto import Live, shower
 from bot.action.gate import gate
-from bot.action.gate.requests import Outcome
+from bot.action.gate.requests import Decision
 from bot.action.github.api import Api
 from bot.action.github.transport import GitHubError
 from bot.action.minify import checkout
 from bot.action.settings import Settings
-from bot.models.request import Answer, Code, Request
+from bot.models.request import Answer, CodeOrigin, Request
 
 REQUESTS = [
     Request(
@@ -25,7 +25,7 @@ REQUESTS = [
         script="import torch",
         repository="o/r",
         asked_by="a",
-        code=Code(where="comment", author="a", trusted=True),
+        code=CodeOrigin(where="comment", author="a", trusted=True),
         answer=Answer(repository="o/r", issue=3, marker="<!-- m -->", comment=8),
     )
     for index in range(2)
@@ -84,9 +84,9 @@ def test_an_environment_approves_nothing_here(monkeypatch: pytest.MonkeyPatch, t
     """The job of the workflow runs in the environment for forks, and waits there for its reviewers; this one does not."""
     found: list[Settings] = []
 
-    def decide(event: object, settings: Settings, api: Api) -> Outcome:
+    def decide(event: object, settings: Settings, api: Api) -> Decision:
         found.append(settings)
-        return Outcome("nothing")
+        return Decision("nothing")
 
     monkeypatch.setattr(gate, "decide", decide)
     assert (

@@ -84,7 +84,7 @@ def failing_tests(api: Asking, repository: str, run: int, junit_artifacts: str, 
     return tuple(found.values())
 
 
-def base_of(api: Asking, repository: str, subject: Subject, junit_artifacts: str) -> groups.Base | None:
+def base_of(api: Asking, repository: str, subject: Subject, junit_artifacts: str) -> groups.BaseRun | None:
     """What failed in the last run of the branch to compare with; None where there is none, or its logs are gone."""
     if not subject.base:
         return None
@@ -92,14 +92,14 @@ def base_of(api: Asking, repository: str, subject: Subject, junit_artifacts: str
     if last is None:
         return None
     if last.conclusion == "success":
-        return groups.Base(subject.base, frozenset())
+        return groups.BaseRun(subject.base, frozenset())
     try:
         failures = failing_tests(api, repository, last.id, junit_artifacts)
     except GitHubError as error:
         log.warning("cannot read the last run of %s: %s", subject.base, error)
         return None
     # a red run that names no test says nothing about any
-    return groups.Base.of(subject.base, failures, sign) if failures else None
+    return groups.BaseRun.of(subject.base, failures, sign) if failures else None
 
 
 def examine(api: Asking, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> tuple[groups.Group, ...]:

@@ -16,7 +16,7 @@ from bot.action.comment import react
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.events import EVENTS, IssueComment, WorkflowRun
-from bot.action.gate.requests import Outcome, Status
+from bot.action.gate.requests import Decision, DecisionStatus
 from bot.action.gate.stop import stop
 from bot.action.github.api import Api
 from bot.action.github.client import GitHub
@@ -24,7 +24,7 @@ from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings, SettingsError
 from bot.models.request import Request
 
-EXIT_STATUS: dict[Status, int] = {"requests": 0, "stop": 6, "nothing": 6, "refused": 7}
+EXIT_STATUS: dict[DecisionStatus, int] = {"requests": 0, "stop": 6, "nothing": 6, "refused": 7}
 log = logging.getLogger(__name__)
 
 MAX_EVENT = 32 << 20
@@ -49,7 +49,7 @@ def read_event(path: Path, name: str) -> IssueComment | WorkflowRun | None:
         raise EventError(f"cannot read the {name} event in {path}: {what}") from error
 
 
-def decide(event: IssueComment | WorkflowRun | None, settings: Settings, api: Api) -> Outcome:
+def decide(event: IssueComment | WorkflowRun | None, settings: Settings, api: Api) -> Decision:
     """What becomes of an event.
 
     Raises:
@@ -59,7 +59,7 @@ def decide(event: IssueComment | WorkflowRun | None, settings: Settings, api: Ap
         return Conversation(event, settings, api).outcome()
     if isinstance(event, WorkflowRun):
         return RedRun(event, settings, api).outcome()
-    return Outcome("nothing", note="this event asks for nothing")
+    return Decision("nothing", note="this event asks for nothing")
 
 
 def matrix(requests: tuple[Request, ...]) -> list[dict[str, Any]]:
@@ -120,7 +120,7 @@ def main(event: Path, name: str, out: Path | None) -> int:
         if out is not None:
             outcome = decide(asked, settings, api)
         else:
-            outcome = stop(asked, settings, api) if isinstance(asked, IssueComment) else Outcome("nothing")
+            outcome = stop(asked, settings, api) if isinstance(asked, IssueComment) else Decision("nothing")
     except GitHubError as error:
         log.error("torch-minify: GitHub does not answer: %s", error)
         return _failed(asked, settings, api, "GitHub did not answer.")

@@ -49,16 +49,16 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Base:
+class BaseRun:
     """What failed in the last run of the branch that this one is compared with."""
 
     name: str
     failing: frozenset[tuple[str, str]]
 
     @staticmethod
-    def of(name: str, failures: Iterable[Failure], sign: Sign) -> Base:
+    def of(name: str, failures: Iterable[Failure], sign: Sign) -> BaseRun:
         """From the failures of that run."""
-        return Base(name, frozenset((failure.test or failure.name, _key(sign(failure))) for failure in failures))
+        return BaseRun(name, frozenset((failure.test or failure.name, _key(sign(failure))) for failure in failures))
 
 
 def _key(signature: Signature | None) -> str:
@@ -81,7 +81,7 @@ def _judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]
     return "no", "fails outside the compiler"
 
 
-def group(failures: Iterable[Failure], base: Base | None, sign: Sign, fault: Fault = lambda _: None) -> tuple[Group, ...]:
+def group(failures: Iterable[Failure], base: BaseRun | None, sign: Sign, fault: Fault = lambda _: None) -> tuple[Group, ...]:
     """Failures by signature, those worth minimizing first, then by size.
 
     Where there is a base, a test that fails there in the same way is left out of its group; a group of nothing else is none.
@@ -103,7 +103,7 @@ def rank(found: Group) -> tuple[int, int, str, tuple[str, ...]]:
     return ORDER[found.verdict], -len(found.failures), _key(found.signature), found.tests
 
 
-def _group(signature: Signature | None, failures: tuple[Failure, ...], base: Base | None, fault: Fault) -> Group:
+def _group(signature: Signature | None, failures: tuple[Failure, ...], base: BaseRun | None, fault: Fault) -> Group:
     key = _key(signature)
     if base is not None:
         new = tuple(failure for failure in failures if (failure.test or failure.name, key) not in base.failing)

@@ -10,19 +10,19 @@ from typing import Literal
 from bot.action.gate.groups import Group
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.api import Asking
-from bot.action.report.render.replies import Candidate
+from bot.action.report.render.replies import Cause
 from bot.action.settings import Settings
-from bot.models.request import Answer, Code, Request, RequestOptions
+from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 from bot.units import duration
 
-Status = Literal["requests", "stop", "refused", "nothing"]
+DecisionStatus = Literal["requests", "stop", "refused", "nothing"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Decision:
     """What became of an event. `note` is for the log and the summary; ours, or escaped."""
 
-    status: Status
+    status: DecisionStatus
     requests: tuple[Request, ...] = ()
     note: str = ""
 
@@ -74,20 +74,18 @@ def of_groups(
     return tuple(made)
 
 
-def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Candidate]:
+def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
     """What people see of the causes of a red run."""
     return [
-        Candidate(
-            group.verdict, group.reason, group.signature.line() if group.signature else group.first.name, group.tests, group in chosen
-        )
+        Cause(group.verdict, group.reason, group.signature.line() if group.signature else group.first.name, group.tests, group in chosen)
         for group in found
     ]
 
 
-def code_of_pull_request(author: str, fork: str | None, url: str) -> Code:
+def code_of_pull_request(author: str, fork: str | None, url: str) -> CodeOrigin:
     """Whose code a pull request is. Who may push to the repository itself has write permission; a fork's owner need not."""
     note = f"from the fork {fork}" if fork else None
-    return Code(where="pull_request", author=author, trusted=fork is None, url=url or None, note=note)
+    return CodeOrigin(where="pull_request", author=author, trusted=fork is None, url=url or None, note=note)
 
 
 def fork_policy(api: Asking, repository: str, settings: Settings, head: Head) -> ForkPolicy:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from bot.action.github.resources import Artifact, Comment, Issue, Job, Permission, PullRequest, Reaction, Run
+from bot.action.github.resources import Artifact, Comment, Issue, Permission, PullRequest, Reaction, Run, WorkflowJob
 
 
 class Posting(Protocol):
@@ -82,7 +82,7 @@ class Asking(Protocol):
     def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
         """The newest finished run of a workflow on a branch, by a push or a schedule, that began before."""
 
-    def jobs(self, repository: str, run: int) -> Sequence[Job]:
+    def jobs(self, repository: str, run: int) -> Sequence[WorkflowJob]:
         """The jobs of a run's last attempt."""
 
     def job_log(self, repository: str, job: int) -> str:

@@ -10,8 +10,20 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.action.github import keeping
-from bot.action.github.resources import Artifact, Comment, Issue, Job, Permission, PullRequest, Reaction, Repository, Resource, Run, User
+from bot.action.github import storage
+from bot.action.github.resources import (
+    Artifact,
+    Comment,
+    Issue,
+    Permission,
+    PullRequest,
+    Reaction,
+    Repository,
+    Resource,
+    Run,
+    User,
+    WorkflowJob,
+)
 from bot.action.github.transport import ATTEMPTS, GitHubError, Transport
 
 LOG_LIMIT = 32 << 20
@@ -125,11 +137,11 @@ class GitHub:
 
     def put_file(self, repository: str, branch: str, path: str, content: bytes, message: str) -> str:
         """Keep a file on a branch, which is made without history where it is missing. Its URL."""
-        return keeping.put_file(self._http, _repo(repository), branch, path, content, message)
+        return storage.put_file(self._http, _repo(repository), branch, path, content, message)
 
     def put_asset(self, repository: str, tag: str, name: str, content: bytes) -> str:
         """Keep a file as an asset of a release, which is made where it is missing. Its URL."""
-        return keeping.put_asset(self._http, _repo(repository), tag, name, content)
+        return storage.put_asset(self._http, _repo(repository), tag, name, content)
 
     # asking
 
@@ -217,9 +229,12 @@ class GitHub:
             None,
         )
 
-    def jobs(self, repository: str, run: int) -> Sequence[Job]:
+    def jobs(self, repository: str, run: int) -> Sequence[WorkflowJob]:
         """The jobs of a run's last attempt."""
-        return [_read(Job, data) for data in self._http.pages(f"{_repo(repository)}/actions/runs/{run}/jobs", {"filter": "latest"}, "jobs")]
+        return [
+            _read(WorkflowJob, data)
+            for data in self._http.pages(f"{_repo(repository)}/actions/runs/{run}/jobs", {"filter": "latest"}, "jobs")
+        ]
 
     def job_log(self, repository: str, job: int) -> str:
         """The end of a job's log: at most `LOG_LIMIT` bytes of it."""

@@ -28,7 +28,7 @@ class Stopped(Exception):
     """We were told to end."""
 
 
-def nobody(_: str) -> None:
+def ignore_line(_: str) -> None:
     """Watches nothing."""
 
 
@@ -37,7 +37,7 @@ class Children:
     """Runs one child at a time; `stop` ends it and lets none begin. `watch` is told each line that it prints."""
 
     account: Account
-    watch: Callable[[str], None] = nobody
+    watch: Callable[[str], None] = ignore_line
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(
@@ -117,7 +117,7 @@ class Children:
 
 
 @contextmanager
-def signals(stop: Callable[[], None]) -> Iterator[None]:
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     """SIGINT and SIGTERM call `stop` instead of ending us."""
 
     def told(_: int, __: FrameType | None) -> None:
@@ -132,7 +132,7 @@ def signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def folded(title: str, *, actions: bool, stream: TextIO | None = None) -> Iterator[None]:
+def log_group(title: str, *, actions: bool, stream: TextIO | None = None) -> Iterator[None]:
     """A fold in the log of Actions, in which no line is taken for a command: what is printed there is not ours."""
     out = stream or sys.stdout
     if not actions:

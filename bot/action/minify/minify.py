@@ -19,8 +19,8 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from bot.action.minify import venv
-from bot.action.minify.child_process import Children, Stopped, folded, nobody, signals
-from bot.action.minify.isolation import account, copy_out, give_back, kept
+from bot.action.minify.child_process import Children, Stopped, ignore_line, log_group, stop_on_signals
+from bot.action.minify.isolation import account, allowed_environment, chown_like_parent, copy_out
 from bot.action.settings import Settings
 from bot.machine import gpu
 from bot.models.request import Request
@@ -109,11 +109,11 @@ def arguments(request: Request, place: Place, *, script: Path, python: str, out:
     return ["run", *words, *([] if request.command is not None else [str(script)])]
 
 
-def minify(request: Request, place: Place, out: Path, environ: Mapping[str, str], watch: Callable[[str], None] = nobody) -> int:
+def minify(request: Request, place: Place, out: Path, environ: Mapping[str, str], watch: Callable[[str], None] = ignore_line) -> int:
     """Do it and fill `out`; the exit status of `run`. `watch` is told each line that is printed on the way."""
     out.mkdir(parents=True, exist_ok=True)
     children = Children(account(), watch)
-    with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, signals(children.stop):
+    with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
         room = Room(Path(scratch).resolve(), request, place, out, children, environ)
         try:
             status = room.minify()
@@ -121,11 +121,11 @@ def minify(request: Request, place: Place, out: Path, environ: Mapping[str, str]
             status = unprepared(out, str(why))
         except Stopped:
             status = unprepared(out, "the job was ended before it began")
-        children.account.end()
+        children.account.kill_processes()
         room.save()
         if not (out / "result.json").is_file():
             status = unprepared(out, f"the engine ended with exit status {status} and left no result")
-        give_back(out)
+        chown_like_parent(out)
     return status
 
 
@@ -162,7 +162,7 @@ class Room:
         self._set_up(checkout)
         engine = [sys.executable, "-I", "-m", "bot", *arguments(self.request, self.place, script=self.script, python=python, out=self.out)]
         limit = budget(self.request, self.place) + BEYOND_BUDGET
-        with folded("torch-minify run", actions=self.place.actions):
+        with log_group("torch-minify run", actions=self.place.actions):
             return self.children.run(engine, cwd=checkout, env=self._environment(), limit=limit, tick=self.save)
 
     def save(self) -> None:
@@ -179,7 +179,7 @@ class Room:
         if self.children.account.uid is not None:
             checkout = self.root / "checkout"
             shutil.copytree(self.place.checkout, checkout, symlinks=True, ignore_dangling_symlinks=True)
-            self.children.account.own(self.root)
+            self.children.account.chown(self.root)
         return checkout
 
     def _interpreter(self, checkout: Path) -> str:
@@ -191,7 +191,7 @@ class Room:
         if options.python_version is None and options.torch_version is None:
             return python
         try:
-            commands = venv.making(
+            commands = venv.install_commands(
                 self.venv,
                 python=options.python_version,
                 torch=options.torch_version,
@@ -209,7 +209,7 @@ class Room:
             self._prepare(["bash", "-eo", "pipefail", "-c", self.place.setup], checkout, "the setup commands")
 
     def _prepare(self, command: list[str], cwd: Path, what: str) -> None:
-        with folded(what, actions=self.place.actions):
+        with log_group(what, actions=self.place.actions):
             try:
                 status = self.children.run(command, cwd=cwd, env=self._environment(network=True), limit=SETUP_LIMIT)
             except OSError as error:
@@ -220,7 +220,7 @@ class Room:
             raise Unprepared(f"{what} failed with exit status {status}; the log of the run shows what they printed")
 
     def _environment(self, *, network: bool = False) -> dict[str, str]:
-        env = kept(self.environ, network=network)
+        env = allowed_environment(self.environ, network=network)
         env.update(HOME=str(self.home), TMPDIR=str(self.tmp), XDG_CACHE_HOME=str(self.home / ".cache"), PYTHONUNBUFFERED="1")
         # where pip puts scripts that it may not put beside the interpreter
         path = [str(self.home / ".local" / "bin"), env.get("PATH", os.defpath)]

@@ -10,7 +10,7 @@ from bot.action.github.api import Posting
 from bot.action.github.transport import GitHubError
 from bot.action.report.render.text import one_line
 from bot.action.report.render.verdict import status
-from bot.action.report.result_dir import EXPORTED, REPRO, RESULT, Folder, Unreadable
+from bot.action.report.result_dir import EXPORTED, REPRO, RESULT, Folder, UnreadableResult
 from bot.models.report import Section, Stored
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def _contents(section: Section, folder: Folder) -> dict[str, bytes]:
         held[RESULT] = section.result.to_json().encode()
     try:
         held[EXPORTED] = folder.content(EXPORTED, LIMIT)
-    except Unreadable as error:
+    except UnreadableResult as error:
         log.info("%s is not kept: %s", EXPORTED, error)
     return held
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from bot.action.comment import run_of_comment
 from bot.action.github.api import Api
 from bot.action.github.client import GitHub
-from bot.action.github.resources import Comment, Job, Run
+from bot.action.github.resources import Comment, Run, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import progress
 from bot.action.settings import Settings
@@ -66,7 +66,7 @@ def queued(comment: Comment) -> bool:
     return bool(lines) and lines[0] == "### Queued"
 
 
-def said(run: Run, jobs: Sequence[Job], stale_after: float, now: datetime) -> str | None:
+def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetime) -> str | None:
     """What is to be said of a run whose comment says "queued"; None while it may still come."""
     if run.status == "completed":
         return progress.ended(run.conclusion, run.html_url)

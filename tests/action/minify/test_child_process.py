@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.action.minify.child_process import Children, Stopped, folded, signals
+from bot.action.minify.child_process import Children, Stopped, log_group, stop_on_signals
 from bot.action.minify.isolation import Account
 
 
@@ -61,7 +61,7 @@ def test_past_its_limit_it_is_ended_with_all_it_started(tmp_path: Path) -> None:
 
 def test_a_signal_ends_the_child_and_no_other_begins(tmp_path: Path) -> None:
     children = Children(Account())
-    with signals(children.stop):
+    with stop_on_signals(children.stop):
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
         began = time.monotonic()
         assert children.run(python("import time; time.sleep(60)"), cwd=tmp_path, env={}, limit=60) == -signal.SIGTERM
@@ -77,7 +77,7 @@ def test_it_is_ticked_while_it_runs(tmp_path: Path) -> None:
 
 
 def test_what_is_printed_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with folded("a part", actions=True):
+    with log_group("a part", actions=True):
         print("::add-mask::x")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "::group::a part"
@@ -88,6 +88,6 @@ def test_what_is_printed_is_no_command(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_outside_of_actions_nothing_is_added(capsys: pytest.CaptureFixture[str]) -> None:
-    with folded("a part", actions=False):
+    with log_group("a part", actions=False):
         print("line")
     assert capsys.readouterr().out == "line\n"

@@ -18,11 +18,11 @@ from bot.action.minify.isolation import Account
 from bot.action.minify.minify import Place, RequestError, arguments, read
 from bot.machine import gpu
 from bot.models.failure import Stage
-from bot.models.request import Answer, Code, Request, RequestOptions
+from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 from bot.models.result import Result
 
 ANSWER = Answer(repository="o/r", issue=1, marker="m")
-CODE = Code(where="comment", author="a", trusted=True)
+CODE = CodeOrigin(where="comment", author="a", trusted=True)
 # Stands for `python -I -m bot run ...`: leaves what it saw, and a result.
 ENGINE = """
 import json, os, sys

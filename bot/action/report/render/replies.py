@@ -16,7 +16,7 @@ _MARKS = {"suggested": "suggested", "possible": "possible", "no": "not a candida
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Cause:
     """A cause of failing tests, as people see it. `failure` and `tests` are hostile text."""
 
     verdict: str
@@ -26,7 +26,7 @@ class Candidate:
     taken: bool
 
 
-def candidates(found: Sequence[Candidate]) -> str:
+def candidates(found: Sequence[Cause]) -> str:
     """A table of causes, at most `MOST_BYTES` of it. No blank line in it: it stays one block of HTML."""
     rows = ["<table>", "<tr><th></th><th>why</th><th>failure</th><th>tests</th></tr>"]
     room = MOST_BYTES - size("\n".join([*rows, _END])) - 100
@@ -42,7 +42,7 @@ def candidates(found: Sequence[Candidate]) -> str:
     return "\n".join([*rows, _END]) + more
 
 
-def _row(candidate: Candidate) -> str:
+def _row(candidate: Cause) -> str:
     count = len(candidate.tests)
     tests = cell(candidate.tests[0], 150) + (f" and {count - 1} more" if count > 1 else "") if count else "–"
     verdict = _MARKS.get(candidate.verdict, "not a candidate") + (", taken" if candidate.taken else "")
