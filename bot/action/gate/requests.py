@@ -26,6 +26,11 @@ class Decision:
     requests: tuple[Request, ...] = ()
     note: str = ""
 
+    @property
+    def exit_status(self) -> int:
+        """The exit status of `torch-minify gate` outside Actions."""
+        return {"requests": 0, "stop": 6, "nothing": 6, "refused": 7}[self.status]
+
 
 @dataclass(frozen=True)
 class Checkout:

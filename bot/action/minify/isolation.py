@@ -79,7 +79,7 @@ class Account:
         subprocess.run([sys.executable, "-I", "-c", kill], check=False, capture_output=True, env={}, **self.popen())  # type: ignore[call-overload]
 
 
-def account(name: str = ACCOUNT) -> Account:
+def program_account(name: str = ACCOUNT) -> Account:
     """The account for programs; our own where we may not change it or the machine has none."""
     if os.geteuid() != 0:
         return Account()

@@ -153,7 +153,7 @@ def test_the_module_of_a_repro() -> None:
 @settings(max_examples=40)
 @given(reports.reports)
 def test_annotations_are_one_command_each(report: Report) -> None:
-    lines = annotation.commands(report)
+    lines = [each.command() for each in annotation.annotations_of(report)]
     assert 0 < len(lines) <= 10
     for line in lines:
         assert line.startswith(("::notice title=", "::warning title="))
