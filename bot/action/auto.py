@@ -127,7 +127,10 @@ class Auto:
 
 
 def shower(api: Posting, requests: Sequence[Request], index: int, run_url: str) -> Callable[[str], None]:
-    """What puts a line into the comment that the gate made for `requests`, through `api`: the one with `index` is being done."""
+    """What puts a line into the comment that the gate made for `requests`, through `api`.
+
+    The request with `index` is being done, in the run at `run_url`.
+    """
     answer = requests[index].answer
 
     def show(line: str) -> None:

@@ -186,7 +186,7 @@ def parse(line: str) -> Command:
 
 
 def commands(body: str) -> tuple[Command, ...]:
-    """All commands in a comment; empty where there is none.
+    """All commands in a comment with the text `body`; empty where there is none.
 
     Raises:
         CommandSyntaxError: one of them is not understood, or they are too many.

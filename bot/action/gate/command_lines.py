@@ -86,7 +86,7 @@ def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool]]:
 
 
 def command_lines(body: str) -> tuple[str, ...]:
-    """What follows the command on each line that begins with it, in order."""
+    """What follows the command on each line of `body` that begins with it, in order."""
     if COMMAND not in body:
         return ()
     found: list[str] = []
@@ -102,7 +102,7 @@ def command_lines(body: str) -> tuple[str, ...]:
 
 
 def code_blocks(body: str) -> tuple[CodeBlock, ...]:
-    """The fenced code blocks outside quotations, in order."""
+    """The fenced code blocks of `body` outside quotations, in order."""
     blocks: list[CodeBlock] = []
     for token, _ in _own(_parser().disable("inline").parse(body[:MAX_BODY])):
         if token.type == "fence":

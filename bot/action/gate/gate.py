@@ -76,7 +76,7 @@ def matrix(requests: tuple[Request, ...]) -> list[dict[str, Any]]:
 
 
 def run_gate(event: AnyEvent, settings: Settings, api: Api, file: Path) -> JobOutcome:
-    """Decide on `event`, answer it through `api` and write the requests, if any, to `file`.
+    """Decide on `event` by `settings`, answer it through `api` and write the requests, if any, to `file`.
 
     Exit status: 0, 6 or 7 by the decision (always 0 in Actions); 1 if GitHub does not answer.
     """

@@ -57,7 +57,7 @@ class BaseRun:
 
     @staticmethod
     def of(name: str, failures: Iterable[Failure], sign: Sign) -> BaseRun:
-        """From the failures of that run."""
+        """What failed on the branch `name`: the `failures` of its last run, by the signatures that `sign` gives them."""
         return BaseRun(name, frozenset((failure.test or failure.name, _key(sign(failure))) for failure in failures))
 
 
@@ -82,9 +82,10 @@ def _judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]
 
 
 def group(failures: Iterable[Failure], base: BaseRun | None, sign: Sign, fault: Fault = lambda _: None) -> tuple[Group, ...]:
-    """Failures by signature, those worth minimizing first, then by size.
+    """Group `failures` by the signature that `sign` gives them, those worth minimizing first, then by size.
 
-    Where there is a base, a test that fails there in the same way is left out of its group; a group of nothing else is none.
+    A test that fails in the same way in `base` is left out; a group of nothing else is not a candidate. `fault` says whether the
+    machine was to blame.
     """
     by_key: dict[str, list[Failure]] = {}
     signatures: dict[str, Signature | None] = {}
@@ -99,7 +100,7 @@ def group(failures: Iterable[Failure], base: BaseRun | None, sign: Sign, fault: 
 
 
 def rank(found: Group) -> tuple[int, int, str, tuple[str, ...]]:
-    """Sorts groups: those worth minimizing first, then the largest."""
+    """The sort key of the group `found`: those worth minimizing first, then the largest."""
     return ORDER[found.verdict], -len(found.failures), _key(found.signature), found.tests
 
 

@@ -41,7 +41,7 @@ class Checkout:
 
 
 def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
-    """The options of a command, and for those that it does not give the repository's."""
+    """The options `given` in a command, and for the others the defaults in `settings`."""
     defaults = RequestOptions(
         stage=settings.default_stage,
         accuracy=settings.accuracy,
@@ -52,7 +52,7 @@ def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
 
 
 def command_of(test: str, settings: Settings) -> str:
-    """The command that runs one test: its id comes from logs, so it is one word, whatever is in it."""
+    """The command that runs `test`, by the template in `settings`. The id comes from logs: it is quoted to stay one word."""
     return settings.test_command.replace("{nodeid}", shlex.quote(test))
 
 
@@ -62,7 +62,7 @@ def of_groups(
     first: Request,
     settings: Settings,
 ) -> tuple[Request, ...]:
-    """A request for each group, like `first` but for its test; `answers` has one for each."""
+    """A request for each group in `chosen`, like `first` but for its test; `answers` has one for each, `settings` the command."""
     made: list[Request] = []
     for index, (group, answer) in enumerate(zip(chosen, answers, strict=True)):
         made.append(
@@ -80,7 +80,7 @@ def of_groups(
 
 
 def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
-    """What people see of the causes of a red run."""
+    """What people see of the causes `found` in a red run, of which those in `chosen` are minimized."""
     return [
         Cause(group.verdict, group.reason, group.signature.line() if group.signature else group.first.name, group.tests, group in chosen)
         for group in found
@@ -88,12 +88,18 @@ def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
 
 
 def code_of_pull_request(author: str, fork: str | None, url: str) -> CodeOrigin:
-    """Whose code a pull request is. Who may push to the repository itself has write permission; a fork's owner need not."""
+    """The origin of the code of a pull request by `author` at `url`, from the repository `fork` if it is one.
+
+    Who may push to the repository itself has write permission; a fork's owner need not.
+    """
     note = f"from the fork {fork}" if fork else None
     return CodeOrigin(where="pull_request", author=author, trusted=fork is None, url=url or None, note=note)
 
 
 def fork_policy(api: Asking, repository: str, settings: Settings, head: Head) -> ForkPolicy:
-    """What the repository says about forks. GitHub makes an environment that is missing, without protection: so it is asked."""
+    """What `settings` and `repository` say about code from forks, such as `head`.
+
+    GitHub creates a missing environment without protection, so `api` is asked whether it has any.
+    """
     name = settings.fork_environment
     return ForkPolicy(name, bool(name) and head.from_fork and api.environment_protected(repository, name))

@@ -17,7 +17,9 @@ MOST_RUNS = 20
 
 
 def stop(event: IssueComment, settings: Settings, api: Api) -> Decision:
-    """Cancel what runs for this issue, and say so. The command and the right to give it are looked at again.
+    """Cancel through `api` what runs for the issue in `event`, except our own run in `settings`, and say so.
+
+    The command and the right to give it are looked at again.
 
     Raises:
         GitHubError: GitHub does not answer what must be known.

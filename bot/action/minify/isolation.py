@@ -38,7 +38,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def allowed_environment(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
-    """Of an environment, what a program may see; `network` adds the proxies, for the commands that set a checkout up."""
+    """What a program may see of `environ`; `network` adds the proxies, for the commands that set a checkout up."""
     return {
         name: value
         for name, value in environ.items()
@@ -47,7 +47,7 @@ def allowed_environment(environ: Mapping[str, str], *, network: bool = False) ->
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable is, by its name, one that no program may see."""
+    """Whether the variable `name` is, by its name, one that no program may see."""
     return bool(_SECRET.search(name))
 
 
@@ -63,7 +63,7 @@ class Account:
         return {} if self.uid is None else {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def chown(self, path: Path) -> None:
-        """Hand over a directory and all that is in it; links are not followed."""
+        """Hand over the directory `path` and all that is in it; links are not followed."""
         if self.uid is None or self.gid is None:
             return
         os.chown(path, self.uid, self.gid, follow_symlinks=False)
@@ -80,7 +80,7 @@ class Account:
 
 
 def program_account(name: str = ACCOUNT) -> Account:
-    """The account for programs; our own where we may not change it or the machine has none."""
+    """The account `name` for programs; our own where we may not change it or the machine has none."""
     if os.geteuid() != 0:
         return Account()
     try:
@@ -97,9 +97,9 @@ def make_undumpable() -> None:
 
 
 def copy_out(source: Path, target: Path, without: Path | None = None) -> list[str]:
-    """Copy what a program may have had its hands on: plain files alone, no link followed, within bounds. What was left behind.
+    """Copy from `source` to `target` what a program may have touched: plain files alone, no link followed, within bounds.
 
-    `without` is a directory below `source` that is not wanted. A file that is there already is replaced in one step.
+    Returns what was left behind. `without` is a directory below `source` that is not wanted. An existing file is replaced in one step.
     """
     left: list[str] = []
     copied = 0
@@ -149,7 +149,7 @@ def _copy_file(source: Path, target: Path) -> str | None:
 
 
 def chown_like_parent(path: Path) -> None:
-    """Let a directory belong to who owns the one around it: root's files in a workspace break the next checkout there."""
+    """Give the directory `path` to the owner of the one around it: root's files in a workspace break the next checkout there."""
     if os.geteuid() == 0:
         owner = os.stat(path.resolve().parent)
         Account(owner.st_uid, owner.st_gid).chown(path)

@@ -127,7 +127,7 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
 
 
 def write_error(out: Path, reason: str, console: Console) -> int:
-    """Leave a result in `out` that gives `reason` why there is none, by no fault of the program. Its exit status."""
+    """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
     console.stderr.write(f"torch-minify: {reason}\n")
     result = Result(status="error", reason=reason, machine_fault=reason[:200])
     out.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,10 @@ Where = Literal["none", "branch", "release"]
 
 
 def keep(section: Section, folder: Folder | None, where: Where, api: Posting, repository: str, run: int) -> Section:
-    """The section with the addresses of what was kept. What cannot be kept is said in the log: the comment goes on without."""
+    """`section` with the addresses of what `api` kept of `folder`, the result of `run`, in `repository`: `where` says how.
+
+    What cannot be kept is logged: the comment goes on without.
+    """
     if where == "none" or folder is None or status(section) not in _WORTH:
         return section
     prefix = f"{run}-{_NO_NAME.sub('-', section.request.id)[:80]}"

@@ -178,8 +178,8 @@ def report(
 ) -> JobOutcome:
     """Post what came back for `requests` in the directories `results`.
 
-    `storage` keeps files as the input `durable` says; the others are as for `deliver`. Exit status: 0 posted, 8 written to the
-    summary because posting failed.
+    `storage` keeps files as the input `durable` says; `settings`, `api`, `console` and `unposted` are as for `deliver`. Exit status:
+    0 posted, 8 written to the summary because posting failed.
     """
     folders = result_dir.folders(results, requests)
     sections = collect(requests, folders, settings, api, storage)

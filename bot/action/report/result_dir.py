@@ -40,7 +40,7 @@ class Folder:
 
     @contextmanager
     def open(self, name: str, limit: int) -> Iterator[tuple[int, int]]:
-        """The descriptor of a plain file in it, and its bytes.
+        """The descriptor of the plain file `name` in it, and its size in bytes.
 
         Raises:
             UnreadableResult: it is missing, a link, no plain file, or larger than `limit`.
@@ -67,7 +67,7 @@ class Folder:
             os.close(file)
 
     def content(self, name: str, limit: int) -> bytes:
-        """The bytes of a file.
+        """The bytes of the file `name`, at most `limit` of them.
 
         Raises:
             UnreadableResult: as `open`.
@@ -76,14 +76,14 @@ class Folder:
             return stream.read(size)
 
     def text(self, name: str) -> str | None:
-        """A text, with what is no UTF-8 replaced; None where it cannot be read."""
+        """The text in the file `name`, with what is no UTF-8 replaced; None where it cannot be read."""
         try:
             return self.content(name, _TEXT_LIMIT).decode("utf-8", errors="replace")
         except UnreadableResult:
             return None
 
     def stored(self, name: str) -> Stored | None:
-        """Size and hash of a file; None where it cannot be read."""
+        """Size and hash of the file `name`; None where it cannot be read."""
         try:
             with self.open(name, _FILE_LIMIT) as (file, size):
                 digest = hashlib.sha256()
@@ -112,7 +112,7 @@ class Folder:
 
 
 def section(request: Request, folder: Folder | None) -> Section:
-    """All that came back for a request, with secrets and personal paths taken out."""
+    """All that came back for `request` in `folder`, with secrets and personal paths taken out."""
     asked = redacted(request)
     if folder is None:
         return Section(request=asked)
@@ -136,7 +136,7 @@ def section(request: Request, folder: Folder | None) -> Section:
 
 
 def folders(given: Iterable[Path], requests: Sequence[Request]) -> dict[int, Folder]:
-    """Which request each directory answers, by the number or the id at the end of its name, else by its place.
+    """Which of `requests` each directory in `given` answers, by the number or the id at the end of its name, else by its place.
 
     A directory that answers none and holds no result is looked into: it may hold the directories of all requests, as
     downloaded artifacts do.
@@ -152,7 +152,7 @@ def folders(given: Iterable[Path], requests: Sequence[Request]) -> dict[int, Fol
 
 
 def index_of(name: str, requests: Sequence[Request]) -> int | None:
-    """The place of the request that a directory or an artifact of that name belongs to."""
+    """The index in `requests` of the one that a directory or an artifact of that `name` belongs to."""
     for index, request in enumerate(requests):
         if name == request.id or name.endswith(f"-{request.id}"):
             return index

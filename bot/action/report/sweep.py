@@ -44,13 +44,16 @@ def sweep(api: Api, repository: str, stale_after: float, now: datetime) -> int:
 
 
 def queued(comment: Comment) -> bool:
-    """Whether a comment of ours still says what the gate wrote into it."""
+    """Whether `comment`, one of ours, still says what the gate wrote into it."""
     lines = [line for line in comment.text.splitlines()[1:] if line.strip()]
     return bool(lines) and lines[0] == "### Queued"
 
 
 def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetime) -> str | None:
-    """What is to be said of a run whose comment says "queued"; None while it may still come."""
+    """What is to be said of `run`, whose comment says "queued", by its `jobs`; None while it may still come.
+
+    It may until it has waited `stale_after` hours at `now`.
+    """
     if run.status == "completed":
         return progress.ended(run.conclusion, run.html_url)
     waited = (now - run.created_at).total_seconds() / 3600
