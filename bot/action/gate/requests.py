@@ -43,10 +43,7 @@ class Checkout:
 def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
     """The options `given` in a command, and for the others the defaults in `settings`."""
     defaults = RequestOptions(
-        stage=settings.default_stage,
-        accuracy=settings.accuracy,
-        device=settings.device or None,
-        budget=duration(settings.budget),
+        stage=settings.default_stage, accuracy=settings.accuracy, device=settings.device or None, budget=duration(settings.budget)
     )
     return defaults.model_copy(update=given.model_dump(exclude_none=True))
 
@@ -56,12 +53,7 @@ def command_of(test: str, settings: Settings) -> str:
     return settings.test_command.replace("{nodeid}", shlex.quote(test))
 
 
-def of_groups(
-    chosen: Sequence[Group],
-    answers: Sequence[Answer],
-    first: Request,
-    settings: Settings,
-) -> tuple[Request, ...]:
+def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request, settings: Settings) -> tuple[Request, ...]:
     """A request for each group in `chosen`, like `first` but for its test; `answers` has one for each, `settings` the command."""
     made: list[Request] = []
     for index, (group, answer) in enumerate(zip(chosen, answers, strict=True)):

@@ -91,10 +91,7 @@ class GitHub:
     def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
         """See `Api.own_comment`."""
         login = self.login()
-        return next(
-            (c for c in self.comments(repository, issue) if c.user.login == login and c.text.startswith(marker)),
-            None,
-        )
+        return next((c for c in self.comments(repository, issue) if c.user.login == login and c.text.startswith(marker)), None)
 
     def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
         """See `Api.upsert_comment`."""

@@ -205,11 +205,7 @@ class JobDirectory:
             return python
         try:
             commands = venv.install_commands(
-                self.venv,
-                python=options.python_version,
-                torch=options.torch_version,
-                own_python=python,
-                own_torch=_installed("torch"),
+                self.venv, python=options.python_version, torch=options.torch_version, own_python=python, own_torch=_installed("torch")
             )
         except venv.VersionError as error:
             raise NotReadyError(str(error)) from error
