@@ -1,4 +1,4 @@
-"""The rerun of the user's program with the seams in place.
+"""The rerun of the user's program with the hooks in place.
 
 Reads a `CaptureOrder` from a JSON file. Writes into its directory a region file for each graph that failed, and `RunFacts`: how the
 program ended.
