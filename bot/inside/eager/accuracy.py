@@ -2,7 +2,7 @@
 
 `torch._dynamo.utils.same`: compiled against eager within the tolerance, or no worse than eager is against float64.
 Each run starts from the same seed. What a healthy program may do is not a difference: results that eager itself does not
-repeat (uninitialised memory), a compiled call that raises (another failure). Where eager draws random numbers it is the only
+repeat (uninitialized memory), a compiled call that raises (another failure). Where eager draws random numbers it is the only
 reference: in float64 the same seed gives other ones, and so far from those everything would pass.
 """
 
@@ -82,7 +82,7 @@ def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed
 
 
 def _repeats(module: Any, run: Callable[[], list[Any]], expected: list[Any], rule: Rule) -> bool:
-    """Whether eager gives the same once more, though uninitialised memory holds something else."""
+    """Whether eager gives the same once more, though uninitialized memory holds something else."""
     try:
         with made_to_differ(code_of(module)):
             return rule.same(expected, run())

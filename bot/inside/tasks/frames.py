@@ -32,8 +32,8 @@ def frames(path: str, question: Question) -> Facts:
     Of the question's `lines` the last is the innermost frame's: when what holds that one was called, the run ends.
     """
     calls = _Calls(path, question.lines)
-    stand_ins.Stand.call = calls.within(stand_ins.Stand.call)  # type: ignore[method-assign]
-    stand_ins.Stand.exported = calls.within(stand_ins.Stand.exported)  # type: ignore[method-assign]
+    stand_ins.CompilerStub.call = calls.within(stand_ins.CompilerStub.call)  # type: ignore[method-assign]
+    stand_ins.CompilerStub.exported = calls.within(stand_ins.CompilerStub.exported)  # type: ignore[method-assign]
     compiler_out.take_out()
     sys.setprofile(calls.watch)
     try:
