@@ -90,7 +90,8 @@ def _control(path: str, question: Question, fp64: bool = False) -> Facts:
     with uninitialized.made_to_differ(question.text if question.repeats else ""):
         facts = program.run_as_main(path, question.argv, lifetimes.shortened)
     stub.clear()
-    return {**facts, "calls": compiler_out.reached(stub.calls), "raised": len(stub.errors), "error": "".join(stub.errors[:1])}
+    reached = stub.reached()
+    return {**facts, "calls": reached.calls, "raised": reached.raised, "error": reached.error}
 
 
 def _control_fp64(path: str, question: Question) -> Facts:

@@ -45,7 +45,9 @@ def differs(
     rule: Rule,
     backend: Callable[..., Any] | None,
 ) -> bool:
-    """Whether `compiled` and the graph it came from disagree on these inputs.
+    """Whether `compiled` and the graph `gm` that it came from disagree on these inputs by this `rule`.
+
+    `boxed`: it takes its arguments in one list. `backward`: gradients are compared, too. `backend` compiles the graph anew.
 
     A graph that draws random numbers is compiled once more so that it draws eager's numbers: Inductor's own generator
     gives other ones, which is no bug.
@@ -91,7 +93,8 @@ def _repeats(module: Any, run: Callable[[], list[Any]], expected: list[Any], rul
 
 
 def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: Rule) -> bool:
-    """The same for a loaded AOTInductor package and the program it was made from."""
+    """The same for a `loaded` AOTInductor package and the `exported` program it was made from, called with `args` and `kwargs`,
+    by this `rule`."""
     flat = importlib.import_module("torch.utils._pytree").tree_leaves
 
     def run(function: Callable[..., Any]) -> list[Any]:
@@ -169,7 +172,7 @@ class Rule:
     tolerance: tuple[float, ...] | None = None
 
     def same(self, expected: Sequence[Any], actual: Sequence[Any], precise: Sequence[Any] | None = None) -> bool:
-        """Whether two lists of tensors agree; `precise` is what float64 gives, where that could be had."""
+        """Whether the lists of tensors `expected` and `actual` agree; `precise` is what float64 gives, where that could be had."""
         if len(expected) != len(actual):
             return False
         config = importlib.import_module("torch._dynamo.config")

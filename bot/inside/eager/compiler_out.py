@@ -16,7 +16,6 @@ import importlib
 import os
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,9 +23,8 @@ import torch
 
 from .. import environment
 from ..program import execute, flush, format_error, listen_to_unittest, read_source, run_module
-from ..protocol import Reached
 from . import lifetimes, uninitialized
-from .stand_ins import RAISED, CompilerStub, Exported, Loaded
+from .stand_ins import CompilerStub, Exported, Loaded
 
 # Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
 _DISABLE = "TORCHDYNAMO_DISABLE"
@@ -91,14 +89,14 @@ def _take_out_compile(stub: CompilerStub) -> None:
         def run(model: Any = None, **_: Any) -> Any:
             if model is None:
                 return lambda given: run(given)
-            stub.calls["compile"] += 1
+            stub.calls += 1
             return stub.compiled(model)
 
         return run
 
     def optimize(_original: Any) -> Callable[..., Any]:
         def run(*_: Any, **__: Any) -> Any:
-            stub.calls["compile"] += 1
+            stub.calls += 1
             return stub.compiled
 
         return run
@@ -115,7 +113,7 @@ def _take_out_compile(stub: CompilerStub) -> None:
 
     def graph_compiler(_original: Any) -> Callable[..., Any]:
         def run(graph: Any, *_: Any, **__: Any) -> Any:
-            stub.calls["compile"] += 1
+            stub.calls += 1
             return stub.compiled(_module_of(graph))
 
         return run
@@ -137,7 +135,7 @@ def _take_out_compile(stub: CompilerStub) -> None:
 
 def _replace_module_compile(stub: CompilerStub) -> None:
     def compile_in_place(self: torch.nn.Module, *_: Any, **__: Any) -> None:
-        stub.calls["compile"] += 1
+        stub.calls += 1
         # bound to the original call, as torch does it: the module stays itself
         self._compiled_call_impl = stub.compiled(self._call_impl)
 
@@ -187,14 +185,14 @@ def _take_out_export(stub: CompilerStub) -> None:
 def _take_out_aoti(stub: CompilerStub) -> None:
     def package(_original: Any) -> Callable[..., Any]:
         def run(program: Any, *_: Any, package_path: Any = None, **__: Any) -> Any:
-            stub.calls["aoti compile"] += 1
+            stub.calls += 1
             return stub.store(_module_of(program), package_path, ".pt2")
 
         return run
 
     def compiler(_original: Any) -> Callable[..., Any]:
         def run(module: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Any:
-            stub.calls["aoti compile"] += 1
+            stub.calls += 1
             module = stub.exported(_module_of(module), args, kwargs).original
             return stub.store(module, None, ".so")
 
@@ -225,11 +223,6 @@ def _take_out_aoti(stub: CompilerStub) -> None:
     old = _find("torch._export")
     _replace(old, "aot_compile", compiler)
     _replace(old, "aot_load", load)
-
-
-def reached(calls: Counter[str]) -> int:
-    """How often the program called the compiler, or what it had compiled."""
-    return sum(count for what, count in calls.items() if what != RAISED)
 
 
 def disable_compile_in_subprocesses() -> None:
@@ -266,10 +259,9 @@ def _say_at_the_end(stub: CompilerStub) -> None:
         if os.getpid() in said:
             return
         said.add(os.getpid())
-        error = "".join(stub.errors[:1])
         with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it, or all
             sys.stderr.flush()
-        line = f"\n{Reached(reached(stub.calls), stub.calls[RAISED], error).line()}\n"
+        line = f"\n{stub.reached().line()}\n"
         with contextlib.suppress(OSError):
             os.write(stderr if _is(stderr, known) else 2, line.encode())
 
@@ -291,7 +283,7 @@ def _is(descriptor: int, known: os.stat_result) -> bool:
 
 
 def _keep_targets(stub: CompilerStub) -> None:
-    """Keep what the program saves beside a file, to move it there when it is whole, from taking that file's place."""
+    """Keep a file that the program saves elsewhere and then moves to its place from replacing what is there."""
 
     def spare(owner: Any, name: str) -> None:
         original = getattr(owner, name)
@@ -309,9 +301,10 @@ def _keep_targets(stub: CompilerStub) -> None:
 
 
 def run_control(path: str, argv: list[str], *, fp64: bool, repeats: bool) -> None:
-    """Run a script file as `__main__`, or with the path `-m` a module, with the compiler taken out. On the way out each process writes
-    its count of calls to stderr, after all that the program writes there. Exceptions of a script go through; of a module's tests the
-    first error is written. `repeats`: of a script, see `uninitialized`."""
+    """Run a script file with arguments `argv` as `__main__`, or with the path `-m` a module, with the compiler taken out. On the
+    way out each process writes its count of calls to stderr, after all that the program writes there. Exceptions of a script go
+    through; of a module's tests the first error is written. `fp64`: see `take_out`; `repeats`: of a script, see
+    `uninitialized`."""
     stub = take_out(fp64)
     _say_at_the_end(stub)
     _keep_targets(stub)

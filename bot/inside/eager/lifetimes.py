@@ -37,7 +37,7 @@ def shortened(text: str, on_delete: str | None = None) -> str | ast.Module:
 
 
 def forward(tree: ast.Module) -> ast.FunctionDef | None:
-    """The method `forward` of the class `Repro`."""
+    """The method `forward` of the class `Repro` in a `tree`."""
     for outer in tree.body:
         if isinstance(outer, ast.ClassDef) and outer.name == "Repro":
             for inner in outer.body:
@@ -47,7 +47,7 @@ def forward(tree: ast.Module) -> ast.FunctionDef | None:
 
 
 def shorten(function: ast.FunctionDef, on_delete: str | None = None) -> None:
-    """Delete each local of a function after the statement that mentions it last.
+    """Delete each local of a function after the statement that mentions it last; `on_delete` see `shortened`.
 
     Only what is surely bound there and surely not seen again: locals that plain assignments make, one after the other, and
     that no inner function, comprehension or `del` mentions. All others are left.

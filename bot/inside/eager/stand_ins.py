@@ -1,4 +1,4 @@
-"""What stands where the compiler stood: the stand-ins for a compiled callable, an exported program, a loaded package."""
+"""What takes the place of the compiler: the stand-ins for a compiled callable, an exported program, a loaded package."""
 
 # ruff: noqa: D102 -- the methods are those of torch's own classes, under their names
 
@@ -12,24 +12,22 @@ import os
 import re
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from ..protocol import Reached
 from .fp64 import clones, evaluate, untouched
 
 _TOKEN = b"compiler taken out: "
-# Under this key the counter holds how often something compiled raised.
-RAISED = "raised"
 
 
 class CompilerStub:
-    """What stands where the compiler stood, and what it was asked."""
+    """Takes the place of the compiler, and counts what it is asked. `fp64`: what would be compiled is evaluated in float64."""
 
     def __init__(self, fp64: bool) -> None:
-        self.calls: Counter[str] = Counter()
+        self.calls = 0
         self.errors: list[str] = []
         self.fp64 = fp64
         self.packages: dict[bytes, Any] = {}  # by what a file of ours holds
@@ -39,15 +37,19 @@ class CompilerStub:
         self.depth = 0
         atexit.register(self.clear)
 
-    def call(self, what: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """One call of something compiled. A compiled function that calls another is one evaluation, not two."""
-        self.calls[what] += 1
+    def reached(self) -> Reached:
+        """How often the program called the compiler, or what it had compiled, and what that raised."""
+        return Reached(self.calls, len(self.errors), "".join(self.errors[:1]))
+
+    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """One call of something compiled: `function(*args, **kwargs)`. A compiled function that calls another is one evaluation,
+        not two."""
+        self.calls += 1
         if not self.fp64 or self.depth:
             try:
                 return function(*args, **kwargs)
             except Exception as error:
                 # the program may expect it: then the failure is that compiled code does not raise
-                self.calls[RAISED] += 1
                 self.errors.append(_essence(error))
                 raise
         self.depth += 1
@@ -65,21 +67,22 @@ class CompilerStub:
 
         @functools.wraps(model, updated=())
         def run(*args: Any, **kwargs: Any) -> Any:
-            return self.call("compiled call", model, args, kwargs)
+            return self.call(model, args, kwargs)
 
         run.__dict__["_torchdynamo_orig_callable"] = model
         return run
 
     def exported(self, module: Any, args: Any, kwargs: Any) -> Exported:
-        """The stand-in for an exported program. The module is run once, as the exporter would trace it: a module that
-        eager cannot run either is no bug of the exporter."""
-        self.calls["export"] += 1
+        """The stand-in for an exported program. The module is run once on `args` and `kwargs`, as the exporter would trace it: a
+        module that eager cannot run either is no bug of the exporter."""
+        self.calls += 1
         with untouched(module):
             module(*clones(tuple(args or ())), **clones(dict(kwargs or {})))
         return Exported(self, module, args, kwargs)
 
     def store(self, module: Any, file: Any, suffix: str) -> Any:
-        """Keep `module` under a file that `load` knows again. Returns the path, or the file object it was given.
+        """Keep `module` under a `file` that `load` knows again (None: a temporary one with this `suffix`). Returns the path, or
+        the file object.
 
         The program runs where its user works: a file that is there already stays as it is.
         """
@@ -96,15 +99,15 @@ class CompilerStub:
         return os.fspath(file)
 
     def _create(self, path: str, token: bytes) -> None:
-        """Remember a path, and have a file there: a program may look for it, rename it or copy it."""
+        """Remember a path, and create a placeholder there: the program may look for it, rename it or copy it."""
         self.saved_paths[path] = token
         with contextlib.suppress(FileExistsError), open(path, "wb" if _is_ours(path) else "xb") as out:
             out.write(token)
             self.created_files[path] = os.getpid()
 
     def moves(self, source: Any, target: Any, *, copies: bool) -> bool:
-        """Move or copy what is stored under a path; False where that is nothing of ours, or the target no place for it. Somebody's file
-        stays where it is, at either end."""
+        """Move, or where it `copies` copy, what is stored under `source`; False where that is nothing of ours, or the `target` no
+        place for it. Somebody's file stays where it is, at either end."""
         source, target = os.path.realpath(source), os.path.realpath(target)
         token = self._stored(source)
         if token not in self.packages or os.path.isdir(target) or not os.path.isdir(os.path.dirname(target)):
@@ -121,7 +124,7 @@ class CompilerStub:
         return head if head in self.packages else self.saved_paths.get(path, b"")
 
     def clear(self) -> None:
-        """Remove what this process laid; what a fork laid is the fork's."""
+        """Remove the files that this process created; those of a fork are the fork's."""
         for path, process in self.created_files.items():
             if process == os.getpid() and _is_ours(path):
                 with contextlib.suppress(OSError):
@@ -172,7 +175,7 @@ class Module(torch.nn.Module):
         del self.__dict__["training"]  # the original's is read and set
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._stub.call("compiled call", self._orig_mod, args, kwargs)
+        return self._stub.call(self._orig_mod, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         modules = self.__dict__.get("_modules", {})
@@ -227,7 +230,7 @@ class Exported:
         return ExportedModule(self._stub, module) if isinstance(module, torch.nn.Module) else self._stub.compiled(module)
 
     def run_decompositions(self, *_: Any, **__: Any) -> Exported:
-        self._stub.calls["export"] += 1
+        self._stub.calls += 1
         return self
 
     @property
@@ -284,7 +287,7 @@ class Loaded:
         self.original = module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._stub.call("aoti call", self.original, args, kwargs)
+        return self._stub.call(self.original, args, kwargs)
 
     def get_metadata(self) -> dict[str, str]:
         return {}
@@ -293,4 +296,5 @@ class Loaded:
         return list(self.original.state_dict())
 
     def load_constants(self, constants_map: dict[str, torch.Tensor], **_: Any) -> None:
+        """Load tensors by name from `constants_map`."""
         self.original.load_state_dict(constants_map, strict=False)

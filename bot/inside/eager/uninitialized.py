@@ -21,12 +21,12 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 
 def may_be_read(text: str) -> bool:
-    """Whether code names an operation that gives uninitialized memory."""
+    """Whether the `text` of code names an operation that gives uninitialized memory."""
     return "empty" in text
 
 
 def code_of(module: Any) -> str:
-    """The code of a graph and of the graphs inside it."""
+    """The code of a graph `module` and of the graphs inside it."""
     return "".join(part.code for part in module.modules() if isinstance(part, torch.fx.GraphModule))
 
 
