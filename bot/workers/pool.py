@@ -66,7 +66,7 @@ class Asked:
         self.future.set_result((outcome, facts))
 
     def fail(self, reason: str) -> None:
-        """Settle it where there is nobody to answer."""
+        """Settle it, for this `reason`, where there is nobody to answer."""
         self.directory.cleanup()
         self.future.set_exception(PoolError(reason))
 
@@ -214,7 +214,7 @@ class Pool:
         return self.submit(question).future.result()
 
     def cancel(self, asked: Asked) -> None:
-        """Stop a question whose answer is no longer needed."""
+        """Stop a question that was `asked` and whose answer is no longer needed."""
         if self._parent is not None:
             self._parent.cancel(asked)
 

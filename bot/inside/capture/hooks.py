@@ -60,7 +60,8 @@ class Tracker:
     kwargs: dict[str, Any] | None = None
 
     def flag(self, region: Region, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
-        """Write a region that failed; the file's path. Each failure of a graph is written once."""
+        """Write a region that failed (`how`) on these `inputs` (None: its own); the file's path. Each failure of a graph is
+        written once."""
         if region.failed not in ("", "pending"):
             return None
         region.failed = how
@@ -97,7 +98,7 @@ class Tracker:
         return path
 
     def pytorch_dump(self, region: Region) -> None:
-        """PyTorch's own dump of a graph that failed to compile.
+        """PyTorch's own dump of the graph of a `region` that failed to compile.
 
         In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
         """
@@ -139,7 +140,7 @@ class Tracker:
                 os.unlink(pending)
 
     def first_call(self, region: Region, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
-        """The compiled callable, watched until it has worked once."""
+        """The `compiled` callable of a `region`, watched until it has worked once. `boxed`: it takes its arguments in one list."""
         worked = False
 
         def call(*args: Any) -> Any:
@@ -350,5 +351,5 @@ def _scrub(root: str) -> None:
 
 
 def snapshot(gm: Any) -> Any:
-    """The graph as it is now; the compiler's passes change the one they are given."""
+    """The graph `gm` as it is now; the compiler's passes change the one they are given."""
     return torch.fx.GraphModule(gm, copy.deepcopy(gm.graph))

@@ -27,7 +27,8 @@ MOST_ITEMS, MOST_CHARACTERS = 16, 200
 
 
 def frames(path: str, question: Question) -> Facts:
-    """Facts with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source), `contexts` (source).
+    """Facts of the script at `path` with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source),
+    `contexts` (source).
 
     Of the question's `lines` the last is the innermost frame's: when what holds that one was called, the run ends.
     """

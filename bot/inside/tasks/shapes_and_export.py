@@ -21,7 +21,8 @@ _ON_DELETE = "_torch_minify_on_delete"
 
 
 def describe(path: str, question: Question) -> Facts:
-    """Facts of a run under the eager control, with `values`: each local of the first call of `forward`, by name."""
+    """Facts for a `question`: the script at `path` under the eager control, with `values`: each local of the first call of
+    `forward`, by name."""
     compiler_out.take_out()
     found: dict[str, ValueMeta] = {}
 
@@ -45,7 +46,7 @@ def describe(path: str, question: Question) -> Facts:
 
 
 def export(path: str, question: Question) -> Facts:
-    """Save `Repro` with its inputs as an exported program in the file `save`; facts of how that went."""
+    """Save `Repro` of the script at `path` with its inputs as an exported program in the file `question.save`; facts of how that went."""
     target = question.save
     assert target is not None
     export_original, save = torch.export.export, torch.export.save
