@@ -189,7 +189,7 @@ class Intake:
     def _compares_garbage(self) -> bool:
         """Whether what a script compares differs without the compiler too, once no two pieces of uninitialised memory are alike."""
         script = self.options.target.script
-        if script is None or not verify.may_read_uninitialised(script):
+        if script is None or not verify.may_read_uninitialized(script):
             return False
         signature = signature_of(self._control("--repeats"), script=script.name)
         return signature is not None and signature.kind is Kind.ACCURACY

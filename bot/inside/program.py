@@ -28,7 +28,7 @@ OnError = Callable[[BaseException, str], None]
 
 
 def read_source(path: str) -> str:
-    """The text of a script as Python reads it: in the encoding that it declares, without a byte order mark.
+    """The text of the script at `path` as Python reads it: in the encoding that it declares, without a byte order mark.
 
     Raises:
         SyntaxError: it is not in that encoding, or there is none of that name.
@@ -59,20 +59,17 @@ def run_as_main(path: str, argv: Sequence[str], source: Callable[[str], str | as
     """The facts of how it ended to `execute` a script; the parameters `path`, `argv` and `source` are its."""
     try:
         execute(path, argv, source)
-    except SystemExit as leave:
-        code = leave.code if isinstance(leave.code, int) else (0 if leave.code is None else 1)
-        return {
-            "status": "exit" if code else "ok",
-            "exit": code,
-            "text": "" if isinstance(leave.code, (int, type(None))) else _encodable(str(leave.code)),
-        }
     except BaseException as error:
         return ended_by(error)
     return {"status": "ok", "exit": 0, "text": ""}
 
 
 def ended_by(error: BaseException) -> Facts:
-    """The facts of a run that an exception ended."""
+    """The facts of a run that this `error` ended."""
+    if isinstance(error, SystemExit):
+        if error.code is None or isinstance(error.code, int):
+            return {"status": "exit" if error.code else "ok", "exit": int(error.code or 0), "text": ""}
+        return {"status": "exit", "exit": 1, "text": _encodable(str(error.code))}
     if isinstance(error, KeyboardInterrupt):
         return {"status": "infra", "text": "interrupted"}
     if isinstance(error, MemoryError):
@@ -83,7 +80,7 @@ def ended_by(error: BaseException) -> Facts:
 
 
 def format_error(error: BaseException) -> str:
-    """The traceback as Python prints it, its middle left out where it is very long."""
+    """The traceback of an `error` as Python prints it, its middle left out where it is very long."""
     text = _encodable("".join(traceback.format_exception(type(error), error, error.__traceback__)))
     return text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n[...]\n" + text[-TAIL:]
 
@@ -103,7 +100,7 @@ def flush() -> None:
 
 
 def listen_to_unittest(on_error: OnError) -> None:
-    """Hear of the errors that make tests fail, whoever runs them: a script that ends in `unittest.main()` as well."""
+    """Tell `on_error` of the errors that make tests fail, whoever runs them: a script that ends in `unittest.main()` as well."""
     result: Any = importlib.import_module("unittest.result").TestResult
 
     def listen(name: str) -> None:
@@ -122,7 +119,8 @@ def listen_to_unittest(on_error: OnError) -> None:
 
 
 def run_module(name: str, argv: Sequence[str], on_error: OnError) -> Facts:
-    """`python -m NAME ARGS`; the facts of how it ended. Errors of failing tests, which pytest catches, are told to `on_error`."""
+    """`python -m`, with the module's `name` and `argv`; the facts of how it ended. Errors of failing tests, which pytest catches,
+    are told to `on_error`."""
     sys.argv = [name, *argv]
     sys.path.insert(0, os.getcwd())
     if name == "pytest":
@@ -133,8 +131,7 @@ def run_module(name: str, argv: Sequence[str], on_error: OnError) -> Facts:
     try:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     except SystemExit as leave:
-        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
-        return {"status": "exit" if code else "ok", "exit": int(code), "text": ""}
+        return ended_by(leave)
     except BaseException as error:
         return {"status": "raised", "text": format_error(error)}
     return {"status": "ok", "exit": 0, "text": ""}

@@ -62,7 +62,7 @@ class Child:
         self.looked = 0.0
 
     def read(self, fd: int) -> bool:
-        """Take what a pipe holds; False at its end."""
+        """Take what the pipe `fd` holds; False at its end."""
         try:
             data = os.read(fd, 65536)
         except OSError:
@@ -126,7 +126,7 @@ class Server:
         self.children: dict[int, Child] = {}
 
     def send(self, message: Ready | StartFailed | Answer) -> None:
-        """Write one line, whole."""
+        """Write a `message` as one line, whole."""
         data = json.dumps(message).encode() + b"\n"
         while data:
             data = data[os.write(self.answers, data) :]

@@ -74,7 +74,8 @@ class Spare:
 
 
 def main(arguments: list[str]) -> None:
-    """Warm up, wait for the question, answer it. Without one, when the parent has gone: end."""
+    """Warm up, wait for the question, answer it; the `arguments` are two pipes, for output and result. Without one, when the
+    parent has gone: end."""
     output, result = map(int, arguments)
     from . import warm, worker
 

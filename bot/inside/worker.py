@@ -85,12 +85,13 @@ def _run(path: str, question: Question) -> Facts:
 
 
 def _control(path: str, question: Question, fp64: bool = False) -> Facts:
-    stand = compiler_out.take_out(fp64=fp64)
-    compiler_out.spare_children()
+    stub = compiler_out.take_out(fp64=fp64)
+    compiler_out.disable_compile_in_subprocesses()
     with uninitialized.made_to_differ(question.text if question.repeats else ""):
         facts = program.run_as_main(path, question.argv, lifetimes.shortened)
-    stand.clear()
-    return {**facts, "calls": compiler_out.reached(stand.calls), "raised": len(stand.errors), "error": "".join(stand.errors[:1])}
+    stub.clear()
+    reached = stub.reached()
+    return {**facts, "calls": reached.calls, "raised": reached.raised, "error": reached.error}
 
 
 def _control_fp64(path: str, question: Question) -> Facts:

@@ -66,13 +66,13 @@ class Asked:
         self.future.set_result((outcome, facts))
 
     def fail(self, reason: str) -> None:
-        """Settle it where there is nobody to answer."""
+        """Settle it, for this `reason`, where there is nobody to answer."""
         self.directory.cleanup()
         self.future.set_exception(PoolError(reason))
 
 
 class _Parent:
-    """One life of the warm parent: its process, and the questions that it has."""
+    """One process of the warm parent: it, and the questions that it has."""
 
     def __init__(self, process: subprocess.Popen[bytes], on_ready: Callable[[dict[str, str]], None]) -> None:
         self.process = process
@@ -86,10 +86,10 @@ class _Parent:
         # Lines for it, None after the last. One thread writes and one reads, so that no full pipe stops both sides.
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._listens = threading.Event()
-        self._alarm = threading.Timer(START_LIMIT, self._late)
+        self._alarm = threading.Timer(START_LIMIT, self._on_start_timeout)
         self._alarm.daemon = True
         self._alarm.start()
-        for work in (self._listen, self._speak):
+        for work in (self._reader_loop, self._writer_loop):
             threading.Thread(target=work, daemon=True).start()
 
     def take(self, asked: Asked, question: Question) -> bool:
@@ -119,7 +119,7 @@ class _Parent:
             self.process.kill()
             self.process.wait()
 
-    def _speak(self) -> None:
+    def _writer_loop(self) -> None:
         self._listens.wait()
         assert self.process.stdin is not None
         # a broken pipe: the listener answers what was waiting
@@ -128,7 +128,7 @@ class _Parent:
                 pipe.write(line)
                 pipe.flush()
 
-    def _listen(self) -> None:
+    def _reader_loop(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as answers:
             for line in answers:
@@ -165,7 +165,7 @@ class _Parent:
                 self.answered = True
                 asked.answer(message["outcome"])
 
-    def _late(self) -> None:
+    def _on_start_timeout(self) -> None:
         self.failure = f"the interpreter did not import torch within {START_LIMIT:.0f} s"
         self.process.kill()
 
@@ -194,7 +194,7 @@ class Pool:
         Raises:
             OSError: the interpreter cannot be run.
         """
-        self._living()
+        self._ensure_running()
 
     def submit(self, question: Question) -> Asked:
         """Send a question; its future gives the outcome and the raw facts (`values` for the task shapes).
@@ -205,7 +205,7 @@ class Pool:
         directory = tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True)
         asked = Asked(Future(), next(self._numbers), directory)
         question = replace(question, memory=question.memory or self.memory, id=asked.number, dir=directory.name)
-        while not self._living().take(asked, question):
+        while not self._ensure_running().take(asked, question):
             pass
         return asked
 
@@ -214,7 +214,7 @@ class Pool:
         return self.submit(question).future.result()
 
     def cancel(self, asked: Asked) -> None:
-        """Stop a question whose answer is no longer needed."""
+        """Stop a question that was `asked` and whose answer is no longer needed."""
         if self._parent is not None:
             self._parent.cancel(asked)
 
@@ -225,7 +225,7 @@ class Pool:
             if self._parent is not None:
                 self._parent.close()
 
-    def _living(self) -> _Parent:
+    def _ensure_running(self) -> _Parent:
         """The parent, replaced if it has died."""
         with self._starting:
             if self._closed:
@@ -238,11 +238,11 @@ class Pool:
                 self.restarts = 1 if self._parent.answered else self.restarts + 1
                 if self.restarts > RESTARTS:
                     raise PoolError(f"the worker's parent keeps dying; see {self.log}")
-            self._parent = self._born()
+            self._parent = self._spawn()
             return self._parent
 
-    def _born(self) -> _Parent:
-        # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimising the glue
+    def _spawn(self) -> _Parent:
+        # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimizing the glue
         # around AOTInductor's kernels half of its time; the proof, in fresh processes, does both.
         faster = {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"}
         env = {**without_settings(environment.of_workers(self.cache)), **faster}

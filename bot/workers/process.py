@@ -67,8 +67,9 @@ def run_process(
 ) -> Outcome:
     """Run a command; standard output and then standard error are the outcome's `text`.
 
-    After `timeout` seconds a Python process is asked for its stack (SIGABRT, which faulthandler answers), then its whole
-    group is killed. A process that answers SIGUSR1 too can be asked for several `stacks`, one after the other.
+    It starts in the directory `cwd` with the environment `env`. After `timeout` seconds a Python process is asked for its stack
+    (SIGABRT, which faulthandler answers), then its whole group is killed. A process that answers SIGUSR1 too can be asked for
+    several `stacks`, one after the other.
 
     Raises:
         Interrupted: `wanted` gave False.

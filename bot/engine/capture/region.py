@@ -51,7 +51,7 @@ class RuleUsed(Model):
 class Region(Model):
     """One graph that failed. `graph` is None where it could not be written down; `reason` says why."""
 
-    seam: HookPoint
+    hook: HookPoint
     failed: Failed
     backward: bool
     recipe: RegionRecipe
@@ -62,7 +62,7 @@ class Region(Model):
 
 
 class Capture(Model):
-    """One rerun of the user's program with the seams in place."""
+    """One rerun of the user's program with the hooks in place."""
 
     outcome: Outcome
     signature: Signature | None

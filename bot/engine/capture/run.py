@@ -1,4 +1,4 @@
-"""Rerunning the user's program with the seams of `bot.inside` in place."""
+"""Rerunning the user's program with the hooks of `bot.inside` in place."""
 
 from __future__ import annotations
 

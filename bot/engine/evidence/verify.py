@@ -86,7 +86,7 @@ def run_control_fresh(
     """Run the script (`-m`: the module that `argv` names) with the compiler taken out, see `inside/compiler_out.py`.
 
     `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With `--fp64` the compiled
-    parts are evaluated in float64; with `--repeats` no two pieces of uninitialised memory hold the same.
+    parts are evaluated in float64; with `--repeats` no two pieces of uninitialized memory hold the same.
     """
     words = [*wrap, *command(python, "control", *([option] if option else []), str(script), *argv)]
     outcome = _run(words, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
@@ -95,8 +95,8 @@ def run_control_fresh(
     return outcome.model_copy(update={**reached._asdict(), "text": text})
 
 
-def may_read_uninitialised(script: Path) -> bool:
-    """Whether a script names an operation that gives uninitialised memory; one that does not needs no control with `--repeats`."""
+def may_read_uninitialized(script: Path) -> bool:
+    """Whether a script names an operation that gives uninitialized memory; one that does not needs no control with `--repeats`."""
     return "empty" in script.read_text(encoding="utf-8", errors="replace")
 
 
@@ -120,7 +120,7 @@ def verify(
     A hang is a run still going `rule.hang_after` seconds after it had time to start, while the control is done in a tenth of that; for
     any other reference a time-out is a difference. For accuracy the control is run in float64 as well: eager has to be right under the
     script's own tolerance; where float64 cannot be had, plain eager decides alone; and eager has to agree with itself whatever
-    uninitialised memory holds. Settings of the compiler in `env` are left out: a repro carries its own. `rule.precise` is false for a
+    uninitialized memory holds. Settings of the compiler in `env` are left out: a repro carries its own. `rule.precise` is false for a
     program that did not meet this from the start: its user chose the tolerance, and a smaller program cannot be asked for more.
     `cache_dir` is the first run's compile directory; without one it starts cold.
     """
@@ -229,8 +229,8 @@ def _eager(
         return control, ""
     if precise and (signature := wrong("--fp64")):
         return control, f"eager is wrong as well, against float64: {signature.line()}"
-    if may_read_uninitialised(script) and (signature := wrong("--repeats")):
-        return control, f"eager differs from itself as well, it reads uninitialised memory: {signature.line()}"
+    if may_read_uninitialized(script) and (signature := wrong("--repeats")):
+        return control, f"eager differs from itself as well, it reads uninitialized memory: {signature.line()}"
     return control, ""
 
 

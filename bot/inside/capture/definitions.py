@@ -21,7 +21,7 @@ from .literals import NoText, container, installed, text_of
 
 
 def of(value: Any) -> dict[str, Any] | None:
-    """`{"statements": [text, ...], "expression": text}`; None where the source cannot be had."""
+    """`{"statements": [text, ...], "expression": text}` for a `value`; None where the source cannot be had."""
     source = _Source()
     try:
         expression = source.express(value)

@@ -24,7 +24,7 @@ class Arguments:
         self._body = body
 
     def encode(self, value: Any, env: Mapping[torch.fx.Node, Any] | None = None) -> Any:
-        """An argument in JSON form; `env` says what stands for each node. Raises `Unreadable`."""
+        """The argument `value` in JSON form; `env` says what stands for each node. Raises `Unreadable`."""
         if isinstance(value, torch.fx.Node):
             return (env or {})[value]
         if value is None or isinstance(value, (bool, str)):

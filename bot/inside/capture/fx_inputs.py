@@ -117,7 +117,7 @@ def _reads_number(user: torch.fx.Node) -> bool:
 
 
 def short_name(source: str) -> str:
-    """`weight` of `L['self']._modules['fc']._parameters['weight']` or of `fc.weight`; `fc_weight` in the latter."""
+    """A name for a `source`: `weight` of `L['self']._modules['fc']._parameters['weight']` or of `fc.weight`; `fc_weight` in the latter."""
     if "[" not in source:
         return source.replace(".", "_")
     parts = re.findall(r"\['([^']*)'\]|\.([A-Za-z]\w*)", source)

@@ -27,7 +27,7 @@ def read_graph(
     blob_dir: str | None,
     below_autograd: bool | None = None,
 ) -> dict[str, Any]:
-    """The graph with its inputs as they were in the failing run.
+    """The graph `gm` with its inputs as they were in the failing run.
 
     `example_inputs` are in the order of the placeholders, real or fake; real ones are dumped to `blob_dir` (raw bytes,
     without gaps; the inputs' values name the files). `below_autograd` is for what AOTAutograd hands to a compiler:
@@ -41,10 +41,10 @@ def read_graph(
 def read_exported(
     ep: Any, args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None, *, blob_dir: str | None
 ) -> dict[str, Any]:
-    """An exported program as a module: its parameters, buffers and lifted constants are the constants.
+    """An exported program `ep` as a module: its parameters, buffers and lifted constants are the constants.
 
     The inputs are the leaves of its arguments, in order; one that was passed by keyword keeps its keyword. `args` and
-    `kwargs` default to the program's own example inputs. Raises `Unreadable`.
+    `kwargs` default to the program's own example inputs; `blob_dir` as for `read_graph`. Raises `Unreadable`.
     """
     reader = _Reader(Form(blob_dir, below_autograd=False))
     output = reader.exported(ep, args, kwargs)

@@ -34,7 +34,7 @@ _PUBLIC = (
 
 
 def path_of(target: Any) -> str:
-    """Full Python path of a function, operator or class, checked to evaluate to this very object.
+    """Full Python path of the `target`, a function, operator or class, checked to evaluate to this very object.
 
     A definition of the user's own script comes as `__main__.name`. Raises `Unreadable` where no path leads to it.
     """
@@ -45,7 +45,7 @@ def path_of(target: Any) -> str:
 
 
 def evaluates_to(path: str, target: Any) -> bool:
-    """Whether the dotted path, from an imported module on, is this very object."""
+    """Whether the dotted path, from an imported module on, is this very object, the `target`."""
     parts = path.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:cut]))
@@ -106,7 +106,7 @@ def _aliases() -> dict[int, str]:
 
 
 def code_of(value: Any) -> str | None:
-    """Python text for a constant that is no literal; None if it is not one of those known here.
+    """Python text for a constant `value` that is no literal; None if it is not one of those known here.
 
     Raises `Unreadable` for a function that no path leads to.
     """

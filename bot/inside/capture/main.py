@@ -1,4 +1,4 @@
-"""The rerun of the user's program with the seams in place.
+"""The rerun of the user's program with the hooks in place.
 
 Reads a `CaptureOrder` from a JSON file. Writes into its directory a region file for each graph that failed, and `RunFacts`: how the
 program ended.
@@ -22,7 +22,7 @@ from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode
 
 
 def main(arguments: list[str]) -> None:
-    """Run the program and write what was seen. Leaves as the program would have left."""
+    """Run the program of the order in the file `arguments[0]` and write what was seen. Leaves as the program would have left."""
     with open(arguments[0], encoding="utf-8") as file:
         order = decode(CaptureOrder, json.load(file))
     faulthandler.enable()

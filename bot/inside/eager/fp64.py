@@ -107,7 +107,7 @@ def _default_double(raised: _Raised) -> Iterator[None]:
 
 
 def reachable(call: Callable[..., Any]) -> list[torch.Tensor]:
-    """The tensors that belong to a callable: parameters and buffers of a module, and what a function closes over."""
+    """The tensors that belong to the callable `call`: parameters and buffers of a module, and what a function closes over."""
     found: list[torch.Tensor] = []
     seen: set[int] = set()
 
@@ -176,7 +176,7 @@ def drew(before: list[torch.Tensor]) -> bool:
 
 
 def clones(values: Any) -> Any:
-    """Copies of all tensors in a tree; a leaf that needs a gradient stays one."""
+    """Copies of all tensors in the tree `values`; a leaf that needs a gradient stays one."""
 
     def clone(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):

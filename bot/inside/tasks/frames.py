@@ -27,13 +27,14 @@ MOST_ITEMS, MOST_CHARACTERS = 16, 200
 
 
 def frames(path: str, question: Question) -> Facts:
-    """Facts with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source), `contexts` (source).
+    """Facts of the script at `path` with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source),
+    `contexts` (source).
 
     Of the question's `lines` the last is the innermost frame's: when what holds that one was called, the run ends.
     """
     calls = _Calls(path, question.lines)
-    stand_ins.Stand.call = calls.within(stand_ins.Stand.call)  # type: ignore[method-assign]
-    stand_ins.Stand.exported = calls.within(stand_ins.Stand.exported)  # type: ignore[method-assign]
+    stand_ins.CompilerStub.call = calls.within(stand_ins.CompilerStub.call)  # type: ignore[method-assign]
+    stand_ins.CompilerStub.exported = calls.within(stand_ins.CompilerStub.exported)  # type: ignore[method-assign]
     compiler_out.take_out()
     sys.setprofile(calls.watch)
     try:

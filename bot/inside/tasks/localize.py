@@ -33,7 +33,8 @@ _KEEP = "_torch_minify_keep"
 
 
 def localize(path: str, question: Question) -> Facts:
-    """Facts with `first` (names where an error begins, in program order) and `harmless` (wrong names that reach no output)."""
+    """Facts for a `question` about the script at `path`, with `first` (names where an error begins, in program order) and
+    `harmless` (wrong names that reach no output)."""
     program = _Program(read_source(path), path)
     rule = accuracy.Rule(question.strict, question.tolerance)
     original = torch.compile

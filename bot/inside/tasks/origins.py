@@ -27,7 +27,8 @@ _VARIABLE = re.compile(r"\btmp\d+\b")
 
 
 def origins(path: str, question: Question) -> Facts:
-    """Facts with `guesses`: lists of names of values, the narrowest first; `return` for the returned expression."""
+    """Facts for a `question` about the script at `path`, with `guesses`: lists of names of values, the narrowest first; `return`
+    for the returned expression."""
     watch = _Watch(path)
     for module, name in _SCHEDULINGS:
         with shortcut("watching kernels"):

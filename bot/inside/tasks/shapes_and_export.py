@@ -17,15 +17,16 @@ from ..program import format_error, run_as_main
 from ..protocol import RETURNED, Facts, Question, ValueMeta
 
 # The function that sees the values off which are deleted before `forward` returns.
-_FAREWELL = "_torch_minify_farewell"
+_ON_DELETE = "_torch_minify_on_delete"
 
 
 def describe(path: str, question: Question) -> Facts:
-    """Facts of a run under the eager control, with `values`: each local of the first call of `forward`, by name."""
+    """Facts for a `question`: the script at `path` under the eager control, with `values`: each local of the first call of
+    `forward`, by name."""
     compiler_out.take_out()
     found: dict[str, ValueMeta] = {}
 
-    def farewell(name: str, value: Any) -> None:
+    def on_delete(name: str, value: Any) -> None:
         if RETURNED not in found:
             found[name] = meta(value)
 
@@ -35,17 +36,17 @@ def describe(path: str, question: Question) -> Facts:
             found.update({name: meta(value) for name, value in frame.f_locals.items() if name != "self"})
             found[RETURNED] = meta(result)
 
-    setattr(builtins, _FAREWELL, farewell)
+    setattr(builtins, _ON_DELETE, on_delete)
     sys.setprofile(watch)
     try:
-        facts = run_as_main(path, question.argv, functools.partial(lifetimes.shortened, farewell=_FAREWELL))
+        facts = run_as_main(path, question.argv, functools.partial(lifetimes.shortened, on_delete=_ON_DELETE))
     finally:
         sys.setprofile(None)
     return {**facts, "values": found}
 
 
 def export(path: str, question: Question) -> Facts:
-    """Save `Repro` with its inputs as an exported program in the file `save`; facts of how that went."""
+    """Save `Repro` of the script at `path` with its inputs as an exported program in the file `question.save`; facts of how that went."""
     target = question.save
     assert target is not None
     export_original, save = torch.export.export, torch.export.save

@@ -1,4 +1,4 @@
-"""The rerun with the seams in place: how the program ended, whoever caught its error."""
+"""The rerun with the hooks in place: how the program ended, whoever caught its error."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_script(rerun: Callable[..., Capture], tmp_path: Path) -> None:
     assert found.signature is not None
     assert (found.signature.kind, found.signature.exception) == (Kind.EXCEPTION, ("BackendCompilerFailed", "KeyError"))
     assert misfit(json.loads((tmp_path / "out" / RUN_FILE).read_text()), RunFacts) == ""
-    assert [region.seam for region in found.regions] == ["dynamo"]
+    assert [region.hook for region in found.regions] == ["dynamo"]
     assert found.versions["torch"] == torch.__version__
     assert found.outcome.calls == 1
     log = found.log.read_text()
@@ -165,7 +165,7 @@ def test_the_error_that_a_test_runner_catches(rerun: Callable[..., Capture], run
             "unittest.main()": "__main__.TestIt.test_raises",
         }[runner]
     )
-    assert [region.seam for region in found.regions] == ["dynamo"]
+    assert [region.hook for region in found.regions] == ["dynamo"]
 
 
 @pytest.mark.parametrize("runner", ["pytest", pytest.param("unittest.main()", marks=pytest.mark.all)])
