@@ -39,10 +39,10 @@ def answer(question: Question, pipe: int) -> None:
     sys.path[:0] = question.paths
     environment.state_before_torch(question.text)
     _seed(question.seed)
-    before = _drawn()
+    before = generator_state()
     own = os.getpid()
     facts = TASKS[question.task](path, question)
-    facts["drew"] = _drawn() != before
+    facts["drew"] = generator_state() != before
     program.flush()
     if os.getpid() != own:
         # the program forked, and this is the other one: the answer is not its to give
@@ -61,8 +61,8 @@ def _seed(number: int) -> None:
             getattr(sys.modules[name], function)(number)
 
 
-def _drawn() -> tuple[bytes, int]:
-    """The state of torch's random numbers: another one after numbers were drawn, or a seed was set for the CPU."""
+def generator_state() -> tuple[bytes, int]:
+    """The state of torch's random number generators: another one after numbers were drawn, or a seed was set for the CPU."""
     try:
         torch = sys.modules["torch"]
         # a GPU that was not asked for anything has drawn nothing, and asking it would start it

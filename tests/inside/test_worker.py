@@ -16,11 +16,11 @@ def test_numbers_of_a_gpu_count_and_its_start_does_not(monkeypatch: pytest.Monke
         def get_offset(self) -> int:
             return self.offset
 
-    before = worker._drawn()
+    before = worker.generator_state()
     generator = Generator()
     monkeypatch.setattr(torch.cuda, "default_generators", (generator,))
-    assert worker._drawn() == before, "a GPU that nobody started is not asked"
+    assert worker.generator_state() == before, "a GPU that nobody started is not asked"
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    assert worker._drawn() == before
+    assert worker.generator_state() == before
     generator.offset = 4
-    assert worker._drawn() != before
+    assert worker.generator_state() != before
