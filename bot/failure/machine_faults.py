@@ -30,24 +30,24 @@ _MISSING = (
 
 
 def last_line(outcome: Outcome) -> str:
-    """What a run said last, without the marks below a line of code; empty where it said nothing."""
+    """The last line that a run printed (its `outcome`), the marks below a line of code apart; empty where it printed nothing."""
     return next((line for line in reversed(outcome.text.splitlines()) if line.strip(" ^~")), "")
 
 
 def missing(outcome: Outcome) -> str | None:
-    """The package or file for want of which a program ended, in a few words."""
+    """The missing package or file that ended a program, in a few words; None where the `outcome` names none."""
     found = ((pattern.fullmatch(last_line(outcome)), what) for pattern, what in _MISSING)
     return next((f"{what}, {match[1]}" for match, what in found if match), None)
 
 
 def may_pass(outcome: Outcome) -> bool:
-    """Whether the next run may end otherwise: something of ours broke, the disk was full for a moment, or the kernel killed the run.
+    """Whether the next run may end otherwise than this `outcome`: a fault of ours, a disk that was full, a run that the kernel killed.
     The kernel takes the largest process, whoever filled the memory. A run that met its own limit meets it again."""
     return outcome.status == "infra" or outcome.signal == "SIGKILL" or fault_of(outcome) == _DISK
 
 
 def fault_of(outcome: Outcome) -> str | None:
-    """What is wrong with the machine, in a few words; None where the program is to blame."""
+    """What is wrong with the machine by this `outcome`, in a few words; None where the program is to blame."""
     if outcome.status == "memory":
         return "the machine ran out of memory"
     for pattern, words in _KNOWN:

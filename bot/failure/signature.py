@@ -35,7 +35,7 @@ _HEAP = re.compile(
 
 
 def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | None:
-    """The failure of a run of `script` (its file name: tells the program's own frames from others).
+    """The failure in the `outcome` of a run of `script` (its file name: tells the program's own frames from others).
 
     None if the run ended well, was stopped on purpose or failed through our fault (`ok`, `stopped`, `infra`). A run that
     went over its memory limit is a crash with the signal `MEMORY`. Never raises, whatever the text.
@@ -53,8 +53,8 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
 
 
 def own_words(signature: Signature, text: str = "") -> str:
-    """What a failure says in the program's own words: its `assert` of wrong results, normalized, or, from the traceback `text`, the
-    condition on data that cannot be guarded on. Empty where a library's comparison speaks, or nobody."""
+    """What a failure of this `signature` says in the program's own words: its `assert` of wrong results, normalized, or, from the
+    traceback `text`, the condition on data that cannot be guarded on. Empty where a library's comparison speaks, or nothing does."""
     if signature.kind is Kind.EXCEPTION:
         found = _CONDITION.findall(text)
         return str(found[-1]).strip() if found else ""

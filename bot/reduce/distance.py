@@ -9,7 +9,7 @@ _LONG = 200
 
 
 def distance(lines: list[str], text: str) -> int:
-    """Number of lines that differ; for long scripts, by how many one is longer."""
+    """Number of lines in which a script (`lines`) and another (`text`) differ; for long scripts, by how many one is longer."""
     if len(lines) >= _LONG:
         return abs(len(lines) - text.count("\n"))
     return sum(1 for line in difflib.ndiff(lines, text.splitlines()) if line[0] in "+-")

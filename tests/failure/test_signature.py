@@ -209,7 +209,7 @@ def test_within_one_form_the_graph_and_the_frame_count_too() -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_place_and_noise_change_nothing(name: str) -> None:
-    """What a program prints before, where torch is installed, line numbers and colours are no part of the bug."""
+    """What a program prints before, where torch is installed, line numbers and colors are no part of the bug."""
     text = text_of(name)
     moved = text.replace("site-packages/", "/opt/conda/lib/python3.12/site-packages/").replace('"repro.py"', '"/home/me/here/repro.py"')
     moved = re.sub(r", line \d+,", ", line 77777,", moved)
@@ -217,8 +217,8 @@ def test_place_and_noise_change_nothing(name: str) -> None:
     if name == "syntax_error":
         noisy = moved  # has no traceback of its own
     assert judged(noisy, status=status_of(text)) == judged(text)
-    coloured = "\n".join(f"\x1b[1;35m{line}\x1b[0m" if line.strip() else line for line in text.split("\n"))
-    assert judged(coloured, status=status_of(text)) == judged(text)
+    colored = "\n".join(f"\x1b[1;35m{line}\x1b[0m" if line.strip() else line for line in text.split("\n"))
+    assert judged(colored, status=status_of(text)) == judged(text)
 
 
 @pytest.mark.parametrize("status", ["ok", "stopped", "infra"])

@@ -7,30 +7,32 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from bot.reduce.halving import adaptive
-from bot.reduce.source.text.cst_edits import apply, blocks, body_of, is_pass, remove
+from bot.reduce.source.text.cst_edits import apply, is_pass, level, remove
 from bot.reduce.source.text.normal_form import legal, normal
 
 Ask = Callable[[Sequence[str]], "int | None"]
 
 
 def shrink(text: str, ask: Ask) -> str:
-    """The smallest text that deletion of statements reaches from a text in normal form which is known to work."""
+    """The smallest text that deletion of statements reaches from `text`, which is in normal form and known to work.
+
+    `ask` takes texts, best first, and gives the index of the first that works, or None."""
     asked: dict[str, bool] = {text: True}
     while True:
         before = text
         depth = 0
         while True:
             module = cst.parse_module(text)
-            level = [s for s in _level(module, depth) if not is_pass(s)]
-            if not level:
+            found = [s for s in level(module, depth) if not is_pass(s)]
+            if not found:
                 break
-            text = _thin(module, level, text, ask, asked)
+            text = _thin(module, found, text, ask, asked)
             depth += 1
         if text == before:
             return text
 
 
-def _thin(module: cst.Module, level: list[cst.BaseStatement], text: str, ask: Ask, asked: dict[str, bool]) -> str:
+def _thin(module: cst.Module, statements: list[cst.BaseStatement], text: str, ask: Ask, asked: dict[str, bool]) -> str:
     """The text without the statements of one level that are not needed, the last ones tried first."""
 
     def print_without(gone: Sequence[cst.BaseStatement]) -> str:
@@ -52,12 +54,5 @@ def _thin(module: cst.Module, level: list[cst.BaseStatement], text: str, ask: As
         asked[texts[fresh[found]]] = True
         return fresh[found]
 
-    gone = adaptive(list(reversed(level)), works)
+    gone = adaptive(list(reversed(statements)), works)
     return print_without(gone) if gone else text
-
-
-def _level(module: cst.Module, depth: int) -> list[cst.BaseStatement]:
-    found = [s for block in blocks(module) for s in body_of(block)]
-    for _ in range(depth):
-        found = [inner for s in found for block in blocks(s) for inner in body_of(block)]
-    return found

@@ -11,7 +11,7 @@ from bot.reduce.source.text.normal_form import parsed
 def with_surroundings(
     text: str, lines: Sequence[int], variables: Mapping[str, str], arguments: Sequence[str] = ()
 ) -> tuple[str, tuple[int, ...]]:
-    """The script with these variables and its arguments set at its top, and where `lines` (1-based) of it are then.
+    """The script `text` with these variables and its arguments set at its top, and where `lines` (1-based) of it are then.
 
     As it is where there are none, or where it is not Python.
     """

@@ -30,7 +30,7 @@ def inlined(text: str, modules: Mapping[str, str]) -> str | None:
 def joined(
     text: str, lines: Sequence[int], modules: Mapping[str, str], module_lines: Mapping[str, Sequence[int]]
 ) -> tuple[str, tuple[int, ...]]:
-    """The script with its modules written into it, and where the lines that a traceback names are then.
+    """The script `text` with its modules written into it, and where the lines that a traceback names are then.
 
     `lines` are the script's (1-based) and `module_lines` each module's. The script and its lines as they are where nothing can be
     written in.

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.reduce.source.delete import shrink
+from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import is_compiler
 from bot.reduce.source.text.names import Names, dotted, names_of, root
 from bot.reduce.source.text.normal_form import end_line, legal, normal, parsed, start_line
+from bot.reduce.source.text.splice import calls
 
 _NOISE = ("print", "warnings.filterwarnings", "logging.basicConfig")
 Ask = Callable[[Sequence[str]], "int | None"]
@@ -78,11 +80,11 @@ def _flatten(body: Sequence[ast.stmt], source: str, line: int | None) -> list[_I
         before = [s for s in body if line is None or end_line(s) < line]
         return _plain(before, source)
     here, inner = path[0], path[1:]
-    if isinstance(here, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if isinstance(here, FUNCTIONS):
         beside = _around(body, here, source)
         return [*beside, *_parameters(here, _call_of(here.name, body)), *_flatten(here.body, source, line)]
     if isinstance(here, ast.ClassDef):
-        method = next((s for s in inner if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
+        method = next((s for s in inner if isinstance(s, FUNCTIONS)), None)
         beside = _around(body, here, source)
         return beside if method is None else [*beside, *_parameters(method, None), *_flatten(method.body, source, line)]
     ran = _plain([s for s in body if end_line(s) < start_line(here)], source)
@@ -124,24 +126,17 @@ def _entered(here: ast.stmt, source: str, line: int | None) -> list[_Item]:
         first = ast.Call(ast.Name("next", ast.Load()), [ast.Call(ast.Name("iter", ast.Load()), [here.iter], [])], [])
         bound.append(ast.Assign([here.target], first, lineno=here.lineno))
     out = [_made(b) for b in bound]
-    for block in _blocks(here):
-        if block and start_line(block[0]) <= (line or 0) <= end_line(block[-1]):
+    for block in all_blocks(here):
+        if start_line(block[0]) <= (line or 0) <= end_line(block[-1]):
             return out + _flatten(block, source, line)
     return out
-
-
-def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
-    blocks = [getattr(node, name) for name in ("body", "orelse", "finalbody") if isinstance(getattr(node, name, None), list)]
-    blocks += [handler.body for handler in getattr(node, "handlers", [])]
-    blocks += [case.body for case in getattr(node, "cases", [])]
-    return blocks
 
 
 def _path(body: Sequence[ast.stmt], line: int | None) -> list[ast.stmt]:
     """The statements that hold the line, outermost first."""
     for statement in body:
         if line is not None and start_line(statement) <= line <= end_line(statement):
-            for block in _blocks(statement):
+            for block in all_blocks(statement):
                 inner = _path(block, line)
                 if inner:
                     return [statement, *inner]
@@ -149,43 +144,33 @@ def _path(body: Sequence[ast.stmt], line: int | None) -> list[ast.stmt]:
     return []
 
 
-def _calls(node: ast.AST, name: str) -> ast.Call | None:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == name:
-            return inner
-    return None
-
-
 def _call_of(name: str, body: Sequence[ast.stmt]) -> ast.Call | None:
-    for statement in body:
-        if not isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-            call = _calls(statement, name)
-            if call is not None:
-                return call
-    return None
+    """The first call by this name that runs with the statements."""
+    running = (s for s in body if not isinstance(s, (*FUNCTIONS, ast.ClassDef)))
+    return next((call for statement in running for call in calls(statement, name)), None)
 
 
 def _around(body: Sequence[ast.stmt], here: ast.stmt, source: str) -> list[_Item]:
     """Statements beside a definition whose body is taken apart: all that ran before it was called."""
-    name = here.name if isinstance(here, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else ""
+    name = here.name if isinstance(here, (*FUNCTIONS, ast.ClassDef)) else ""
     out: list[ast.stmt] = []
     for statement in body:
         if statement is here:
             continue
         guard = _guard(statement)
         if guard is not None:
-            called = next((i for i, inner in enumerate(guard) if _calls(inner, name)), None)
+            called = next((i for i, inner in enumerate(guard) if calls(inner, name)), None)
             out += guard[:called]
             if called is not None:
                 break
             continue
-        if not isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) and _calls(statement, name):
+        if not isinstance(statement, (*FUNCTIONS, ast.ClassDef)) and calls(statement, name):
             break
         out.append(statement)
     return _plain(out, source)
 
 
-def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call | None) -> list[_Item]:
+def _parameters(node: Function, call: ast.Call | None) -> list[_Item]:
     """Assignments that bind the parameters: to the call's arguments if there are any, else to their defaults."""
     positional = [*node.args.posonlyargs, *node.args.args]
     values: dict[str, ast.expr] = {}
@@ -271,7 +256,7 @@ def _without_compiled_calls(items: Sequence[_Item]) -> list[_Item]:
 
 def _now(node: ast.AST) -> Iterable[ast.AST]:
     """Nodes that run with the statement, not those in the bodies of functions that it defines."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if isinstance(node, FUNCTIONS):
         for inner in (*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
             yield from _now(inner)
         return
@@ -288,7 +273,7 @@ def _mentions(node: ast.stmt, mentions: Sequence[str]) -> bool:
         value = inner.value if isinstance(inner, ast.Constant) else None
         if isinstance(value, str) and any(value == m or value.startswith((m + "::", m + ".")) for m in mentions):
             return True
-    definition = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    definition = isinstance(node, (*FUNCTIONS, ast.ClassDef))
     reach = (n for d in getattr(node, "decorator_list", []) for n in ast.walk(d)) if definition else _now(node)
     plain = definition or isinstance(node, ast.Expr)
     return plain and any(isinstance(n, ast.Attribute) and n.attr in mentions for n in reach)
@@ -299,7 +284,7 @@ def _mutates(item: _Item, needed: set[str]) -> bool:
     if not item.names.uses & needed:
         return False
     node = item.node
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         in_decorators = {n.id for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name)}
         return bool(in_decorators & needed)
     if isinstance(node, ast.Assign) and all(isinstance(t, (ast.Name, ast.Tuple)) for t in node.targets):

@@ -39,7 +39,7 @@ class ReducedSource:
 
 
 def lines_and_characters(text: str) -> tuple[int, ...]:
-    """Lines that are neither blank nor a comment, then characters."""
+    """The lines of `text` that are neither blank nor a comment, then its characters."""
     return measure(text)[:2]
 
 

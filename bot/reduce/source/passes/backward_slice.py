@@ -12,19 +12,20 @@ import builtins
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 
+from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import ENTRIES, MAKES_CALLABLE, TRACES, entries
-from bot.reduce.source.text.names import dotted, names_of, root
+from bot.reduce.source.text.names import bound_by, dotted, names_of, root
 from bot.reduce.source.text.normal_form import MARK, as_far_as_legal
 from bot.reduce.source.text.repair import collected, has_mark, missing, repaired, replaced, unused
+from bot.reduce.source.text.variables import imported_names, reads, writes
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BUILTINS = frozenset(dir(builtins))
 # How sure it is that an expression leads into the next frame.
 _KNOWN, _LIKELY, _UNKNOWN, _NOT = 3, 2, 1, 0
 
 
 def guesses(text: str, check: Callable[[], None] = lambda: None) -> list[str]:
-    """Texts in normal form (marks kept) to ask before any search, the boldest first; none where nothing is marked.
+    """Guesses at `text` (in normal form; marks kept) to ask before any search, the boldest first; none where nothing is marked.
 
     `check` is called now and then, and may raise.
     """
@@ -71,14 +72,12 @@ def _guesses(text: str, *, how: str, bold: bool) -> Iterator[str]:
             yield collected(fixed, keep)
 
 
-def _functions(text: str) -> tuple[ast.Module, list[ast.FunctionDef | ast.AsyncFunctionDef]]:
+def _functions(text: str) -> tuple[ast.Module, list[Function]]:
     tree = ast.parse(text)
-    return tree, [n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS)]
+    return tree, [n for n in ast.walk(tree) if isinstance(n, FUNCTIONS)]
 
 
-def _cut(
-    text: str, scope: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.Module, *, how: str, bold: bool, alone: bool
-) -> str:
+def _cut(text: str, scope: ast.Module | Function, tree: ast.Module, *, how: str, bold: bool, alone: bool) -> str:
     """The text with one scope cut down to what its marked statement needs."""
     path = _path(text, scope.body)
     if not path:
@@ -86,31 +85,31 @@ def _cut(
     changes: dict[ast.stmt, str | None] = {}
     here = path[-1][1]
     own = _own_parameters(scope)
-    wanted, needed = (None, _reads(here)) if how == "statement" else _wanted(here, text, tree, how=how, scope=scope)
+    wanted, needed = (None, reads(here)) if how == "statement" else _wanted(here, text, tree, how=how, scope=scope)
     bold = bold and bool(own)  # what a function without arguments sets up is not for one caller's use
     if wanted is not None:
         code = ast.unparse(wanted)
-        returns = isinstance(scope, _FUNCTIONS) and scope.name != "__init__" and not _yields(scope)
+        returns = isinstance(scope, FUNCTIONS) and scope.name != "__init__" and not _yields(scope)
         changes[here] = f"return {code}  {MARK}" if returns else f"{code}  {MARK}"
     module = isinstance(scope, ast.Module)
     for block, statement in reversed(path):
         position = block.index(statement)
         if statement is not here:
-            needed |= {n for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt) for n in _reads(child)}
+            needed |= {n for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt) for n in reads(child)}
         changes.update(dict.fromkeys(s for s in block[position + 1 :] if not (module and _defines(s))))
         if module:
             needed |= _globals_of(tree, needed)
         for earlier in reversed(block[:position]):
             if module and _defines(earlier):
                 continue
-            if _writes(earlier) & needed:
-                needed |= _reads(earlier)
+            if writes(earlier) & needed:
+                needed |= reads(earlier)
                 if module:
                     needed |= _globals_of(tree, needed)
             elif bold or not _acts(earlier, needed, module=module) or (module and alone and not _concerns(earlier, needed, tree)):
                 changes[earlier] = None
             else:
-                needed |= _reads(earlier)
+                needed |= reads(earlier)
     return replaced(text, changes)
 
 
@@ -125,7 +124,7 @@ def _ended(text: str, *, alone: bool) -> str:
         whole = ast.unparse(statement)
         # the frame between, of nn.Sequential itself, is none of the program's
         for chain in (n for n in ast.walk(statement) if isinstance(n, ast.Call) and _last(n.func) == "Sequential"):
-            leading = [i for i, item in enumerate(chain.args) if _reads(item) & classes]
+            leading = [i for i, item in enumerate(chain.args) if reads(item) & classes]
             if leading and not any(isinstance(item, ast.Starred) for item in chain.args):
                 chain.args = chain.args[leading[0] : leading[0] + 1] if alone else chain.args[: leading[-1] + 1]
         if (ended := ast.unparse(statement)) != whole:
@@ -134,7 +133,7 @@ def _ended(text: str, *, alone: bool) -> str:
 
 
 def _own_parameters(scope: ast.AST) -> list[str]:
-    if not isinstance(scope, _FUNCTIONS):
+    if not isinstance(scope, FUNCTIONS):
         return []
     return [p.arg for p in (*scope.args.posonlyargs, *scope.args.args) if p.arg not in ("self", "cls")]
 
@@ -142,11 +141,11 @@ def _own_parameters(scope: ast.AST) -> list[str]:
 def _from_parameters(call: ast.Call, own: list[str]) -> tuple[ast.Call, set[str]]:
     """The call with its first argument replaced by the parameter it comes from, or by the first, and what else it reads."""
     if not call.args or isinstance(call.args[0], (ast.Constant, ast.Starred)):
-        return call, _reads(call)
+        return call, reads(call)
     names = [n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)]
     name = next((n for n in names if n in own), own[0])
     rest = ast.Call(call.func, call.args[1:], call.keywords)
-    return ast.Call(call.func, [ast.Name(name, ast.Load()), *call.args[1:]], call.keywords), _reads(rest)
+    return ast.Call(call.func, [ast.Name(name, ast.Load()), *call.args[1:]], call.keywords), reads(rest)
 
 
 def _path(text: str, body: list[ast.stmt]) -> list[tuple[list[ast.stmt], ast.stmt]]:
@@ -155,57 +154,23 @@ def _path(text: str, body: list[ast.stmt]) -> list[tuple[list[ast.stmt], ast.stm
         if _defines(statement) or not has_mark(text, statement):
             continue
         inner: list[tuple[list[ast.stmt], ast.stmt]] = []
-        for block in _blocks(statement):
+        for block in all_blocks(statement):
             inner = inner or _path(text, block)
         return [(body, statement), *inner]
     return []
 
 
-def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-            yield block
-    for clause in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
-        yield clause.body
-
-
 def _defines(node: ast.stmt) -> bool:
-    return isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
+    return isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
 
 
 def _yields(scope: ast.AST) -> bool:
     return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(scope))
 
 
-def _reads(node: ast.AST) -> set[str]:
-    """Names read anywhere below, and attributes read, written `.name`; those that `+=` changes too."""
-    changed = [n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)]
-    read = [n for n in ast.walk(node) if n in changed or not isinstance(getattr(n, "ctx", None), ast.Store)]
-    return {n.id for n in read if isinstance(n, ast.Name)} | {"." + n.attr for n in read if isinstance(n, ast.Attribute)}
-
-
-def _writes(node: ast.stmt) -> set[str]:
-    """Names and attributes that a statement sets, itself or in its blocks; `x` too for `x[i] = ...` and `x += ...`."""
-    out: set[str] = set()
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            out.add(inner.id)
-        elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-            out.add("." + inner.attr)
-        elif isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
-            name = root(inner)
-            out |= {name} if name is not None else set()
-        elif isinstance(inner, (*_FUNCTIONS, ast.ClassDef)):
-            out.add(inner.name)
-        elif isinstance(inner, ast.alias):
-            out.add((inner.asname or inner.name).split(".")[0])
-    return out
-
-
 def _globals_of(tree: ast.Module, needed: set[str]) -> set[str]:
     """What the needed definitions read, transitively."""
-    definitions = {s.name: s for s in tree.body if isinstance(s, (*_FUNCTIONS, ast.ClassDef))}
+    definitions = {s.name: s for s in tree.body if isinstance(s, (*FUNCTIONS, ast.ClassDef))}
     out: set[str] = set()
     todo = [n for n in needed if n in definitions]
     seen: set[str] = set()
@@ -232,8 +197,8 @@ def _acts(node: ast.stmt, needed: set[str], *, module: bool) -> bool:
         if name == "print":
             return False
         # a call may write the file, or fill the list, that a needed statement reads
-        return module or _last(value.func) in ENTRIES or bool({n for n in _reads(value) & needed if n[0] != "."} - {"self", "torch"})
-    return isinstance(node, (ast.For, ast.While, ast.With, ast.If)) and bool(_reads(node) & needed)
+        return module or _last(value.func) in ENTRIES or bool({n for n in reads(value) & needed if n[0] != "."} - {"self", "torch"})
+    return isinstance(node, (ast.For, ast.While, ast.With, ast.If)) and bool(reads(node) & needed)
 
 
 def _concerns(node: ast.stmt, needed: set[str], tree: ast.Module) -> bool:
@@ -241,23 +206,22 @@ def _concerns(node: ast.stmt, needed: set[str], tree: ast.Module) -> bool:
     target = node.targets[0] if isinstance(node, ast.Assign) else node.value if isinstance(node, ast.Expr) else None
     if isinstance(target, (ast.Attribute, ast.Call)) and root(target.func if isinstance(target, ast.Call) else target) == "torch":
         return True
-    imported = {(a.asname or a.name).split(".")[0] for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
-    return bool({name for name in _reads(node) & needed if not name.startswith(".")} - imported)
+    return bool({name for name in reads(node) & needed if not name.startswith(".")} - imported_names(tree))
 
 
 def _wanted(node: ast.stmt, text: str, tree: ast.Module, *, how: str, scope: ast.AST) -> tuple[ast.expr | None, set[str]]:
     """The part of a marked statement that its function is to return (None: the statement stays as it is), and what it reads."""
     if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)) or node.value is None:
-        return None, _reads(node)
+        return None, reads(node)
     part, sure = _Leads.of(text, tree).part(node.value)
     # the last frame leads nowhere, and nobody uses the value of a script
     if part is not None and how != "value" and (sure > _UNKNOWN or how == "shortcut" or isinstance(scope, ast.Module)):
         own = _own_parameters(scope)
-        return _from_parameters(part, own) if how == "shortcut" and own and isinstance(part, ast.Call) else (part, _reads(part))
+        return _from_parameters(part, own) if how == "shortcut" and own and isinstance(part, ast.Call) else (part, reads(part))
     targets = node.targets if isinstance(node, ast.Assign) else [] if isinstance(node, (ast.Expr, ast.Return)) else [node.target]
     if all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets):
-        return node.value, _reads(node.value)
-    return None, _reads(node)  # setting an attribute or an element may be what fails
+        return node.value, reads(node.value)
+    return None, reads(node)  # setting an attribute or an element may be what fails
 
 
 @dataclass(frozen=True)
@@ -273,20 +237,20 @@ class _Leads:
     @staticmethod
     def of(text: str, tree: ast.Module) -> _Leads:
         nodes = list(ast.walk(tree))
-        functions = [n for n in nodes if isinstance(n, _FUNCTIONS) and has_mark(text, n)]
+        functions = [n for n in nodes if isinstance(n, FUNCTIONS) and has_mark(text, n)]
         classes = {n.name: n for n in nodes if isinstance(n, ast.ClassDef) and has_mark(text, n)}
         constructors = {f for f in functions if f.name in ("__init__", "__new__", "__post_init__")}
         built = {c.name for c in classes.values() if constructors.intersection(c.body)}
         read = {f.name for f in functions if any(_is_property(d, classes) for d in f.decorator_list)}
         assigned = [n for n in nodes if isinstance(n, ast.Assign)]
         in_classes = {s for n in nodes if isinstance(n, ast.ClassDef) for s in n.body}
-        read |= {_last(n.targets[0]) for n in assigned if n in in_classes and _reads(n.value) & set(classes)}
+        read |= {_last(n.targets[0]) for n in assigned if n in in_classes and reads(n.value) & set(classes)}
         holders = {
             _last(n.targets[0])
             for n in assigned
-            if (isinstance(n.targets[0], ast.Attribute) and _reads(n.value) & set(classes)) or _makes(n.value)
+            if (isinstance(n.targets[0], ast.Attribute) and reads(n.value) & set(classes)) or _makes(n.value)
         }
-        imported = {(a.asname or a.name).split(".")[0] for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
+        imported = {bound_by(a) for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
         named = {f.name for f in functions} | built
         return _Leads(frozenset(named), frozenset(read), frozenset(classes), frozenset(holders - {""}), frozenset(imported))
 

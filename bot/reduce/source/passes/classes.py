@@ -6,28 +6,26 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+from bot.reduce.source.text.blocks import FUNCTIONS
 from bot.reduce.source.text.names import names_of, root
 from bot.reduce.source.text.splice import (
-    FUNCTIONS,
     both,
     bound_arguments,
     calls,
     code,
-    imported_names,
     inner_blocks,
-    loads,
     own_text,
     pairs,
     scopes,
     spliced,
-    stores,
     without,
     wrapped,
 )
+from bot.reduce.source.text.variables import imported_names, loads, stores
 
 
 def empty_bases(text: str) -> Iterator[str]:
-    """A class that adds nothing to its bases gives way to them."""
+    """A class of `text` that adds nothing to its bases is replaced by them."""
     tree = ast.parse(text)
     inherited = {b for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for b in c.bases}
     for node in tree.body:
@@ -41,7 +39,7 @@ def empty_bases(text: str) -> Iterator[str]:
 
 
 def fields(text: str) -> Iterator[str]:
-    """Constant fields of a class (a config) are written where they are read."""
+    """Constant fields of a class (a config) in `text` are written where they are read."""
     tree = ast.parse(text)
     constants: dict[str, str] = {}
     set_elsewhere: dict[str, int] = {}
@@ -87,7 +85,7 @@ def fields(text: str) -> Iterator[str]:
 
 
 def holders(text: str) -> Iterator[str]:
-    """An object that only holds what its constructor was given becomes plain variables."""
+    """An object of `text` that only holds what its constructor was given becomes plain variables."""
     tree = ast.parse(text)
     classes = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
     for scope in scopes(tree):
@@ -125,7 +123,7 @@ def _with_attributes(text: str, names: Mapping[str, str]) -> str:
 
 
 def classes_to_functions(text: str) -> Iterator[str]:
-    """A module class that keeps nothing becomes a function."""
+    """A module class of `text` that keeps nothing becomes a function."""
     tree = ast.parse(text)
     for node in tree.body:
         if not isinstance(node, ast.ClassDef) or node.decorator_list:
@@ -154,7 +152,7 @@ def classes_to_functions(text: str) -> Iterator[str]:
 
 
 def attributes_once(text: str) -> Iterator[str]:
-    """An attribute that the constructor sets and one place reads is written out there."""
+    """An attribute that a constructor of `text` sets and one place reads is written out there."""
     tree = ast.parse(text)
     for owner in (c for c in tree.body if isinstance(c, ast.ClassDef)):
         init = next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == "__init__"), None)

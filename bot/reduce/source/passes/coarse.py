@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from bot.reduce.halving import adaptive
+from bot.reduce.source.text.blocks import blocks
 from bot.reduce.source.text.compiler_calls import ENTRIES, entries_in
 from bot.reduce.source.text.names import names_of
 from bot.reduce.source.text.normal_form import MARK, end_line, parsed, start_line
@@ -146,8 +147,7 @@ def _block(text: str, depth: int) -> list[ast.stmt]:
     block = parsed(text).body
     lines = text.split("\n")
     for _ in range(depth):
-        inner = [getattr(s, name, None) for s in block for name in ("body", "orelse", "finalbody")]
-        own = [b for b in inner if isinstance(b, list) and b and not lines[b[0].lineno - 1][: b[0].col_offset].strip()]
+        own = [b for s in block for b in blocks(s) if not lines[b[0].lineno - 1][: b[0].col_offset].strip()]
         block = max(own, key=lambda b: end_line(b[-1]) - start_line(b[0]), default=[])
     return block
 

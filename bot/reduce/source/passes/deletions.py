@@ -11,22 +11,19 @@ from typing import Any
 import libcst as cst
 
 from bot.reduce.source.text.compiler_calls import ENTRIES, EXPORTERS, MAKES_CALLABLE
-from bot.reduce.source.text.cst_edits import Edit, blocks, body_of, is_pass, remove, show, small, statements, walk, width
+from bot.reduce.source.text.cst_edits import Edit, blocks, body_of, is_pass, level, remove, show, small, statements, walk, width
 from bot.reduce.source.text.normal_form import MARK
 
 _COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
 
 
 def levels(module: cst.Module, depth: int) -> list[Edit]:
-    """Deletions of the statements at one depth of nesting, the last statement first."""
-    found = [s for block in blocks(module) for s in body_of(block)]
-    for _ in range(depth):
-        found = [inner for s in found for block in blocks(s) for inner in body_of(block)]
-    return [remove(s) for s in reversed(found) if not is_pass(s)]
+    """Deletions of the statements of `module` at one `depth` of nesting, the last statement first."""
+    return [remove(s) for s in reversed(level(module, depth)) if not is_pass(s)]
 
 
 def unwraps(module: cst.Module) -> list[Edit]:
-    """A `with`, `if`, `for`, `while` or `try` gives way to what it holds; an `else` to nothing."""
+    """A `with`, `if`, `for`, `while` or `try` of `module` is replaced by its body; an `else` goes."""
     out: list[Edit] = []
     for statement in statements(module):
         if isinstance(statement, _COMPOUND) and isinstance(statement.body, cst.IndentedBlock):
@@ -42,7 +39,7 @@ def _body(node: cst.CSTNode) -> cst.FlattenSentinel[Any]:
 
 
 def operands(module: cst.Module, which: int = 0) -> list[Edit]:
-    """An expression gives way to one of its operands: a call to its object or first argument, `a + b` to `a`.
+    """An expression of `module` is replaced by one of its operands: a call by its object or first argument, `a + b` by `a`.
 
     `which` takes the second, third... operand of those that have as many.
     """
@@ -70,7 +67,7 @@ def _expressions(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def second_operands(module: cst.Module) -> list[Edit]:
-    """As `operands`, with the second one of each."""
+    """As `operands` of `module`, with the second one of each."""
     return operands(module, 1)
 
 
@@ -158,7 +155,7 @@ def _below(change: Any) -> Any:
 
 
 def plain_values(module: cst.Module) -> list[Edit]:
-    """What a statement sets is set no more, its value only computed; `x = e` before `return x` becomes `return e`."""
+    """What a statement of `module` sets is only computed; `x = e` before `return x` becomes `return e`."""
     out: list[Edit] = []
     for block in (b for outer in (module, *statements(module)) for b in blocks(outer)):
         body = body_of(block)
@@ -190,7 +187,7 @@ def _returned(marked: Any) -> Any:
 
 
 def arguments(module: cst.Module) -> list[Edit]:
-    """An argument of a call, an element of a list, a base class or a decorator goes."""
+    """An argument of a call, an element of a list, a base class or a decorator of `module` goes."""
     out: list[Edit] = []
     targets = _targets_in(module)
     for node in walk(module):
@@ -227,7 +224,7 @@ def _targets_in(module: cst.Module) -> set[cst.CSTNode]:
 
 
 def type_annotations(module: cst.Module) -> list[Edit]:
-    """Type annotations go."""
+    """Type annotations of `module` go."""
     out: list[Edit] = []
     for node in walk(module):
         if isinstance(node, cst.FunctionDef) and node.returns is not None:
@@ -243,7 +240,7 @@ def _bare_parameter(node: Any) -> Any:
 
 
 def parameters(module: cst.Module) -> list[Edit]:
-    """A parameter goes, together with what the calls of that name give for it; what reads it is repaired away."""
+    """A parameter in `module` goes, together with what the calls of that name give for it; what reads it is repaired away."""
     out: list[Edit] = []
     calls = [n for n in walk(module) if isinstance(n, cst.Call)]
     aliases = _aliases(module)

@@ -5,33 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from bot.reduce.source.text.blocks import FUNCTIONS, Function
 from bot.reduce.source.text.names import dotted, root
 from bot.reduce.source.text.normal_form import MARK
 from bot.reduce.source.text.repair import has_mark, replaced
-from bot.reduce.source.text.splice import (
-    FUNCTIONS,
-    Function,
-    both,
-    bound_arguments,
-    calls,
-    code,
-    code_with,
-    imported_names,
-    inner_blocks,
-    loads,
-    module_names,
-    pairs,
-    scopes,
-    spliced,
-    stores,
-    wrapped,
-)
+from bot.reduce.source.text.splice import both, bound_arguments, calls, code, code_with, inner_blocks, pairs, scopes, spliced, wrapped
+from bot.reduce.source.text.variables import imported_names, loads, module_names, stores
 
 _PROPERTIES = ("property", "cached_property", "functools.cached_property")
 
 
 def called_once(text: str) -> Iterator[str]:
-    """A function or method called in one place, as a whole statement, is written out there."""
+    """A function or method of `text` called in one place, as a whole statement, is written out there."""
     tree = ast.parse(text)
     for scope in scopes(tree):
         for statement in (s for b in inner_blocks(scope) for s in b if isinstance(s, (ast.Expr, ast.Return, ast.Assign))):
@@ -78,7 +63,7 @@ def _reads_of_attribute(tree: ast.AST, name: str) -> list[ast.Attribute]:
 
 
 def properties(text: str) -> Iterator[str]:
-    """A property that one place reads is written out there; an own descriptor is a property first."""
+    """A property in `text` that one place reads is written out there; an own descriptor becomes a property first."""
     tree = ast.parse(text)
     classes = [c for c in tree.body if isinstance(c, ast.ClassDef)]
     descriptors = {c.name: c for c in classes if any(isinstance(m, ast.FunctionDef) and m.name == "__get__" for m in c.body)}
@@ -138,8 +123,8 @@ def _written_out(
     return replaced(text, {statement: "\n".join([*opening, *body]), function: None})
 
 
-def handing_on(text: str) -> Iterator[str]:
-    """A class whose forward only calls one attribute gives way to that attribute's value; a function likewise."""
+def forwarders(text: str) -> Iterator[str]:
+    """A class of `text` whose forward only calls one attribute is replaced by that attribute's value; a function likewise."""
     tree = ast.parse(text)
     # to a function of torch itself a function does not give way: nobody compiles one alone
     own = module_names(tree) - imported_names(tree)
@@ -206,7 +191,7 @@ def _set_in(init: ast.FunctionDef, attribute: str) -> ast.expr | None:
 
 
 def constant_parameters(text: str) -> Iterator[str]:
-    """A parameter that every call gives the same constant, or a global of its own name, is written into the body.
+    """A parameter in `text` to which every call gives the same constant, or a global of its own name, is written into the body.
 
     One of an `autograd.Function` that `forward` does not read goes as well, with what `backward` returns for it.
     """

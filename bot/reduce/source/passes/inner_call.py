@@ -14,6 +14,7 @@ from bot.reduce.source.text.compiler_calls import compiles_or_exports, entries
 from bot.reduce.source.text.names import dotted
 from bot.reduce.source.text.normal_form import MARK, end_line, legal, marked, normal, start_line
 from bot.reduce.source.text.repair import collected, missing, repaired
+from bot.reduce.source.text.variables import imported_names, module_names
 
 # Arguments of an exporter that speak of the inputs that it is given, which are others here.
 _OF_INPUTS = ("args", "kwargs", "dynamic_shapes")
@@ -51,7 +52,7 @@ def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]
         statement = _called(tree, compiled, call)
         for context in reversed(call.contexts):
             statement = f"with {context}:\n" + "\n".join(f"    {line}" for line in statement.split("\n"))
-        first = [] if _binds_torch(kept) else ["import torch"]
+        first = [] if "torch" in imported_names(ast.Module(kept, [])) else ["import torch"]
         written = "\n".join([*first, *("\n".join(lines[start_line(s) - 1 : end_line(s)]) for s in kept), statement, ""])
         fixed = repaired(normal(written), missing(with_marks)) if legal(written) else None
         if fixed is not None:
@@ -71,7 +72,7 @@ def _called(tree: ast.Module, compiled: ast.Call, call: InnerCall) -> str:
     given = ", ".join(call.arguments)
     if _is_compiled(tree, call.name):
         return f"{call.callee}({given})  {MARK}"
-    known = {name for statement in tree.body for name in _bound(statement)}
+    known = module_names(tree)
     settings = [
         f"{keyword.arg}={ast.unparse(keyword.value)}"
         for keyword in compiled.keywords
@@ -119,16 +120,3 @@ def _stays(statement: ast.stmt, failing: Container[int]) -> bool:
         name = dotted(statement.value.func) or ""
         return name.startswith("torch.") and not leads
     return False
-
-
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        yield statement.name
-    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-        yield from ((a.asname or a.name).split(".")[0] for a in statement.names)
-    else:
-        yield from (n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-
-
-def _binds_torch(statements: Iterable[ast.stmt]) -> bool:
-    return any("torch" in _bound(s) for s in statements if isinstance(s, (ast.Import, ast.ImportFrom)))

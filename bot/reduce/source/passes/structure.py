@@ -9,14 +9,16 @@ import ast
 from collections.abc import Iterator
 
 from bot.reduce.source.passes.classes import attributes_once, classes_to_functions, empty_bases, fields, holders
-from bot.reduce.source.passes.functions import called_once, constant_parameters, handing_on, properties
+from bot.reduce.source.passes.functions import called_once, constant_parameters, forwarders, properties
+from bot.reduce.source.text.blocks import FUNCTIONS
 from bot.reduce.source.text.names import dotted, names_of
 from bot.reduce.source.text.repair import replaced
-from bot.reduce.source.text.splice import FUNCTIONS, Rewrite, both, code, loads, mark_of, own_text, spliced
+from bot.reduce.source.text.splice import Rewrite, both, code, mark_of, own_text, spliced
+from bot.reduce.source.text.variables import loads
 
 
 def first_turn(text: str) -> Iterator[str]:
-    """A loop becomes its first turn: the target is bound to the first element."""
+    """A loop of `text` becomes its first iteration: the target is bound to the first element."""
     tree = ast.parse(text)
     yielding = {f.name for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and any(isinstance(n, ast.Yield) for n in ast.walk(f))}
     for loop in (n for n in ast.walk(tree) if isinstance(n, ast.For)):
@@ -43,7 +45,7 @@ def _first_of(target: ast.expr, iterable: ast.expr, yielding: set[str]) -> list[
 
 
 def single_modules(text: str) -> Iterator[str]:
-    """A list of modules with a loop over it becomes its first module."""
+    """A list of modules in `text` with a loop over it becomes its first module."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], (ast.Attribute, ast.Name))):
@@ -78,7 +80,7 @@ def _element(node: ast.expr) -> str | None:
 
 
 def generators(text: str) -> Iterator[str]:
-    """A generator whose first value alone is asked for becomes a function."""
+    """A generator of `text` of which only the first value is used becomes a function."""
     tree = ast.parse(text)
     for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
         yields = [s for s in function.body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Yield)]
@@ -96,7 +98,7 @@ def generators(text: str) -> Iterator[str]:
 
 
 def conditions(text: str) -> Iterator[str]:
-    """An `if` that only chooses what is stored gives way to its condition: asked alone, or before a plain return."""
+    """An `if` of `text` that only chooses what is stored is replaced by its condition, alone or before a plain return."""
     tree = ast.parse(text)
     lines = text.split("\n")
     in_functions = {n for f in ast.walk(tree) if isinstance(f, FUNCTIONS) for n in ast.walk(f)}
@@ -123,7 +125,7 @@ ALL: tuple[tuple[str, Rewrite], ...] = (
     ("empty base", empty_bases),
     ("field", fields),
     ("constant parameter", constant_parameters),
-    ("hand on", handing_on),
+    ("hand on", forwarders),
     ("holder", holders),
     ("attribute once", attributes_once),
     ("class to function", classes_to_functions),

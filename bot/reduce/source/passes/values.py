@@ -5,30 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from bot.reduce.source.text.names import dotted
+from bot.reduce.source.text.blocks import FUNCTIONS
+from bot.reduce.source.text.names import bound_by, dotted
 from bot.reduce.source.text.normal_form import MARK
 from bot.reduce.source.text.repair import has_mark, replaced, unused
-from bot.reduce.source.text.splice import (
-    FUNCTIONS,
-    Rewrite,
-    both,
-    code,
-    inner_blocks,
-    loads,
-    mark_of,
-    pairs,
-    scopes,
-    spliced,
-    stores,
-    without,
-    wrapped,
-)
+from bot.reduce.source.text.splice import Rewrite, both, code, inner_blocks, mark_of, pairs, scopes, spliced, without, wrapped
+from bot.reduce.source.text.variables import loads, stores
 
 _WIDTH = 100
 
 
 def tuples(text: str) -> Iterator[str]:
-    """`a, b = x, y` becomes `a = x` where nobody reads `b`."""
+    """`a, b = x, y` becomes `a = x` where nothing in `text` reads `b`."""
     tree = ast.parse(text)
     attributes = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
     for scope in scopes(tree):
@@ -47,7 +35,7 @@ def tuples(text: str) -> Iterator[str]:
 
 
 def used_once(text: str) -> Iterator[str]:
-    """A variable that is read once is written out where it is read; one that only renames another gives way to it."""
+    """A variable that `text` reads once is written out where it is read; one that only renames another is replaced by it."""
     tree = ast.parse(text)
     lines = text.split("\n")
     for scope in scopes(tree):
@@ -91,7 +79,7 @@ def _reads_of(name: str, later: Sequence[ast.stmt]) -> tuple[list[ast.Name] | No
 
 
 def unread(text: str) -> Iterator[str]:
-    """A value that nobody reads needs no name."""
+    """A value that nothing in `text` reads loses its name."""
     tree = ast.parse(text)
     names = {name for _, name in unused(text)}
     for scope in scopes(tree):
@@ -107,7 +95,7 @@ def unread(text: str) -> Iterator[str]:
 
 
 def numbers(text: str) -> Iterator[str]:
-    """Sizes become small: all numbers above 2 at once, then each number everywhere, then in one place."""
+    """Sizes in `text` become small: all numbers above 2 at once, then each number everywhere, then in one place."""
     tree = ast.parse(text)
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 1 and n not in _orders(tree)]
     sized = [(n, n.value) for n in found if isinstance(n.value, int)]
@@ -142,7 +130,7 @@ def _orders(tree: ast.AST) -> set[ast.AST]:
 
 
 def strings(text: str) -> Iterator[str]:
-    """An f-string of constants (`f"layer{0}"`, from a loop that became its first turn) is written out."""
+    """An f-string of constants in `text` (`f"layer{0}"`, from a loop that became its first iteration) is written out."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.JoinedStr):
             plain = [n.value if isinstance(n, ast.FormattedValue) and not n.format_spec and n.conversion < 0 else n for n in node.values]
@@ -152,7 +140,7 @@ def strings(text: str) -> Iterator[str]:
 
 
 def inputs(text: str) -> Iterator[str]:
-    """An input is made in the plainest way."""
+    """An input in `text` is made in the plainest way."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (dotted(node.func) or "") in (
@@ -168,12 +156,12 @@ def inputs(text: str) -> Iterator[str]:
 
 
 def imports(text: str) -> Iterator[str]:
-    """What is imported and not read goes, all of it at once: some imports do something."""
+    """What `text` imports and does not read goes, all of it at once: some imports do something."""
     unread_names = {name for scope, name in unused(text) if not scope}
     changes: dict[ast.stmt, str | None] = {}
     for statement in ast.parse(text).body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)) and getattr(statement, "module", None) != "__future__":
-            kept = [a for a in statement.names if (a.asname or a.name).split(".")[0] not in unread_names]
+            kept = [a for a in statement.names if bound_by(a) not in unread_names]
             if len(kept) < len(statement.names):
                 left = ast.Import(kept) if isinstance(statement, ast.Import) else ast.ImportFrom(statement.module, kept, statement.level)
                 changes[statement] = code(left) + mark_of(text, statement) if kept else None

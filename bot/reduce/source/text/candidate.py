@@ -25,7 +25,7 @@ class Base:
 
 
 def finish(base: Base, edited: str | None) -> str | None:
-    """The candidate (marks kept) for an edited text; None where it is no program, no smaller, or makes the check meaningless."""
+    """The candidate (marks kept) for a text `edited` from `base`; None where it is no program, no smaller, or loses the compiler."""
     if edited is None or not legal(edited):
         return None
     fixed = repaired(edited, base.missing)

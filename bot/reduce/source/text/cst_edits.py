@@ -34,18 +34,18 @@ def remove(*nodes: cst.CSTNode) -> Edit:
 
 
 def put(node: cst.CSTNode, instead: cst.CSTNode) -> Edit:
-    """Puts a node in the place of another; edits inside the old one are lost."""
+    """Replaces `node` by `instead`; edits inside `node` are lost."""
     return Edit(((node, lambda _: instead),), max(width(node) - width(instead), 0))
 
 
 def together(edits: Iterable[Edit]) -> Edit:
-    """One edit that does all of them or none."""
+    """One edit that makes all of the `edits` or none."""
     all_edits = list(edits)
     return Edit(tuple(change for e in all_edits for change in e.changes), sum(e.weight for e in all_edits))
 
 
 def apply(module: cst.Module, edits: Sequence[Edit]) -> str | None:
-    """The text after the edits, None where they make no program. A body that loses all its statements is left with `pass`."""
+    """The text of `module` after the `edits`, None where they make no program. A body that loses all its statements is left with `pass`."""
     try:
         changed = module.visit(_Apply(edits))
     except (cst.CSTValidationError, TypeError):  # an empty tuple without parentheses, an import of nothing
@@ -76,7 +76,7 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def blocks(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The statement lists directly below a statement (or the module itself): those of `else`, `except`, `case` as well."""
+    """The statement lists directly below a statement (`node`; a module is its own): those of `else`, `except`, `case` as well."""
     if isinstance(node, cst.Module):
         yield node
         return
@@ -94,22 +94,30 @@ def body_of(block: cst.CSTNode) -> Sequence[cst.BaseStatement]:
 
 
 def statements(node: cst.CSTNode) -> Iterator[cst.BaseStatement]:
-    """All statements below a module or statement, outermost first, in the order of the text."""
+    """All statements below a module or statement (`node`), outermost first, in the order of the text."""
     for block in blocks(node):
         for statement in body_of(block):
             yield statement
             yield from statements(statement)
 
 
+def level(module: cst.Module, depth: int) -> list[cst.BaseStatement]:
+    """The statements of a `module` at one `depth` of nesting (0: its own), in the order of the text."""
+    found = [s for block in blocks(module) for s in body_of(block)]
+    for _ in range(depth):
+        found = [inner for s in found for block in blocks(s) for inner in body_of(block)]
+    return found
+
+
 def small(node: cst.CSTNode) -> cst.BaseSmallStatement | None:
-    """The one small statement of a line; None for compound statements."""
+    """The one small statement of a line (`node`); None for compound statements."""
     if isinstance(node, cst.SimpleStatementLine) and node.body:
         return node.body[0]
     return None
 
 
 def is_pass(node: cst.CSTNode) -> bool:
-    """Whether a statement is `pass`."""
+    """Whether a statement (`node`) is `pass`."""
     return isinstance(small(node), cst.Pass)
 
 

@@ -19,22 +19,39 @@ class Names:
 
 
 def names_of(node: ast.stmt) -> Names:
-    """Names of one statement, taken as if it stood at the top of a module. Builtins are left out."""
+    """Names of one statement (`node`), taken as if it stood at the top of a module. Builtins are left out."""
     module = ast.Module(body=[_standing_alone(node)], type_ignores=[])
     try:
-        table = symtable.symtable(ast.unparse(ast.fix_missing_locations(module)), "<statement>", "exec")
+        binds, uses = global_names(ast.unparse(ast.fix_missing_locations(module)))
     except SyntaxError:  # `await` or `break` outside its place: fall back on plain reading
         return _plainly(node)
-    binds: set[str] = set()
-    uses: set[str] = set()
-    _collect(table, True, binds, uses)
     if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(node)):
         binds.add("*")
     return Names(frozenset(binds), frozenset(uses - BUILTINS))
 
 
+def global_names(text: str) -> tuple[set[str], set[str]]:
+    """Global names that a program binds and reads, wherever in its `text`. Raises SyntaxError where that is not Python."""
+    binds: set[str] = set()
+    uses: set[str] = set()
+    todo = [(symtable.symtable(text, "<program>", "exec"), True)]
+    while todo:
+        table, top = todo.pop()
+        for symbol in table.get_symbols():
+            if top or symbol.is_global():
+                binds |= {symbol.get_name()} if symbol.is_assigned() or symbol.is_imported() else set()
+                uses |= {symbol.get_name()} if symbol.is_referenced() else set()
+        todo += [(child, False) for child in table.get_children()]
+    return binds, uses
+
+
+def bound_by(alias: ast.alias) -> str:
+    """The name that one part of an import (`alias`) binds: `a` of `import a.b`."""
+    return (alias.asname or alias.name).split(".")[0]
+
+
 def root(node: ast.expr) -> str | None:
-    """The name at the start of `a.b[c](d).e`, if it is a name."""
+    """The name at the start of an expression (`node`): `a` of `a.b[c](d).e`; None where it starts otherwise."""
     while True:
         if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
             node = node.value
@@ -45,7 +62,7 @@ def root(node: ast.expr) -> str | None:
 
 
 def dotted(node: ast.expr) -> str | None:
-    """`a.b.c` as text, or None for anything else."""
+    """`a.b.c` as text where `node` is such an expression, else None."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -53,23 +70,6 @@ def dotted(node: ast.expr) -> str | None:
     if not isinstance(node, ast.Name):
         return None
     return ".".join([node.id, *reversed(parts)])
-
-
-def _collect(table: symtable.SymbolTable, top: bool, binds: set[str], uses: set[str]) -> None:
-    for symbol in table.get_symbols():
-        name = symbol.get_name()
-        if top:
-            if symbol.is_assigned() or symbol.is_imported():
-                binds.add(name)
-            if symbol.is_referenced():
-                uses.add(name)
-        elif symbol.is_global():
-            if symbol.is_assigned():
-                binds.add(name)
-            if symbol.is_referenced():
-                uses.add(name)
-    for child in table.get_children():
-        _collect(child, False, binds, uses)
 
 
 def _standing_alone(node: ast.stmt) -> ast.stmt:
@@ -89,5 +89,5 @@ def _plainly(node: ast.stmt) -> Names:
         elif isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             binds.add(inner.name)
         elif isinstance(inner, ast.alias):
-            binds.add((inner.asname or inner.name).split(".")[0])
+            binds.add(bound_by(inner))
     return Names(frozenset(binds), frozenset(uses - BUILTINS))

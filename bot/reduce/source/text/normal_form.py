@@ -14,7 +14,6 @@ from typing import Union
 
 import libcst as cst
 
-Statement = Union[cst.SimpleStatementLine, cst.BaseCompoundStatement]
 # Stands behind the statements that the traceback names, while a search goes on; never in a candidate.
 MARK = "#~here~"
 _BLANK = cst.EmptyLine(indent=False)
@@ -42,7 +41,7 @@ def parsed(text: str) -> ast.Module:
 
 
 def as_far_as_legal(found: Iterable[str]) -> Iterator[str]:
-    """Texts, up to where making them failed because an edit left no Python behind."""
+    """The texts of `found`, up to where making them failed because an edit left no Python behind."""
     with suppress(SyntaxError):
         yield from found
 
@@ -113,13 +112,13 @@ def measure(text: str) -> tuple[int, int, str]:
 
 
 def start_line(node: ast.stmt) -> int:
-    """First line of a statement, its decorators included (1-based, as in `ast`)."""
+    """First line of a statement (`node`), its decorators included (1-based, as in `ast`)."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(d.lineno for d in decorators)])
 
 
 def end_line(node: ast.stmt) -> int:
-    """Last line of a statement (1-based)."""
+    """Last line of a statement (`node`; 1-based)."""
     return node.end_lineno if node.end_lineno is not None else node.lineno
 
 

@@ -7,21 +7,21 @@ read the text with Python's own `ast` and `symtable`, and edit whole lines.
 from __future__ import annotations
 
 import ast
-import symtable
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bot.reduce.source.text.names import BUILTINS, dotted, root
+from bot.reduce.source.text.blocks import FUNCTIONS, Function, blocks, in_order, own_nodes, own_now
+from bot.reduce.source.text.names import BUILTINS, bound_by, dotted, global_names, root
 from bot.reduce.source.text.normal_form import MARK, end_line, start_line
+from bot.reduce.source.text.variables import binds, parameters
 
-Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Scope = ast.Module | Function | ast.ClassDef
 _ROUNDS = 60
 
 
 def replaced(text: str, changes: Mapping[ast.stmt, str | None]) -> str:
-    """The text with each statement replaced by new code (written without indentation), or deleted where it is None.
+    """The text with each statement in `changes` replaced by new code (written without indentation), or deleted where it is None.
 
     A block that loses all its statements is left with `pass`. The statements are nodes of the text's own tree.
     """
@@ -56,7 +56,7 @@ def _emptied(text: str, gone: Collection[ast.stmt]) -> Iterator[tuple[int, int]]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module):
             continue
-        for block in _blocks(node):
+        for block in blocks(node):
             if (
                 block
                 and all((start_line(s), s.col_offset) in places for s in block)
@@ -65,19 +65,12 @@ def _emptied(text: str, gone: Collection[ast.stmt]) -> Iterator[tuple[int, int]]
                 yield start_line(block[0]) - 1, block[0].col_offset
 
 
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-            yield block
-
-
 def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
     return start_line(outer) <= start_line(inner) and end_line(inner) <= end_line(outer) and outer.col_offset < inner.col_offset
 
 
 def has_mark(text: str, node: ast.stmt) -> bool:
-    """Whether a statement, or one inside it, is marked."""
+    """Whether a statement of `text` (`node`), or one inside it, is marked."""
     return any(start_line(node) <= line <= end_line(node) for line in _marked_lines(text))
 
 
@@ -98,25 +91,11 @@ class Missing:
 
 
 def missing(text: str) -> Missing:
-    """Global names that are read but never bound, and attributes of `self` that are read but never set."""
-    table = symtable.symtable(text, "<candidate>", "exec")
-    binds: set[str] = set()
-    uses: set[str] = set()
-    _globals(table, True, binds, uses)
+    """Global names that `text` reads but never binds, and attributes of `self` that it reads but never sets."""
+    bound, uses = global_names(text)
     tree = ast.parse(text)
     starred = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree))
-    return Missing(frozenset() if starred else frozenset(uses - binds - BUILTINS), frozenset(_self_reads(tree) - _set_attributes(tree)))
-
-
-def _globals(table: symtable.SymbolTable, top: bool, binds: set[str], uses: set[str]) -> None:
-    for symbol in table.get_symbols():
-        if top or symbol.is_global():
-            if symbol.is_assigned() or symbol.is_imported():
-                binds.add(symbol.get_name())
-            if symbol.is_referenced():
-                uses.add(symbol.get_name())
-    for child in table.get_children():
-        _globals(child, False, binds, uses)
+    return Missing(frozenset() if starred else frozenset(uses - bound - BUILTINS), frozenset(_self_reads(tree) - _set_attributes(tree)))
 
 
 def _self_reads(tree: ast.AST) -> set[str]:
@@ -134,7 +113,7 @@ def _set_attributes(tree: ast.AST) -> set[str]:
             found.add(node.attr)
         elif isinstance(node, ast.ClassDef):
             for inner in node.body:
-                if isinstance(inner, (*_FUNCTIONS, ast.ClassDef)):
+                if isinstance(inner, (*FUNCTIONS, ast.ClassDef)):
                     found.add(inner.name)
                 found |= {n.id for n in ast.walk(inner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
@@ -168,17 +147,8 @@ def _innermost(tree: ast.AST) -> Iterator[ast.stmt]:
     return (n for n in ast.walk(tree) if isinstance(n, ast.stmt))
 
 
-def _own(node: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a statement that are not in statements inside it."""
-    todo: list[ast.AST] = [node]
-    while todo:
-        here = todo.pop()
-        yield here
-        todo += [c for c in ast.iter_child_nodes(here) if not isinstance(c, ast.stmt)]
-
-
 def _reads(node: ast.stmt, names: Collection[str], attributes: Collection[str]) -> bool:
-    for inner in _own(node):
+    for inner in own_nodes(node):
         if isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, (ast.Load, ast.Del)):
             return True
         if isinstance(inner, ast.Attribute) and inner.attr in attributes and isinstance(inner.ctx, ast.Load) and root(inner) == "self":
@@ -189,13 +159,13 @@ def _reads(node: ast.stmt, names: Collection[str], attributes: Collection[str]) 
 def _early(tree: ast.Module) -> list[ast.stmt]:
     """Statements that read a name of their own scope before anything in the scope has bound it."""
     found: list[ast.stmt] = []
-    scopes: list[Scope] = [tree, *(n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS))]
+    scopes: list[Scope] = [tree, *(n for n in ast.walk(tree) if isinstance(n, FUNCTIONS))]
     for scope in scopes:
-        bound = _parameters(scope)
-        order = [(s, _binds(s)) for s in _in_order(scope.body)]
+        bound = parameters(scope)
+        order = [(s, binds(s)) for s in in_order(scope.body)]
         later = {name for _, names in order for name in names}
-        for statement, binds in order:
-            own = list(_own_now(statement))
+        for statement, own_names in order:
+            own = list(own_now(statement))
             # names bound by a comprehension or a walrus in the statement itself count as bound
             inside = {n.id for n in own if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and not _plain_target(statement, n)}
             reads = {n.id for n in own if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
@@ -204,7 +174,7 @@ def _early(tree: ast.Module) -> list[ast.stmt]:
             early = {r for r in reads - bound - inside if r in later and r not in BUILTINS}
             if early:
                 found.append(statement)
-            bound |= binds
+            bound |= own_names
     return found
 
 
@@ -213,82 +183,25 @@ def _plain_target(statement: ast.stmt, name: ast.Name) -> bool:
     return any(t is not None and name in list(ast.walk(t)) for t in targets) and not isinstance(statement, (ast.For, ast.AsyncFor))
 
 
-def _parameters(scope: ast.AST) -> set[str]:
-    if not isinstance(scope, _FUNCTIONS):
-        return set()
-    a = scope.args
-    extra = [x for x in (a.vararg, a.kwarg) if x is not None]
-    declared = {n for s in _in_order(scope.body) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
-    return {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, *extra)} | declared
-
-
-def _binds(statement: ast.stmt) -> set[str]:
-    if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
-        return {statement.name}
-    out = {h.name for h in getattr(statement, "handlers", []) if h.name}
-    for node in _own_now(statement):
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Store):
-                out.add(node.id)
-        elif isinstance(node, ast.alias):
-            out.add((node.asname or node.name).split(".")[0])
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
-            out.add(node.name)
-    return out
-
-
-def _own_now(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run with a statement, without the statements and lambdas inside it."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt) or (isinstance(node, _FUNCTIONS) and child not in node.decorator_list):
-            continue
-        if isinstance(child, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
-            yield from _comprehended(child)
-            continue
-        yield from _own_now(child)
-
-
-def _comprehended(node: ast.AST) -> Iterator[ast.AST]:
-    """Of a comprehension, what is read outside its own scope: the first iterable."""
-    generators = getattr(node, "generators", [])
-    if generators:
-        yield from _own_now(generators[0].iter)
-
-
-def _in_order(body: Collection[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of one scope in the order of the text, those of nested blocks included, not those of functions or classes."""
-    for statement in body:
-        yield statement
-        if not isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
-            for child in ast.iter_child_nodes(statement):
-                if isinstance(child, ast.stmt):
-                    yield from _in_order([child])
-                elif isinstance(child, (ast.ExceptHandler, ast.match_case)):
-                    yield from _in_order(child.body)
-
-
 # --- what nobody uses any more
 
 
 def unused(text: str) -> frozenset[tuple[str, str]]:
-    """(scope, name) of all that is bound and never read; attributes of `self` have the scope "self", methods "method"."""
+    """(scope, name) of all that `text` binds and never reads; attributes of `self` have the scope "self", methods "method"."""
     tree = ast.parse(text)
     return frozenset(key for key, _ in _unused(text, tree))
 
 
 def _unused(text: str, tree: ast.Module) -> Iterator[tuple[tuple[str, str], ast.stmt]]:
-    binds: set[str] = set()
-    uses: set[str] = set()
-    _globals(symtable.symtable(text, "<candidate>", "exec"), True, binds, uses)
-    for statement in _in_order(tree.body):
-        for name in _binds(statement) - uses:
+    _, uses = global_names(text)
+    for statement in in_order(tree.body):
+        for name in binds(statement) - uses:
             yield ("", name), statement
-    for function in (n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS)):
+    for function in (n for n in ast.walk(tree) if isinstance(n, FUNCTIONS)):
         loads = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Load, ast.Del))}
-        declared = _parameters(function)
-        for statement in _in_order(function.body):
-            for name in _binds(statement) - loads - declared:
+        declared = parameters(function)
+        for statement in in_order(function.body):
+            for name in binds(statement) - loads - declared:
                 yield (function.name, name), statement
     attributes = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
     attributes |= {n.target.attr for n in ast.walk(tree) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Attribute)}
@@ -300,7 +213,7 @@ def _unused(text: str, tree: ast.Module) -> Iterator[tuple[tuple[str, str], ast.
                 yield ("self", target.attr), node
         elif isinstance(node, ast.ClassDef):
             for inner in node.body:
-                if isinstance(inner, _FUNCTIONS) and inner.name not in attributes | words | {"forward"} and not inner.name.startswith("__"):
+                if isinstance(inner, FUNCTIONS) and inner.name not in attributes | words | {"forward"} and not inner.name.startswith("__"):
                     yield ("method", inner.name), inner
                 elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name) and inner.target.id not in attributes | words:
                     yield ("method", inner.target.id), inner
@@ -327,13 +240,13 @@ def collected(text: str, before: frozenset[tuple[str, str]]) -> str:
 
 def _collect(text: str, statement: ast.stmt, names: set[str], changes: dict[ast.stmt, str | None]) -> None:
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        kept = [a for a in statement.names if (a.asname or a.name).split(".")[0] not in names]
+        kept = [a for a in statement.names if bound_by(a) not in names]
         if kept:
             trimmed = ast.Import(kept) if isinstance(statement, ast.Import) else ast.ImportFrom(statement.module, kept, statement.level)
             changes[statement] = ast.unparse(trimmed)
         else:
             changes[statement] = None
-    elif isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+    elif isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
         if not has_mark(text, statement):
             changes[statement] = None
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -341,20 +254,20 @@ def _collect(text: str, statement: ast.stmt, names: set[str], changes: dict[ast.
             changes[statement] = f"{ast.get_source_segment(text, statement.value) or ast.unparse(statement.value)}  {MARK}"
             if "\n" in (changes[statement] or ""):
                 changes[statement] = f"{ast.unparse(statement.value)}  {MARK}"
-        elif _binds(statement) <= names:
+        elif binds(statement) <= names:
             # where no frame of the failure is known, a call of the user's own may be the one that fails
             value = statement.value
-            acts = MARK not in text and value is not None and _calls_own(text, value)
+            acts = MARK not in text and value is not None and _callsown_nodes(text, value)
             changes[statement] = ast.unparse(value) if acts and value is not None else None
 
 
-def _calls_own(text: str, value: ast.expr) -> bool:
+def _callsown_nodes(text: str, value: ast.expr) -> bool:
     """Whether an expression calls something else than an imported function, a class of the text or a builtin."""
     tree = ast.parse(text)
     harmless = {n.name for n in tree.body if isinstance(n, ast.ClassDef)} | BUILTINS
     for statement in tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            harmless |= _binds(statement)
+            harmless |= binds(statement)
     return any(dotted(c.func) is None or root(c.func) not in harmless for c in ast.walk(value) if isinstance(c, ast.Call))
 
 
@@ -362,7 +275,7 @@ def _hollow(text: str, tree: ast.Module) -> dict[ast.stmt, str | None]:
     """Leftovers: `pass` beside other statements, compound statements that do nothing, what stands behind a return."""
     out: dict[ast.stmt, str | None] = {}
     for node in ast.walk(tree):
-        for block in _blocks(node):
+        for block in blocks(node):
             if len(block) > 1:
                 out.update(dict.fromkeys([s for s in block if isinstance(s, ast.Pass)]))
             for i, statement in enumerate(block[:-1]):
@@ -370,7 +283,7 @@ def _hollow(text: str, tree: ast.Module) -> dict[ast.stmt, str | None]:
                     out.update(dict.fromkeys(block[i + 1 :]))
                     break
         if isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try)) and not has_mark(text, node):
-            everything = [s for block in _blocks(node) for s in block] + [s for h in getattr(node, "handlers", []) for s in h.body]
+            everything = [s for block in blocks(node) for s in block] + [s for h in getattr(node, "handlers", []) for s in h.body]
             if all(isinstance(s, ast.Pass) for s in everything):
                 out[node] = None
     return out

@@ -6,18 +6,16 @@ import ast
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from bot.reduce.source.text.names import names_of
+from bot.reduce.source.text.blocks import FUNCTIONS, Function
 from bot.reduce.source.text.normal_form import MARK, legal
 from bot.reduce.source.text.repair import has_mark, replaced
 
 Rewrite = Callable[[str], Iterator[str]]
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Set, ast.ListComp)
 
 
 def spliced(text: str, changes: Iterable[tuple[ast.expr, str]]) -> str:
-    """The text with each expression (a node of the text's own tree) replaced by code; those inside another one are left out."""
+    """The text with each expression in `changes` (a node of its own tree) replaced by code; those inside another one are left out."""
     lines = text.split("\n")
     starts = [0]
     for line in lines:
@@ -55,14 +53,14 @@ def both(text: str, statements: Mapping[ast.stmt, str | None], expressions: Iter
 
 
 def code(node: ast.AST, names: Mapping[str, str] | None = None) -> str:
-    """The node's code on one line, with variables replaced by code."""
+    """The code of `node` on one line, with the variables in `names` replaced by code."""
     if not names:
         return ast.unparse(node)
     return ast.unparse(_Rename(names).visit(copy.deepcopy(node)))
 
 
 def code_with(node: ast.AST, part: ast.expr, other: ast.expr) -> str:
-    """The node's code with another expression in the place of one inside it."""
+    """The code of `node` with the expression `part` inside it replaced by `other`."""
     return ast.unparse(copy.deepcopy(node, {id(part): other}))
 
 
@@ -80,48 +78,29 @@ class _Rename(ast.NodeTransformer):
 
 
 def atomic(node: ast.expr) -> bool:
-    """Whether an expression needs no parentheses wherever it is put."""
+    """Whether an expression (`node`) needs no parentheses wherever it is put."""
     return isinstance(node, _ATOMS) and not (isinstance(node, ast.Constant) and isinstance(node.value, (int, float, complex)))
 
 
 def wrapped(node: ast.expr, names: Mapping[str, str] | None = None) -> str:
-    """The expression's code, in parentheses where they may be needed."""
+    """The code of an expression (`node`, `names` as in `code`), in parentheses where they may be needed."""
     plain = isinstance(node, ast.Constant) or atomic(node)
     return code(node, names) if plain else f"({code(node, names)})"
 
 
-def loads(tree: ast.AST, name: str) -> list[ast.Name]:
-    """The places below that read a variable of this name."""
-    return [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-
-
-def stores(tree: ast.AST, name: str) -> int:
-    """How often a variable of this name is bound below, parameters and definitions included."""
-    count = 0
-    for node in ast.walk(tree):
-        if (
-            (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
-            or (isinstance(node, ast.arg) and node.arg == name)
-            or (isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == name)
-            or (isinstance(node, ast.alias) and (node.asname or node.name).split(".")[0] == name)
-        ):
-            count += 1
-    return count
-
-
 def calls(tree: ast.AST, name: str) -> list[ast.Call]:
-    """Calls of a function or class by its plain name."""
+    """Calls in `tree` of a function or class by its plain `name`."""
     return [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name]
 
 
 def scopes(tree: ast.Module) -> Iterator[ast.Module | Function]:
-    """The module and every function in it."""
+    """The module `tree` and every function in it."""
     yield tree
     yield from (n for n in ast.walk(tree) if isinstance(n, FUNCTIONS))
 
 
 def bound_arguments(function: Function, call: ast.Call, *, skip: int = 0) -> dict[str, ast.expr] | None:
-    """Parameter to argument or default, without the first `skip` parameters (`self`); None where a star or a gap is in the way."""
+    """What a `call` gives each parameter of `function`, defaults included, without the first `skip` (`self`); None for a star or a gap."""
     a = function.args
     if a.vararg or a.kwarg or any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
         return None
@@ -146,7 +125,7 @@ def inner_blocks(scope: ast.Module | Function) -> Iterator[list[ast.stmt]]:
 
 
 def own_text(text: str, node: ast.stmt) -> str:
-    """The statement's text without its indentation, marks included."""
+    """The part of `text` that is the statement `node`, without its indentation, marks included."""
     lines = text.split("\n")[(min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])) - 1 : node.end_lineno]
     indent = " " * node.col_offset
     if all(line.startswith(indent) or not line for line in lines):
@@ -155,12 +134,12 @@ def own_text(text: str, node: ast.stmt) -> str:
 
 
 def mark_of(text: str, node: ast.stmt) -> str:
-    """What to put behind the code that takes a statement's place, so that a mark on it stays."""
+    """What to put behind the code that replaces the statement `node` of `text`, so that a mark on it stays."""
     return f"  {MARK}" if has_mark(text, node) else ""
 
 
 def pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
-    """The targets of an assignment with their values, `a, b = x, y` taken apart; empty for anything less plain."""
+    """The targets of an assignment (`statement`) with their values, `a, b = x, y` taken apart; empty for anything less plain."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return []
     target, value = statement.targets[0], statement.value
@@ -173,16 +152,6 @@ def pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def without(statement: ast.stmt, gone: Collection[ast.expr]) -> str | None:
-    """The code of such an assignment without some of its targets; None where none is left."""
+    """The code of such a `statement` without the targets in `gone`; None where none is left."""
     kept = [(t, v) for t, v in pairs(statement) if t not in gone]
     return f"{', '.join(code(t) for t, _ in kept)} = {', '.join(code(v) for _, v in kept)}" if kept else None
-
-
-def module_names(tree: ast.Module) -> set[str]:
-    """What the statements of a module bind."""
-    return {name for statement in tree.body for name in names_of(statement).binds}
-
-
-def imported_names(tree: ast.Module) -> set[str]:
-    """What its imports bind."""
-    return {name for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom)) for name in names_of(s).binds}

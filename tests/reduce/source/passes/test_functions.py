@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.reduce.source.passes.functions import constant_parameters, handing_on, properties
+from bot.reduce.source.passes.functions import constant_parameters, forwarders, properties
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ def test_a_property_is_written_out(text: str, becomes: str) -> None:
 
 def test_a_function_that_only_hands_on_is_replaced_by_what_it_calls() -> None:
     text = "class C:\n    pass\ndef f(x):\n    return C.apply(x, 1)\ntorch.compile(f, fullgraph=True)(y)\n"
-    assert "class C:\n    pass\ntorch.compile(C.apply, fullgraph=True)(y, 1)\n" in handing_on(text)
+    assert "class C:\n    pass\ntorch.compile(C.apply, fullgraph=True)(y, 1)\n" in forwarders(text)
 
 
 def test_a_parameter_that_only_hands_on_is_no_function_of_the_text() -> None:
     text = "def f(x):\n    return x.view(1)\nx = 1\ntorch.compile(f)(x)\n"
-    assert list(handing_on(text)) == []
+    assert list(forwarders(text)) == []
 
 
 def test_a_gradient_goes_with_its_parameter() -> None:

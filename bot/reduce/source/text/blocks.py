@@ -1,0 +1,64 @@
+"""How statements lie in one another: blocks, and what of a statement is its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The statement lists of `node` itself that hold anything: its body, `else` and `finally`."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            yield block
+
+
+def all_blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The same, with those of the `except` and `case` clauses of `node`."""
+    yield from blocks(node)
+    for clause in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+        yield clause.body
+
+
+def own_nodes(node: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a statement that are not in statements inside it."""
+    todo: list[ast.AST] = [node]
+    while todo:
+        here = todo.pop()
+        yield here
+        todo += [c for c in ast.iter_child_nodes(here) if not isinstance(c, ast.stmt)]
+
+
+def own_now(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that run with a statement, without the statements and lambdas inside it."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt) or (isinstance(node, FUNCTIONS) and child not in node.decorator_list):
+            continue
+        if isinstance(child, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
+            yield from _comprehended(child)
+            continue
+        yield from own_now(child)
+
+
+def _comprehended(node: ast.AST) -> Iterator[ast.AST]:
+    """Of a comprehension, what is read outside its own scope: the first iterable."""
+    generators = getattr(node, "generators", [])
+    if generators:
+        yield from own_now(generators[0].iter)
+
+
+def in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of one scope (`body`) in the order of the text: nested blocks included, functions and classes not."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            for child in ast.iter_child_nodes(statement):
+                if isinstance(child, ast.stmt):
+                    yield from in_order([child])
+                elif isinstance(child, (ast.ExceptHandler, ast.match_case)):
+                    yield from in_order(child.body)
