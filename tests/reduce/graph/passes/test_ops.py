@@ -1,0 +1,77 @@
+"""The search for the operations that matter."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.reduce.candidate import Candidate
+from bot.reduce.graph.form import Graph, Input, Program, Ref
+from bot.reduce.graph.incumbent import Incumbent
+from bot.reduce.graph.keep import units
+from bot.reduce.graph.passes import ops, simplify_ops
+from tests.reduce.graph.free_oracle import FreeOracle, chain, present, target
+from tests.reduce.graph.world import World, ill_formed, op, programs, tensor, words
+
+META = tensor(4, 4)
+
+
+def test_a_replacement_that_passes_says_that_its_operation_is_needed() -> None:
+    nodes = (
+        op("m", "mm.default", Ref("x"), Ref("y"), meta=META),
+        op("a", "add.Tensor", Ref("m"), Ref("x"), meta=META),
+    )
+    program = Program(Graph((Input("x", META), Input("y", META)), nodes, Ref("a")))
+    oracle = World(lambda p: words(p) == ["mm", "add"])
+    incumbent = Incumbent(program, oracle, oracle.render)
+    simplify_ops.run(incumbent)
+    asked = oracle.queries
+    assert not ops.neighbours(incumbent)
+    assert oracle.queries == asked > 0
+    assert not ops.neighbours(Incumbent(program, oracle, oracle.render))
+    assert oracle.queries == asked + 1
+
+
+@given(st.integers(1, 40), st.data())
+def test_whichever_operations_matter_are_all_that_is_left(count: int, data: st.DataObject) -> None:
+    wanted = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=3))
+    oracle = FreeOracle(present(sorted(wanted)))
+    incumbent = Incumbent(chain(count), oracle, oracle.render)
+    assert ops.run(incumbent) is (len(wanted) < count)
+    assert {n.target for n in incumbent.program.graph.nodes} == {target(i) for i in wanted}
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs(), st.data())
+def test_each_step_is_smaller_and_well_formed(program: Program, data: st.DataObject) -> None:
+    wanted = data.draw(st.sampled_from(words(program)))
+    oracle = World(lambda p: wanted in words(p))
+    taken: list[Program] = []
+    keys: list[object] = []
+
+    def accept(program: Program, candidate: Candidate) -> None:
+        taken.append(program)
+        keys.append((candidate.size, candidate.text))
+
+    incumbent = Incumbent(program, oracle, oracle.render, on_accept=accept)
+    start = incumbent.key
+    ops.run(incumbent)
+    assert [start, *keys] == sorted({start, *keys}, reverse=True)
+    assert all(ill_formed(program) is None for program in taken)
+    assert wanted in words(incumbent.program)
+
+
+def test_the_nearest_in_the_data_flow_come_first() -> None:
+    graph = chain(6).graph
+    assert ops.by_distance(graph, ["n2"]) == ["n1", "n3", "n0", "n4", "n5"]
+    apart = Graph((Input("x", META),), tuple(op(f"s{i}", "sin.default", Ref("x"), meta=META) for i in range(3)), Ref("s2"))
+    assert ops.by_distance(apart, ["s0"]) == ["s2", "s1"]
+    assert set(units(apart)) == {"s0", "s1", "s2"}
+
+
+def test_a_single_operation_that_matters_costs_nothing_more() -> None:
+    oracle = FreeOracle(present([0]))
+    incumbent = Incumbent(chain(1), oracle, oracle.render)
+    assert not ops.run(incumbent)
+    assert not ops.neighbours(incumbent)
+    assert oracle.queries == 0
