@@ -23,7 +23,7 @@ from bot.action.github.transport import GitHubError
 from bot.action.minify.checkout import FetchError
 from bot.action.minify.minify import GREEN, RunnerConfig, minify, write_error
 from bot.action.report.post import report
-from bot.action.report.render import progress
+from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Request
 
@@ -138,7 +138,7 @@ def shower(api: Posting, requests: Sequence[Request], index: int, run_url: str) 
             return
         try:
             api.upsert_comment(
-                answer.repository, answer.issue, answer.marker, progress.running(requests, index, line, run_url), answer.comment
+                answer.repository, answer.issue, answer.marker, notes.running(requests, index, line, run_url), answer.comment
             )
         except GitHubError as error:
             log.warning("the comment was not edited: %s", error)

@@ -33,7 +33,6 @@ class Section(Model):
     problem: str | None = Field(default=None, description="for people: what was wrong with what came back")
     repro: str | None = None
     exported_text: str | None = Field(default=None, description="the exported program as `print` shows it")
-    kernel: str | None = None
     files: tuple[Stored, ...] = ()
     download: Download | None = None
     altered: bool = Field(default=False, description="whether secrets or personal paths were taken out of the texts")

@@ -62,8 +62,7 @@ class RedRun:
         if pull is not None:
             whose = code_of_pull_request(pull.user.login, checkout.repository if fork else None, pull.html_url)
         else:
-            author = self._run.actor.login if self._run.actor else "ghost"
-            whose = CodeOrigin(where="push", author=author, trusted=True, url=self._run.html_url or None)
+            whose = CodeOrigin(where="push", author=self._run.actor.login, trusted=True, url=self._run.html_url or None)
         return Request(
             id=self._key,
             command=command_of(group.first.test, self._settings),

@@ -42,12 +42,12 @@ class Conversation:
         Raises:
             GitHubError: GitHub does not answer what must be known.
         """
-        body, author, wrong = self._comment.body or "", self._comment.user, None
+        body, author, wrong = self._comment.text, self._comment.user, None
         try:
             found = commands(body)
         except CommandSyntaxError as error:
             found, wrong = (), error
-        if self._event.action != "created" or author is None or not (found or wrong):
+        if self._event.action != "created" or not author.id or not (found or wrong):
             return Decision("nothing", note="no command")
         permission = "none" if author.is_bot else self._api.permission(self._repository, author.login)
         asker = permissions.Asker(author.login, author.id, self._event.sender.id, author.is_bot, permission)
@@ -85,7 +85,7 @@ class Conversation:
 
     def _requests(self, found: tuple[Command, ...]) -> Decision:
         self._react("eyes")
-        text, author, url = self._comment.body or "", self._event.sender.login, self._comment.html_url
+        text, author, url = self._comment.text, self._event.sender.login, self._comment.html_url
         if found[0].verb == "again":
             found, text, author, url = self._earlier(found[0])
         pull = self._api.pull_request(self._repository, self._issue) if self._event.issue.pull_request is not None else None
@@ -135,7 +135,7 @@ class Conversation:
             whose = CodeOrigin(where="comment", author=author, trusted=True, url=url or None, note=in_comment.note)
             return (self._request(command, name, checkout, whose, script=in_comment.text),)
         if in_issue is not None:
-            writer = self._event.issue.user.login if self._event.issue.user else "ghost"
+            writer = self._event.issue.user.login
             trusted = self._api.permission(self._repository, writer) in WRITERS
             whose = CodeOrigin(where="issue", author=writer, trusted=trusted, url=self._event.issue.html_url or None, note=in_issue.note)
             return (self._request(command, name, checkout, whose, script=in_issue.text),)

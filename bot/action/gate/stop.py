@@ -26,10 +26,10 @@ def stop(event: IssueComment, settings: Settings, api: Api) -> Decision:
     """
     author, repository, issue = event.comment.user, event.repository.full_name, event.issue.number
     try:
-        verbs = [command.verb for command in commands(event.comment.body or "")]
+        verbs = [command.verb for command in commands(event.comment.text)]
     except CommandSyntaxError:
         verbs = []
-    if event.action != "created" or author is None or "stop" not in verbs:
+    if event.action != "created" or not author.id or "stop" not in verbs:
         return Decision("nothing", note="no command to stop")
     permission = "none" if author.is_bot else api.permission(repository, author.login)
     decision = permissions.may_ask(permissions.Asker(author.login, author.id, event.sender.id, author.is_bot, permission))

@@ -62,17 +62,11 @@ class Asking(Protocol):
     def permission(self, repository: str, login: str) -> Permission:
         """What the account `login` may do; `none` for a stranger."""
 
-    def issue(self, repository: str, number: int) -> Issue:
-        """The issue with that `number`, or the issue that a pull request is."""
-
     def pull_request(self, repository: str, number: int) -> PullRequest:
         """The pull request with that `number`."""
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
         """The open pull requests whose head is that commit."""
-
-    def default_branch(self, repository: str) -> str:
-        """The name of its default branch."""
 
     def commit(self, repository: str, ref: str) -> str:
         """The full hash that `ref`, a branch, tag or hash, stands for now."""

@@ -11,19 +11,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from bot.action.github import storage
-from bot.action.github.resources import (
-    Artifact,
-    Comment,
-    Issue,
-    Permission,
-    PullRequest,
-    Reaction,
-    Repository,
-    Resource,
-    Run,
-    User,
-    WorkflowJob,
-)
+from bot.action.github.resources import Artifact, Comment, Issue, Permission, PullRequest, Reaction, Resource, Run, User, WorkflowJob
 from bot.action.github.transport import ATTEMPTS, GitHubError, Transport
 
 LOG_LIMIT = 32 << 20
@@ -153,10 +141,6 @@ class GitHub:
         said = data.get("permission")
         return said if said in get_args(Permission) else "none"
 
-    def issue(self, repository: str, number: int) -> Issue:
-        """See `Api.issue`."""
-        return _read(Issue, self._http.ask("GET", f"{_repo(repository)}/issues/{number}"))
-
     def pull_request(self, repository: str, number: int) -> PullRequest:
         """See `Api.pull_request`."""
         return _read(PullRequest, self._http.ask("GET", f"{_repo(repository)}/pulls/{number}"))
@@ -165,10 +149,6 @@ class GitHub:
         """See `Api.pull_requests_of`."""
         listed = [_read(PullRequest, data) for data in self._http.pages(f"{_repo(repository)}/commits/{quote(commit, safe='')}/pulls")]
         return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
-
-    def default_branch(self, repository: str) -> str:
-        """See `Api.default_branch`."""
-        return _read(Repository, self._http.ask("GET", _repo(repository))).default_branch
 
     def commit(self, repository: str, ref: str) -> str:
         """See `Api.commit`."""

@@ -28,6 +28,12 @@ class User(Resource):
 
     login: str = "ghost"
     id: int = 0
+    type: str = "User"
+
+    @property
+    def is_bot(self) -> bool:
+        """Whether it is no person: a bot that answers bots never ends."""
+        return self.type != "User" or self.login.endswith("[bot]")
 
 
 GHOST = User()

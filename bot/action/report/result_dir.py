@@ -21,7 +21,7 @@ from bot.models.report import Section, Stored
 from bot.models.request import Request
 from bot.models.result import Result
 
-RESULT, REPRO, EXPORTED, EXPORTED_TEXT, KERNEL = "result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py"
+RESULT, REPRO, EXPORTED, EXPORTED_TEXT = "result.json", "repro.py", "exported_program.pt2", "exported_program.txt"
 # Bytes.
 _JSON_LIMIT, _TEXT_LIMIT, _FILE_LIMIT = 1 << 20, 4 << 20, 1 << 30
 _SCHEMA = 1
@@ -120,16 +120,15 @@ def section(request: Request, folder: Folder | None) -> Section:
         said = folder.result()
     except UnreadableResult as error:
         return Section(request=asked, problem=str(error))
-    texts = {name: folder.text(name) for name in (REPRO, EXPORTED_TEXT, KERNEL)}
+    texts = {name: folder.text(name) for name in (REPRO, EXPORTED_TEXT)}
     shown = {name: None if text is None else redact(text) for name, text in texts.items()}
     clean = redacted(said)
-    files = [stored for name in (EXPORTED, REPRO, RESULT, KERNEL) if (stored := folder.stored(name))]
+    files = [stored for name in (EXPORTED, REPRO, RESULT) if (stored := folder.stored(name))]
     return Section(
         request=asked,
         result=clean,
         repro=shown[REPRO],
         exported_text=shown[EXPORTED_TEXT],
-        kernel=shown[KERNEL],
         files=tuple(files),
         altered=shown != texts or clean != said,
     )

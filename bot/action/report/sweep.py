@@ -9,7 +9,7 @@ from bot.action.comment import run_of_comment
 from bot.action.github.api import Api
 from bot.action.github.resources import Comment, Run, WorkflowJob
 from bot.action.github.transport import GitHubError
-from bot.action.report.render import progress
+from bot.action.report.render import notes
 
 # A run waits one day, and a self-hosted one works five at most.
 LOOK_BACK = timedelta(days=7)
@@ -35,7 +35,7 @@ def sweep(api: Api, repository: str, stale_after: float, now: datetime) -> int:
         except GitHubError as error:
             if error.status != 404:  # the run was deleted
                 raise
-            body = progress.ended(None, None)
+            body = notes.ended(None, None)
         if body is not None:
             first = comment.text.splitlines()[0]
             api.upsert_comment(repository, comment.issue, first, body, comment.id)
@@ -55,8 +55,8 @@ def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetim
     It may until it has waited `stale_after` hours at `now`.
     """
     if run.status == "completed":
-        return progress.ended(run.conclusion, run.html_url)
+        return notes.ended(run.conclusion, run.html_url)
     waited = (now - run.created_at).total_seconds() / 3600
     if waited >= stale_after and not any(job.status == "in_progress" for job in jobs) and any(job.status in _WAITING for job in jobs):
-        return progress.waiting(waited, run.html_url)
+        return notes.waiting(waited, run.html_url)
     return None

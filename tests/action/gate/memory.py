@@ -126,17 +126,11 @@ class Memory(Api):
     def permission(self, repository: str, login: str) -> Permission:
         return self.permissions.get(login, "none")
 
-    def issue(self, repository: str, number: int) -> Issue:
-        return self.issues[number]
-
     def pull_request(self, repository: str, number: int) -> PullRequest:
         return self.pulls[number]
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
         return [pull for pull in self.pulls.values() if pull.head.sha == commit]
-
-    def default_branch(self, repository: str) -> str:
-        return "main"
 
     def commit(self, repository: str, ref: str) -> str:
         return MAIN

@@ -176,7 +176,11 @@ def test_archives() -> None:
     assert len(junit.in_archive(archive({"a/junit.xml": xml, "b.txt": xml, "c.XML": b"<torn"}))) == 12
     assert junit.in_archive(archive({"big.xml": b" " * (junit.MAX_FILE + 1) + xml})) == ()
     entities = b'<!DOCTYPE a [<!ENTITY b "c">]><testsuite><testcase name="x"><failure>&b;</failure></testcase></testsuite>'
-    assert junit.failures(entities) == ()
+    for encoding in ("utf-8", "utf-16"):
+        assert junit.failures(entities.decode().encode(encoding)) == ()
+        assert len(junit.failures(b"<testsuite><testcase name='x'><failure/></testcase></testsuite>".decode().encode(encoding))) == 1
+    quoted = b"<testsuite><testcase name='x'><failure><![CDATA[<!DOCTYPE html>]]></failure></testcase></testsuite>"
+    assert len(junit.failures(quoted)) == 1
 
 
 def test_a_report_with_files_and_without_classes() -> None:

@@ -135,7 +135,6 @@ sections = st.builds(
     problem=maybe(texts),
     repro=maybe(long_texts),
     exported_text=maybe(long_texts),
-    kernel=maybe(long_texts),
     files=st.lists(stored, max_size=2).map(tuple),
     download=maybe(st.builds(Download, url=texts, expires=maybe(texts))),
     altered=st.booleans(),

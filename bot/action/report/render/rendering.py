@@ -1,4 +1,4 @@
-"""A Report as Markdown: the comment, and the same for a job's summary."""
+"""A Report as Markdown, for a comment or a job's summary."""
 
 from __future__ import annotations
 
@@ -33,11 +33,6 @@ def render(report: Report, limit: int = COMMENT_LIMIT) -> str:
     if size(full) <= limit:
         return full
     return fit([*blocks, whole((section.FAILURE,), _CUT)], limit)
-
-
-def summary(report: Report) -> str:
-    """`report` for the summary of a job, with room for more."""
-    return render(report, SUMMARY_LIMIT)
 
 
 def _footer(report: Report) -> str:

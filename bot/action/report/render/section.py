@@ -13,7 +13,7 @@ from bot.models.request import Request
 from bot.models.result import Result
 
 # What is served first. Headings are worth more than repros: a repro under no title would claim what it may not.
-HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, EXPORTED, KERNEL, REDUCTION, TESTS, VERSIONS = range(1, 12)
+HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, EXPORTED, REDUCTION, TESTS, VERSIONS = range(1, 11)
 
 _WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
 
@@ -29,8 +29,6 @@ def blocks(section: Section, index: int, of: int) -> list[Block]:
         made.append(whole((FAILURE, index), facts.figures(result)))
         made.append(whole((EVIDENCE, index), table(facts.evidence(result))))
         made.append(_exported(section, result, index))
-    if section.kernel is not None:
-        made.append(_folded(KERNEL, index, "The kernel", "", section.kernel, "python"))
     if result is not None and result.reduction.queries:
         made.append(whole((REDUCTION, index), fold("How it was reduced", facts.reduction(result))))
     if section.request.tests:

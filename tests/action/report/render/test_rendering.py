@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bot.action.report.render.markdown import fence
-from bot.action.report.render.rendering import COMMENT_LIMIT, FRAME, render, summary
+from bot.action.report.render.rendering import COMMENT_LIMIT, FRAME, SUMMARY_LIMIT, render
 from bot.action.report.render.text import MARKER_START, size
 from bot.models.report import Report, Section
 from tests.action.report import reports
@@ -144,7 +144,7 @@ def test_what_was_left_out_is_said() -> None:
     left = re.search(r"(\d+) more lines are in the run's files", body)
     assert left
     assert body.count("row\n") + int(left[1]) == 60_000
-    assert "Shortened" not in summary(reports.report(section))
+    assert "Shortened" not in render(reports.report(section), SUMMARY_LIMIT)
 
 
 def test_a_marker_is_one_plain_line() -> None:

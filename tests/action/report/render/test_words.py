@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bot.action.report.render import annotation, notes, replies
 from bot.action.report.render.local import command, loading
-from bot.action.report.render.rendering import COMMENT_LIMIT, render, summary
+from bot.action.report.render.rendering import COMMENT_LIMIT, SUMMARY_LIMIT, render
 from bot.action.report.render.section import module_of
 from bot.action.report.render.text import clean, size
 from bot.action.report.render.verdict import doubt, status, title
@@ -210,7 +210,7 @@ def test_the_queued_note_names_the_label_and_the_run() -> None:
 def test_the_summary_has_room_for_more() -> None:
     files = (Stored(name="exported_program.pt2", size=7, sha256="ab"),)
     part = of().model_copy(update={"exported_text": "row\n" * 60_000, "files": files})
-    assert size(summary(reports.report(part))) > COMMENT_LIMIT
+    assert size(render(reports.report(part), SUMMARY_LIMIT)) > COMMENT_LIMIT
 
 
 def test_fixtures_are_of_this_version() -> None:

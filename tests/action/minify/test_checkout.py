@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bot.action.minify import checkout
+
+
+def git(where: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.invalid"]
+    return subprocess.run(["git", "-C", str(where), *identity, *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Path:
+    path = tmp_path / "server/o/r"
+    path.mkdir(parents=True)
+    git(path, "init", "--quiet")
+    git(path, "config", "uploadpack.allowAnySHA1InWant", "true")
+    for text in ("first", "second"):
+        (path / "file").write_text(text)
+        git(path, "add", "file")
+        git(path, "commit", "--quiet", "--message", text)
+    return tmp_path / "server"
+
+
+def test_one_commit_is_fetched(origin: Path, tmp_path: Path) -> None:
+    first = git(origin / "o/r", "rev-parse", "HEAD~")
+    checkout.fetch(f"file://{origin}", "o/r", first, tmp_path / "checkout", "secret-token", os.environ)
+    assert (tmp_path / "checkout/file").read_text() == "first"
+    assert git(tmp_path / "checkout", "rev-parse", "HEAD") == first
+    kept = "".join(path.read_text(errors="replace") for path in (tmp_path / "checkout/.git").rglob("*") if path.is_file())
+    assert "secret-token" not in kept
+    assert "c2VjcmV0LXRva2Vu" not in kept
+
+
+def test_a_commit_that_is_not_there(origin: Path, tmp_path: Path) -> None:
+    with pytest.raises(checkout.FetchError, match="git fetch failed"):
+        checkout.fetch(f"file://{origin}", "o/r", "f" * 40, tmp_path / "checkout", "", os.environ)

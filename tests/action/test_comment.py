@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.action.comment import answer, marker, run_of_comment
+from tests.action.gate.memory import REPO, Memory
+
+
+def test_the_marker_names_the_run() -> None:
+    assert run_of_comment(marker("comment-5", 77) + "\ntext") == 77
+
+
+@pytest.mark.parametrize("body", ["", "text", "x" + marker("comment-5", 77), "quoted:\n" + marker("comment-5", 77)])
+def test_a_marker_elsewhere_is_none(body: str) -> None:
+    assert run_of_comment(body) is None
+
+
+def test_an_event_that_is_sent_again_finds_its_comment() -> None:
+    api = Memory()
+    first = answer(api, REPO, 7, "comment-5", 77, "one")
+    assert answer(api, REPO, 7, "comment-5", 78, "two") == first
+    assert answer(api, REPO, 7, "comment-51", 78, "other") != first
+    assert [run_of_comment(comment.text) for comment in api.comments(REPO, 7)] == [78, 78]
+    assert api.comments(REPO, 7)[0].text.endswith("\ntwo")
+
+
+def test_a_comment_that_github_does_not_take_is_none() -> None:
+    assert answer(Memory(silent=True), REPO, 7, "comment-5", 77, "one") is None

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from bot.action.console import Console, JobOutcome
+from bot.workflow_commands import Annotation
+
+OUTCOME = JobOutcome(7, {"outcome": "refused"}, "## Said\n", (Annotation("notice", "Title", "text"),), "refused\n")
+
+
+def test_each_part_goes_where_it_belongs(tmp_path: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    console = Console(out, err, in_actions=True, output=tmp_path / "output", summary=tmp_path / "summary")
+    for _ in range(2):
+        assert console.publish(OUTCOME) == 7
+    assert out.getvalue() == "::notice title=Title::text\nrefused\n" * 2
+    assert err.getvalue() == ""
+    assert (tmp_path / "output").read_text().count("\nrefused\n") == 2
+    assert (tmp_path / "summary").read_text() == "## Said\n" * 2
+
+
+def test_outside_of_actions_there_are_lines_alone(tmp_path: Path) -> None:
+    out = io.StringIO()
+    assert Console(out, io.StringIO()).publish(OUTCOME) == 7
+    assert out.getvalue() == "refused\n"
+
+
+def test_nothing_to_say_makes_no_file(tmp_path: Path) -> None:
+    assert Console(io.StringIO(), io.StringIO(), output=tmp_path / "output", summary=tmp_path / "summary").publish(JobOutcome()) == 0
+    assert list(tmp_path.iterdir()) == []
