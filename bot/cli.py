@@ -1,4 +1,4 @@
-"""The command line: arguments in, exit status out. Everything else is in the rooms."""
+"""The command line: arguments in, exit status out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot import __version__
 from bot.models.failure import Stage
 from bot.models.result import EXIT_STATUS
 from bot.units import duration, positive
+
+if TYPE_CHECKING:
+    from bot.action.__main__ import Edge
 
 
 def parser() -> argparse.ArgumentParser:
@@ -82,8 +86,11 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; its exit status."""
+def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
+    """Run the command in `argv` (default: this process's arguments) and return its exit status.
+
+    `edge` is how the commands for GitHub reach it; the default is the real one.
+    """
     given = list(sys.argv[1:] if argv is None else argv)
     own, rest = (given[: given.index("--")], given[given.index("--") + 1 :]) if "--" in given else (given, [])
     grammar = parser()
@@ -96,23 +103,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(grammar, arguments, rest)
     if rest:
         grammar.error("only run takes arguments after --")
-    if arguments.command_name == "minify":
-        return _minify(arguments)
     if arguments.command_name == "verify":
         from bot.engine.evidence import verify_command
 
         return verify_command.main(arguments.repro, arguments.result, arguments.python, arguments.runs)
-    if arguments.command_name in ("gate", "stop"):
-        from bot.action.gate import gate
-
-        return gate.main(arguments.event, arguments.event_name, arguments.out if arguments.command_name == "gate" else None)
-    if arguments.command_name == "report":
-        from bot.action.report import post
-
-        return post.main(arguments.result, arguments.request, dry_run=arguments.dry_run)
+    if arguments.command_name in ("gate", "stop", "report", "minify"):
+        return _github(arguments, edge)
     from bot.machine import doctor
+    from bot.workers.compile_check import compiles
 
-    return doctor.main(arguments.python)
+    return doctor.main(arguments.python, compiles)
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -156,7 +156,13 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     return 2 if result is None else EXIT_STATUS[result.status]
 
 
-def _minify(arguments: argparse.Namespace) -> int:
-    from bot.action import __main__
+def _github(arguments: argparse.Namespace, edge: Edge | None) -> int:
+    # the packages that it needs are an extra
+    from bot.action import __main__ as action
 
-    return __main__.minify(arguments.request, arguments.index, arguments.out)
+    edge = edge or action.EDGE
+    if arguments.command_name == "report":
+        return action.run_report(arguments.result, arguments.request, dry_run=arguments.dry_run, edge=edge)
+    if arguments.command_name == "minify":
+        return action.run_minify(arguments.request, arguments.index, arguments.out, edge)
+    return action.run_gate(arguments.event, arguments.event_name, arguments.out if arguments.command_name == "gate" else None, edge)

@@ -1,117 +1,172 @@
-"""What the images run: one mode of the Action, by its inputs.
+"""What the images run: one mode of the Action, by its inputs. The command line's GitHub commands go the same way.
 
 `gate`, `report`, `stop` and `sweep` are jobs on a hosted runner; `minify` is the job with the GPU, where no token is wanted.
-`auto` is all of them in one job, for a repository that trusts those who may ask.
+`auto` is all of them in one job, for a repository that trusts those who may ask. Here alone the environment is read, standard
+output and error are taken, and GitHub is reached; the modes are functions of what they are given.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
-from bot.action import settings as settings_room
-from bot.action.minify import isolation
-from bot.action.minify import minify as minifying
-from bot.action.settings import Settings, SettingsError
-from bot.models.result import EXIT_STATUS, Result
+from pydantic import SecretStr
+
+from bot.action import auto, request_file
+from bot.action.console import Console, InputError, JobOutcome
+from bot.action.gate import gate
+from bot.action.github.api import Api
+from bot.action.github.client import GitHub
+from bot.action.github.transport import GitHubError
+from bot.action.minify import checkout, isolation
+from bot.action.minify import minify as minify_request
+from bot.action.minify.minify import ENGINE, RunnerConfig
+from bot.action.report import post
+from bot.action.report.sweep import sweep
+from bot.action.settings import Settings, read_settings
+
+# Comments that could not be posted are left in this directory, for the workflow to upload.
+UNPOSTED_DIRECTORY = Path("torch-minify-unposted")
+# Seconds between two edits of a comment. GitHub counts them.
+EDIT_INTERVAL = 30.0
 
 
-def main() -> int:
-    """Exit status of the job: 0 where all went as it should, whatever the answer is."""
+def connect(token: SecretStr, settings: Settings) -> Api:
+    """A client for the GitHub that `settings` name, with `token`.
+
+    Raises:
+        InputError: there is no token.
+    """
+    if not token.get_secret_value():
+        raise InputError("input github-token is empty: everything but the mode minify speaks with GitHub")
+    return GitHub(token.get_secret_value(), settings.api_url, login=settings.bot_login)
+
+
+def _fetch(server: str, repository: str, commit: str, where: Path, token: str) -> None:
+    checkout.fetch(server, repository, commit, where, token, os.environ)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What the modes reach beyond this process: GitHub, the engine, git; and `edit_interval` in seconds. Tests replace it."""
+
+    connect: Callable[[SecretStr, Settings], Api] = connect
+    engine: Sequence[str] = ENGINE
+    fetch: auto.Fetch = _fetch
+    edit_interval: float = EDIT_INTERVAL
+
+    def storage(self, settings: Settings, api: Api) -> Api:
+        """Who keeps files: `api`, or a client of its own where `settings` have a token for that."""
+        return self.connect(settings.durable_token, settings) if settings.durable_token.get_secret_value() else api
+
+
+EDGE = Edge()
+Job = Callable[[Settings, Console], JobOutcome]
+
+
+def main(edge: Edge = EDGE) -> int:
+    """Run the mode that the inputs name, through `edge`. Exit status of the job: 0 where all went as it should, whatever the answer."""
+    return _run(lambda settings, console: _MODES[settings.mode](settings, console, edge))
+
+
+def run_gate(event: Path, name: str, file: Path | None, edge: Edge = EDGE) -> int:
+    """`torch-minify gate`, through `edge`: the event called `name` in the file `event`, its requests to `file`; without one, the stop."""
+    return _run(lambda settings, _: _decide(settings.model_copy(update={"event_path": event, "event_name": name}), edge, file))
+
+
+def run_report(results: Sequence[Path], file: Path, *, dry_run: bool, edge: Edge = EDGE) -> int:
+    """`torch-minify report`, through `edge`: post the directories `results` for the requests in `file`; with `dry_run`, show that."""
+    return _run(lambda settings, console: _post(settings, console, edge, results, file, dry_run=dry_run))
+
+
+def run_minify(file: Path, index: int, out: Path, edge: Edge = EDGE) -> int:
+    """`torch-minify minify`, through `edge`: the request number `index` in `file`, to the directory `out`. The exit status of `run`."""
+    return _run(lambda settings, console: JobOutcome(_minimize(settings, console, edge, file, index, out)))
+
+
+def _run(job: Job) -> int:
+    """The exit status of a job: 2 for unusable input, 1 where GitHub does not answer."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        settings = settings_room.read()
-    except SettingsError as error:
+        settings = read_settings()
+        console = Console(sys.stdout, sys.stderr, settings.in_actions, settings.output, settings.summary)
+        return console.publish(job(settings, console))
+    except InputError as error:
         sys.stderr.write(f"torch-minify: {error}\n")
         return 2
-    if settings.mode != "minify" and not settings.token.get_secret_value():
-        sys.stderr.write("torch-minify: input github-token is empty: everything but the mode minify speaks with GitHub\n")
-        return 2
-    modes: dict[str, Callable[[Settings], int]] = {
-        "auto": _auto,
-        "gate": _gate,
-        "minify": _minify,
-        "report": _report,
-        "stop": _stop,
-        "sweep": _sweep,
-    }
-    return modes[settings.mode](settings)
+    except GitHubError as error:
+        sys.stderr.write(f"torch-minify: GitHub does not answer: {error}\n")
+        return 1
 
 
-def minify(request: Path, index: int, out: Path) -> int:
-    """`torch-minify minify`; the exit status of `run`, 2 for unusable arguments."""
-    try:
-        settings = settings_room.read()
-        asked = minifying.read(request, index)
-    except (SettingsError, minifying.RequestError) as error:
-        sys.stderr.write(f"torch-minify: {error}\n")
-        return 2
-    return minifying.minify(asked, minifying.place(settings), out, os.environ)
+def _event(settings: Settings) -> gate.AnyEvent:
+    return gate.read_event(settings.event_path or Path(os.devnull), settings.event_name)
 
 
-def _minify(settings: Settings) -> int:
+def _decide(settings: Settings, edge: Edge, file: Path | None) -> JobOutcome:
+    event = _event(settings)
+    api = edge.connect(settings.token, settings)
+    return gate.run_stop(event, settings, api) if file is None else gate.run_gate(event, settings, api, file)
+
+
+def _post(settings: Settings, console: Console, edge: Edge, results: Sequence[Path], file: Path, *, dry_run: bool) -> JobOutcome:
+    requests = request_file.read(file)
+    post.check_markers(requests)
+    if dry_run:
+        return post.preview(requests, results, settings)
+    api = edge.connect(settings.token, settings)
+    return post.report(requests, results, settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
+
+
+def _config(settings: Settings, edge: Edge) -> RunnerConfig:
+    return RunnerConfig.of(settings, edge.engine, isolation.program_account(), os.environ)
+
+
+def _minimize(settings: Settings, console: Console, edge: Edge, file: Path, index: int, out: Path) -> int:
+    return minify_request.minify(request_file.read_one(file, index), _config(settings, edge), out, console)
+
+
+def _minify(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
     _drop_secrets()
-    status = minify(settings.request_file, settings.index, settings.result)
-    _say_status(settings, status)
-    return 0 if status in minifying.GREEN else status
+    status = _minimize(settings, console, edge, settings.request_file, settings.index, settings.result)
+    return minify_request.outcome_of(settings.result, status)
 
 
-def _gate(settings: Settings) -> int:
-    from bot.action.gate import gate
-
-    return gate.main(_event(settings), settings.event_name, settings.request_file)
-
-
-def _stop(settings: Settings) -> int:
-    from bot.action.gate import gate
-
-    return gate.main(_event(settings), settings.event_name, None)
+def _sweep(settings: Settings, edge: Edge) -> JobOutcome:
+    marked = sweep(edge.connect(settings.token, settings), settings.repository, settings.stale_after, datetime.now(timezone.utc))
+    return JobOutcome(stdout=f"{marked} comments marked\n")
 
 
-def _report(settings: Settings) -> int:
-    from bot.action.report import post
-
-    return post.main([settings.results], settings.request_file, dry_run=False)
-
-
-def _sweep(settings: Settings) -> int:
-    from bot.action.report import sweep
-
-    return sweep.main(settings)
+def _auto(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
+    isolation.make_undumpable()
+    event = _event(settings)
+    api = edge.connect(settings.token, settings)
+    job = auto.Auto(
+        settings, api, edge.storage(settings, api), _config(settings, edge), console, edge.fetch, UNPOSTED_DIRECTORY, edge.edit_interval
+    )
+    return job.run(event)
 
 
-def _auto(settings: Settings) -> int:
-    from bot.action import auto
-
-    isolation.hide()
-    return auto.main(settings)
-
-
-def _event(settings: Settings) -> Path:
-    return settings.event_path or Path(os.devnull)
+_MODES: dict[str, Callable[[Settings, Console, Edge], JobOutcome]] = {
+    "auto": _auto,
+    "gate": lambda settings, _, edge: _decide(settings, edge, settings.request_file),
+    "minify": _minify,
+    "report": lambda settings, console, edge: _post(settings, console, edge, [settings.results], settings.request_file, dry_run=False),
+    "stop": lambda settings, _, edge: _decide(settings, edge, None),
+    "sweep": lambda settings, _, edge: _sweep(settings, edge),
+}
 
 
 def _drop_secrets() -> None:
     """Start again without what a program must not find in our process's environment, should the runner have put it there."""
-    clean = {name: value for name, value in os.environ.items() if not isolation.secret(name)}
+    clean = {name: value for name, value in os.environ.items() if not isolation.is_secret_name(name)}
     if clean.keys() != os.environ.keys():
         os.execve(sys.executable, [sys.executable, "-I", "-m", "bot.action"], clean)
-
-
-def _say_status(settings: Settings, status: int) -> None:
-    """The output `status`: what the result says, which a program may have written, is one of five words or nothing."""
-    if settings.output is None:
-        return
-    words = {number: word for word, number in EXIT_STATUS.items()}
-    try:
-        said = Result.model_validate_json((settings.result / "result.json").read_bytes()).status
-    except (OSError, ValueError):
-        said = words.get(status, "error")
-    end = f"end-{secrets.token_hex(16)}"
-    with settings.output.open("a", encoding="utf-8") as file:
-        file.write(f"status<<{end}\n{said}\n{end}\n")
 
 
 if __name__ == "__main__":

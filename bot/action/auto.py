@@ -7,8 +7,6 @@ account where there is one, an environment of their own, and a parent whose memo
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,40 +14,43 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 
-from bot.action.gate import gate
+from bot.action.console import Console, JobOutcome
 from bot.action.gate.events import IssueComment
+from bot.action.gate.gate import AnyEvent, decide
 from bot.action.gate.stop import stop
-from bot.action.github.api import Posting
-from bot.action.github.client import GitHub
+from bot.action.github.api import Api, Posting
 from bot.action.github.transport import GitHubError
-from bot.action.minify import checkout as fetching
-from bot.action.minify import minify as minifying
-from bot.action.report import post
+from bot.action.minify.checkout import FetchError
+from bot.action.minify.minify import GREEN, RunnerConfig, minify, write_error
+from bot.action.report.post import report
 from bot.action.report.render import progress
 from bot.action.settings import Settings
 from bot.models.request import Request
 
 log = logging.getLogger(__name__)
 
-# Seconds between two edits of a comment. GitHub counts them.
-EVERY = 30.0
+# Brings a commit to a directory: `checkout.fetch` without the search path.
+Fetch = Callable[[str, str, str, Path, str], None]
 
 
-class Live:
-    """Shows the last line that was printed, in the comment, at most every `every` seconds. It never stops the work."""
+class LiveLine:
+    """Calls `show` with the last line that was printed, whenever it is another, after each call of `wait`, until that is true.
 
-    def __init__(self, show: Callable[[str], None], every: float = EVERY) -> None:
-        self._show, self._every = show, every
-        self._line = ""
+    It never stops the work. By default it waits `every` so many seconds, and until the work ends.
+    """
+
+    def __init__(self, show: Callable[[str], None], every: float, wait: Callable[[float], bool] | None = None) -> None:
         self._ended = threading.Event()
+        self._show, self._every, self._wait = show, every, wait or self._ended.wait
+        self._line = ""
         self._thread = threading.Thread(target=self._edit, daemon=True)
 
     def watch(self, line: str) -> None:
-        """A line was printed."""
+        """Take note of a `line` that was printed."""
         if line.strip():
             self._line = line
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> LiveLine:
         self._thread.start()
         return self
 
@@ -64,60 +65,72 @@ class Live:
             if self._line != shown:
                 shown = self._line
                 self._show(shown)
-            if self._ended.wait(self._every):
+            if self._wait(self._every):
                 return
 
 
-def main(settings: Settings) -> int:
-    """Exit status: 0, also where nothing was asked for; 1 where GitHub does not answer or the work could not be done; 2 unusable inputs."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    # nobody has approved this job as one of an environment
-    settings = settings.model_copy(update={"fork_environment": ""})
-    api = GitHub(settings.token.get_secret_value(), settings.api_url, login=settings.bot_login)
-    try:
-        event = gate.read_event(settings.event_path or Path(os.devnull), settings.event_name)
+class Auto:
+    """One job from an event to its report.
+
+    `storage` keeps files as the input `durable` says, `fetch` brings commits, `unposted` takes comments that GitHub refuses;
+    `every` is the time between two edits of a comment, in seconds.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        api: Api,
+        storage: Posting,
+        config: RunnerConfig,
+        console: Console,
+        fetch: Fetch,
+        unposted: Path,
+        every: float,
+    ) -> None:
         # a fork's code needs a job in the environment that somebody approves, and this one has begun
-        outcome = gate.decide(event, settings.model_copy(update={"fork_environment": ""}), api)
-        if outcome.status == "stop" and isinstance(event, IssueComment):
-            outcome = stop(event, settings, api)
-    except gate.EventError as error:
-        sys.stderr.write(f"torch-minify: {error}\n")
-        return 2
-    except GitHubError as error:
-        sys.stderr.write(f"torch-minify: GitHub does not answer: {error}\n")
-        return 1
-    if settings.output is not None:
-        with settings.output.open("a", encoding="utf-8") as output:
-            output.write(gate.outputs({"outcome": outcome.status}))
-    sys.stdout.write(f"{outcome.status} {outcome.note}\n")
-    return _all(settings, api, outcome.requests) if outcome.requests else 0
+        self._settings = settings.model_copy(update={"fork_environment": ""})
+        self._api, self._storage, self._config, self._console = api, storage, config, console
+        self._fetch, self._unposted, self._every = fetch, unposted, every
 
+    def run(self, event: AnyEvent) -> JobOutcome:
+        """Do what `event` asks for. Exit status: 0, also where that is nothing; 1 where the work could not be done.
 
-def _all(settings: Settings, api: Posting, requests: Sequence[Request]) -> int:
-    statuses = []
-    with TemporaryDirectory(prefix="torch-minify-auto-") as scratch:
-        file = Path(scratch) / "request.json"
-        file.write_text(gate.written(tuple(requests)), encoding="utf-8")
-        for index, request in enumerate(requests):
-            with Live(shower(api, requests, index, settings.run_url)) as live:
-                statuses.append(_one(settings, request, Path(scratch) / f"checkout-{index}", settings.result / str(index), live.watch))
-        posted = post.main([settings.result], file, dry_run=False)
-    return posted or next((status for status in statuses if status not in minifying.GREEN), 0)
+        Raises:
+            GitHubError: GitHub does not answer what must be known.
+        """
+        decision = decide(event, self._settings, self._api)
+        if decision.status == "stop" and isinstance(event, IssueComment):
+            decision = stop(event, self._settings, self._api)
+        self._console.publish(JobOutcome(outputs={"outcome": decision.status}, stdout=f"{decision.status} {decision.note}\n"))
+        return self._minify_all(decision.requests) if decision.requests else JobOutcome()
 
+    def _minify_all(self, requests: Sequence[Request]) -> JobOutcome:
+        statuses = []
+        with TemporaryDirectory(prefix="torch-minify-auto-") as scratch:
+            for index, request in enumerate(requests):
+                with LiveLine(shower(self._api, requests, index, self._settings.run_url), self._every) as live:
+                    statuses.append(
+                        self._minify(request, Path(scratch) / f"checkout-{index}", self._settings.result / str(index), live.watch)
+                    )
+        posted = report(requests, [self._settings.result], self._settings, self._api, self._storage, self._console, self._unposted)
+        return replace(posted, exit_status=posted.exit_status or next((status for status in statuses if status not in GREEN), 0))
 
-def _one(settings: Settings, request: Request, checkout: Path, out: Path, watch: Callable[[str], None]) -> int:
-    here = minifying.place(settings)
-    if request.commit is not None:
-        try:
-            fetching.fetch(settings.server_url, request.repository, request.commit, checkout, settings.token.get_secret_value())
-        except fetching.FetchError as error:
-            return minifying.unprepared(out, str(error))
-        here = replace(here, checkout=checkout)
-    return minifying.minify(request, here, out, os.environ, watch)
+    def _minify(self, request: Request, checkout: Path, out: Path, watch: Callable[[str], None]) -> int:
+        config, settings = self._config, self._settings
+        if request.commit is not None:
+            try:
+                self._fetch(settings.server_url, request.repository, request.commit, checkout, settings.token.get_secret_value())
+            except FetchError as error:
+                return write_error(out, str(error), self._console)
+            config = replace(config, checkout=checkout)
+        return minify(request, config, out, self._console, watch)
 
 
 def shower(api: Posting, requests: Sequence[Request], index: int, run_url: str) -> Callable[[str], None]:
-    """What puts a line into the comment that the gate made."""
+    """What puts a line into the comment that the gate made for `requests`, through `api`.
+
+    The request with `index` is being done, in the run at `run_url`.
+    """
     answer = requests[index].answer
 
     def show(line: str) -> None:

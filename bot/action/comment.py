@@ -15,7 +15,7 @@ _MARKER = re.compile(r"<!-- torch-minify:(?P<event>[a-z]+-[0-9-]+) run:(?P<run>[
 
 
 def marker(event: str, run: int) -> str:
-    """The first line of the comment for an event, which names the run that answers it."""
+    """The first line of the comment for `event`, which names the `run` that answers it."""
     return f"{_beginning(event)}run:{run} -->"
 
 
@@ -25,13 +25,19 @@ def _beginning(event: str) -> str:
 
 
 def run_of_comment(body: str) -> int | None:
-    """The run that a comment of ours belongs to. Only its beginning counts: further down stands text of others."""
+    """The run that a comment of ours with the text `body` belongs to.
+
+    Only its beginning counts: further down is text of others.
+    """
     found = _MARKER.match(body)
     return int(found["run"]) if found else None
 
 
 def answer(api: Posting, repository: str, issue: int, event: str, run: int, body: str) -> int | None:
-    """Write the comment for an event, over the one that is there. Its id; None where GitHub does not take it."""
+    """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the one that is there.
+
+    Its id; None where `api` cannot write it.
+    """
     try:
         known = api.own_comment(repository, issue, _beginning(event))
         return api.upsert_comment(repository, issue, marker(event, run), body, known.id if known else None).id
@@ -41,7 +47,7 @@ def answer(api: Posting, repository: str, issue: int, event: str, run: int, body
 
 
 def react(api: Posting, repository: str, comment: int, reaction: Reaction) -> None:
-    """React to a comment. It is an ornament: without it all goes on."""
+    """Add `reaction` to a `comment` in `repository` through `api`. It is an ornament: without it all goes on."""
     try:
         api.react(repository, comment, reaction)
     except GitHubError as error:

@@ -10,12 +10,13 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot.action.console import InputError
 from bot.models.failure import Stage
 
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
 
 
-class SettingsError(ValueError):
+class SettingsError(InputError):
     """An input that cannot be used; the message names it, its value and what is allowed."""
 
 
@@ -41,7 +42,6 @@ class Settings(BaseSettings):
     server_url: str = Field(default="https://github.com", validation_alias="GITHUB_SERVER_URL")
     repository: str = Field(default="", validation_alias="GITHUB_REPOSITORY")
     run_id: int = Field(default=0, validation_alias="GITHUB_RUN_ID")
-    run_attempt: int = Field(default=1, validation_alias="GITHUB_RUN_ATTEMPT")
     event_name: str = Field(default="", validation_alias="GITHUB_EVENT_NAME")
     event_path: Path | None = Field(default=None, validation_alias="GITHUB_EVENT_PATH")
     output: Path | None = Field(default=None, validation_alias="GITHUB_OUTPUT")
@@ -92,7 +92,7 @@ class Settings(BaseSettings):
 
     @field_validator("test_command")
     @classmethod
-    def _one_place(cls, given: str) -> str:
+    def _one_placeholder(cls, given: str) -> str:
         if given.count("{nodeid}") != 1:
             raise ValueError("must hold {nodeid} once")
         return given
@@ -114,7 +114,7 @@ def inputs() -> tuple[str, ...]:
     return tuple(str(extra["input"]) for extra in extras if isinstance(extra, dict) and "input" in extra)
 
 
-def read() -> Settings:
+def read_settings() -> Settings:
     """The settings in this process's environment.
 
     Raises:

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from bot.workflow_commands import END_GROUP, begin_group
+
 # On a log nobody wants a line for every query.
 PLAIN_EVERY = 5.0
 
@@ -30,7 +32,7 @@ class Progress:
         """A new part of the job."""
         self.close()
         if self._actions:
-            self._console.print(f"::group::{_escaped(text)}", markup=False)
+            self._console.print(begin_group(text), markup=False)
             self._grouped = True
         elif self._console.is_terminal:
             self._status = self._console.status(Text(text))  # what looks like markup is none
@@ -55,7 +57,7 @@ class Progress:
             self._status.stop()
             self._status = None
         if self._grouped:
-            self._console.print("::endgroup::", markup=False)
+            self._console.print(END_GROUP, markup=False)
             self._grouped = False
 
     def _line(self, text: str) -> None:
@@ -63,7 +65,3 @@ class Progress:
         # A line of its own might begin with :: and so be a command to the runner of Actions.
         words = " | ".join(text.splitlines())
         self._console.print(f"[{self._last - self._started:6.1f} s] {words}", markup=False)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

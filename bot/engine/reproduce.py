@@ -18,14 +18,14 @@ from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
 from bot.engine.workspace import Workspace
 from bot.failure.machine_faults import fault_of, last_line, missing
-from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.failure.traceback import failed_later_than
+from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
+from bot.workers.process import HANG_RATIO
 
-# What still runs after so many times what it takes without the compiler (or without comparisons) is not just slow.
-SLOWER = 10
 # Seconds for the program without the compiler, at least.
 CONTROL_LIMIT = 300.0
 # Beyond this a script is no longer something that a person has read.
@@ -63,7 +63,7 @@ class Intake:
         if _COLLIDED.search(found.outcome.text[-20_000:]):
             found = self._captured()
         elif self._too_soon(found, without) and not self._fails(without, found):
-            longer = min(SLOWER * (without.seconds - START), self.options.budget / 3)
+            longer = min(HANG_RATIO * (without.seconds - START), self.options.budget / 3)
             if longer > self.hang_after:
                 self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
                 self.hang_after = longer
@@ -97,7 +97,7 @@ class Intake:
 
     def _too_soon(self, found: Capture, without: Outcome) -> bool:
         """Whether a program that takes so long in eager was given too little time to say that it hangs."""
-        return found.outcome.status == "timeout" and without.seconds > self.hang_after / SLOWER + START
+        return found.outcome.status == "timeout" and without.seconds > self.hang_after / HANG_RATIO + START
 
     def _captured(self) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
@@ -118,7 +118,7 @@ class Intake:
             self.progress.step("comparing every compiled region with eager and float64")
             # where the program compares for itself, its own tolerance decides
             own = found.tolerance if kind is Kind.ACCURACY else None
-            checked = self._capture("accuracy", check=True, tolerance=own, least=SLOWER * outcome.seconds)
+            checked = self._capture("accuracy", check=True, tolerance=own, least=HANG_RATIO * outcome.seconds)
             if kind is None and checked.signature is not None:
                 # comparing must not be what makes it fail
                 return found
@@ -189,12 +189,12 @@ class Intake:
     def _compares_garbage(self) -> bool:
         """Whether what a script compares differs without the compiler too, once no two pieces of uninitialised memory are alike."""
         script = self.options.target.script
-        if script is None or not verify.may_read_uninitialised(script):
+        if script is None or not verify.may_read_uninitialized(script):
             return False
         signature = signature_of(self._control("--repeats"), script=script.name)
         return signature is not None and signature.kind is Kind.ACCURACY
 
-    def _control(self, option: verify.Option | None = None) -> Outcome:
+    def _control(self, option: ControlOption | None = None) -> Outcome:
         target = self.options.target
         return verify.run_control_fresh(
             self.options.python,
@@ -208,7 +208,7 @@ class Intake:
         )
 
     def _fails(self, control: Outcome, found: Capture) -> bool:
-        behind = control.status == "raised" and further(control.text, found.outcome.text, self.options.target.name)
+        behind = control.status == "raised" and failed_later_than(control.text, found.outcome.text, self.options.target.name)
         return control.status != "ok" and not behind
 
     def _judge(self, control: Outcome, found: Capture) -> None:

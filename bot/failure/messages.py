@@ -7,8 +7,9 @@ so they go. What says which bug it is (operator, class, wording, C++ diagnostic)
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-MAX_MESSAGE = 500  # characters of a normalised message
+MAX_MESSAGE = 500  # characters of a normalized message
 _MAX_READ = 64_000  # characters of a message that are looked at, C++ diagnostics apart
 _MAX_LINE = 4_000
 
@@ -38,20 +39,19 @@ _CPP_DIAGNOSTIC = re.compile(r"^[^\n:]{1,4000}(?::\d+)*: (?:fatal |internal comp
 _LINKER = re.compile(r"^[^\n]*?(undefined reference to [^\n]*|cannot find -l[^\n]*|(?:multiple|duplicate) definition[^\n]*)", re.MULTILINE)
 _LINKER_FAILED = re.compile(r"ld returned|linker command failed")
 _CPP_OUTPUT = re.compile(r"^Output:\n\s*([^\n]+)", re.MULTILINE)
-_INLINE_TAIL = re.compile(r" ?(?:For more information, run with|Set TORCH).*$", re.MULTILINE)
-_CPP_HINT = re.compile(r"[;:,] did you mean .*$")
 
 # From such a line on, a message only repeats the program or gives advice.
-_TAIL = re.compile(
-    r"^[ \t]{0,40}(?:from user code:|Set TORCHDYNAMO_VERBOSE|Set TORCH_LOGS|You can suppress this exception|While executing "
-    r"|Original traceback:|Use tlparse|Developer debug context:|For more details about|Found from|User Stack|Caused by:"
-    r"|consider using data-dependent"
-    r"|For C\+\+ stack trace|For more information|For extended logs|If you suspect|The error above occurred when|Exception raised from"
-    r"|C\+\+ CapturedTraceback|Potential framework code culprit|The following call raised|CUDA kernel errors might be"
-    r"|For debugging consider|Compile with `TORCH_USE_CUDA_DSA`|args\[\d+\]:|kwargs:|Hint:|\(Size-like symbols|To fix the error"
-    r"|Suggested fixes|Traceback \(most recent call last\)|=+ TorchDynamo Stack Trace|\[compiler-out\])",
-    re.MULTILINE,
-)
+# fmt: off
+_TAIL = re.compile(r"^[ \t]{0,40}(?:" + "|".join((
+    "from user code:", "Set TORCHDYNAMO_VERBOSE", "Set TORCH_LOGS", "You can suppress this exception", "While executing ",
+    "Original traceback:", "Use tlparse", "Developer debug context:", "For more details about", "Found from", "User Stack",
+    "Caused by:", "consider using data-dependent", r"For C\+\+ stack trace", "For more information", "For extended logs",
+    "If you suspect", "The error above occurred when", "Exception raised from", r"C\+\+ CapturedTraceback",
+    "Potential framework code culprit", "The following call raised", "CUDA kernel errors might be", "For debugging consider",
+    "Compile with `TORCH_USE_CUDA_DSA`", r"args\[\d+\]:", "kwargs:", "Hint:", r"\(Size-like symbols", "To fix the error",
+    "Suggested fixes", r"Traceback \(most recent call last\)", "=+ TorchDynamo Stack Trace", r"\[compiler-out\]",
+)) + ")", re.MULTILINE)
+# fmt: on
 _EXPLANATION = re.compile(r"^[ \t]{0,40}Explanation: *([^\n]+)", re.MULTILINE)
 _TARGET = re.compile(r"^[ \t]{0,40}target: *([^\n]{1,300})", re.MULTILINE)
 
@@ -59,27 +59,60 @@ _DUMPED = re.compile(
     r"\b(FakeTensor|FunctionalTensor|TensorBox|StorageBox|ComputedBuffer|InputBuffer|ConstantBuffer|ReinterpretView|FixedLayout|FlexibleLayout"
     r"|View|Pointwise|Reduction|Parameter|Proxy|TensorVariable|SymInt|OrderedSet|tensor|TensorMetadata|MetaTensor)\("
 )
-_URL = re.compile(r"https?://\S+")
-_PATH = re.compile(r"(?<![\w./])(?:[A-Za-z]:)?(?:(?:/[\w.+@~-]+){2,}/?|(?:[\w.+@~-]+/)+[\w.+@~-]+\.(?:py|cpp|cu|h|so|pt2)\b)")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
-_KERNEL = re.compile(r"\b(cpp|triton|graph)_(?:\w+_)?fused\w*")
-_KEY = re.compile(r"\b(?=[a-z]*\d)[a-z0-9_]{24,}\b")
-_UNHINTED = re.compile(r" ?\((?:unhinted|hint|Size-like symbols):[^()]*(?:\([^()]*\)[^()]*)*\)\.?")
-_GENERATED = re.compile(
-    r"\b((?:buf|tmp|arg|op|primals|tangents|getitem|fwd|bwd|in_out_ptr|in_ptr|out_ptr|ptr|zuf|ps|ks|idx|index|xindex|yindex|rindex|acc|tmp_acc"
-    r"|graph|subgraph|L|GraphModule|[a-z]))\d+(?=_|\b)"
-)
-_SUFFIX = re.compile(r"(?<=[A-Za-z])_\d+(?:_\d+)*(?=\b|_)")
-_SHAPE = re.compile(r"\b\d+(?:x\d+)+\b")
-_NUMBER = re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[uUlL]{0,3}(?![A-Za-z_\d])")
-# A size of 0 or 1 is a constant for every program; any other that becomes one is the program's doing.
-_SPECIAL = re.compile(r"\bconstant \([01]\)")
-_LIST = re.compile(r"((?<!\w)\(|\[)\s*(?:[suz]?N|[suz]N\*N)(?:\s*,\s*(?:[suz]?N))*\s*,?\s*([\])])")
-_BLANKS = re.compile(r"\s+")
-
-
 _IMPORTED = re.compile(r"\s*Failed to import [^\n]*\n\s*(\w+): ([^\n]*)")
-_PLACE = re.compile(r" \([\w<>. ]+, line \d+\)\s*$")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Replaces what changes from candidate to candidate. Applied alone, it makes `becomes` of `example`."""
+
+    name: str
+    pattern: re.Pattern[str]
+    replacement: str
+    example: str
+    becomes: str
+
+    def apply(self, text: str) -> str:
+        """`text` with all that matches replaced."""
+        return self.pattern.sub(self.replacement, text)
+
+
+def _rule(name: str, pattern: str, replacement: str, example: str, becomes: str) -> Rule:
+    return Rule(name, re.compile(pattern, re.MULTILINE), replacement, example, becomes)
+
+
+# Applied to each line of a message, in this order.
+# fmt: off
+NORMALIZATION = (
+    _rule("URL", r"https?://\S+", "<url>", "see https://pytorch.org/docs for more", "see <url> for more"),
+    _rule("path",
+        r"(?<![\w./])(?:[A-Za-z]:)?(?:(?:/[\w.+@~-]+){2,}/?|(?:[\w.+@~-]+/)+[\w.+@~-]+\.(?:py|cpp|cu|h|so|pt2)\b)", "<path>",
+        "in /tmp/x/c1.cpp and lib/a.py, not in a/b", "in <path> and <path>, not in a/b"),
+    _rule("address", _ADDRESS.pattern, "N", "<Node at 0x7f3a>", "<Node at N>"),
+    _rule("hint of a size", r" ?\((?:unhinted|hint|Size-like symbols):[^()]*(?:\([^()]*\)[^()]*)*\)\.?", "",
+        "u0 > 3 (unhinted: Max(1, u0) > 3).", "u0 > 3"),
+    _rule("kernel", r"\b(cpp|triton|graph)_(?:\w+_)?fused\w*", r"\1_kernel", "in triton_poi_fused_add_0", "in triton_kernel"),
+    _rule("key of a cache", r"\b(?=[a-z]*\d)[a-z0-9_]{24,}\b", "<key>", "c2zab3q7m5n6p7q8r9s0t1u2v is gone", "<key> is gone"),
+    # a size of 0 or 1 is a constant for every program; any other that becomes one is the program's doing
+    _rule("constant size", r"\bconstant \([01]\)", "constant (zero or one)", "to be a constant (1)", "to be a constant (zero or one)"),
+    _rule("shape", r"\b\d+(?:x\d+)+\b", "N", "mat1 (2x30 and 4x5)", "mat1 (N and N)"),
+    _rule("suffix of a name", r"(?<=[A-Za-z])_\d+(?:_\d+)*(?=\b|_)", "", "relu_1 and view_2_3_copy", "relu and view_copy"),
+    _rule("generated name",
+        r"\b((?:buf|tmp|arg|op|primals|tangents|getitem|fwd|bwd|in_out_ptr|in_ptr|out_ptr|ptr|zuf|ps|ks|idx|index|xindex|yindex|rindex|acc"
+        r"|tmp_acc|graph|subgraph|L|GraphModule|[a-z]))\d+(?=_|\b)", r"\1N",
+        "buf12 reads s77 and conv2d", "bufN reads sN and conv2d"),
+    _rule("number", r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[uUlL]{0,3}(?![A-Za-z_\d])", "N",
+        "got -3, 2.5e-7 and 4UL, not f16", "got N, N and N, not f16"),
+    _rule("list", r"((?<!\w)\(|\[)\s*(?:[suz]?N|[suz]N\*N)(?:\s*,\s*(?:[suz]?N))*\s*,?\s*([\])])", r"\1N\2",
+        "shape [N, sN, N] of (N,)", "shape [N] of (N)"),
+    _rule("blanks", r"\s+", " ", "a  b\tc", "a b c"),
+)
+ADVICE = _rule("advice on the same line", r" ?(?:For more information, run with|Set TORCH).*$", "", "Broken. Set TORCH_LOGS=x", "Broken.")
+SPELLING = _rule("compiler's guess at a spelling", r"[;:,] did you mean .*$", "", "no 'sinus'; did you mean 'sin'?", "no 'sinus'")
+PLACE = _rule("place in generated code", r" \([\w<>. ]+, line \d+\)\s*$", "", "invalid syntax (c2.py, line 7)", "invalid syntax")
+RULES = (*NORMALIZATION, ADVICE, SPELLING, PLACE)
+# fmt: on
 
 
 def _collapse(text: str) -> str:
@@ -100,27 +133,18 @@ def _collapse(text: str) -> str:
         at = i
 
 
-def normalise(text: str) -> str:
-    """One line in which nothing depends on sizes, counters, places or generated names."""
+def normalize(text: str) -> str:
+    """`text` as one line in which nothing depends on sizes, counters, places or generated names."""
     text = _collapse(text[:_MAX_LINE]).translate(_QUOTES)
-    text = _PATH.sub("<path>", _URL.sub("<url>", text))
-    text = _ADDRESS.sub("N", text)
-    text = _UNHINTED.sub("", text)
-    text = _KERNEL.sub(r"\1_kernel", text)
-    text = _KEY.sub("<key>", text)
-    text = _SPECIAL.sub("constant (zero or one)", text)
-    text = _SHAPE.sub("N", text)
-    text = _SUFFIX.sub("", text)
-    text = _GENERATED.sub(r"\1N", text)
-    text = _NUMBER.sub("N", text)
-    text = _LIST.sub(r"\1N\2", text)
-    return _BLANKS.sub(" ", text).strip()
+    for rule in NORMALIZATION:
+        text = rule.apply(text)
+    return text.strip()
 
 
 def _peel_once(name: str, message: str) -> tuple[str, str] | None:
     imported = _IMPORTED.match(message)
     if imported is not None:  # generated code that Python itself refuses: the reason stands on the next line
-        return imported[1], _PLACE.sub("", imported[2])
+        return imported[1], PLACE.apply(imported[2])
     if name not in _WRAPPERS:
         return None
     if name == "TorchRuntimeError":
@@ -137,7 +161,8 @@ def _peel_once(name: str, message: str) -> tuple[str, str] | None:
 
 
 def peel(name: str, message: str) -> tuple[tuple[str, ...], str]:
-    """The classes named in a message that quotes other exceptions, outermost first, and the innermost one's own message."""
+    """The classes named in the `message` of an exception of class `name`, which may quote others, outermost first, and the innermost
+    one's own message."""
     names = [name] if name else []
     for _ in range(8):
         inner = _peel_once(name, message)
@@ -151,29 +176,29 @@ def peel(name: str, message: str) -> tuple[tuple[str, ...], str]:
 def _cpp(message: str) -> str:
     diagnostics = (found for found in _CPP_DIAGNOSTIC.finditer(message) if not _LINKER_FAILED.match(found[1]))
     found = next(diagnostics, None) or _LINKER.search(message) or _CPP_OUTPUT.search(message)
-    return _CPP_HINT.sub("", found[1].translate(_QUOTES)) if found else "C++ compile error"
+    return SPELLING.apply(found[1].translate(_QUOTES)) if found else "C++ compile error"
 
 
 def essence(name: str, message: str) -> str:
-    """The normalised message of an exception of class `name`: at most `MAX_MESSAGE` characters, up to three lines.
+    """The normalized `message` of an exception of class `name`: at most `MAX_MESSAGE` characters, up to three lines.
 
     The first line that says anything; for a graph break its explanation too; for a failed lowering the operator.
     """
     if name in _CPP_ERRORS:
-        return normalise(_cpp(message))[:MAX_MESSAGE]
+        return normalize(_cpp(message))[:MAX_MESSAGE]
     message = message[:_MAX_READ]
     tail = _TAIL.search(message)
-    said = _INLINE_TAIL.sub("", _collapse(message[: tail.start()] if tail else message))
+    said = ADVICE.apply(_collapse(message[: tail.start()] if tail else message))
     target = _TARGET.search(message)
     lines = [line for line in said.split("\n") if line.strip() and not _TARGET.match(line) and not _EXPLANATION.match(line)]
     if name in _TRITON_ERRORS:
         lines = lines[-1:]  # the kernel's source is quoted first
-    parts = [normalise(line) for line in lines[:1]]
+    parts = [normalize(line) for line in lines[:1]]
     if len(lines) > 1 and lines[0].rstrip().endswith((":", ")!")):
-        parts.append(normalise(lines[1]))  # "Something failed:" alone names no bug
+        parts.append(normalize(lines[1]))  # "Something failed:" alone names no bug
     explanation = _EXPLANATION.search(said)
     if explanation:
-        parts.append(normalise(explanation[1]))
+        parts.append(normalize(explanation[1]))
     if target:
-        parts.append("target: " + _BLANKS.sub(" ", _ADDRESS.sub("N", target[1])).strip())  # conv1d is not conv2d: its digits stay
+        parts.append("target: " + " ".join(_ADDRESS.sub("N", target[1]).split()))  # conv1d is not conv2d: its digits stay
     return "\n".join(part for part in parts if part)[:MAX_MESSAGE]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.failure.messages import MAX_MESSAGE, essence, normalise, peel
+from bot.failure.messages import MAX_MESSAGE, essence, normalize, peel
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, phase_of
 from bot.failure.traceback import Frame, Raised, exceptions, fault_frames, plain, sampled_frames
@@ -53,7 +53,7 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
 
 
 def own_words(signature: Signature, text: str = "") -> str:
-    """What a failure says in the program's own words: its `assert` of wrong results, normalised, or, from the traceback `text`, the
+    """What a failure says in the program's own words: its `assert` of wrong results, normalized, or, from the traceback `text`, the
     condition on data that cannot be guarded on. Empty where a library's comparison speaks, or nobody."""
     if signature.kind is Kind.EXCEPTION:
         found = _CONDITION.findall(text)
@@ -81,7 +81,7 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         name, colon, said = last.partition(": ")
         if not colon or not name.endswith("Error") or not name.isidentifier():
             name, said = "", last
-        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=(name,) if name else (), message=normalise(said)[:MAX_MESSAGE])
+        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=(name,) if name else (), message=normalize(said)[:MAX_MESSAGE])
     names: list[str] = []
     message = ""
     for raised in chain:

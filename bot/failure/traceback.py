@@ -1,14 +1,15 @@
 """Reads what Python prints about its own end: tracebacks and faulthandler's dumps.
 
-Nothing but text comes in, so a warm worker, a fresh process and somebody else's terminal are read by the same code.
-Never raises on any text, and looks at a bounded part of it.
+The input is text alone, so a warm worker, a fresh process and somebody else's terminal are read by the same code.
+No function here raises on any text, and each looks at a bounded part of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import dropwhile, islice, takewhile
 
 HEADER = "Traceback (most recent call last):"
 CUT = "[...]"  # a line that stands for what was left out of a long text
@@ -16,8 +17,11 @@ _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line \d+(?:, in (?P<function>.+))?$')
-_FAULT_FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?:\d+|\?\?\?) in (?P<function>.+)$')
+_FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+# Indented in any way: a message may quote a traceback.
+_QUOTED_FRAME = re.compile(r'^\s*File "(?P<path>[^"\n]+)", line (?P<line>\d+), in (?P<function>.*)$', re.MULTILINE)
+_FAULT_FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+|\?\?\?) in (?P<function>.+)$')
+_FAULT_CUT = re.compile(r"^ +\.\.\.$")  # stands for the outermost frames of a deep stack
 _FAULT_THREAD = re.compile(r"^(?:(?P<current>Current thread|Stack)|Thread)\b.*\(most recent call first\):$")
 _DUMP = re.compile(r"^(?=Fatal Python error:|Timeout \(|Stack \(most recent call first\):$)", re.MULTILINE)
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*(?:<locals>[\w.]*)*)(?:: ?(?P<text>.*))?$")
@@ -27,7 +31,8 @@ _CARRIER = re.compile(r"\b(?:SubprocException|_RemoteTraceback|SubprocessExcepti
 _MAX_TEXT = 4_000_000  # characters looked at, of a longer text its two ends
 _MAX_MESSAGE = 1_000_000  # characters kept of one exception's message
 _MAX_FRAMES = 2_000  # of one traceback
-_MAX_DUMPS = 10  # looked at, the last ones: a program may print its stack on its own
+_MAX_DUMPS = 10  # the last ones are looked at: a program may print its stack on its own
+_MAX_DIGITS = 9  # of a line number
 
 _INSTALLED = re.compile(r"^(?:.*/)?(?:site|dist)-packages/")
 # A build of torch in its source tree has no site-packages in its paths.
@@ -39,18 +44,34 @@ _SOURCE_TREE = re.compile(
 
 @dataclass(frozen=True)
 class Frame:
-    """One line of a stack. `path` starts with `torch/`, `triton/`, ... for an installed package, else it is as printed."""
+    """One frame of a stack. `path` starts with `torch/`, `triton/`, ... for an installed package, else it is as printed.
+
+    `line` counts from 1; None where none is printed.
+    """
 
     path: str
     function: str
+    line: int | None = None
 
     @property
     def in_torch(self) -> bool:
         """Whether it lies in the torch package."""
         return self.path.startswith(("torch/", "functorch/"))
 
+    def is_of(self, script: str) -> bool:
+        """Whether it lies in a file of the name `script`, in any directory."""
+        return self.path == script or self.path.endswith("/" + script)
+
     def __str__(self) -> str:
         return f"{self.path}:{self.function}"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Frames, outermost first. `whole` is False where the outermost ones were left out."""
+
+    frames: tuple[Frame, ...] = ()
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -63,7 +84,7 @@ class Raised:
 
 
 def plain(text: str) -> str:
-    """`text` without colours and carriage returns, cut to a bounded length by leaving out its middle."""
+    """`text` without colors and carriage returns, cut to a bounded length by leaving out its middle."""
     if len(text) > _MAX_TEXT:
         half = _MAX_TEXT // 2
         start = text.rfind("\n" + HEADER, 0, len(text) - half)
@@ -76,7 +97,7 @@ def plain(text: str) -> str:
 
 
 def short_path(path: str) -> str:
-    """A frame's path without the prefix that depends on the machine; the script's own path is left alone."""
+    """A frame's `path` without the prefix that depends on the machine; the script's own path is left alone."""
     path = path.replace("\\", "/")
     for pattern in (_INSTALLED, _SOURCE_TREE):
         found = pattern.match(path)
@@ -85,7 +106,15 @@ def short_path(path: str) -> str:
     return path
 
 
+def _frame(found: re.Match[str]) -> Frame:
+    line = found["line"]
+    return Frame(
+        short_path(found["path"]), found["function"] or "<module>", int(line) if line.isdecimal() and len(line) <= _MAX_DIGITS else None
+    )
+
+
 def _frames(lines: Sequence[str], start: int) -> tuple[tuple[Frame, ...], int]:
+    """The frames from the index `start` on, and the index of the line behind them."""
     frames: list[Frame] = []
     i = start
     while i < len(lines):
@@ -93,7 +122,7 @@ def _frames(lines: Sequence[str], start: int) -> tuple[tuple[Frame, ...], int]:
         found = _FRAME.match(line)
         if found:
             if len(frames) < _MAX_FRAMES:
-                frames.append(Frame(short_path(found["path"]), found["function"] or "<module>"))
+                frames.append(_frame(found))
         elif line == CUT:
             i += 1  # the next line may be a torn one
         elif not line.startswith(("    ", "  [Previous line repeated")):
@@ -153,40 +182,84 @@ def exceptions(text: str) -> tuple[Raised, ...]:
     return tuple(chain)
 
 
-def _threads(text: str) -> Iterator[tuple[bool, list[Frame]]]:
-    current, inside = False, False
-    frames: list[Frame] = []
-    for line in text.split("\n"):
-        head = _FAULT_THREAD.match(line)
-        if head:
-            if inside:
-                yield current, frames
-            current, frames, inside = head["current"] is not None, [], True
-            continue
-        found = _FAULT_FRAME.match(line) if inside else None
-        if found and len(frames) < _MAX_FRAMES:
-            frames.append(Frame(short_path(found["path"]), found["function"]))
-    if inside:
-        yield current, frames
+def failed_later_than(control: str, failed: str, script: str) -> bool:
+    """Whether the last error in the text `control` was raised at a later statement of `script` than the one in `failed`.
+
+    The control of a program may end behind the statement that fails with the compiler: a statement that looks at what the compiler
+    made (a graph, a counter) fails in eager. Eager has then done all that the failure is about. `script` is a file name.
+    """
+    for ours, theirs in zip(_script_frames(control, script), _script_frames(failed, script), strict=False):
+        if ours.function != theirs.function:
+            return False
+        if ours.line != theirs.line:
+            return (ours.line or 0) > (theirs.line or 0)
+    return False
+
+
+def _script_frames(text: str, script: str) -> list[Frame]:
+    """The script's frames in the last traceback, from its outermost to the first that is not the script's."""
+    lines = text.split("\n")
+    last = max((i for i, line in enumerate(lines) if line == HEADER), default=len(lines))
+    behind_launcher = dropwhile(lambda frame: not frame.is_of(script), _frames(lines, last + 1)[0])
+    return list(takewhile(lambda frame: frame.is_of(script), behind_launcher))
+
+
+@dataclass(frozen=True)
+class _Thread:
+    """One thread of a dump, its frames outermost first."""
+
+    hit: bool
+    stack: Stack
+
+
+def _threads(dump: str) -> Iterator[_Thread]:
+    lines = dump.split("\n")
+    heads = [(i, head) for i, line in enumerate(lines) if (head := _FAULT_THREAD.match(line))]
+    ends = [*(i for i, _ in heads[1:]), len(lines)]
+    for (start, head), end in zip(heads, ends, strict=False):
+        found = list(islice(filter(None, map(_FAULT_FRAME.match, lines[start + 1 : end])), _MAX_FRAMES))
+        whole = not any(map(_FAULT_CUT.match, lines[start + 1 : end]))
+        yield _Thread(head["current"] is not None, Stack(tuple(map(_frame, reversed(found))), whole))
 
 
 def fault_frames(text: str) -> tuple[Frame, ...]:
-    """The stack in faulthandler's last dump, outermost first. Empty if there is no dump."""
-    start = max(text.rfind("Fatal Python error:"), text.rfind("\nTimeout ("))
-    return _stack(text[max(start, 0) :])
+    """The stack in the last of faulthandler's dumps in `text`, outermost first. Empty if there is no dump."""
+    return _failing(_threads(text[_last_dump(text) :])).frames
 
 
 def sampled_frames(text: str) -> list[tuple[Frame, ...]]:
-    """The stacks that a process was asked for one after the other (faulthandler's last dumps), each outermost first; no empty ones."""
-    return [stack for dump in _DUMP.split(text)[-_MAX_DUMPS:] if (stack := _stack(dump))]
+    """The stacks in the last of faulthandler's dumps in `text`, each outermost first; no empty ones.
+
+    A process is asked for them one after the other.
+    """
+    return [frames for dump in _DUMP.split(text)[-_MAX_DUMPS:] if (frames := _failing(_threads(dump)).frames)]
 
 
-def _stack(dump: str) -> tuple[Frame, ...]:
-    """That of the thread that was hit; of the thread that ran the program where the one hit has no Python frames (the
-    autograd engine's have none)."""
-    threads = list(_threads(dump))
-    if not threads:
-        return ()
-    hit = next((frames for current, frames in reversed(threads) if current and frames), None)
-    program = next((frames for _, frames in threads if any(frame.function == "<module>" for frame in frames)), None)
-    return tuple(reversed(hit or program or max((frames for _, frames in threads), key=len)))
+def final_stack(text: str) -> Stack:
+    """All frames in the tracebacks of `text`, also of those that a message quotes; or of the dump behind them, which tells of the end.
+
+    Frames without a line are left out.
+    """
+    text = plain(text)
+    raised = list(_QUOTED_FRAME.finditer(text))
+    threads = _threads(text[max(_last_dump(text), raised[-1].end() if raised else 0) :])
+    dumped = _failing([replace(thread, stack=_with_lines(thread.stack)) for thread in threads])
+    return dumped if dumped.frames else _with_lines(Stack(tuple(map(_frame, raised))))
+
+
+def _with_lines(stack: Stack) -> Stack:
+    return replace(stack, frames=tuple(frame for frame in stack.frames if frame.line is not None))
+
+
+def _last_dump(text: str) -> int:
+    """Where the last dump of a death or a time-out begins; 0 where there is none."""
+    return max(text.rfind("Fatal Python error:"), text.rfind("\nTimeout ("), 0)
+
+
+def _failing(threads: Iterable[_Thread]) -> Stack:
+    """The stack of the thread that was hit. That of the thread that ran the program where the one hit has no Python frames (the
+    autograd engine's threads have none)."""
+    stacks = [thread for thread in threads if thread.stack.frames]
+    hit = next((thread.stack for thread in reversed(stacks) if thread.hit), None)
+    program = next((thread.stack for thread in stacks if any(frame.function == "<module>" for frame in thread.stack.frames)), None)
+    return hit or program or max((thread.stack for thread in stacks), key=lambda stack: len(stack.frames), default=Stack())

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from .shortcuts import function_at, shortcut
+
 
 def remember_compiled() -> None:
     """Keep what the compiler made of each text, by the command and the text, in the cache directory of this process and its children,
@@ -22,16 +24,16 @@ def remember_compiled() -> None:
     candidate in which the model is the same (4 seconds). Kernels of torch.compile Inductor keeps itself.
     """
     builder: Any = importlib.import_module("torch._inductor.cpp_builder")
-    if not hasattr(builder, "_run_compile_cmd"):
-        return  # an older torch: each process asks for itself
-    run, cache = builder._run_compile_cmd, os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    run, cache = function_at(builder, "_run_compile_cmd", "cmd_line", "cwd"), os.environ.get("TORCHINDUCTOR_CACHE_DIR")
 
-    def remembered(command: str, cwd: str) -> None:
-        words = shlex.split(command)
+    def remembered(cmd_line: str, cwd: str) -> None:
+        words = shlex.split(cmd_line)
         output = os.path.join(cwd, words[words.index("-o") + 1]) if "-o" in words else os.devnull
         if os.path.exists(output) and not os.path.isfile(output):
-            return run(command, cwd)  # a device keeps its place
-        kept = _place(words, cache) if cache and ("-E" in words or "-c" in words) else None
+            return run(cmd_line, cwd)  # a device keeps its place
+        kept = None
+        with shortcut("remembering what was compiled"):
+            kept = _place(words, cache) if cache and ("-E" in words or "-c" in words) else None
         if kept is not None and _copied(kept, output):
             return None
         with _whole(output) as partial:
@@ -50,19 +52,21 @@ def remember_instructions() -> None:
 
     Where there is no GPU the parent has asked before its children come; with one, asking may initialise the driver in it.
     """
-    probed: Any = importlib.import_module("torch._inductor.cpu_vec_isa").VecISA
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    if not hasattr(probed, "check_build") or not cache:
-        return  # an older torch: each process asks for itself
-    check = probed.check_build
+    if not cache:
+        return
+    probed: Any = importlib.import_module("torch._inductor.cpu_vec_isa").VecISA
+    check = function_at(probed, "check_build", "self", "code")
 
-    def works(isa: Any, code: str) -> bool:
-        asked = "\0".join([os.environ.get("CXX", ""), isa.build_arch_flags(), code])
-        kept = os.path.join(cache, "instructions", hashlib.sha256(asked.encode()).hexdigest())
-        if os.path.exists(kept):
-            return True
-        found = bool(check(isa, code))
-        if found:  # one that failed may have had no time, or no memory
+    def works(self: Any, code: str) -> bool:
+        kept = ""
+        with shortcut("remembering instructions"):
+            asked = "\0".join([os.environ.get("CXX", ""), self.build_arch_flags(), code])
+            kept = os.path.join(cache, "instructions", hashlib.sha256(asked.encode()).hexdigest())
+            if os.path.exists(kept):
+                return True
+        found = bool(check(self, code))
+        if found and kept:  # one that failed may have had no time, or no memory
             with contextlib.suppress(OSError):
                 os.makedirs(os.path.dirname(kept), exist_ok=True)
                 open(kept, "a").close()
@@ -97,12 +101,17 @@ def _copied(source: str, target: str) -> bool:
 def packages_apart(directory: str) -> None:
     """From the first package that AOTInductor compiles, this process has a cache directory of its own there: a package lies where the
     hash of its code says, is written again each time, and two processes that make the same one would read each other's halves."""
-    compiler: Any = importlib.import_module("torch._inductor.codecache").AotCodeCompiler
-    compile_package, shared = compiler.compile, os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    shared, own = os.environ.get("TORCHINDUCTOR_CACHE_DIR"), os.path.join(directory, "cache")
+    try:
+        compiler: Any = importlib.import_module("torch._inductor.codecache").AotCodeCompiler
+        compile_package = compiler.compile
+    except (ImportError, AttributeError):
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = own  # from the beginning then: to share one only saves time
+        return
 
     def compiled(*args: Any, **kwargs: Any) -> Any:
         if os.environ.get("TORCHINDUCTOR_CACHE_DIR") == shared:  # the program may have chosen one itself
-            os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(directory, "cache")
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = own
         return compile_package(*args, **kwargs)
 
     compiler.compile = compiled

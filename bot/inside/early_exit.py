@@ -14,10 +14,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-
-class PhasePassed(BaseException):
-    """The last phase in which the signature can show itself was passed. Not an Exception: nothing may swallow it."""
-
+from .protocol import PhasePassed
+from .shortcuts import function_at, shortcut
 
 TRACED = ("dynamo",)
 EXPORTED = ("export",)
@@ -28,10 +26,16 @@ COMPILED = ("cpp_compile", "triton_compile")
 
 def stop_after(phase: str | None) -> None:
     """Arrange that the first graph which gets past `phase` ends the run with `PhasePassed`; past Dynamo it runs as it is. None: nothing."""
+    with shortcut(f"leaving the compiler after {phase}"):
+        _arrange(phase)
+
+
+def _arrange(phase: str | None) -> None:
     if phase is None:
         return
     if phase in TRACED:
-        _replace(importlib.import_module("torch._dynamo.output_graph").OutputGraph, "call_user_compiler", _as_it_is)
+        output_graph: Any = importlib.import_module("torch._dynamo.output_graph").OutputGraph
+        _replace(output_graph, "call_user_compiler", _as_it_is, "self", "gm")
         return
     if phase in EXPORTED:
         _replace(importlib.import_module("torch._inductor.compile_fx"), "compile_fx_aot", _leave)
@@ -54,9 +58,8 @@ def _check_only() -> None:
     builder: Any = importlib.import_module("torch._inductor.cpp_builder")
     codecache: Any = importlib.import_module("torch._inductor.codecache")
     compiler, kernels = codecache.AotCodeCompiler, codecache.CppCodeCache
-    if not hasattr(builder, "_run_compile_cmd") or not hasattr(kernels, "_load_library"):
-        return  # an older torch: the whole way is slower, not wrong
-    run, build, load = builder._run_compile_cmd, compiler.compile, kernels._load_library.__func__
+    run, build = function_at(builder, "_run_compile_cmd", "cmd_line", "cwd"), compiler.compile
+    load = function_at(kernels, "_load_library", "path", "key").__func__
     packaging = False
 
     def compile_package(*args: Any, **kwargs: Any) -> Any:
@@ -64,11 +67,11 @@ def _check_only() -> None:
         packaging = True
         return build(*args, **kwargs)
 
-    def check(command: str, cwd: str) -> None:
-        words = shlex.split(command)
+    def check(cmd_line: str, cwd: str) -> None:
+        words = shlex.split(cmd_line)
         sources = [word for word in words if word.endswith((".cpp", ".cc"))]
         if "-E" in words or "c++-header" in words:
-            run(command, cwd)
+            run(cmd_line, cwd)
         elif sources:
             output = words.index("-o")
             run(shlex.join([*words[:output], *words[output + 2 :], "-fsyntax-only"]), cwd)
@@ -90,14 +93,13 @@ class _Unloaded(types.ModuleType):
         return _leave
 
 
-def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:
-    if not hasattr(owner, name):
-        raise AttributeError(f"this torch has no {owner.__name__}.{name}: bot/inside/early_exit.py must follow it")
+def _replace(owner: Any, name: str, function: Callable[..., Any], *parameters: str) -> None:
+    function_at(owner, name, *parameters)
     setattr(owner, name, function)
 
 
-def _as_it_is(_output: Any, graph: Any, *_: Any, **__: Any) -> Any:
-    return graph.forward
+def _as_it_is(_output: Any, gm: Any, *_: Any, **__: Any) -> Any:
+    return gm.forward
 
 
 def _leave(*_: Any, **__: Any) -> Any:

@@ -24,7 +24,7 @@ _READERS = {"compile", "compiler", "export", "_dynamo", "_export", "_functorch",
 
 
 def state(text: str) -> list[str]:
-    """Set the variables that a script sets at its top; the names of those that changed."""
+    """Set the variables that the `text` of a script sets at its top; the names of those that changed."""
     changed = []
     for name, value, stays in _stated(text):
         if os.environ.get(name) != value and not (stays and name in os.environ):
@@ -34,7 +34,7 @@ def state(text: str) -> list[str]:
 
 
 def state_before_torch(text: str) -> None:
-    """Set the variables that a script sets at its top, as if torch had not been imported yet."""
+    """Set the variables that the `text` of a script sets at its top, as if torch had not been imported yet."""
     changed = state(text)
     if not changed:
         return

@@ -14,6 +14,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .protocol import Facts, PhasePassed
+
 if TYPE_CHECKING:
     import ast
 
@@ -26,7 +28,7 @@ OnError = Callable[[BaseException, str], None]
 
 
 def read_source(path: str) -> str:
-    """The text of a script as Python reads it: in the encoding that it declares, without a byte order mark.
+    """The text of the script at `path` as Python reads it: in the encoding that it declares, without a byte order mark.
 
     Raises:
         SyntaxError: it is not in that encoding, or there is none of that name.
@@ -38,45 +40,47 @@ def read_source(path: str) -> str:
     raise SyntaxError(f"the encoding of {path} cannot be read")
 
 
-def run_as_main(path: str, argv: list[str], source: Callable[[str], str | ast.Module] = str) -> dict[str, Any]:
-    """Execute a script file as `__main__`; the facts of how it ended. `source` gives what to compile of its text."""
-    try:
-        text = read_source(path)
-    except (SyntaxError, ValueError) as error:  # a ValueError: of UTF-16, in older Pythons
-        return ended_by(error)
+def execute(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> None:
+    """Execute the script file `path` as `__main__`, with the arguments `argv`; what it raises goes through.
+
+    `source` gives what to compile of its text.
+    """
+    text = read_source(path)
     module = types.ModuleType("__main__")
     module.__file__ = path
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     sys.argv = [path, *argv]
-    sys.path.insert(0, os.path.dirname(path))
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    exec(compile(source(text), path, "exec", dont_inherit=True), module.__dict__)
+
+
+def run_as_main(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> Facts:
+    """The facts of how it ended to `execute` a script; the parameters `path`, `argv` and `source` are its."""
     try:
-        exec(compile(source(text), path, "exec", dont_inherit=True), module.__dict__)
-    except SystemExit as leave:
-        code = leave.code if isinstance(leave.code, int) else (0 if leave.code is None else 1)
-        return {
-            "status": "exit" if code else "ok",
-            "exit": code,
-            "text": "" if isinstance(leave.code, (int, type(None))) else _encodable(str(leave.code)),
-        }
+        execute(path, argv, source)
     except BaseException as error:
         return ended_by(error)
     return {"status": "ok", "exit": 0, "text": ""}
 
 
-def ended_by(error: BaseException) -> dict[str, Any]:
-    """The facts of a run that an exception ended."""
+def ended_by(error: BaseException) -> Facts:
+    """The facts of a run that this `error` ended."""
+    if isinstance(error, SystemExit):
+        if error.code is None or isinstance(error.code, int):
+            return {"status": "exit" if error.code else "ok", "exit": int(error.code or 0), "text": ""}
+        return {"status": "exit", "exit": 1, "text": _encodable(str(error.code))}
     if isinstance(error, KeyboardInterrupt):
         return {"status": "infra", "text": "interrupted"}
     if isinstance(error, MemoryError):
         return {"status": "memory", "text": format_error(error)}
-    if type(error).__name__ == "PhasePassed":
+    if isinstance(error, PhasePassed):
         return {"status": "stopped"}
     return {"status": "raised", "text": format_error(error)}
 
 
 def format_error(error: BaseException) -> str:
-    """The traceback as Python prints it, its middle left out where it is very long."""
+    """The traceback of an `error` as Python prints it, its middle left out where it is very long."""
     text = _encodable("".join(traceback.format_exception(type(error), error, error.__traceback__)))
     return text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n[...]\n" + text[-TAIL:]
 
@@ -96,7 +100,7 @@ def flush() -> None:
 
 
 def listen_to_unittest(on_error: OnError) -> None:
-    """Hear of the errors that make tests fail, whoever runs them: a script that ends in `unittest.main()` as well."""
+    """Tell `on_error` of the errors that make tests fail, whoever runs them: a script that ends in `unittest.main()` as well."""
     result: Any = importlib.import_module("unittest.result").TestResult
 
     def listen(name: str) -> None:
@@ -114,8 +118,9 @@ def listen_to_unittest(on_error: OnError) -> None:
         listen(name)
 
 
-def run_module(name: str, argv: Sequence[str], on_error: OnError) -> dict[str, Any]:
-    """`python -m NAME ARGS`; the facts of how it ended. Errors of failing tests, which pytest catches, are told to `on_error`."""
+def run_module(name: str, argv: Sequence[str], on_error: OnError) -> Facts:
+    """`python -m`, with the module's `name` and `argv`; the facts of how it ended. Errors of failing tests, which pytest catches,
+    are told to `on_error`."""
     sys.argv = [name, *argv]
     sys.path.insert(0, os.getcwd())
     if name == "pytest":
@@ -126,8 +131,7 @@ def run_module(name: str, argv: Sequence[str], on_error: OnError) -> dict[str, A
     try:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     except SystemExit as leave:
-        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
-        return {"status": "exit" if code else "ok", "exit": int(code), "text": ""}
+        return ended_by(leave)
     except BaseException as error:
         return {"status": "raised", "text": format_error(error)}
     return {"status": "ok", "exit": 0, "text": ""}

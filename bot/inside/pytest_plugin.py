@@ -18,7 +18,7 @@ on_error: Callable[[BaseException, str], None] = _nobody
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, None]:
-    """Pytest's hook around the report of each phase of a test; a failure that is expected is none."""
+    """Pytest's hook around the report of one phase (`call`) of a test (`item`); a failure that is expected is none."""
     outcome = yield
     if call.excinfo is not None and outcome.get_result().failed:
         # a node's id begins with a path from pytest's root, which need not be the directory that we are in

@@ -4,8 +4,7 @@ A child that is forked after its parent ran one parallel kernel hangs in its own
 OpenMP threads did not come along. So the parent only imports. Where importing started a device's runtime, which does not
 survive a fork either, each question has a new process instead (`spare`).
 
-Protocol, one JSON object a line. In: `{"id", "task", "text", "limit", "memory", "argv", "stop_after", "dir"}` or
-`{"cancel": id}`; limit in seconds, memory in bytes. Out: `{"ready": {...}}` once, then `{"id", "outcome": {...}}`.
+The messages, one JSON object a line, are in `protocol`. In: `Question` or `Cancel`. Out: `Ready` once, then an `Answer` to each question.
 """
 
 from __future__ import annotations
@@ -20,8 +19,10 @@ import select
 import signal
 import sys
 import time
-from typing import Any
+from dataclasses import replace
 
+from .protocol import Answer, Facts, Question, Ready, StartFailed, decode
+from .shortcuts import shortcut
 from .spare import BEGUN, Spare
 
 # The part of a child's output that is kept: its head and its tail.
@@ -41,14 +42,14 @@ _CHILD_SUBREAPER = 36
 class Child:
     """One question on its way and what it has said so far. `begun`: it is warm; one that is not forked says so itself."""
 
-    def __init__(self, request: dict[str, Any], pid: int, output: int, result: int, *, begun: bool = True) -> None:
-        self.request = request
+    def __init__(self, question: Question, pid: int, output: int, result: int, *, begun: bool = True) -> None:
+        self.question = question
         self.pid = pid
         self.output = output
         self.result = result
         self.begun = begun
         self.started = time.monotonic()
-        self.deadline = self.started + (float(request["limit"]) if begun else WARM)
+        self.deadline = self.started + (question.limit if begun else WARM)
         self.head = b""
         self.tail = b""
         self.answer = b""
@@ -61,7 +62,7 @@ class Child:
         self.looked = 0.0
 
     def read(self, fd: int) -> bool:
-        """Take what a pipe holds; False at its end."""
+        """Take what the pipe `fd` holds; False at its end."""
         try:
             data = os.read(fd, 65536)
         except OSError:
@@ -70,7 +71,7 @@ class Child:
         if fd == self.result:
             if data and not self.begun:
                 self.begun, self.started = True, time.monotonic()
-                self.deadline = self.started + float(self.request["limit"])
+                self.deadline = self.started + self.question.limit
                 data = data.removeprefix(BEGUN)
             self.answer += data
         else:
@@ -79,11 +80,11 @@ class Child:
             self.tail = (self.tail + data[room:])[-KEEP:]
         return more
 
-    def outcome(self) -> dict[str, Any]:
-        """The raw facts, as `bot.oracle.outcome.Outcome` has them."""
+    def outcome(self) -> Facts:
+        """The raw facts."""
         printed = (self.head + (b"\n[...]\n" if len(self.tail) == KEEP else b"") + self.tail).decode("utf-8", "replace")
         seconds = time.monotonic() - self.started
-        facts: dict[str, Any] = {"status": "infra", "text": printed, "seconds": round(seconds, 4)}
+        facts: Facts = {"status": "infra", "text": printed, "seconds": round(seconds, 4)}
         status = self.status or 0
         if not self.begun:
             return {**facts, "text": f"no process came up for this question: {printed[-1000:]}"}
@@ -124,23 +125,22 @@ class Server:
         self.buffer = b""
         self.children: dict[int, Child] = {}
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Write one line, whole."""
+    def send(self, message: Ready | StartFailed | Answer) -> None:
+        """Write a `message` as one line, whole."""
         data = json.dumps(message).encode() + b"\n"
         while data:
             data = data[os.write(self.answers, data) :]
 
-    def start(self, request: dict[str, Any]) -> None:
-        """A process for a request; where the system has no more to give, that is the answer."""
+    def start(self, question: Question) -> None:
+        """A process for a question; where the system has no more to give, that is the answer."""
         try:
-            child = self._fork(request) if self.forks else self._spawn(request)
+            child = self._fork(question) if self.forks else self._spawn(question)
         except OSError as error:
-            outcome = {"status": "infra", "text": f"no process could be started: {error}", "seconds": 0.0}
-            self.send({"id": request["id"], "outcome": outcome})
+            self.send({"id": question.id, "outcome": {"status": "infra", "text": f"no process could be started: {error}", "seconds": 0.0}})
             return
-        self.children[request["id"]] = child
+        self.children[question.id] = child
 
-    def _fork(self, request: dict[str, Any]) -> Child:
+    def _fork(self, question: Question) -> Child:
         pipes: list[int] = []
         try:
             pipes += os.pipe()
@@ -165,7 +165,7 @@ class Server:
                 os.dup2(output_write, 2)
                 from . import worker
 
-                worker.answer(self._of_child(request), result_write)
+                worker.answer(self._of_child(question), result_write)
             except BaseException:
                 import traceback
 
@@ -174,19 +174,19 @@ class Server:
             os._exit(0)
         os.close(output_write)
         os.close(result_write)
-        return Child(request, pid, output_read, result_read)
+        return Child(question, pid, output_read, result_read)
 
-    def _spawn(self, request: dict[str, Any]) -> Child:
+    def _spawn(self, question: Question) -> Child:
         ready, self.spare = self.spare or Spare(), None
-        ready.ask(self._of_child(request))
+        ready.ask(self._of_child(question))
         # the next one warms up while this one works; where there is no room for two, it comes with its question
         with contextlib.suppress(OSError):
             self.spare = Spare()
-        return Child(request, ready.pid, ready.output, ready.result, begun=False)
+        return Child(question, ready.pid, ready.output, ready.result, begun=False)
 
-    def _of_child(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What the child sees of a request: where its memory is watched from here, it limits nothing itself."""
-        return {**request, "memory": 0} if self.resident else request
+    def _of_child(self, question: Question) -> Question:
+        """What the child sees of a question: where its memory is watched from here, it limits nothing itself."""
+        return replace(question, memory=0) if self.resident else question
 
     def finish(self, child: Child) -> None:
         """Kill what is left of a child's group, report, forget."""
@@ -197,9 +197,9 @@ class Server:
                 if not (select.select([fd], [], [], 0)[0] and child.read(fd)):
                     break
             os.close(fd)
-        del self.children[child.request["id"]]
+        del self.children[child.question.id]
         self.end_orphans()
-        self.send({"id": child.request["id"], "outcome": child.outcome()})
+        self.send({"id": child.question.id, "outcome": child.outcome()})
 
     def end_orphans(self) -> None:
         """End what children left behind in process groups of their own: it came to us when they died."""
@@ -219,7 +219,7 @@ class Server:
                     self.finish(child)
                     continue
             if self.resident and not child.over and now >= child.looked + LOOK:
-                child.looked, most = now, int(child.request.get("memory", 0))
+                child.looked, most = now, child.question.memory or 0
                 child.over = 0 < most < _held(child.pid)
             if child.cancelled or child.over:
                 _kill(child.pid, signal.SIGKILL)
@@ -247,7 +247,7 @@ class Server:
                 if message["cancel"] in self.children:
                     self.children[message["cancel"]].cancelled = True
             else:
-                self.start(message)
+                self.start(decode(Question, message))
         return True
 
     def serve(self) -> None:
@@ -324,7 +324,9 @@ def main(_: list[str]) -> None:
         from . import worker  # noqa: F401  each child has it then
 
         server.resident = warm.sees_gpu()
-        server.forks = not warm.runs_device()
+        server.forks = False
+        with shortcut("forking"):
+            server.forks = not warm.runs_device()
     except BaseException as error:
         server.send({"failed": f"{type(error).__name__}: {error}"})
         raise

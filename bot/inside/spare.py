@@ -13,7 +13,8 @@ import json
 import os
 import signal
 import sys
-from typing import Any
+
+from .protocol import Question, command, decode, encode
 
 # The first byte of an answer: the process is warm and has begun.
 BEGUN = b"\n"
@@ -32,12 +33,11 @@ class Spare:
             theirs, self._question = self._pipe()
             self.output, output = self._pipe()
             self.result, result = self._pipe()
-            boot = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
             for fd in (output, result):
                 os.set_inheritable(fd, True)
             self.pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, boot, "spare", str(output), str(result)],
+                command(sys.executable, "spare", str(output), str(result)),
                 os.environ,
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)],
                 setsid=True,  # its group is ended with it
@@ -49,12 +49,12 @@ class Spare:
         for fd in (theirs, output, result):
             os.close(fd)
 
-    def ask(self, request: dict[str, Any]) -> None:
-        """Give it its question, by a file: a pipe that nobody reads yet holds 64 KiB."""
-        path = os.path.join(request["dir"], "question.json")
-        os.makedirs(request["dir"], exist_ok=True)
+    def ask(self, question: Question) -> None:
+        """Give it its `question`, by a file: a pipe that nobody reads yet holds 64 KiB."""
+        path = os.path.join(question.dir, "question.json")
+        os.makedirs(question.dir, exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(request, file)
+            file.write(encode(question))
         with contextlib.suppress(BrokenPipeError):  # it has died: its status says so
             os.write(self._question, path.encode() + b"\n")
         os.close(self._question)
@@ -74,7 +74,8 @@ class Spare:
 
 
 def main(arguments: list[str]) -> None:
-    """Warm up, wait for the question, answer it. Without one, when the parent has gone: end."""
+    """Warm up, wait for the question, answer it; the `arguments` are two pipes, for output and result. Without one, when the
+    parent has gone: end."""
     output, result = map(int, arguments)
     from . import warm, worker
 
@@ -84,11 +85,11 @@ def main(arguments: list[str]) -> None:
     if not path:
         return
     with open(path, encoding="utf-8") as file:
-        request = json.load(file)
+        question = decode(Question, json.load(file))
     os.unlink(path)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)
     os.write(result, BEGUN)
-    worker.answer(request, result)
+    worker.answer(question, result)

@@ -25,10 +25,10 @@ def is_setting(name: str) -> bool:
 
 
 def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
-    """The settings in an environment, by name."""
+    """The settings in the environment `environ`, by name."""
     return {name: environ[name] for name in sorted(environ) if is_setting(name)}
 
 
 def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """An environment with the settings taken out."""
+    """The environment `environ` with the settings taken out."""
     return {name: value for name, value in environ.items() if not is_setting(name)}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import abc
 import contextlib
 import importlib
+import inspect
 import os
 import platform
 from typing import Any
 
-from . import cache
+from . import cache, shortcuts
+from .shortcuts import shortcut
 
 # Imported in this order; those a torch version lacks are passed over.
 MODULES = (
@@ -104,15 +106,13 @@ def warm_up() -> dict[str, Any]:
     """
     import torch
 
+    shortcuts.log_here()
     for name in (*MODULES[1:], *(() if sees_gpu() else GENERATORS)):
-        try:
+        with shortcut(f"importing {name}"), contextlib.suppress(ImportError):
             importlib.import_module(name)
-        except ImportError:
-            continue
-    _initialise_dynamo()
-    _initialise_inductor()
-    cache.remember_compiled()
-    cache.remember_instructions()
+    for save in (_initialise_dynamo, _initialise_passes, _initialise_classes, cache.remember_compiled, cache.remember_instructions):
+        with shortcut(save.__name__.strip("_")):
+            save()
     return versions(torch)
 
 
@@ -153,7 +153,7 @@ def runs_device() -> bool:
     return any(is_up() for module in modules if (is_up := getattr(module, "is_initialized", None)) is not None)
 
 
-def _initialise_inductor() -> None:
+def _initialise_passes() -> None:
     import torch
 
     # The pattern tables of the graph passes, 0.3 s in each child otherwise. Their example tensors are empty ones, made
@@ -161,7 +161,8 @@ def _initialise_inductor() -> None:
     joint_graph: Any = importlib.import_module("torch._inductor.fx_passes.joint_graph")
     post_grad: Any = importlib.import_module("torch._inductor.fx_passes.post_grad")
     if not sees_gpu():
-        joint_graph.lazy_init(torch.device("cpu"))
+        # torch 2.9 asks for no device
+        joint_graph.lazy_init(*[torch.device("cpu")][: len(inspect.signature(joint_graph.lazy_init).parameters)])
         post_grad.lazy_init()
         # Its memo is keyed by the device of the first input: a graph without inputs would register everything twice.
         joint_graph.lazy_init = lambda *_: None
@@ -169,11 +170,15 @@ def _initialise_inductor() -> None:
         # which vector instructions there are: processes that compile and load a probe, 0.1 s in each child even where it is built
         with contextlib.suppress(Exception):  # no compiler: whoever needs one will say so
             importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list()
+
+
+def _initialise_classes() -> None:
     # isinstance() on Inductor's abstract classes walks all subclasses once: 0.2 s
     ir = importlib.import_module("torch._inductor.ir")
     # before Python 3.11 list[int] calls itself a type
     classes = [c for c in vars(ir).values() if isinstance(c, type) and not hasattr(c, "__origin__")]
     for base in classes:
-        if isinstance(base, abc.ABCMeta):
+        # a protocol is for type checkers, and may refuse the question
+        if isinstance(base, abc.ABCMeta) and not getattr(base, "_is_protocol", False):
             for one in classes:
                 issubclass(one, base)

@@ -12,34 +12,36 @@ import random
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from . import cache, early_exit, environment, program
 from .eager import compiler_out, lifetimes, uninitialized
+from .protocol import SCRIPT, Facts, Question, Task
 from .tasks import frames, localize, origins, shapes_and_export
 
 
-def answer(request: dict[str, Any], pipe: int) -> None:
-    """Carry out a request and write the facts as JSON to `pipe`. Never returns."""
+def answer(question: Question, pipe: int) -> None:
+    """Carry out a question and write the facts as JSON to the descriptor `pipe`. Never returns."""
     _die_with_parent()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.enable()
-    if request.get("memory"):
-        _limit_memory(int(request["memory"]))
-    os.makedirs(request["dir"], exist_ok=True)
-    os.chdir(request["dir"])
-    path = os.path.join(request["dir"], "repro.py")
+    if question.memory:
+        _limit_memory(question.memory)
+    os.makedirs(question.dir, exist_ok=True)
+    os.chdir(question.dir)
+    path = os.path.join(question.dir, SCRIPT)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(request["text"])
-    cache.packages_apart(request["dir"])
-    sys.path[:0] = request.get("paths", [])
-    environment.state_before_torch(request["text"])
-    _seed(int(request.get("seed", 0)))
+        file.write(question.text)
+    cache.packages_apart(question.dir)
+    sys.path[:0] = question.paths
+    environment.state_before_torch(question.text)
+    _seed(question.seed)
     before = _drawn()
     own = os.getpid()
-    facts = TASKS[request["task"]](path, request)
+    facts = TASKS[question.task](path, question)
     facts["drew"] = _drawn() != before
     program.flush()
     if os.getpid() != own:
@@ -70,40 +72,39 @@ def _drawn() -> tuple[bytes, int]:
         return b"", 0  # the program left torch in a state of its own
 
 
-def _run(path: str, request: dict[str, Any]) -> dict[str, Any]:
-
-    ends: list[dict[str, Any]] = []
+def _run(path: str, question: Question) -> Facts:
+    ends: list[Facts] = []
     # a script that ends in `unittest.main()` leaves with a status alone: what its first failing test raised says more
     program.listen_to_unittest(lambda error, _: ends.append(program.ended_by(error)))
-    early_exit.stop_after(request.get("stop_after"))
-    if request.get("as_eager"):
+    early_exit.stop_after(question.stop_after)
+    if question.as_eager:
         inductor: Any = importlib.import_module("torch._inductor.config")
         inductor.fallback_random = True
-    facts = program.run_as_main(path, request.get("argv", []))
+    facts = program.run_as_main(path, question.argv)
     return ends[0] if ends and facts["status"] == "exit" else facts
 
 
-def _control(path: str, request: dict[str, Any], fp64: bool = False) -> dict[str, Any]:
-
-    stand = compiler_out.take_out(fp64=fp64)
-    compiler_out.spare_children()
-    with uninitialized.made_to_differ(request["text"] if request.get("repeats") else ""):
-        facts = program.run_as_main(path, request.get("argv", []), lifetimes.shortened)
-    stand.clear()
-    return {**facts, "calls": compiler_out.reached(stand.calls), "raised": len(stand.errors), "error": "".join(stand.errors[:1])}
-
-
-def _control_fp64(path: str, request: dict[str, Any]) -> dict[str, Any]:
-    return _control(path, request, fp64=True)
+def _control(path: str, question: Question, fp64: bool = False) -> Facts:
+    stub = compiler_out.take_out(fp64=fp64)
+    compiler_out.disable_compile_in_subprocesses()
+    with uninitialized.made_to_differ(question.text if question.repeats else ""):
+        facts = program.run_as_main(path, question.argv, lifetimes.shortened)
+    stub.clear()
+    reached = stub.reached()
+    return {**facts, "calls": reached.calls, "raised": reached.raised, "error": reached.error}
 
 
-TASKS = {
+def _control_fp64(path: str, question: Question) -> Facts:
+    return _control(path, question, fp64=True)
+
+
+TASKS: dict[Task, Callable[[str, Question], Facts]] = {
     "run": _run,
     "control": _control,
     "control_fp64": _control_fp64,
     "shapes": shapes_and_export.describe,
     "export": shapes_and_export.export,
-    "localise": localize.localise,
+    "localize": localize.localize,
     "origins": origins.origins,
     "frames": frames.frames,
 }

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 # Run in the user's interpreter: it may be another one than ours.
@@ -75,9 +76,15 @@ def _supported(version: str) -> bool:
         return False
 
 
-def main(python: str) -> int:
-    """Print the findings. Exit status 0, or 1 where something needed is missing."""
+def main(python: str, compiles: Callable[[str], tuple[bool, str]]) -> int:
+    """Print what `python` has. `compiles` says whether it compiles a function, and what it said.
+
+    Exit status 0, or 1 where something needed is missing or does not work.
+    """
     lines = examine(python)
+    if all(line.good for line in lines if line.needed):
+        good, found = compiles(python)
+        lines.append(Line("compile", found, good, True))
     for line in lines:
         mark = "ok  " if line.good else ("MISS" if line.needed else "-   ")
         sys.stdout.write(f"{mark} {line.what}: {line.found}\n")

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 from bot.models.failure import Model, Stage
 
 
-class Code(Model):
+class CodeOrigin(Model):
     """Whose program it is, and where it was found. It is run, so the answer says it."""
 
     where: Literal["comment", "issue", "pull_request", "push"]
@@ -49,7 +49,7 @@ class Request(Model):
     command: str | None = Field(default=None, description="what `run --command` takes")
     repository: str = Field(description="owner/name of what is checked out")
     commit: str | None = Field(default=None, description="its full hash, resolved once")
-    code: Code
+    code: CodeOrigin
     asked_by: str = Field(description="login; for red CI the workflow's name")
     options: RequestOptions = RequestOptions()
     answer: Answer

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from bot.failure.outcome import Outcome
+from bot.inside.protocol import RETURNED, Facts, Question
 from bot.reduce.graph.form import Program, refs
 from bot.reduce.source.passes.inner_call import InnerCall
-from bot.workers.pool import Question
-
-_RETURNED = "return"
 
 
 @dataclass(frozen=True)
@@ -33,26 +30,24 @@ class Localised:
         return [frozenset({name}) for name in self.first if strict or name not in self.harmless]
 
 
-def localise(answer: Callable[[Question], tuple[Outcome, dict[str, Any]]], text: str, program: Program, limit: float) -> Localised:
+def localise(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, program: Program, limit: float) -> Localised:
     """Ask a worker to compare the script's values one by one; empty where it cannot be done."""
-    outcome, facts = answer(Question(text, "localise", limit, strict=program.recipe.strict, tolerance=program.recipe.tolerance))
+    outcome, facts = answer(Question(text, "localize", limit, strict=program.recipe.strict, tolerance=program.recipe.tolerance))
     if outcome.status != "ok":
         return Localised()
     # the last operation stands in the return statement
-    returned = next(refs(program.graph.output), _RETURNED)
-    first = tuple(returned if name == _RETURNED else name for name in facts.get("first", []))
+    returned = next(refs(program.graph.output), RETURNED)
+    first = tuple(returned if name == RETURNED else name for name in facts.get("first", []))
     return Localised(first, frozenset(facts.get("harmless", [])), frozenset(node.name for node in program.graph.nodes))
 
 
 def operations(values: Iterable[Iterable[str]], program: Program) -> list[frozenset[str]]:
     """Sets of operations from sets of the values of a script, where the last operation stands in the return statement."""
-    returned = next(refs(program.graph.output), _RETURNED)
-    return [frozenset(returned if name == _RETURNED else name for name in names) for names in values]
+    returned = next(refs(program.graph.output), RETURNED)
+    return [frozenset(returned if name == RETURNED else name for name in names) for names in values]
 
 
-def inner_calls(
-    answer: Callable[[Question], tuple[Outcome, dict[str, Any]]], text: str, lines: tuple[int, ...], limit: float
-) -> list[InnerCall]:
+def inner_calls(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, lines: tuple[int, ...], limit: float) -> list[InnerCall]:
     """How the functions that hold the lines (1-based) are called by what is compiled, the innermost first."""
     _, facts = answer(Question(text, "frames", limit, lines=lines))
     return [InnerCall(f["name"], f["callee"], tuple(f["arguments"]), tuple(f["contexts"])) for f in facts.get("frames", [])]

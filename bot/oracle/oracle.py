@@ -9,18 +9,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from bot.failure.machine_faults import fault_of, may_pass
-from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import own_words, signature_of
+from bot.failure.traceback import failed_later_than
+from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Question, ValueMeta
 from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
 from bot.oracle.memo import Ledger, key_of
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.form import Meta
-from bot.workers.pool import Asked, Pool, Question
+from bot.workers.pool import Asked, Pool
+from bot.workers.process import HANG_RATIO
 
 # That this process may use.
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -34,8 +35,6 @@ _AS_EAGER = "fallback_random"
 _DIFFERENTIATES = re.compile(r"\bbackward\b|\bgrad\(|\bgrad_and_value\b|\bvjp\b")
 # A failure that shows in one of three runs is missed by so many in 2 of 100 cases.
 TRIES = 10
-# What a worker calls the script.
-SCRIPT = "repro.py"
 # How often a question is asked again whose answer was no fault of the candidate.
 RETRIES = 2
 # Seconds of a failing run from which on the control, a few hundredths, is asked first.
@@ -254,7 +253,7 @@ class ScriptOracle:
         signature = signature_of(outcome)
         return signature is not None and self.matches(signature, outcome.text)
 
-    def answer(self, question: Question) -> tuple[Outcome, dict[str, Any]]:
+    def answer(self, question: Question) -> tuple[Outcome, Facts]:
         """What a worker makes of a question that is not of the search.
 
         Raises:
@@ -353,7 +352,7 @@ class ScriptOracle:
 
     def _control(self, text: str, needless: Callable[[], bool], failed: str = "") -> Verdict:
         """SAME where the script passes with the compiler taken out, as it has to. `failed` is what it said with the compiler."""
-        limit = self.hang_after / 10 if self.reference.kind is Kind.HANG else self._eager_limit()
+        limit = self.hang_after / HANG_RATIO if self.reference.kind is Kind.HANG else self._eager_limit()
         # a difference that eager shows as well, where memory holds something else, is no wrong number
         repeats = self.reference.kind is Kind.ACCURACY
         control = self._run(Question(text, "control", limit, repeats=repeats), needless)
@@ -361,7 +360,7 @@ class ScriptOracle:
             return Verdict.INFRA
         if control.status == "ok":
             self._eager_seconds = max(control.seconds, self._eager_seconds)
-        elif not ((self.across_forms or self.partial) and control.status == "raised" and further(control.text, failed, SCRIPT)):
+        elif not ((self.across_forms or self.partial) and control.status == "raised" and failed_later_than(control.text, failed, SCRIPT)):
             return Verdict.INVALID
         else:
             self.partial = True
@@ -372,7 +371,7 @@ class ScriptOracle:
             if may_pass(precise) and precise.status != "memory":
                 return Verdict.INFRA
             # where float64 cannot run, or needs more memory than there is, eager alone is the reference
-            if precise.status == "raised" and "Fp64Impossible" not in precise.text:
+            if precise.status == "raised" and Fp64Impossible.__name__ not in precise.text:
                 if not self.across_forms:
                     return Verdict.INVALID
                 # The original's own tolerance is one that its eager run misses: that cannot be asked of a candidate.
@@ -382,7 +381,7 @@ class ScriptOracle:
     def _run(self, question: Question, needless: Callable[[], bool]) -> Outcome:
         return self._facts(question, needless)[0]
 
-    def _facts(self, question: Question, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, Any]]:
+    def _facts(self, question: Question, needless: Callable[[], bool]) -> tuple[Outcome, Facts]:
         """What a worker makes of a question."""
         outcome, facts = self._wait(self.pool.submit(question), needless)
         for _ in range(RETRIES):
@@ -391,7 +390,7 @@ class ScriptOracle:
             outcome, facts = self._wait(self.pool.submit(question), needless)
         return outcome, facts
 
-    def _wait(self, asked: Asked, needless: Callable[[], bool]) -> tuple[Outcome, dict[str, Any]]:
+    def _wait(self, asked: Asked, needless: Callable[[], bool]) -> tuple[Outcome, Facts]:
         while True:
             try:
                 return asked.future.result(timeout=0.05)
@@ -406,7 +405,7 @@ class ScriptOracle:
                     raise
 
 
-def _meta(value: dict[str, Any]) -> Meta:
+def _meta(value: ValueMeta) -> Meta:
     return Meta(
         kind=value["kind"],
         shape=tuple(value.get("shape", ())),

@@ -26,14 +26,14 @@ def directory() -> Path:
 
 
 def seed(cache: Path) -> None:
-    """Copy the kept probes into a compile directory. What cannot be read is probed anew."""
+    """Copy the kept probes into the compile directory `cache`. What cannot be read is probed anew."""
     for library in directory().glob("*/*.so"):
         for file in (library.with_suffix(".cpp"), library):
             _copied(file, cache / file.parent.name / file.name)
 
 
 def keep(cache: Path) -> None:
-    """Keep the probes of a compile directory whose process has ended by itself: what it wrote is whole."""
+    """Keep the probes of the compile directory `cache`, whose process has ended by itself: what it wrote is whole."""
     for text in cache.glob("??/*.cpp"):
         library = text.with_suffix(".so")
         with contextlib.suppress(OSError):

@@ -9,23 +9,21 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import queue
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from bot.failure.outcome import Outcome
+from bot.inside.protocol import Answer, Cancel, Facts, Question, Ready, StartFailed, command, encode
 from bot.inside.variables import without_settings
-
-BOOT = Path(__file__).resolve().parent.parent / "inside" / "boot.py"
+from bot.workers import environment
 
 # Seconds within which the parent must have imported torch and the compiler.
 START_LIMIT = 180.0
@@ -50,73 +48,31 @@ class PoolError(Exception):
     """The warm parent could not be started, or died more often than it was replaced."""
 
 
-def environment(cache: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a compiling process: graph caches off, so that no hit hides a failure; one compile directory."""
-    return {
-        **os.environ,
-        "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
-        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        "TORCHDYNAMO_VERBOSE": "1",
-        "PYTHONFAULTHANDLER": "1",
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        # a parent that asked the driver could not fork any more
-        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-        **(extra or {}),
-    }
-
-
-@dataclass
-class Question:
-    """A script to run in a child.
-
-    `task`: run, control, control_fp64, shapes, localise, origins, frames or export. `limit` in seconds, `memory` in bytes beyond the
-    parent's own (None: the pool's).
-    """
-
-    text: str
-    task: str = "run"
-    limit: float = 60.0
-    memory: int | None = None
-    stop_after: str | None = None
-    argv: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules lie beside it
-    repeats: bool = False  # task control: has to compute the same whatever uninitialised memory holds
-    strict: bool = False  # task localise: integral and boolean values count
-    tolerance: tuple[float, ...] | None = None  # task localise: see Recipe.tolerance
-    lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
-    seed: int = 0  # of the generators of random numbers, as the program finds them
-    as_eager: bool = False  # compiled code draws the random numbers that eager draws
-    save: str | None = None  # task export: where the exported program goes
-
-
 @dataclass
 class Asked:
     """A question on its way. Its future raises `PoolError` where the parent never came up."""
 
-    future: Future[tuple[Outcome, dict[str, Any]]]
+    future: Future[tuple[Outcome, Facts]]
     number: int
     directory: tempfile.TemporaryDirectory[str]
 
-    def answer(self, facts: dict[str, Any]) -> None:
-        """Settle it with the facts of a child."""
+    def answer(self, facts: Facts) -> None:
+        """Settle it with the `facts` of a child."""
         self.directory.cleanup()
         try:
-            outcome = Outcome(**{key: facts[key] for key in Outcome.model_fields if key in facts})
+            outcome = Outcome.model_validate({key: value for key, value in facts.items() if key in Outcome.model_fields})
         except ValidationError as error:  # the program wrote into our pipe
             outcome = Outcome(status="infra", text=f"unreadable answer: {error}")
         self.future.set_result((outcome, facts))
 
     def fail(self, reason: str) -> None:
-        """Settle it where there is nobody to answer."""
+        """Settle it, for this `reason`, where there is nobody to answer."""
         self.directory.cleanup()
         self.future.set_exception(PoolError(reason))
 
 
 class _Parent:
-    """One life of the warm parent: its process, and the questions that it has."""
+    """One process of the warm parent: it, and the questions that it has."""
 
     def __init__(self, process: subprocess.Popen[bytes], on_ready: Callable[[dict[str, str]], None]) -> None:
         self.process = process
@@ -130,19 +86,19 @@ class _Parent:
         # Lines for it, None after the last. One thread writes and one reads, so that no full pipe stops both sides.
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._listens = threading.Event()
-        self._alarm = threading.Timer(START_LIMIT, self._late)
+        self._alarm = threading.Timer(START_LIMIT, self._on_start_timeout)
         self._alarm.daemon = True
         self._alarm.start()
-        for work in (self._listen, self._speak):
+        for work in (self._reader_loop, self._writer_loop):
             threading.Thread(target=work, daemon=True).start()
 
-    def take(self, asked: Asked, message: dict[str, Any]) -> bool:
+    def take(self, asked: Asked, question: Question) -> bool:
         """Send a question, as soon as it can be heard; False where this parent has ended."""
         with self._state:
             if self._over:
                 return False
             self._waiting[asked.number] = asked
-        self._lines.put(json.dumps(message).encode() + b"\n")
+        self._lines.put(encode(question).encode() + b"\n")
         return True
 
     def cancel(self, asked: Asked) -> None:
@@ -150,7 +106,8 @@ class _Parent:
         with self._state:
             if asked.number not in self._waiting:
                 return
-        self._lines.put(json.dumps({"cancel": asked.number}).encode() + b"\n")
+        message: Cancel = {"cancel": asked.number}
+        self._lines.put(json.dumps(message).encode() + b"\n")
 
     def close(self) -> None:
         """End it, and its children with it."""
@@ -162,7 +119,7 @@ class _Parent:
             self.process.kill()
             self.process.wait()
 
-    def _speak(self) -> None:
+    def _writer_loop(self) -> None:
         self._listens.wait()
         assert self.process.stdin is not None
         # a broken pipe: the listener answers what was waiting
@@ -171,7 +128,7 @@ class _Parent:
                 pipe.write(line)
                 pipe.flush()
 
-    def _listen(self) -> None:
+    def _reader_loop(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as answers:
             for line in answers:
@@ -193,7 +150,7 @@ class _Parent:
             else:
                 asked.answer({"status": "infra", "text": "the worker's parent died"})
 
-    def _heard(self, message: dict[str, Any]) -> None:
+    def _heard(self, message: Ready | StartFailed | Answer) -> None:
         if "ready" in message:
             self._alarm.cancel()
             self._on_ready(message["ready"])
@@ -208,7 +165,7 @@ class _Parent:
                 self.answered = True
                 asked.answer(message["outcome"])
 
-    def _late(self) -> None:
+    def _on_start_timeout(self) -> None:
         self.failure = f"the interpreter did not import torch within {START_LIMIT:.0f} s"
         self.process.kill()
 
@@ -237,7 +194,7 @@ class Pool:
         Raises:
             OSError: the interpreter cannot be run.
         """
-        self._living()
+        self._ensure_running()
 
     def submit(self, question: Question) -> Asked:
         """Send a question; its future gives the outcome and the raw facts (`values` for the task shapes).
@@ -247,17 +204,17 @@ class Pool:
         """
         directory = tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True)
         asked = Asked(Future(), next(self._numbers), directory)
-        message = {**asdict(question), "memory": question.memory or self.memory, "id": asked.number, "dir": directory.name}
-        while not self._living().take(asked, message):
+        question = replace(question, memory=question.memory or self.memory, id=asked.number, dir=directory.name)
+        while not self._ensure_running().take(asked, question):
             pass
         return asked
 
-    def ask(self, question: Question) -> tuple[Outcome, dict[str, Any]]:
+    def ask(self, question: Question) -> tuple[Outcome, Facts]:
         """Send a question and wait."""
         return self.submit(question).future.result()
 
     def cancel(self, asked: Asked) -> None:
-        """Stop a question whose answer is no longer needed."""
+        """Stop a question that was `asked` and whose answer is no longer needed."""
         if self._parent is not None:
             self._parent.cancel(asked)
 
@@ -268,7 +225,7 @@ class Pool:
             if self._parent is not None:
                 self._parent.close()
 
-    def _living(self) -> _Parent:
+    def _ensure_running(self) -> _Parent:
         """The parent, replaced if it has died."""
         with self._starting:
             if self._closed:
@@ -281,17 +238,17 @@ class Pool:
                 self.restarts = 1 if self._parent.answered else self.restarts + 1
                 if self.restarts > RESTARTS:
                     raise PoolError(f"the worker's parent keeps dying; see {self.log}")
-            self._parent = self._born()
+            self._parent = self._spawn()
             return self._parent
 
-    def _born(self) -> _Parent:
-        # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimising the glue
+    def _spawn(self) -> _Parent:
+        # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimizing the glue
         # around AOTInductor's kernels half of its time; the proof, in fresh processes, does both.
         faster = {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"}
-        env = {**without_settings(environment(self.cache)), **faster}
+        env = {**without_settings(environment.of_workers(self.cache)), **faster}
         with open(self.log, "ab") as log:
             process = subprocess.Popen(
-                [self.python, str(BOOT), "server"],
+                command(self.python, "server"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -19,6 +19,8 @@ from bot.failure.outcome import Outcome
 # Asked now and then; False ends a run with `Interrupted`.
 Wanted = Callable[[], bool] | None
 
+# What still runs after so many times what it takes without the compiler (or without comparisons) is not just slow.
+HANG_RATIO = 10
 KEEP = 2_000_000  # bytes kept of each end of each output stream
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over
 BETWEEN = 0.3  # seconds between two stacks of a process that is asked for several
@@ -65,8 +67,9 @@ def run_process(
 ) -> Outcome:
     """Run a command; standard output and then standard error are the outcome's `text`.
 
-    After `timeout` seconds a Python process is asked for its stack (SIGABRT, which faulthandler answers), then its whole
-    group is killed. A process that answers SIGUSR1 too can be asked for several `stacks`, one after the other.
+    It starts in the directory `cwd` with the environment `env`. After `timeout` seconds a Python process is asked for its stack
+    (SIGABRT, which faulthandler answers), then its whole group is killed. A process that answers SIGUSR1 too can be asked for
+    several `stacks`, one after the other.
 
     Raises:
         Interrupted: `wanted` gave False.

@@ -18,22 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchlib import corpus, measure, programs, report
+from benchlib.cli import count, matches, own_python, positive, save
 
 CHILD = "import json, torch; print(json.dumps({'torch': torch.__version__, 'threads': torch.get_num_threads()}))"
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1")
-    return value
 
 
 def grammar() -> argparse.ArgumentParser:
@@ -44,15 +31,15 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these programs or cases; a name may end in *")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--quick", action="store_true", help="the two smallest programs, 30 s each, one verification run")
-    parser.add_argument("--limit", type=_positive, default=600.0, metavar="SECONDS", help="for each program and tool (default 600)")
+    parser.add_argument("--limit", type=positive, default=600.0, metavar="SECONDS", help="for each program and tool (default 600)")
     parser.add_argument("--ours-only", action="store_true", help="leave PyTorch's out")
     parser.add_argument("--modes", nargs="+", default=["isolate", "no-isolate"], choices=["isolate", "no-isolate"], help="of PyTorch's")
-    parser.add_argument("--enough", type=_positive, metavar="RATIO", help="end PyTorch's search where it has taken RATIO times ours")
-    parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="--jobs of ours (default 1)")
-    parser.add_argument("--verify-runs", type=_count, default=3, metavar="N", help="--verify-runs of ours (default 3)")
-    parser.add_argument("--lanes", type=_count, default=1, metavar="N", help="so many programs at a time, each on its share of the CPUs")
+    parser.add_argument("--enough", type=positive, metavar="RATIO", help="end PyTorch's search where it has taken RATIO times ours")
+    parser.add_argument("--jobs", type=count, default=1, metavar="N", help="--jobs of ours (default 1)")
+    parser.add_argument("--verify-runs", type=count, default=3, metavar="N", help="--verify-runs of ours (default 3)")
+    parser.add_argument("--lanes", type=count, default=1, metavar="N", help="so many programs at a time, each on its share of the CPUs")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the first graph (default 0)")
-    parser.add_argument("--seeds", type=_count, default=1, metavar="N", help="so many graphs of each generated sort (default 1)")
+    parser.add_argument("--seeds", type=count, default=1, metavar="N", help="so many graphs of each generated sort (default 1)")
     parser.add_argument("--embed", action="store_true", help="corpus: each case behind a hundred lines of healthy code")
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every run")
     parser.add_argument(
@@ -79,9 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if arguments.read:
         return _said(_read(parser, arguments.read))
-    python = arguments.python or _own_python()
-    if os.sep in python:
-        python = os.path.abspath(python)  # programs run in directories of their own; no link is followed: it would leave a venv
+    python = own_python(arguments.python)
     facts = json.loads(subprocess.run([python, "-c", CHILD], check=True, capture_output=True, text=True).stdout)
     cpus = len(os.sched_getaffinity(0))
     machine = {**facts, "cpus": cpus, "system": platform.platform(), "load_before": os.getloadavg()[0], "lanes": arguments.lanes}
@@ -102,25 +87,9 @@ def _chosen(parser: argparse.ArgumentParser, arguments: argparse.Namespace, name
         return list(programs.QUICK)
     wanted = arguments.only or ["*"]
     for one in wanted:
-        if not any(_matches(name, one) for name in names):
+        if not any(matches(name, one) for name in names):
             parser.error(f"there is no {one}; --list prints the names")
-    return [name for name in names if any(_matches(name, one) for one in wanted)]
-
-
-def _matches(name: str, wanted: str) -> bool:
-    return name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
-
-
-def _own_python() -> str:
-    subprocess.run([str(measure.ROOT / "scripts" / "setup")], check=True)
-    return str(measure.ROOT / ".venv" / "bin" / "python")
-
-
-def _save(path: Path | None, content: object) -> None:
-    if path is not None:
-        new = path.with_name(path.name + ".new")
-        new.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        os.replace(new, path)
+    return [name for name in names if any(matches(name, one) for one in wanted)]
 
 
 def _measured(setting: measure.Setting, modes: Sequence[str], name: str, seed: int) -> Iterator[measure.Measure]:
@@ -168,7 +137,7 @@ def _programs(names: Iterable[str], setting: measure.Setting, arguments: argpars
         print(report.line(row), flush=True)
         content = {"machine": machine, "rows": [dataclasses.asdict(row) for row in rows]}
         ratios = [dataclasses.asdict(ratio) for ratio in report.ratios(rows)]
-        _save(arguments.json, {**content, "ratios": ratios, "summary": report.summary(rows)})
+        save(arguments.json, {**content, "ratios": ratios, "summary": report.summary(rows)})
     return _said(rows)
 
 
@@ -201,7 +170,7 @@ def _corpus(cases: Sequence[corpus.Case], setting: measure.Setting, arguments: a
         found = corpus.summary(verdicts)
         goals = [dataclasses.asdict(goal) for goal in corpus.goals(found)]
         rows = [corpus.row(verdict) for verdict in verdicts]
-        _save(arguments.json, {"machine": machine, "rows": rows, "summary": found, "goals": goals})
+        save(arguments.json, {"machine": machine, "rows": rows, "summary": found, "goals": goals})
     print("\n" + corpus.table(verdicts) + "\n\n" + corpus.said(verdicts))
     return 1 if any(verdict.wrong or verdict.died or verdict.duplicates for verdict in verdicts) else 0
 

@@ -140,32 +140,26 @@ def judge(case: Case, setting: measure.Setting, *, embed: bool) -> Verdict:
         (place / name).mkdir(parents=True)
     text = embedded(case.text) if embed else case.text
     (place / "work" / "case.py").write_text(text, encoding="utf-8")
-    env = watch.environment(
-        {"TMPDIR": str(place / "tmp"), "PYTHONPATH": str(measure.ROOT), "TORCH_MINIFY_CACHE_DIR": str(place / "tmp" / "kept")}
-    )
-    out = place / "out"
-    command = [setting.python, "-m", "bot", "run", "case.py", "--out", str(out), "--budget", f"{setting.limit:g}s"]
-    command += ["--jobs", str(setting.jobs), "--verify-runs", str(setting.verify_runs), "--hang-after", f"{HANG:g}s"]
-    run = watch.run(command, cwd=place / "work", env=env, limit=setting.limit + measure.GRACE, log=place / "log.txt")
-    result = json.loads((out / "result.json").read_text(encoding="utf-8")) if (out / "result.json").exists() else {}
-    queries, duplicates = measure.questions(out / "reduction.jsonl")
-    repro = out / "repro.py"
+    # nothing is kept from one case to the next
+    env = watch.environment({"TMPDIR": str(place / "tmp"), "TORCH_MINIFY_CACHE_DIR": str(place / "tmp" / "kept")})
+    found = measure.minimize(place / "work" / "case.py", env, setting, HANG)
+    run, result, repro = found.run, found.result, found.repro
     last = [line for line in run.output.splitlines() if line.strip()][-1:]
     verdict = Verdict(
         case.name,
         case.kind,
-        "killed" if run.status is None else result.get("status", f"exit {run.status}"),
+        found.status,
         result.get("ended_by", "-"),
         result.get("stage"),
         run.seconds,
-        result.get("reduction", {}).get("seconds", 0.0),
-        queries,
-        duplicates,
+        found.reduction.get("seconds", 0.0),
+        found.queries,
+        found.duplicates,
         run.peak,
         measure.code_lines(text),
-        measure.code_lines(repro.read_text(encoding="utf-8")) if repro.exists() else None,
+        found.lines,
         named=bool(result.get("files", {}).get("repro")),
-        agrees=measure.agrees(repro, result.get("reduction", {})),
+        agrees=measure.agrees(repro, found.reduction),
         reason=result.get("reason") or ("" if result else "".join(last)),
     )
     return _proven(verdict, case, repro, setting, place) if repro.exists() else verdict

@@ -54,7 +54,7 @@ class Measure:
 class Setting:
     """How to measure: the interpreter, seconds a program and tool may take, where files go, options of ours.
 
-    `enough`: PyTorch's search is ended where it has taken so many times ours.
+    `enough`: PyTorch's search is ended where it has taken so many times ours. `root`: the checkout of ours that is run.
     """
 
     python: str
@@ -63,12 +63,39 @@ class Setting:
     verify_runs: int = 3
     jobs: int = 1
     enough: float | None = None
+    root: Path = ROOT
 
     def limit_beside(self, own: Measure) -> float:
         """Seconds that PyTorch's search may take beside this run of ours."""
         if self.enough is None or not own.search or own.cut:
             return self.limit
         return min(self.limit, self.enough * own.search)
+
+
+@dataclass(frozen=True)
+class Minimized:
+    """What a run of ours left: its process, `result.json` ({} where there is none), the repro's path, and its questions."""
+
+    run: watch.Run
+    result: Mapping[str, Any]
+    repro: Path
+    queries: int
+    duplicates: int
+
+    @property
+    def status(self) -> str:
+        """The status that `result.json` says; where it says none: killed, or the exit status."""
+        return "killed" if self.run.status is None else str(self.result.get("status", f"exit {self.run.status}"))
+
+    @property
+    def reduction(self) -> Mapping[str, Any]:
+        """`reduction` of `result.json`."""
+        return self.result.get("reduction", {})
+
+    @property
+    def lines(self) -> int | None:
+        """Code lines of the repro; None where there is none."""
+        return code_lines(self.repro.read_text(encoding="utf-8")) if self.repro.exists() else None
 
 
 def code_lines(text: str) -> int:
@@ -134,37 +161,52 @@ def fails_alone(repro: Path, program: Program, setting: Setting) -> bool:
     return run.status not in (0, None) and re.search(program.says, run.output) is not None
 
 
-def ours(program: Program, setting: Setting) -> Measure:
-    """`python -m bot run`, with the limit as its budget."""
-    place, env = _place(program, setting, "ours", program.fault)
-    env["PYTHONPATH"] = ":".join(filter(None, [str(ROOT), env["PYTHONPATH"]]))
+def minimize(script: Path, env: Mapping[str, str], setting: Setting, hang_after: float) -> Minimized:
+    """`python -m bot run SCRIPT` in the script's directory, with the limit as its budget; the result goes to `../out`.
+
+    `env` is the environment of the run; the root of `setting` comes first on its PYTHONPATH. `hang_after` in seconds.
+    """
+    place = script.parent.parent
     out = place / "out"
-    command = [setting.python, "-m", "bot", "run", "program.py", "--out", str(out), "--verify-runs", str(setting.verify_runs)]
-    # none of the programs hangs, but on a busy machine the large ones compile for longer than a minute
-    command += ["--jobs", str(setting.jobs), "--budget", f"{setting.limit:g}s", "--hang-after", f"{setting.limit / 2:g}s"]
-    run = watch.run(command, cwd=place / "work", env=env, limit=setting.limit + GRACE, log=place / "log.txt")
-    facts = Measure(program.name, program.seed, "ours", "killed", run.seconds, cut=run.status is None, peak=run.peak)
-    queries, duplicates = questions(out / "reduction.jsonl")
+    env = {**env, "PYTHONPATH": ":".join(filter(None, [str(setting.root), env.get("PYTHONPATH")]))}
+    command = [setting.python, "-m", "bot", "run", script.name, "--out", str(out), "--verify-runs", str(setting.verify_runs)]
+    command += ["--jobs", str(setting.jobs), "--budget", f"{setting.limit:g}s", "--hang-after", f"{hang_after:g}s"]
+    run = watch.run(command, cwd=script.parent, env=env, limit=setting.limit + GRACE, log=place / "log.txt")
     result = json.loads((out / "result.json").read_text(encoding="utf-8")) if (out / "result.json").exists() else {}
-    reduction, repro = result.get("reduction", {}), out / "repro.py"
+    return Minimized(run, result, out / "repro.py", *questions(out / "reduction.jsonl"))
+
+
+def minimized(program: Program, setting: Setting, tool: str) -> Minimized:
+    """`program` through ours, in a directory that is named for `tool`, with its planted fault."""
+    place, env = _place(program, setting, tool, program.fault)
+    # none of the programs hangs, but on a busy machine the large ones compile for longer than a minute
+    return minimize(place / "work" / "program.py", env, setting, program.hang_after or setting.limit / 2)
+
+
+def ours(program: Program, setting: Setting) -> Measure:
+    """What ours made of a program, and whether its repro fails alone."""
+    found = minimized(program, setting, "ours")
+    run, reduction = found.run, found.reduction
     return Measure(
-        **{
-            **facts.__dict__,
-            "status": "killed" if run.status is None else result.get("status", f"exit {run.status}"),
-            "search": reduction.get("seconds"),
-            "cut": run.status is None or result.get("ended_by", "fixed_point") != "fixed_point",
-            "queries": queries,
-            "duplicates": duplicates,
-            "ops_before": reduction.get("ops_before"),
-            "ops_after": reduction.get("ops_after"),
-            "optimum": program.optimum,
-            "elements": reduction.get("input_elements_after"),
-            "lines": code_lines(repro.read_text(encoding="utf-8")) if repro.exists() else None,
-            "same": fails_alone(repro, program, setting) if repro.exists() else None,
-            "agrees": agrees(repro, reduction),
-            "generated": program.generated,
-            "timing": result.get("timing", {}),
-        }
+        program.name,
+        program.seed,
+        "ours",
+        found.status,
+        run.seconds,
+        search=reduction.get("seconds"),
+        cut=run.status is None or found.result.get("ended_by", "fixed_point") != "fixed_point",
+        queries=found.queries,
+        duplicates=found.duplicates,
+        ops_before=reduction.get("ops_before"),
+        ops_after=reduction.get("ops_after"),
+        optimum=program.optimum,
+        elements=reduction.get("input_elements_after"),
+        lines=found.lines,
+        peak=run.peak,
+        same=fails_alone(found.repro, program, setting) if found.repro.exists() else None,
+        agrees=agrees(found.repro, reduction),
+        generated=program.generated,
+        timing=found.result.get("timing", {}),
     )
 
 

@@ -30,6 +30,7 @@ class Program:
 
     `env` turns PyTorch's dump on; `fault` is a sitecustomize for both tools ("": the program fails without one); `says` is a
     regular expression for what the failing output says; `optimum` is the least number of operations that can be left.
+    `hang_after`: seconds after which a run of it counts as hanging, where that is not left to the limit.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Program:
     optimum: int = 1
     generated: bool = False
     seed: int = 0
+    hang_after: float | None = None
 
     @property
     def modes(self) -> tuple[str, ...]:

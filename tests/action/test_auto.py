@@ -1,23 +1,25 @@
 from __future__ import annotations
 
+import io
+import os
 import subprocess
-import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
-from bot.action import auto
-from bot.action.auto import Live, shower
-from bot.action.gate import gate
-from bot.action.gate.requests import Outcome
-from bot.action.github.api import Api
+from bot.action.__main__ import Edge
+from bot.action.auto import Auto, LiveLine, shower
+from bot.action.console import Console, JobOutcome
+from bot.action.gate.gate import decide
 from bot.action.github.transport import GitHubError
 from bot.action.minify import checkout
-from bot.action.settings import Settings
-from bot.models.request import Answer, Code, Request
+from bot.action.minify.minify import RunnerConfig
+from bot.models.request import Answer, CodeOrigin, Request
+from bot.models.result import Result
+from tests.action.gate import memory
+from tests.action.gate.memory import BLOCK, BOT, REPO, Memory, asked
 
 REQUESTS = [
     Request(
@@ -25,7 +27,7 @@ REQUESTS = [
         script="import torch",
         repository="o/r",
         asked_by="a",
-        code=Code(where="comment", author="a", trusted=True),
+        code=CodeOrigin(where="comment", author="a", trusted=True),
         answer=Answer(repository="o/r", issue=3, marker="<!-- m -->", comment=8),
     )
     for index in range(2)
@@ -45,26 +47,34 @@ class Hub:
         self.bodies.append(body)
 
 
-def test_edits_are_apart_and_show_the_last_line() -> None:
-    shown: list[tuple[float, str]] = []
-    with Live(lambda line: shown.append((time.monotonic(), line)), every=0.5) as live:
-        for number in range(60):
-            live.watch(f"line {number}")
-            time.sleep(0.03)
-    assert 3 <= len(shown) <= 6
-    assert all(second[0] - first[0] >= 0.5 for first, second in pairwise(shown))
-    assert all(first[1] != second[1] for first, second in pairwise(shown))
+def test_each_edit_shows_the_last_line_and_waits_between_them() -> None:
+    shown: list[str] = []
+    waits: list[float] = []
+    printed = [["a", "b"], [], ["c", " \n"], ["d"]]
+
+    def wait(seconds: float) -> bool:
+        for line in printed[len(waits)]:
+            live.watch(line)
+        waits.append(seconds)
+        return len(waits) == len(printed)
+
+    live = LiveLine(shown.append, 30.0, wait)
+    with live:
+        pass
+    # what was printed last is in the report, which follows
+    assert shown == ["", "b", "c"]
+    assert waits == [30.0] * 4
+
+
+def test_the_end_of_the_work_ends_the_wait() -> None:
+    shown: list[str] = []
+    with LiveLine(shown.append, 3600.0):
+        pass
+    assert shown == [""]
 
 
 def test_half_a_minute_lies_between_two_edits() -> None:
-    assert auto.EVERY == 30
-
-
-def test_nothing_new_is_no_edit() -> None:
-    shown: list[str] = []
-    with Live(shown.append, every=0.05):
-        time.sleep(0.5)
-    assert shown == [""]
+    assert Edge().edit_interval == 30
 
 
 def test_what_is_shown_is_text() -> None:
@@ -80,20 +90,59 @@ def test_github_does_not_stop_the_work() -> None:
     shower(Hub(silent=True), REQUESTS, 0, "https://x/1")("line")  # type: ignore[arg-type]
 
 
-def test_an_environment_approves_nothing_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The job of the workflow runs in the environment for forks, and waits there for its reviewers; this one does not."""
-    found: list[Settings] = []
+def job(api: Any, where: Path, engine: tuple[str, ...] = ("false",), fetch: Any = None, **inputs: Any) -> tuple[Auto, io.StringIO]:
+    out = io.StringIO()
+    console = Console(out, io.StringIO(), output=where / "output")
+    config = RunnerConfig(where, engine=engine, environ=dict(os.environ))
+    given = memory.settings(mode="auto", result=where / "result", **inputs)
+    return Auto(given, api, api, config, console, fetch, where / "unposted", 3600.0), out
 
-    def decide(event: object, settings: Settings, api: Api) -> Outcome:
-        found.append(settings)
-        return Outcome("nothing")
 
-    monkeypatch.setattr(gate, "decide", decide)
-    assert (
-        auto.main(Settings.model_construct(fork_environment="forks", token=SecretStr("t"), event_name="push", api_url="http://127.0.0.1:9"))
-        == 0
-    )
-    assert found[0].fork_environment == ""
+def test_a_fork_is_refused_whatever_the_environment(tmp_path: Path) -> None:
+    """There is one job, and it has begun: nobody can approve a fork's code any more."""
+    api = Memory(protected={"forks"})
+    api.add_pull(fork="contributor/models")
+    event = asked(f"/minify\n{BLOCK}", pull=True)
+    assert job(api, tmp_path, fork_environment="forks")[0].run(event).exit_status == 0
+    (comment,) = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
+    assert "does not run code from forks" in comment.text
+    assert "\nrefused\n" in (tmp_path / "output").read_text()
+    # the gate as a job of its own lets it through
+    assert decide(event, memory.settings(fork_environment="forks"), api).status == "requests"
+
+
+def test_from_the_comment_to_the_report(tmp_path: Path) -> None:
+    api = Memory()
+    fetched: list[tuple[Any, ...]] = []
+
+    def fetch(*given: Any) -> None:
+        fetched.append(given)
+        given[3].mkdir()
+
+    text = Result(status="not_reproduced", reason="it passes here").to_json().replace("\n", "")
+    script = f"for word; do case $word in --out=*) echo '{text}' >${{word#--out=}}/result.json;; esac; done; exit 4"
+    auto, out = job(api, tmp_path, ("sh", "-c", script, "sh"), fetch, token=SecretStr("t"))
+    assert auto.run(asked(f"/minify\n{BLOCK}")).exit_status == 0
+    assert [(given[:3], given[4]) for given in fetched] == [(("https://github.com", REPO, memory.MAIN), "t")]
+    assert out.getvalue().startswith("requests ")
+    (comment,) = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
+    assert "### Did not reproduce here" in comment.text
+
+
+def test_a_commit_that_cannot_be_fetched_is_no_verdict_on_the_program(tmp_path: Path) -> None:
+    api = Memory()
+
+    def fetch(*given: Any) -> None:
+        raise checkout.FetchError("git fetch failed: gone")
+
+    assert job(api, tmp_path, fetch=fetch)[0].run(asked(f"/minify\n{BLOCK}")).exit_status == 1
+    (comment,) = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
+    assert "git fetch failed: gone" in comment.text
+
+
+def test_nothing_is_asked_for(tmp_path: Path) -> None:
+    assert job(Memory(), tmp_path)[0].run(None) == JobOutcome()
+    assert "\nnothing\n" in (tmp_path / "output").read_text()
 
 
 def git(where: Path, *arguments: str) -> str:
@@ -116,7 +165,7 @@ def origin(tmp_path: Path) -> Path:
 
 def test_one_commit_is_fetched(origin: Path, tmp_path: Path) -> None:
     first = git(origin / "o/r", "rev-parse", "HEAD~")
-    checkout.fetch(f"file://{origin}", "o/r", first, tmp_path / "checkout", "secret-token")
+    checkout.fetch(f"file://{origin}", "o/r", first, tmp_path / "checkout", "secret-token", os.environ)
     assert (tmp_path / "checkout/file").read_text() == "first"
     assert git(tmp_path / "checkout", "rev-parse", "HEAD") == first
     kept = "".join(path.read_text(errors="replace") for path in (tmp_path / "checkout/.git").rglob("*") if path.is_file())
@@ -126,4 +175,4 @@ def test_one_commit_is_fetched(origin: Path, tmp_path: Path) -> None:
 
 def test_a_commit_that_is_not_there(origin: Path, tmp_path: Path) -> None:
     with pytest.raises(checkout.FetchError, match="git fetch failed"):
-        checkout.fetch(f"file://{origin}", "o/r", "f" * 40, tmp_path / "checkout", "")
+        checkout.fetch(f"file://{origin}", "o/r", "f" * 40, tmp_path / "checkout", "", os.environ)

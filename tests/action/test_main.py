@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
-from bot.action import __main__
-from bot.action.minify import minify
-from bot.models.result import Result
+from bot.action.__main__ import Edge, main
+from bot.action.settings import Settings
+from tests.action.gate.memory import BLOCK, REPO, Memory, asked, settings
 
 
 def run(where: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -61,34 +61,33 @@ def test_modules_of_the_workspace_are_not_imported(tmp_path: Path) -> None:
     assert "\nnothing\n" in (tmp_path / "output").read_text()
 
 
-@pytest.mark.parametrize(("status", "expected"), [("minimized", 0), ("reproduced", 0), ("not_reproduced", 0), ("flaky", 0), ("error", 1)])
-def test_an_answer_is_green_and_a_fault_is_red(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str, expected: int) -> None:
-    from bot.models.result import EXIT_STATUS
-
-    def done(request: object, place: object, out: Path, environ: object) -> int:
-        out.mkdir()
-        (out / "result.json").write_text(Result(status=status).to_json())  # type: ignore[arg-type]
-        return EXIT_STATUS[status]  # type: ignore[index]
-
+@pytest.mark.parametrize(("body", "outcome"), [(f"/minify\n{BLOCK}", "requests"), ("hello", "nothing"), ("/minify stop", "stop")])
+def test_a_mode_is_done_with_the_github_that_is_handed_in(
+    body: str, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in list(os.environ):
-        if name.startswith(("GITHUB_", "INPUT_", "ACTIONS_")) or "TOKEN" in name.upper():
+        if name.startswith(("GITHUB_", "INPUT_", "ACTIONS_")):
             monkeypatch.delenv(name)
-    monkeypatch.setattr(__main__, "_drop_secrets", lambda: None)
-    monkeypatch.setattr(minify, "minify", done)
-    monkeypatch.setattr(minify, "read", lambda file, index: None)
-    monkeypatch.setenv("INPUT_MODE", "minify")
-    monkeypatch.setenv("INPUT_RESULT", str(tmp_path / "result"))
-    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
-    assert __main__.main() == expected
-    assert f"\n{status}\n" in (tmp_path / "output").read_text()
+    (tmp_path / "event.json").write_text(asked(body).model_dump_json())
+    given = {"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": tmp_path / "event.json", "GITHUB_OUTPUT": tmp_path / "output"}
+    given |= {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": REPO, "INPUT_MODE": "gate", "INPUT_REQUEST_FILE": tmp_path / "request.json"}
+    for name, value in given.items():
+        monkeypatch.setenv(name, str(value))
+    assert main(Edge(connect=lambda token, settings: Memory())) == 0
+    assert f"\n{outcome}\n" in (tmp_path / "output").read_text()
+    assert (tmp_path / "request.json").exists() == (outcome == "requests")
+    assert capsys.readouterr().out.startswith(outcome)
 
 
-def test_a_result_says_one_of_five_words_or_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bot.action.settings import Settings
+def test_files_are_kept_by_a_client_of_its_own_where_there_is_a_token_for_it() -> None:
+    tokens: list[str] = []
 
-    (tmp_path / "result").mkdir()
-    (tmp_path / "result/result.json").write_text(json.dumps({"schema": 1, "status": "x\nmatrix=[]"}))
-    settings = Settings.model_construct(output=tmp_path / "output", result=tmp_path / "result")
-    __main__._say_status(settings, 0)
-    assert "matrix" not in (tmp_path / "output").read_text()
-    assert "\nminimized\n" in (tmp_path / "output").read_text()
+    def connect(token: SecretStr, settings: Settings) -> Memory:
+        tokens.append(token.get_secret_value())
+        return Memory()
+
+    api = Memory()
+    edge = Edge(connect=connect)
+    assert edge.storage(settings(), api) is api
+    assert edge.storage(settings(durable_token=SecretStr("durable")), api) is not api
+    assert tokens == ["durable"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -9,6 +11,20 @@ import pytest
 
 CPP = "CppCompileError"
 CLOSE = r"AssertionError"
+
+
+INSTALLED = next((found.version for found in importlib.metadata.distributions(name="torch")), "")
+TORCH = tuple(int(part) for part in re.findall(r"\d+", INSTALLED)[:2])
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A defect that torch has no more from a version on: the case must end in "not reproduced" there, for this reason (a regex).
+    `instead` is the case that stands for its cell of the support table there, where it did so before."""
+
+    version: tuple[int, int]
+    reason: str
+    instead: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,12 +54,18 @@ class Row:
     exported: bool | None = None  # with True the exported program must show the same signature; with False it need only open
     options: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()  # of whoever calls torch-minify; the repro is run without
+    mended: Mended | None = None
     only_all: bool = True
     name: str = ""
 
     @property
     def most_lines(self) -> int:
         return self.lines or (20 if self.culprit is None else 30)
+
+    @property
+    def mended_here(self) -> Mended | None:
+        """What is mended, in the torch that runs the tests."""
+        return self.mended if self.mended is not None and self.mended.version <= TORCH else None
 
     @property
     def id(self) -> str:
@@ -55,7 +77,17 @@ _LONG = {"hang": [pytest.mark.long], "crash": [pytest.mark.long]}
 
 def params(rows: Iterable[Row]) -> list[object]:
     """For `pytest.mark.parametrize`."""
-    return [pytest.param(row, id=row.id, marks=[*([pytest.mark.all] if row.only_all else []), *_LONG.get(row.kind, [])]) for row in rows]
+    instead = {row.mended_here.instead for row in ROWS if row.mended_here and not row.only_all}
+
+    def marks(row: Row) -> list[pytest.MarkDecorator]:
+        return [*([pytest.mark.all] if row.only_all and row.id not in instead else []), *_LONG.get(row.kind, [])]
+
+    return [pytest.param(row, id=row.id, marks=marks(row)) for row in rows]
+
+
+# From 2.15 on eager has the kernel's size checked, as the compiler always had.
+_POOL_REFUSED = "the program fails in eager as well: RuntimeError: fractional_max_pool2d.*kernel size should be greater than zero"
+POOL = Mended((2, 15), _POOL_REFUSED)
 
 
 AOT = (
@@ -110,7 +142,8 @@ OTHERS = (
     Row("dynamic_shapes", "dynamo|source", "exception", None, "TypeError", "whose size is not known", has=("mark_dynamic(", "cat"),
         lacks=("torch.sin",), original="whose size is not known", repro="whose size is not known"),
     Row("two_bugs", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!", ops=1,
-        has=("fractional_max_pool2d",), lacks=("relu",), original="max not supported", repro="max not supported for zero-dimension"),
+        has=("fractional_max_pool2d",), lacks=("relu",), original="max not supported", repro="max not supported for zero-dimension",
+        mended=POOL),
     Row("crash_tracing", "source", "crash", "dynamo", lines=14, has=("shop::priced", "register_fake", "string_at"),
         lacks=("Linear", "relu", "sum"), only_all=False),
     Row("hang_tracing", "source", "hang", "dynamo", lines=15, has=("shop::halved", "register_fake", "while"), lacks=("Linear", "relu", "sum"),
@@ -142,12 +175,12 @@ ENVIRONMENT = (
         name="environment_caller-as-source"),
 )  # fmt: skip
 
-# One defect at least for each stage and kind that is no testing hook: torch 2.13 has them all.
+# One defect at least for each stage and kind that is no testing hook: torch 2.13 has them all, and later ones have those not mended.
 DEFECTS = (
     Row("real_aot_lowering", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!",
         ops=1, has=("fractional_max_pool2d",), lacks=("gelu", "softmax", "Conv2d"), original="max not supported",
         repro="max not supported for zero-dimension", exported=True, dumped="after_aot",
-        only_all=False),
+        mended=Mended((2, 15), _POOL_REFUSED, instead="aot_compile_error"), only_all=False),
     Row("real_aot_cpp", "aot", "exception", "cpp_compile", CPP, ops=2, has=("minimum", "uint8"), original=CPP, repro=CPP, exported=True),
     Row("real_aot_accuracy", "aot", "accuracy", "run", ops=4, has=("abs", "uint8"), lacks=("softmax", "cumsum"), original=CLOSE, repro=CLOSE),
     Row("real_no_raise", "source", "no_raise", None, has=("binary_cross_entropy",), original="AssertionError",
@@ -161,7 +194,7 @@ DEFECTS = (
     Row("real_aoti_lowering", "aot_inductor", "exception", "inductor_lowering", "AssertionError",
         "max not supported for zero-dimension tensors!", ops=1, has=("fractional_max_pool2d",), lacks=("sigmoid", "Conv2d"),
         original="max not supported", repro="max not supported for zero-dimension", exported=True, dumped="aoti",
-        only_all=False),
+        mended=Mended((2, 15), _POOL_REFUSED, instead="aoti_compile_error"), only_all=False),
     Row("real_aoti_cpp", "aot_inductor", "exception", "cpp_compile", CPP, ops=2, has=("minimum",), original=CPP, repro=CPP),
     Row("real_aoti_accuracy", "aot_inductor", "accuracy", "run", ops=4, has=("abs", "uint8"), lacks=("cos(", "sin("), repro=CLOSE),
     Row("real_dynamo_class", "source", "exception", "dynamo", "Unsupported", has=("class ", "fullgraph=True"), lacks=("torch.cos",),
@@ -180,12 +213,13 @@ DEFECTS = (
     Row("real_hang", "dynamo", "hang", None, has=("diff",), options=("--hang-after", "10s", "--budget", "8m"), only_all=False),
     Row("real_aot_lowering", "dynamo", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!",
         ops=1, lacks=("gelu", "softmax"), repro="max not supported for zero-dimension", options=("--stage", "dynamo"),
-        name="real_aot_lowering-as-dynamo"),
+        mended=POOL, name="real_aot_lowering-as-dynamo"),
     Row("real_aot_lowering", "source", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!",
         lacks=("gelu", "softmax"), repro="max not supported for zero-dimension", options=("--stage", "source"),
-        name="real_aot_lowering-as-source"),
+        mended=POOL, name="real_aot_lowering-as-source"),
     Row("real_large", "aot", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!", ops=1,
-        has=("fractional_max_pool2d",), lacks=("silu", "softmax"), original="max not supported", repro="max not supported for zero-dimension"),
+        has=("fractional_max_pool2d",), lacks=("silu", "softmax"), original="max not supported", repro="max not supported for zero-dimension",
+        mended=POOL),
 )  # fmt: skip
 
 # The six hooks, each with a pass that raises and one that changes the numbers, in all the forms that a pass can have.

@@ -32,11 +32,12 @@ from bot.engine.reproduce import Intake
 from bot.engine.search import Search
 from bot.engine.state import Findings
 from bot.engine.workspace import Workspace
+from bot.inside.protocol import Question
 from bot.models.failure import Stage, Verdict
 from bot.models.result import Result
 from bot.oracle.deadline import Deadline
 from bot.oracle.memo import Ledger
-from bot.workers.pool import Asked, Pool, Question
+from bot.workers.pool import Asked, Pool
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

@@ -22,9 +22,9 @@ def directory(tmp_path: Path) -> Path:
 def asked(directory: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     commands: list[str] = []
 
-    def run(command: str, cwd: str) -> None:
-        commands.append(command)
-        words = command.split()
+    def run(cmd_line: str, cwd: str) -> None:
+        commands.append(cmd_line)
+        words = cmd_line.split()
         Path(words[words.index("-o") + 1]).write_text(f"answer {len(commands)}", encoding="utf-8")
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(directory))
@@ -83,8 +83,8 @@ def test_a_kill_while_a_file_is_written_leaves_no_half_of_it(
 ) -> None:
     """Inductor takes what is there without a look at it."""
 
-    def cut(command: str, _: str) -> None:
-        words = command.split()
+    def cut(cmd_line: str, cwd: str) -> None:
+        words = cmd_line.split()
         half(None, words[words.index("-o") + 1])
 
     monkeypatch.setattr(cpp_builder, "_run_compile_cmd", cut)
@@ -120,8 +120,8 @@ def test_packages_of_two_children_lie_apart(tmp_path: Path, monkeypatch: pytest.
 def test_instructions_that_work_are_probed_once(monkeypatch: pytest.MonkeyPatch, directory: Path, works: bool, times: int) -> None:
     probed: list[str] = []
 
-    def check(isa: cpu_vec_isa.VecISA, code: str) -> bool:
-        probed.append(f"{isa} {code}")
+    def check(self: cpu_vec_isa.VecISA, code: str) -> bool:
+        probed.append(f"{self} {code}")
         return works
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(directory))

@@ -7,7 +7,8 @@ import textwrap
 import pytest
 
 from bot.failure.outcome import Outcome
-from bot.workers.pool import Pool, Question
+from bot.inside.protocol import Question
+from bot.workers.pool import Pool
 
 # whoever calls the C++ compiler is found out
 NO_CPP = """

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from bot.inside import environment
-from bot.workers.pool import Pool, Question
+from bot.inside.protocol import Question
+from bot.workers.pool import Pool
 
 ROOT = Path(__file__).parents[2]
 ONE, TWO = "TORCHINDUCTOR_FREEZING", "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS"

@@ -13,20 +13,21 @@ import pytest
 pytest.importorskip("torch")
 
 INSIDE = Path(__file__).parents[2] / "bot" / "inside"
-# Answers one task as a worker's child does, with another bound on what `localise` holds, and says how much it held.
+# Answers one task as a worker's child does, with another bound on what `localize` holds, and says how much it held.
 DRIVER = f"""
 import json, resource, sys
 sys.path.insert(0, {str(INSIDE)!r})
 import boot
 boot.load_package()
 from torch_minify_inside import worker
+from torch_minify_inside.protocol import Question
 from torch_minify_inside.tasks import localize
 path, task, held = sys.argv[1:]
 localize.HELD = int(held) or localize.HELD
 saved, save, runs, run = [], localize.torch.save, [], localize._Probe._compiled
 localize.torch.save = lambda value, file: (saved.append(file), save(value, file))
 localize._Probe._compiled = lambda probe, names: (runs.append(len(names)), run(probe, names))[1]
-facts = worker.TASKS[task](path, {{}})
+facts = worker.TASKS[task](path, Question(""))
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps({{**facts, "peak": peak, "saved": len(saved), "batches": runs}}))
 """
@@ -80,7 +81,7 @@ def answer(directory: Path, text: str, task: str, held: int = 0) -> dict[str, An
 @pytest.mark.all
 def test_a_bound_on_what_is_held_does_not_change_what_is_found(tmp_path: Path) -> None:
     text = script(values=24, rows=1)
-    whole, batches, single = (answer(tmp_path, text, "localise", held) for held in (0, 5 * 4096, 1))
+    whole, batches, single = (answer(tmp_path, text, "localize", held) for held in (0, 5 * 4096, 1))
     assert (whole["first"], whole["saved"], len(whole["batches"])) == (["log1p", "relu"], 0, 1)
     assert whole["harmless"] == ["log1p"]
     assert batches["saved"] > 0
@@ -92,7 +93,7 @@ def test_a_bound_on_what_is_held_does_not_change_what_is_found(tmp_path: Path) -
 
 
 # GiB; each takes half a minute, or two on a busy machine
-_OTHERS = {"control_fp64": 1.2, "shapes": 1.0, "localise": 1.6}
+_OTHERS = {"control_fp64": 1.2, "shapes": 1.0, "localize": 1.6}
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("torch")
 
 from bot.inside import server
+from bot.inside.protocol import Question, encode
 
 SERVE = """
 import sys
@@ -36,12 +37,12 @@ def test_what_is_held_counts_and_not_what_is_reserved(tmp_path: Path, program: s
 
 def answer(tmp_path: Path, program: str) -> dict[str, Any]:
     """What a parent in a process of its own answers."""
-    request = {"id": 1, "task": "run", "text": program, "limit": 50, "memory": 400 << 20, "dir": str(tmp_path / "child")}
+    question = Question(program, limit=50, memory=400 << 20, id=1, dir=str(tmp_path / "child"))
     command = [sys.executable, "-c", SERVE]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as parent:
         assert parent.stdin is not None
         assert parent.stdout is not None
-        parent.stdin.write(json.dumps(request) + "\n")
+        parent.stdin.write(encode(question) + "\n")
         parent.stdin.flush()
         said = json.loads(parent.stdout.readline())
         parent.stdin.close()
@@ -61,7 +62,7 @@ def test_a_system_without_room_for_a_process_is_an_answer(monkeypatch: pytest.Mo
     parent = server.Server(0, writing)
     before = os.listdir("/proc/self/fd")
     monkeypatch.setattr(os, "fork", full)
-    parent.start({"id": 7, "limit": 1})
+    parent.start(Question("", limit=1, id=7))
     assert os.listdir("/proc/self/fd") == before
     assert not parent.children
     said = json.loads(os.read(reading, 65536))

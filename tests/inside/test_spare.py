@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from bot.failure.outcome import Outcome
-from bot.workers.pool import Pool, Question
+from bot.inside.protocol import Question
+from bot.workers.pool import Pool
 
 # A plug-in as makers of accelerators ship one: torch loads it while it is imported, and it starts its runtime.
 PLUGIN = """
@@ -135,6 +136,7 @@ def test_a_process_that_dies_before_its_question_is_the_machine_s_fault(plugged:
 LATE = """
     import os, subprocess, sys, time
     from bot.inside import server
+    from bot.inside.protocol import Question
 
     class Sleeper:
         def __init__(self):
@@ -146,12 +148,12 @@ LATE = """
             os.close(output)
             os.close(result)
 
-        def ask(self, request):
+        def ask(self, question):
             pass
 
     server.WARM, server.Spare = float(sys.argv[1]), Sleeper
     serving = server.Server(0, 1, forks=False)
-    serving.start({"id": 1, "limit": 600, "dir": "."})
+    serving.start(Question("", limit=600, id=1, dir="."))
     while serving.children:
         serving.watch()
         time.sleep(0.01)

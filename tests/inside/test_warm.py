@@ -12,7 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from bot.inside import warm  # noqa: E402
-from bot.workers.pool import Pool, Question  # noqa: E402
+from bot.inside.protocol import Question  # noqa: E402
+from bot.workers.pool import Pool  # noqa: E402
 
 
 @pytest.mark.parametrize("name", [*warm.MODULES, *warm.GENERATORS])

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.failure.outcome import Outcome
-from bot.workers.pool import Asked, Question
+from bot.inside.protocol import Question
+from bot.workers.pool import Asked
 
 Answer = Callable[[Question], "dict[str, Any]"]
 

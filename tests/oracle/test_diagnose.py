@@ -28,7 +28,7 @@ def test_names_and_what_may_be_exposed() -> None:
     assert found.guesses(strict=False) == [{"relu"}]
     assert found.guesses(strict=True) == [{"log1p"}, {"relu"}]
     (question,) = pool.asked
-    assert (question.task, question.limit, question.strict, question.tolerance) == ("localise", 7.0, True, (0.1, 0.2))
+    assert (question.task, question.limit, question.strict, question.tolerance) == ("localize", 7.0, True, (0.1, 0.2))
 
 
 def test_nothing_harmless_means_anything_may_be_exposed() -> None:

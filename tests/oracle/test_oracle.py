@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.inside.protocol import Question
 from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle.deadline import Deadline
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import CHECKS, DEAR, EAGER_TIMES, RETRIES, TRIES, ScriptOracle
 from bot.reduce.candidate import BudgetSpent, Candidate
-from bot.workers.pool import PoolError, Question
+from bot.workers.pool import PoolError
 from tests.oracle.fakes import CONTROL, FAILS, OTHER, PASSES, Answer, FakePool, sleep_until
 
 shown = signature_of(Outcome(**FAILS))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import bot.workers.pool as room
 from bot.failure.outcome import Outcome
+from bot.inside import protocol
+from bot.inside.protocol import Facts, Question, Task
 from bot.inside.server import STACKS
-from bot.workers.pool import Pool, PoolError, Question
+from bot.workers.pool import Pool, PoolError
+from tests.inside.wire import misfit
 
 
 def ask(pool: Pool, body: str, **more: Any) -> Outcome:
@@ -36,6 +37,28 @@ def alive(pid: int) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+REPRO = """
+import torch
+
+class Repro(torch.nn.Module):
+    def forward(self, x):
+        y = torch.relu(x)
+        return torch.neg(y), y.shape[0]
+
+torch.compile(Repro(), backend="eager")(torch.randn(3))
+raise SystemExit(0)
+"""
+
+
+@pytest.mark.parametrize("task", get_args(Task))
+def test_an_answer_is_what_the_protocol_declares(pool: Pool, tmp_path: Path, task: Task) -> None:
+    outcome, facts = pool.ask(Question(REPRO, task, lines=(7,), save=str(tmp_path / "saved.pt2")))
+    assert outcome.status == "ok", outcome.text
+    assert misfit(facts, Facts) == ""
+    found = {"shapes": "values", "localize": "first", "origins": "guesses", "frames": "frames", "control": "calls", "control_fp64": "calls"}
+    assert found.get(task, "text") in facts
 
 
 class TestChildren:
@@ -264,7 +287,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     def start(body: str) -> Pool:
         boot = tmp_path / "boot.py"
         boot.write_text("import json, os, sys, time\ndef say(x): print(json.dumps(x), flush=True)\n" + textwrap.dedent(body))
-        monkeypatch.setattr(room, "BOOT", boot)
+        monkeypatch.setattr(protocol, "BOOT", str(boot))
         made.append(Pool(sys.executable, tmp_path, tmp_path / "log"))
         return made[-1]
 
@@ -364,12 +387,3 @@ class TestProtocol:
         assert time.monotonic() - started < 3
         assert not alive(int((tmp_path / "pid").read_text()))
         assert asked.future.exception(5) is not None or asked.future.result()[0].status == "infra"
-
-
-def test_the_environment_of_a_compile(tmp_path: Path) -> None:
-    env = room.environment(tmp_path / "compile", {"TORCH_COMPILE_DEBUG_DIR": "d"})
-    assert env["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "compile")
-    assert env["TORCHINDUCTOR_FX_GRAPH_CACHE"] == env["TORCHINDUCTOR_AUTOGRAD_CACHE"] == "0"
-    assert env["TORCH_COMPILE_DEBUG_DIR"] == "d"
-    assert env["PATH"] == os.environ["PATH"]
-    assert json.dumps(env)

@@ -142,17 +142,15 @@ def _composite(where: Path, action: dict[str, Any], step: dict[str, Any]) -> Non
     (where / "action.yml").write_text(text, encoding="utf-8")
 
 
-def programs(where: Path) -> Path:
-    """What the job with the GPU finds on its PATH: our program, with the engine replaced."""
+def programs(where: Path, **edge: str) -> Path:
+    """What the job with the GPU finds on its PATH: our program, with the engine replaced, and more of its edge as Python has it."""
     where.mkdir()
     engine = where / "engine"
-    engine.write_text(
-        f'#!/bin/sh\n# called as: engine -I -m bot run ...\nshift 3\nexec "{sys.executable}" "{HERE}/engine.py" "$@"\n', encoding="utf-8"
-    )
+    engine.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{HERE}/engine.py" "$@"\n', encoding="utf-8")
     program = where / "torch-minify-action"
     program.write_text(
-        f"#!{sys.executable} -I\nimport sys\nfrom bot import action, minify\n"
-        f"class Here:\n    executable = {str(engine)!r}\n    stderr = sys.stderr\nminify.sys = Here\nsys.exit(action.main())\n",
+        f"#!{sys.executable} -I\nimport sys\nfrom bot.action.__main__ import Edge, main\n"
+        f"sys.exit(main(Edge(engine=({str(engine)!r},), {', '.join(f'{name}={value}' for name, value in edge.items())})))\n",
         encoding="utf-8",
     )
     for path in (engine, program):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from bot.action.comment import answer, marker
 from bot.action.gate import ci_failures, groups, permissions
 from bot.action.gate.events import WorkflowRun
-from bot.action.gate.requests import Checkout, Outcome, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
+from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
 from bot.action.github.api import Api
 from bot.action.github.resources import PullRequest
 from bot.action.report.render import notes, replies
 from bot.action.settings import Settings
-from bot.models.request import Answer, Code, Request, RequestOptions
+from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 
 MOST_TITLE = 200
 
@@ -24,7 +24,7 @@ class RedRun:
         self._key = f"run-{self._run.id}-{self._run.run_attempt}"
         self._marker = marker(self._key, settings.run_id)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Decision:
         """Requests, with the comment or the issue that says so; or nothing: nobody asked, so nobody is told why not.
 
         Raises:
@@ -32,38 +32,38 @@ class RedRun:
         """
         run = self._run
         if run.conclusion not in ci_failures.FAILED or run.id == self._settings.run_id:
-            return Outcome("nothing", note="the run did not fail")
+            return Decision("nothing", note="the run did not fail")
         pull = next(iter(self._api.pull_requests_of(self._repository, run.head_sha)), None)
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
-            return Outcome("nothing", note="no open pull request has this head, and it is not the default branch")
+            return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
         head = permissions.Head(source is None or source.lower() != self._repository.lower(), source, run.created_at)
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
-            return Outcome("nothing", note=allowed.reason)
+            return Decision("nothing", note=allowed.reason)
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, pull.base.ref if pull else self._default)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=False)
         table = replies.candidates(rows(found, taken)) if found else "The run names no failing test."
         if not taken:
-            return Outcome("nothing", note=table)
+            return Decision("nothing", note=table)
         first = self._first(pull, Checkout(source or self._repository, run.head_sha), head.from_fork, taken[0])
         if pull is not None:
             made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
-            return Outcome("requests", self._posted(made, pull.number, table), table)
+            return Decision("requests", self._posted(made, pull.number, table), table)
         answers = [first.answer.model_copy(update={"issue": self._issue_about(group)}) for group in taken]
         posted: list[Request] = []
         for request in of_groups(taken, answers, first, self._settings):
             assert request.answer.issue is not None
             posted += self._posted((request,), request.answer.issue, table)
-        return Outcome("requests", tuple(posted), table)
+        return Decision("requests", tuple(posted), table)
 
     def _first(self, pull: PullRequest | None, checkout: Checkout, fork: bool, group: groups.Group) -> Request:
         if pull is not None:
             whose = code_of_pull_request(pull.user.login, checkout.repository if fork else None, pull.html_url)
         else:
             author = self._run.actor.login if self._run.actor else "ghost"
-            whose = Code(where="push", author=author, trusted=True, url=self._run.html_url or None)
+            whose = CodeOrigin(where="push", author=author, trusted=True, url=self._run.html_url or None)
         return Request(
             id=self._key,
             command=command_of(group.first.test, self._settings),

@@ -43,7 +43,7 @@ def _outcome(failure: Failure) -> Outcome:
 
 
 def sign(failure: Failure) -> Signature | None:
-    """The signature of a failing test.
+    """The signature of `failure`, a failing test.
 
     No frame counts as the program's own: a failed assertion of a test is told from others by its message, and whether it is
     one about numbers is for the run to find out.
@@ -52,12 +52,14 @@ def sign(failure: Failure) -> Signature | None:
 
 
 def fault(failure: Failure) -> str | None:
-    """What was wrong with the machine it ran on, if that was it."""
+    """What was wrong with the machine that ran the test, if that caused `failure`."""
     return fault_of(_outcome(failure))
 
 
 def failing_tests(api: Asking, repository: str, run: int, junit_artifacts: str, job: int | None = None) -> tuple[Failure, ...]:
-    """From the JUnit XML of a run where it has some, and from the logs of its failing jobs.
+    """The failing tests of `run` in `repository`, or of its one `job`, as far as `api` has them.
+
+    From the JUnit XML in artifacts whose names match `junit_artifacts`, and from the logs of failing jobs.
 
     Raises:
         GitHubError: GitHub does not hand them out.
@@ -84,26 +86,31 @@ def failing_tests(api: Asking, repository: str, run: int, junit_artifacts: str, 
     return tuple(found.values())
 
 
-def base_of(api: Asking, repository: str, subject: Subject, junit_artifacts: str) -> groups.Base | None:
-    """What failed in the last run of the branch to compare with; None where there is none, or its logs are gone."""
+def base_of(api: Asking, repository: str, subject: Subject, junit_artifacts: str) -> groups.BaseRun | None:
+    """What failed in the last run of the branch that `subject` is compared with; None where there is none, or its logs are gone.
+
+    `api`, `repository` and `junit_artifacts` are as for `failing_tests`.
+    """
     if not subject.base:
         return None
     last = api.last_run(repository, subject.workflow, subject.base, subject.created_at)
     if last is None:
         return None
     if last.conclusion == "success":
-        return groups.Base(subject.base, frozenset())
+        return groups.BaseRun(subject.base, frozenset())
     try:
         failures = failing_tests(api, repository, last.id, junit_artifacts)
     except GitHubError as error:
         log.warning("cannot read the last run of %s: %s", subject.base, error)
         return None
     # a red run that names no test says nothing about any
-    return groups.Base.of(subject.base, failures, sign) if failures else None
+    return groups.BaseRun.of(subject.base, failures, sign) if failures else None
 
 
 def examine(api: Asking, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> tuple[groups.Group, ...]:
-    """The causes of red runs of one commit, each once; those worth minimizing first.
+    """The causes of the red runs `subjects` of one commit, each once; those worth minimizing first.
+
+    `api`, `repository` and `junit_artifacts` are as for `failing_tests`.
 
     Raises:
         GitHubError: GitHub does not hand out what is needed.

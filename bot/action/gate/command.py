@@ -32,7 +32,7 @@ _TYPOGRAPHY = {0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"}
 _DASHES = re.compile(r"(?<!\S)[–—](?=[a-z])")
 
 
-class CommandError(Exception):
+class CommandSyntaxError(Exception):
     """What is wrong with a command, in a sentence for the person who wrote it."""
 
 
@@ -61,14 +61,14 @@ class _Once(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
         if getattr(namespace, self.dest) is not None:
-            raise CommandError(f"{option} is given twice.")
+            raise CommandSyntaxError(f"{option} is given twice.")
         setattr(namespace, self.dest, values)
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message = message.removeprefix("argument ")
-        raise CommandError(f"{message.rstrip('.')}.{_suggest_choice(message)}")
+        raise CommandSyntaxError(f"{message.rstrip('.')}.{_suggest_choice(message)}")
 
 
 def _suggest(word: str, known: Sequence[str]) -> str:
@@ -147,14 +147,14 @@ def parse(line: str) -> Command:
     """What stands behind the command on its line.
 
     Raises:
-        CommandError: it is not understood.
+        CommandSyntaxError: it is not understood.
     """
     if len(line) > MAX_LINE:
-        raise CommandError(f"The command is longer than {MAX_LINE} characters.")
+        raise CommandSyntaxError(f"The command is longer than {MAX_LINE} characters.")
     try:
         words = shlex.split(_DASHES.sub("--", line.translate(_TYPOGRAPHY)))
     except ValueError as error:
-        raise CommandError(f"A quotation mark or a backslash is not closed ({error}).") from None
+        raise CommandSyntaxError(f"A quotation mark or a backslash is not closed ({error}).") from None
     known, rest = _grammar().parse_known_args(words)
     verb: Verb | None = None
     url: RunUrl | None = None
@@ -162,41 +162,41 @@ def parse(line: str) -> Command:
         match = _RUN_URL.fullmatch(word)
         if word.startswith("-"):
             name = word.partition("=")[0]
-            raise CommandError(f"There is no option {name[:100]!r}.{_suggest(name, tuple(_OPTIONS))}")
+            raise CommandSyntaxError(f"There is no option {name[:100]!r}.{_suggest(name, tuple(_OPTIONS))}")
         if match and url is None:
             url = RunUrl(match["server"], match["repository"], int(match["run"]), int(match["job"]) if match["job"] else None)
         elif match:
-            raise CommandError("There are two addresses; one run or job is enough.")
+            raise CommandSyntaxError("There are two addresses; one run or job is enough.")
         elif word in VERBS and verb is None:
             verb = word
         elif word in VERBS:
-            raise CommandError(f"`{verb}` and `{word}` do not go together.")
+            raise CommandSyntaxError(f"`{verb}` and `{word}` do not go together.")
         elif "://" in word:
-            raise CommandError(f"{word[:200]!r} is not the address of a run or a job of GitHub Actions.")
+            raise CommandSyntaxError(f"{word[:200]!r} is not the address of a run or a job of GitHub Actions.")
         else:
-            raise CommandError(f"{word[:100]!r} is not understood.{_suggest(word, VERBS)}")
+            raise CommandSyntaxError(f"{word[:100]!r} is not understood.{_suggest(word, VERBS)}")
     given = vars(known)
     if verb in ("help", "stop") and (url or any(value is not None for value in given.values())):
-        raise CommandError(f"`{verb}` takes nothing else.")
+        raise CommandSyntaxError(f"`{verb}` takes nothing else.")
     test, stage = given.pop("test"), given.pop("stage")
     if test and url:
-        raise CommandError("Either a test or an address, not both.")
+        raise CommandSyntaxError("Either a test or an address, not both.")
     options_given = RequestOptions(stage=Stage(stage) if stage and stage != "auto" else None, **given)
     return Command(verb or "minify", url, test, options_given)
 
 
 def commands(body: str) -> tuple[Command, ...]:
-    """All commands in a comment; empty where there is none.
+    """All commands in a comment with the text `body`; empty where there is none.
 
     Raises:
-        CommandError: one of them is not understood, or they are too many.
+        CommandSyntaxError: one of them is not understood, or they are too many.
     """
     lines = command_lines(body)
     if len(lines) > MAX_COMMANDS:
-        raise CommandError(f"There are {len(lines)} commands in this comment; at most {MAX_COMMANDS} are taken.")
+        raise CommandSyntaxError(f"There are {len(lines)} commands in this comment; at most {MAX_COMMANDS} are taken.")
     parsed = tuple(parse(line) for line in lines)
     if len(parsed) > 1:
         for command in parsed:
             if command.verb in ("stop", "again"):
-                raise CommandError(f"`{command.verb}` stands alone in a comment.")
+                raise CommandSyntaxError(f"`{command.verb}` stands alone in a comment.")
     return parsed

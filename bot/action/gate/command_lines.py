@@ -27,7 +27,7 @@ _VOID = frozenset(
 
 
 @dataclass(frozen=True)
-class Block:
+class CodeBlock:
     """A fenced code block: the first word of what stands behind the fence, in lower case, and the text."""
 
     language: str
@@ -86,7 +86,7 @@ def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool]]:
 
 
 def command_lines(body: str) -> tuple[str, ...]:
-    """What follows the command on each line that begins with it, in order."""
+    """What follows the command on each line of `body` that begins with it, in order."""
     if COMMAND not in body:
         return ()
     found: list[str] = []
@@ -101,11 +101,11 @@ def command_lines(body: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def code_blocks(body: str) -> tuple[Block, ...]:
-    """The fenced code blocks outside quotations, in order."""
-    blocks: list[Block] = []
+def code_blocks(body: str) -> tuple[CodeBlock, ...]:
+    """The fenced code blocks of `body` outside quotations, in order."""
+    blocks: list[CodeBlock] = []
     for token, _ in _own(_parser().disable("inline").parse(body[:MAX_BODY])):
         if token.type == "fence":
             words = token.info.split(maxsplit=1)
-            blocks.append(Block(words[0].lower() if words else "", token.content))
+            blocks.append(CodeBlock(words[0].lower() if words else "", token.content))
     return tuple(blocks)

@@ -8,16 +8,16 @@ from typing import Literal
 
 from bot.action.comment import answer, marker, react
 from bot.action.gate import ci_failures, code_blocks, groups, permissions
-from bot.action.gate.command import Command, CommandError, RunUrl, commands, help_text
+from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.command_lines import COMMAND
 from bot.action.gate.events import IssueComment
-from bot.action.gate.requests import Checkout, Outcome, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
+from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
 from bot.action.github.api import Api
 from bot.action.github.resources import PullRequest, Reaction, Run
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes, replies
 from bot.action.settings import Settings
-from bot.models.request import Answer, Code, Request
+from bot.models.request import Answer, CodeOrigin, Request
 
 WRITERS = ("admin", "write")
 
@@ -36,7 +36,7 @@ class Conversation:
         self._marker = marker(self._key, settings.run_id)
         self._tables: list[str] = []
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Decision:
         """Requests, with the comment that says so; or a reply; or nothing.
 
         Raises:
@@ -45,15 +45,15 @@ class Conversation:
         body, author, wrong = self._comment.body or "", self._comment.user, None
         try:
             found = commands(body)
-        except CommandError as error:
+        except CommandSyntaxError as error:
             found, wrong = (), error
         if self._event.action != "created" or author is None or not (found or wrong):
-            return Outcome("nothing", note="no command")
+            return Decision("nothing", note="no command")
         permission = "none" if author.is_bot else self._api.permission(self._repository, author.login)
         asker = permissions.Asker(author.login, author.id, self._event.sender.id, author.is_bot, permission)
         decision = permissions.may_ask(asker)
         if isinstance(decision, permissions.Ignored):
-            return Outcome("nothing", note="not for us: a bot, or words of another")
+            return Decision("nothing", note="not for us: a bot, or words of another")
         if any(command.verb == "help" for command in found):
             return self._reply(replies.helped(help_text()), "eyes", "help")
         if isinstance(decision, permissions.Refused):
@@ -61,7 +61,7 @@ class Conversation:
         if wrong is not None:
             return self._reply(notes.problem(str(wrong), help_text()), "confused", "the command was not understood")
         if any(command.verb == "stop" for command in found):
-            return Outcome("stop")
+            return Decision("stop")
         try:
             return self._requests(found)
         except Refusal as error:
@@ -76,14 +76,14 @@ class Conversation:
     def _say(self, body: str) -> int | None:
         return answer(self._api, self._repository, self._issue, self._key, self._settings.run_id, body)
 
-    def _reply(self, body: str, reaction: Reaction, note: str) -> Outcome:
+    def _reply(self, body: str, reaction: Reaction, note: str) -> Decision:
         self._react(reaction)
         self._say(body)
-        return Outcome("refused", note=note)
+        return Decision("refused", note=note)
 
     # requests
 
-    def _requests(self, found: tuple[Command, ...]) -> Outcome:
+    def _requests(self, found: tuple[Command, ...]) -> Decision:
         self._react("eyes")
         text, author, url = self._comment.body or "", self._event.sender.login, self._comment.html_url
         if found[0].verb == "again":
@@ -95,7 +95,7 @@ class Conversation:
         said = "\n\n".join([notes.queued(made, self._settings.runner_label, self._settings.run_url), *self._tables])
         comment = self._say(said)
         answered = tuple(request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}) for request in made)
-        return Outcome("requests", answered)
+        return Decision("requests", answered)
 
     def _earlier(self, again: Command) -> tuple[tuple[Command, ...], str, str, str]:
         """The last commands here by somebody with write permission, their comment's text, its author, its address."""
@@ -104,7 +104,7 @@ class Conversation:
                 continue
             try:
                 found = commands(comment.text)
-            except CommandError:
+            except CommandSyntaxError:
                 continue
             if not found or any(command.verb != "minify" for command in found):
                 continue
@@ -132,12 +132,12 @@ class Conversation:
         if command.test is not None:
             return (self._request(command, name, checkout, self._whose(pull), test=command.test),)
         if in_comment is not None:
-            whose = Code(where="comment", author=author, trusted=True, url=url or None, note=in_comment.note)
+            whose = CodeOrigin(where="comment", author=author, trusted=True, url=url or None, note=in_comment.note)
             return (self._request(command, name, checkout, whose, script=in_comment.text),)
         if in_issue is not None:
             writer = self._event.issue.user.login if self._event.issue.user else "ghost"
             trusted = self._api.permission(self._repository, writer) in WRITERS
-            whose = Code(where="issue", author=writer, trusted=trusted, url=self._event.issue.html_url or None, note=in_issue.note)
+            whose = CodeOrigin(where="issue", author=writer, trusted=trusted, url=self._event.issue.html_url or None, note=in_issue.note)
             return (self._request(command, name, checkout, whose, script=in_issue.text),)
         if pull is None:
             raise Refusal(
@@ -166,12 +166,12 @@ class Conversation:
         self._may_run(permissions.Head(fork, source, run.created_at))
         where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
         note = f"from the fork {source}" if fork else None
-        whose = Code(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
+        whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
         base = pull.base.ref if pull else self._event.repository.default_branch
         return self._of_red(command, name, Checkout(source or self._repository, run.head_sha), whose, [run], base, url.job)
 
     def _of_red(
-        self, command: Command, name: str, checkout: Checkout, whose: Code, runs: Sequence[Run], base: str, job: int | None = None
+        self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, runs: Sequence[Run], base: str, job: int | None = None
     ) -> tuple[Request, ...]:
         """Requests for what failed in runs of CI, and the table of it for the comment."""
         subjects = [ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job) for run in runs]
@@ -196,15 +196,15 @@ class Conversation:
         if isinstance(decision, permissions.Refused):
             raise Refusal(decision.reason)
 
-    def _whose(self, pull: PullRequest | None) -> Code:
+    def _whose(self, pull: PullRequest | None) -> CodeOrigin:
         """Whose code a test of the checkout is."""
         if pull is None:
-            return Code(where="push", author=self._repository.partition("/")[0], trusted=True)
+            return CodeOrigin(where="push", author=self._repository.partition("/")[0], trusted=True)
         fork = (pull.head.repo.full_name if pull.head.repo else "that is gone") if pull.from_fork else None
         return code_of_pull_request(pull.user.login, fork, pull.html_url)
 
     def _request(
-        self, command: Command, name: str, checkout: Checkout, whose: Code, *, script: str | None = None, test: str | None = None
+        self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, *, script: str | None = None, test: str | None = None
     ) -> Request:
         return Request(
             id=name,

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from bot.action.github.resources import Repository
+
 
 class Event(BaseModel):
     """Base: immutable, unknown keys ignored, since GitHub adds to its payloads."""
@@ -14,7 +16,7 @@ class Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Account(Event):
+class Actor(Event):
     """Who did something."""
 
     login: str
@@ -27,19 +29,12 @@ class Account(Event):
         return self.type != "User" or self.login.endswith("[bot]")
 
 
-class Place(Event):
-    """A repository."""
-
-    full_name: str
-    default_branch: str = "main"
-
-
 class CommentText(Event):
     """The comment as it was when the event was sent."""
 
     id: int
     body: str | None = None
-    user: Account | None = None
+    user: Actor | None = None
     created_at: datetime
     html_url: str = ""
 
@@ -49,7 +44,7 @@ class IssueText(Event):
 
     number: int
     body: str | None = None
-    user: Account | None = None
+    user: Actor | None = None
     html_url: str = ""
     pull_request: dict[str, Any] | None = None
 
@@ -60,8 +55,8 @@ class IssueComment(Event):
     action: str
     comment: CommentText
     issue: IssueText
-    repository: Place
-    sender: Account
+    repository: Repository
+    sender: Actor
 
 
 class FinishedRun(Event):
@@ -74,11 +69,11 @@ class FinishedRun(Event):
     conclusion: str | None = None
     head_sha: str
     head_branch: str | None = None
-    head_repository: Place | None = None
+    head_repository: Repository | None = None
     run_attempt: int = 1
     created_at: datetime
     html_url: str = ""
-    actor: Account | None = None
+    actor: Actor | None = None
 
 
 class WorkflowRun(Event):
@@ -86,7 +81,7 @@ class WorkflowRun(Event):
 
     action: str
     workflow_run: FinishedRun
-    repository: Place
+    repository: Repository
 
 
 EventName = Literal["issue_comment", "workflow_run"]

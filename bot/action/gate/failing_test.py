@@ -38,11 +38,14 @@ def repository_path(path: str) -> str:
 
 
 def file_of_module(module: str) -> str:
-    """`tests.test_x` as a path."""
+    """The path of `module`: `tests/test_x.py` for `tests.test_x`."""
     return module.replace(".", "/") + ".py"
 
 
 def pytest_id(file: str, qualified: str) -> str:
-    """What pytest calls a test, from a file and `TestY.test_z[param]`: dots within brackets are the parameters' own."""
+    """What pytest calls a test in `file`, from its `qualified` name like `TestY.test_z[param]`.
+
+    Dots within brackets belong to the parameters.
+    """
     head, bracket, parameters = qualified.partition("[")
     return "::".join([file, *head.split(".")]) + bracket + parameters

@@ -49,16 +49,16 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Base:
+class BaseRun:
     """What failed in the last run of the branch that this one is compared with."""
 
     name: str
     failing: frozenset[tuple[str, str]]
 
     @staticmethod
-    def of(name: str, failures: Iterable[Failure], sign: Sign) -> Base:
-        """From the failures of that run."""
-        return Base(name, frozenset((failure.test or failure.name, _key(sign(failure))) for failure in failures))
+    def of(name: str, failures: Iterable[Failure], sign: Sign) -> BaseRun:
+        """What failed on the branch `name`: the `failures` of its last run, by the signatures that `sign` gives them."""
+        return BaseRun(name, frozenset((failure.test or failure.name, _key(sign(failure))) for failure in failures))
 
 
 def _key(signature: Signature | None) -> str:
@@ -81,10 +81,11 @@ def _judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]
     return "no", "fails outside the compiler"
 
 
-def group(failures: Iterable[Failure], base: Base | None, sign: Sign, fault: Fault = lambda _: None) -> tuple[Group, ...]:
-    """Failures by signature, those worth minimizing first, then by size.
+def group(failures: Iterable[Failure], base: BaseRun | None, sign: Sign, fault: Fault = lambda _: None) -> tuple[Group, ...]:
+    """Group `failures` by the signature that `sign` gives them, those worth minimizing first, then by size.
 
-    Where there is a base, a test that fails there in the same way is left out of its group; a group of nothing else is none.
+    A test that fails in the same way in `base` is left out; a group of nothing else is not a candidate. `fault` says whether the
+    machine was to blame.
     """
     by_key: dict[str, list[Failure]] = {}
     signatures: dict[str, Signature | None] = {}
@@ -99,11 +100,11 @@ def group(failures: Iterable[Failure], base: Base | None, sign: Sign, fault: Fau
 
 
 def rank(found: Group) -> tuple[int, int, str, tuple[str, ...]]:
-    """Sorts groups: those worth minimizing first, then the largest."""
+    """The sort key of the group `found`: those worth minimizing first, then the largest."""
     return ORDER[found.verdict], -len(found.failures), _key(found.signature), found.tests
 
 
-def _group(signature: Signature | None, failures: tuple[Failure, ...], base: Base | None, fault: Fault) -> Group:
+def _group(signature: Signature | None, failures: tuple[Failure, ...], base: BaseRun | None, fault: Fault) -> Group:
     key = _key(signature)
     if base is not None:
         new = tuple(failure for failure in failures if (failure.test or failure.name, key) not in base.failing)

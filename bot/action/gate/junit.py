@@ -18,7 +18,7 @@ MAX_ALL = 256 << 20
 
 
 def in_archive(archive: bytes, job: str = "") -> tuple[Failure, ...]:
-    """The failures in all XML files of a zip archive. What cannot be read, or is larger than anything real, is passed over."""
+    """The failures in all XML files of the zip file `archive`, which is named after `job`. What is unreadable or too large is skipped."""
     found: list[Failure] = []
     for xml in _members(archive):
         found += failures(xml, job)
@@ -45,7 +45,7 @@ def _members(archive: bytes) -> Iterator[bytes]:
 
 
 def failures(xml: bytes, job: str = "") -> tuple[Failure, ...]:
-    """The failing test cases of one JUnit XML file; none where it is no such file."""
+    """The failing test cases in `xml`, one JUnit XML file of `job`; none where it is no such file."""
     if b"<!DOCTYPE" in xml or b"<!ENTITY" in xml:
         return ()  # no writer of JUnit XML needs entities, but an attacker does
     try:

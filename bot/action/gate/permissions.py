@@ -53,7 +53,7 @@ class Ignored:
 
 
 def may_ask(asker: Asker) -> Allowed | Refused | Ignored:
-    """Whether this person may have code run.
+    """Whether `asker` may have code run.
 
     The sender must be the author: on an edit the sender is whoever edited, and would lend their own rights to words of another.
     """
@@ -68,7 +68,7 @@ def may_ask(asker: Asker) -> Allowed | Refused | Ignored:
 
 
 def may_run(head: Head, policy: ForkPolicy, asked_at: datetime) -> Allowed | Refused:
-    """Whether the code of a pull request may run, asked for at `asked_at`.
+    """Whether the code at `head` of a pull request may run under `policy`, asked for at `asked_at`.
 
     A commit that was pushed after the request is not what the person saw. Where GitHub does not say when it was pushed, a
     fork's is refused: nobody with write permission stands behind it.

@@ -30,9 +30,9 @@ def _said(lines: list[str], name: str) -> list[str]:
 
 
 def as_traceback(section: str) -> str:
-    """What pytest shows of one failure, as Python prints it. Text that has a traceback already is cut to begin there.
+    """What pytest shows of one failure in `section`, as Python prints it; empty where there is nothing of the kind.
 
-    Empty where nothing of the kind is in it.
+    Text that has a traceback already is cut to begin there.
     """
     lines = section.split("\n")
     if HEADER in lines:

@@ -10,21 +10,26 @@ from typing import Literal
 from bot.action.gate.groups import Group
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.api import Asking
-from bot.action.report.render.replies import Candidate
+from bot.action.report.render.replies import Cause
 from bot.action.settings import Settings
-from bot.models.request import Answer, Code, Request, RequestOptions
+from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 from bot.units import duration
 
-Status = Literal["requests", "stop", "refused", "nothing"]
+DecisionStatus = Literal["requests", "stop", "refused", "nothing"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Decision:
     """What became of an event. `note` is for the log and the summary; ours, or escaped."""
 
-    status: Status
+    status: DecisionStatus
     requests: tuple[Request, ...] = ()
     note: str = ""
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of `torch-minify gate` outside Actions."""
+        return {"requests": 0, "stop": 6, "nothing": 6, "refused": 7}[self.status]
 
 
 @dataclass(frozen=True)
@@ -36,28 +41,20 @@ class Checkout:
 
 
 def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
-    """The options of a command, and for those that it does not give the repository's."""
+    """The options `given` in a command, and for the others the defaults in `settings`."""
     defaults = RequestOptions(
-        stage=settings.default_stage,
-        accuracy=settings.accuracy,
-        device=settings.device or None,
-        budget=duration(settings.budget),
+        stage=settings.default_stage, accuracy=settings.accuracy, device=settings.device or None, budget=duration(settings.budget)
     )
     return defaults.model_copy(update=given.model_dump(exclude_none=True))
 
 
 def command_of(test: str, settings: Settings) -> str:
-    """The command that runs one test: its id comes from logs, so it is one word, whatever is in it."""
+    """The command that runs `test`, by the template in `settings`. The id comes from logs: it is quoted to stay one word."""
     return settings.test_command.replace("{nodeid}", shlex.quote(test))
 
 
-def of_groups(
-    chosen: Sequence[Group],
-    answers: Sequence[Answer],
-    first: Request,
-    settings: Settings,
-) -> tuple[Request, ...]:
-    """A request for each group, like `first` but for its test; `answers` has one for each."""
+def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request, settings: Settings) -> tuple[Request, ...]:
+    """A request for each group in `chosen`, like `first` but for its test; `answers` has one for each, `settings` the command."""
     made: list[Request] = []
     for index, (group, answer) in enumerate(zip(chosen, answers, strict=True)):
         made.append(
@@ -74,23 +71,27 @@ def of_groups(
     return tuple(made)
 
 
-def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Candidate]:
-    """What people see of the causes of a red run."""
+def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
+    """What people see of the causes `found` in a red run, of which those in `chosen` are minimized."""
     return [
-        Candidate(
-            group.verdict, group.reason, group.signature.line() if group.signature else group.first.name, group.tests, group in chosen
-        )
+        Cause(group.verdict, group.reason, group.signature.line() if group.signature else group.first.name, group.tests, group in chosen)
         for group in found
     ]
 
 
-def code_of_pull_request(author: str, fork: str | None, url: str) -> Code:
-    """Whose code a pull request is. Who may push to the repository itself has write permission; a fork's owner need not."""
+def code_of_pull_request(author: str, fork: str | None, url: str) -> CodeOrigin:
+    """The origin of the code of a pull request by `author` at `url`, from the repository `fork` if it is one.
+
+    Who may push to the repository itself has write permission; a fork's owner need not.
+    """
     note = f"from the fork {fork}" if fork else None
-    return Code(where="pull_request", author=author, trusted=fork is None, url=url or None, note=note)
+    return CodeOrigin(where="pull_request", author=author, trusted=fork is None, url=url or None, note=note)
 
 
 def fork_policy(api: Asking, repository: str, settings: Settings, head: Head) -> ForkPolicy:
-    """What the repository says about forks. GitHub makes an environment that is missing, without protection: so it is asked."""
+    """What `settings` and `repository` say about code from forks, such as `head`.
+
+    GitHub creates a missing environment without protection, so `api` is asked whether it has any.
+    """
     name = settings.fork_environment
     return ForkPolicy(name, bool(name) and head.from_fork and api.environment_protected(repository, name))

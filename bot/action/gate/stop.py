@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bot.action.comment import answer, react, run_of_comment
 from bot.action.gate import permissions
-from bot.action.gate.command import CommandError, commands
+from bot.action.gate.command import CommandSyntaxError, commands
 from bot.action.gate.events import IssueComment
-from bot.action.gate.requests import Outcome
+from bot.action.gate.requests import Decision
 from bot.action.github.api import Api
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes, replies
@@ -16,8 +16,10 @@ from bot.action.settings import Settings
 MOST_RUNS = 20
 
 
-def stop(event: IssueComment, settings: Settings, api: Api) -> Outcome:
-    """Cancel what runs for this issue, and say so. The command and the right to give it are looked at again.
+def stop(event: IssueComment, settings: Settings, api: Api) -> Decision:
+    """Cancel through `api` what runs for the issue in `event`, except our own run in `settings`, and say so.
+
+    The command and the right to give it are looked at again.
 
     Raises:
         GitHubError: GitHub does not answer what must be known.
@@ -25,14 +27,14 @@ def stop(event: IssueComment, settings: Settings, api: Api) -> Outcome:
     author, repository, issue = event.comment.user, event.repository.full_name, event.issue.number
     try:
         verbs = [command.verb for command in commands(event.comment.body or "")]
-    except CommandError:
+    except CommandSyntaxError:
         verbs = []
     if event.action != "created" or author is None or "stop" not in verbs:
-        return Outcome("nothing", note="no command to stop")
+        return Decision("nothing", note="no command to stop")
     permission = "none" if author.is_bot else api.permission(repository, author.login)
     decision = permissions.may_ask(permissions.Asker(author.login, author.id, event.sender.id, author.is_bot, permission))
     if isinstance(decision, permissions.Ignored):
-        return Outcome("nothing", note="not for us: a bot, or words of another")
+        return Decision("nothing", note="not for us: a bot, or words of another")
     if isinstance(decision, permissions.Refused):
         body, reason = notes.refused(decision.reason), decision.reason
     else:
@@ -40,7 +42,7 @@ def stop(event: IssueComment, settings: Settings, api: Api) -> Outcome:
         body = reason = replies.stopped(stopped)
         react(api, repository, event.comment.id, "rocket" if stopped else "confused")
     answer(api, repository, issue, f"comment-{event.comment.id}", settings.run_id, body)
-    return Outcome("stop" if isinstance(decision, permissions.Allowed) else "refused", note=reason)
+    return Decision("stop" if isinstance(decision, permissions.Allowed) else "refused", note=reason)
 
 
 def _runs(api: Api, repository: str, issue: int, own: int) -> list[int]:

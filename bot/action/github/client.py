@@ -10,8 +10,20 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.action.github import keeping
-from bot.action.github.resources import Artifact, Comment, Issue, Job, Permission, PullRequest, Reaction, Repository, Resource, Run, User
+from bot.action.github import storage
+from bot.action.github.resources import (
+    Artifact,
+    Comment,
+    Issue,
+    Permission,
+    PullRequest,
+    Reaction,
+    Repository,
+    Resource,
+    Run,
+    User,
+    WorkflowJob,
+)
 from bot.action.github.transport import ATTEMPTS, GitHubError, Transport
 
 LOG_LIMIT = 32 << 20
@@ -68,24 +80,21 @@ class GitHub:
         return self._login
 
     def comments(self, repository: str, issue: int) -> Sequence[Comment]:
-        """All comments, oldest first."""
+        """See `Api.comments`."""
         return [_read(Comment, data) for data in self._http.pages(f"{_repo(repository)}/issues/{issue}/comments", limit=50)]
 
     def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
-        """The comments on all issues that were written or edited since, oldest first."""
+        """See `Api.recent_comments`."""
         wanted = {"since": since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "asc"}
         return [_read(Comment, data) for data in self._http.pages(f"{_repo(repository)}/issues/comments", wanted, limit=50)]
 
     def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
-        """Our own comment whose body begins with `marker`."""
+        """See `Api.own_comment`."""
         login = self.login()
-        return next(
-            (c for c in self.comments(repository, issue) if c.user.login == login and c.text.startswith(marker)),
-            None,
-        )
+        return next((c for c in self.comments(repository, issue) if c.user.login == login and c.text.startswith(marker)), None)
 
     def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
-        """Write `body` into the comment `comment`, else into the one with the marker, else into a new one; never two."""
+        """See `Api.upsert_comment`."""
         text = body if body.startswith(marker) else f"{marker}\n{body}"
         at = _repo(repository)
         if comment is not None:
@@ -107,11 +116,11 @@ class GitHub:
         return known
 
     def react(self, repository: str, comment: int, reaction: Reaction) -> None:
-        """React to a comment on an issue. Twice is once."""
+        """See `Api.react`."""
         self._http.ask("POST", f"{_repo(repository)}/issues/comments/{comment}/reactions", body={"content": reaction})
 
     def open_issue(self, repository: str, marker: str, title: str, body: str) -> Issue:
-        """The open issue of ours whose body begins with `marker`; where there is none, a new one."""
+        """See `Api.open_issue`."""
 
         def find() -> Any:
             # the list, not the search: the search lags behind by minutes
@@ -124,17 +133,17 @@ class GitHub:
         return _read(Issue, found)
 
     def put_file(self, repository: str, branch: str, path: str, content: bytes, message: str) -> str:
-        """Keep a file on a branch, which is made without history where it is missing. Its URL."""
-        return keeping.put_file(self._http, _repo(repository), branch, path, content, message)
+        """See `Api.put_file`."""
+        return storage.put_file(self._http, _repo(repository), branch, path, content, message)
 
     def put_asset(self, repository: str, tag: str, name: str, content: bytes) -> str:
-        """Keep a file as an asset of a release, which is made where it is missing. Its URL."""
-        return keeping.put_asset(self._http, _repo(repository), tag, name, content)
+        """See `Api.put_asset`."""
+        return storage.put_asset(self._http, _repo(repository), tag, name, content)
 
     # asking
 
     def permission(self, repository: str, login: str) -> Permission:
-        """What an account may do; `none` for a stranger. Maintain counts as write, triage as read, as GitHub's answer has it."""
+        """See `Api.permission`. Maintain counts as write, triage as read, as GitHub's answer has it."""
         try:
             data = self._http.ask("GET", f"{_repo(repository)}/collaborators/{quote(login, safe='')}/permission")
         except GitHubError as error:
@@ -145,34 +154,34 @@ class GitHub:
         return said if said in get_args(Permission) else "none"
 
     def issue(self, repository: str, number: int) -> Issue:
-        """An issue, or the issue that a pull request is."""
+        """See `Api.issue`."""
         return _read(Issue, self._http.ask("GET", f"{_repo(repository)}/issues/{number}"))
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
-        """A pull request."""
+        """See `Api.pull_request`."""
         return _read(PullRequest, self._http.ask("GET", f"{_repo(repository)}/pulls/{number}"))
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
-        """The open pull requests whose head is that commit."""
+        """See `Api.pull_requests_of`."""
         listed = [_read(PullRequest, data) for data in self._http.pages(f"{_repo(repository)}/commits/{quote(commit, safe='')}/pulls")]
         return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
 
     def default_branch(self, repository: str) -> str:
-        """Its name."""
+        """See `Api.default_branch`."""
         return _read(Repository, self._http.ask("GET", _repo(repository))).default_branch
 
     def commit(self, repository: str, ref: str) -> str:
-        """The full hash that a branch, tag or hash stands for now."""
+        """See `Api.commit`."""
         sha = self._http.ask("GET", f"{_repo(repository)}/commits/{quote(ref, safe='')}").get("sha")
         if not isinstance(sha, str):
             raise GitHubError(f"GitHub names no commit for {ref!r}")
         return sha
 
     def pushed_at(self, repository: str, pull_request: PullRequest) -> datetime | None:
-        """When GitHub received the head of a pull request, by GitHub's own clock; None where it does not say.
+        """See `Api.pushed_at`.
 
-        From the activity of the repository that it lies in, else from the first run that it set off. A commit's own dates
-        are its author's to choose.
+        From the activity of the repository with the head, else from the first run that it set off. A commit's own dates are its
+        author's to choose.
         """
         head = pull_request.head
         moments: list[datetime] = []
@@ -185,7 +194,7 @@ class GitHub:
         return max(moments) if moments else min((run.created_at for run in self.runs_of(repository, head.sha)), default=None)
 
     def environment_protected(self, repository: str, name: str) -> bool:
-        """Whether an environment exists and somebody has to approve what runs in it."""
+        """See `Api.environment_protected`."""
         try:
             data = self._http.ask("GET", f"{_repo(repository)}/environments/{quote(name, safe='')}")
         except GitHubError as error:
@@ -195,15 +204,15 @@ class GitHub:
         return any(rule.get("type") == "required_reviewers" for rule in data.get("protection_rules") or [])
 
     def run(self, repository: str, run: int) -> Run:
-        """A run of a workflow."""
+        """See `Api.run`."""
         return _read(Run, self._http.ask("GET", f"{_repo(repository)}/actions/runs/{run}"))
 
     def runs_of(self, repository: str, commit: str) -> Sequence[Run]:
-        """The runs for a commit, newest first."""
+        """See `Api.runs_of`."""
         return [_read(Run, data) for data in self._http.pages(f"{_repo(repository)}/actions/runs", {"head_sha": commit}, "workflow_runs")]
 
     def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
-        """The newest finished run of a workflow on a branch, by a push or a schedule, that began before."""
+        """See `Api.last_run`."""
         wanted = {"branch": branch, "status": "completed"}
         listed = self._http.pages(f"{_repo(repository)}/actions/workflows/{workflow}/runs", wanted, "workflow_runs", limit=1)
         runs = (_read(Run, data) for data in listed)
@@ -217,26 +226,29 @@ class GitHub:
             None,
         )
 
-    def jobs(self, repository: str, run: int) -> Sequence[Job]:
-        """The jobs of a run's last attempt."""
-        return [_read(Job, data) for data in self._http.pages(f"{_repo(repository)}/actions/runs/{run}/jobs", {"filter": "latest"}, "jobs")]
+    def jobs(self, repository: str, run: int) -> Sequence[WorkflowJob]:
+        """See `Api.jobs`."""
+        return [
+            _read(WorkflowJob, data)
+            for data in self._http.pages(f"{_repo(repository)}/actions/runs/{run}/jobs", {"filter": "latest"}, "jobs")
+        ]
 
     def job_log(self, repository: str, job: int) -> str:
-        """The end of a job's log: at most `LOG_LIMIT` bytes of it."""
+        """See `Api.job_log`."""
         return self._http.download(f"{_repo(repository)}/actions/jobs/{job}/logs", LOG_LIMIT).decode("utf-8", errors="replace")
 
     def artifacts(self, repository: str, run: int) -> Sequence[Artifact]:
-        """The artifacts of a run."""
+        """See `Api.artifacts`."""
         return [_read(Artifact, data) for data in self._http.pages(f"{_repo(repository)}/actions/runs/{run}/artifacts", key="artifacts")]
 
     def artifact(self, repository: str, artifact: Artifact) -> bytes | None:
-        """A zip file; None where it is larger than `ARTIFACT_LIMIT`."""
+        """See `Api.artifact`."""
         if artifact.size > ARTIFACT_LIMIT:
             return None
         return self._http.download(f"{_repo(repository)}/actions/artifacts/{artifact.id}/zip", ARTIFACT_LIMIT)
 
     def cancel(self, repository: str, run: int) -> bool:
-        """Cancel a run; false where it had ended before."""
+        """See `Api.cancel`."""
         try:
             self._http.ask("POST", f"{_repo(repository)}/actions/runs/{run}/cancel")
         except GitHubError as error:

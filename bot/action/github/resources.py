@@ -119,7 +119,7 @@ class Run(Resource):
     actor: User = GHOST
 
 
-class Job(Resource):
+class WorkflowJob(Resource):
     """A job of a run."""
 
     id: int

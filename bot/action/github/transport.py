@@ -37,7 +37,7 @@ def _headers(error: BaseException) -> Mapping[str, str]:
 
 
 def passing(error: BaseException) -> bool:
-    """Whether the same request may succeed later: a limit, a server's fault, a lost connection."""
+    """Whether the same request may succeed after `error`: a limit, a server's fault, a lost connection."""
     if isinstance(error, (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)):
         return True
     if isinstance(error, GithubException):
@@ -52,7 +52,7 @@ def _number(text: str | None) -> float | None:
 
 
 def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
-    """Seconds to wait after the `attempt`-th failure (from 1) at the time `now` (seconds since the epoch)."""
+    """Seconds to wait after the `attempt`-th failure (from 1), `error`, at the time `now` (seconds since the epoch)."""
     headers = _headers(error) if error is not None else {}
     wait = FIRST_WAIT * 2.0 ** (attempt - 1)
     after, reset = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-reset"))
@@ -107,7 +107,9 @@ class Transport:
             raise GitHubError(f"{what}: {_words(error)}") from error
 
     def ask(self, verb: str, path: str, parameters: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """The JSON that GitHub answers. Everything asked for with this must be safe to ask twice.
+        """The JSON that GitHub answers to `verb` (an HTTP method) on `path`, with query `parameters` and a JSON `body`.
+
+        Everything asked for with this must be safe to ask twice.
 
         Raises:
             GitHubError: it refused, or did not answer after all attempts.
@@ -120,7 +122,9 @@ class Transport:
         return self._patiently(f"{verb} {path}", once)
 
     def create(self, path: str, body: Any, find: Callable[[], Any]) -> Any:
-        """POST what must not exist twice. After a failure that may have come too late, `find` looks whether it is there.
+        """POST `body` to `path` to create what must not exist twice.
+
+        After a failure that may have come too late, `find` looks whether it is there.
 
         Raises:
             GitHubError: it refused, or did not answer after all attempts.
@@ -138,7 +142,7 @@ class Transport:
         return self._patiently(f"POST {path}", once)
 
     def pages(self, path: str, parameters: Mapping[str, Any] | None = None, key: str | None = None, limit: int = 10) -> list[Any]:
-        """The items of at most `limit` pages; `key` names the list where the answer is an object."""
+        """The items of at most `limit` pages of `path` with query `parameters`; `key` names the list where the answer is an object."""
         items: list[Any] = []
         for page in range(1, limit + 1):
             answer = self.ask("GET", path, {**(parameters or {}), "per_page": PAGE, "page": page})
@@ -149,7 +153,7 @@ class Transport:
         return items
 
     def download(self, path: str, limit: int) -> bytes:
-        """The last `limit` bytes of a file to which GitHub redirects. The token stays with GitHub.
+        """The last `limit` bytes of the file to which GitHub redirects from `path`. The token stays with GitHub.
 
         Raises:
             GitHubError: it refused, or did not answer after all attempts.
@@ -172,7 +176,7 @@ class Transport:
         return self._patiently(f"GET {path}", once)  # type: ignore[no-any-return]
 
     def upload(self, url: str, content: bytes) -> Any:
-        """POST bytes to where a release takes its assets; the JSON that GitHub answers.
+        """POST the bytes `content` to `url`, where a release takes its assets; the JSON that GitHub answers.
 
         Raises:
             GitHubError: it refused, or did not answer after all attempts.

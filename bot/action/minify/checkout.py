@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 # Seconds.
@@ -15,14 +16,16 @@ class FetchError(Exception):
     """The commit could not be brought, for people."""
 
 
-def fetch(server: str, repository: str, commit: str, where: Path, token: str) -> None:
-    """Check a commit out at `where`, without history and without a remote.
+def fetch(server: str, repository: str, commit: str, where: Path, token: str, environ: Mapping[str, str]) -> None:
+    """Check `commit` of `repository` (owner/name) out at `where`, without history and without a remote.
+
+    `server` is the address of GitHub, `token` may read the repository, `environ` names the search path on which git is found.
 
     Raises:
         FetchError: git says why.
     """
     url = f"{server}/{repository}"
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "HOME": os.devnull}
+    environment = {"PATH": environ.get("PATH", os.defpath), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "HOME": os.devnull}
     _git(["init", "--quiet", str(where)], environment)
     _git(["-C", str(where), "fetch", "--quiet", "--depth=1", "--no-tags", "--", url, commit], {**environment, **_header(server, token)})
     _git(["-C", str(where), "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", "FETCH_HEAD"], environment)

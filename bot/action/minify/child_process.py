@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, TextIO
 
+from bot.action.console import Console
 from bot.action.minify.isolation import Account
 
 # Seconds that a child has to end after a signal: GitHub's own grace on cancel is about ten.
@@ -28,16 +27,20 @@ class Stopped(Exception):
     """We were told to end."""
 
 
-def nobody(_: str) -> None:
-    """Watches nothing."""
+def ignore_line(_: str) -> None:
+    """Watch nothing: the default for who is told each line."""
 
 
 @dataclass
 class Children:
-    """Runs one child at a time; `stop` ends it and lets none begin. `watch` is told each line that it prints."""
+    """Runs one child at a time under `account`; `stop` ends it and lets none begin.
+
+    What it prints goes to the streams of `console`, and each line to `watch`.
+    """
 
     account: Account
-    watch: Callable[[str], None] = nobody
+    console: Console
+    watch: Callable[[str], None] = ignore_line
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(
@@ -50,7 +53,9 @@ class Children:
         tick: Callable[[], None] = lambda: None,
         every: float = 15.0,
     ) -> int:
-        """Its exit status, 124 past `limit` (seconds). `tick` is called now and then while it runs.
+        """Run `command` in the directory `cwd` with the environment `env`, and return its exit status: 124 past `limit` seconds.
+
+        `tick` is called about `every` so many seconds while it runs.
 
         Raises:
             OSError: it cannot be started.
@@ -70,7 +75,7 @@ class Children:
         )
         relays = [
             threading.Thread(target=self._relay, args=pair, daemon=True)
-            for pair in ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
+            for pair in ((child.stdout, self.console.stdout), (child.stderr, self.console.stderr))
         ]
         for relay in relays:
             relay.start()
@@ -117,8 +122,8 @@ class Children:
 
 
 @contextmanager
-def signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM call `stop` instead of ending us."""
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGINT and SIGTERM call `stop` instead of ending this process."""
 
     def told(_: int, __: FrameType | None) -> None:
         stop()
@@ -129,20 +134,3 @@ def signals(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in saved.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def folded(title: str, *, actions: bool, stream: TextIO | None = None) -> Iterator[None]:
-    """A fold in the log of Actions, in which no line is taken for a command: what is printed there is not ours."""
-    out = stream or sys.stdout
-    if not actions:
-        yield
-        return
-    word = secrets.token_hex(16)
-    out.write(f"::group::{title}\n::stop-commands::{word}\n")
-    out.flush()
-    try:
-        yield
-    finally:
-        out.write(f"::{word}::\n::endgroup::\n")
-        out.flush()

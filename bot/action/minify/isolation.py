@@ -37,17 +37,17 @@ _CACHE = re.compile(r"CACHE_DIR")
 _PR_SET_DUMPABLE = 4
 
 
-def kept(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
-    """Of an environment, what a program may see; `network` adds the proxies, for the commands that set a checkout up."""
+def allowed_environment(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
+    """What a program may see of `environ`; `network` adds the proxies, for the commands that set a checkout up."""
     return {
         name: value
         for name, value in environ.items()
-        if not secret(name) and not _CACHE.search(name) and (_KEPT.fullmatch(name) or (network and _PROXIES.fullmatch(name)))
+        if not is_secret_name(name) and not _CACHE.search(name) and (_KEPT.fullmatch(name) or (network and _PROXIES.fullmatch(name)))
     }
 
 
-def secret(name: str) -> bool:
-    """Whether a variable is, by its name, one that no program may see."""
+def is_secret_name(name: str) -> bool:
+    """Whether the variable `name` is, by its name, one that no program may see."""
     return bool(_SECRET.search(name))
 
 
@@ -62,8 +62,8 @@ class Account:
         """Arguments for `subprocess`: no group of ours is kept."""
         return {} if self.uid is None else {"user": self.uid, "group": self.gid, "extra_groups": []}
 
-    def own(self, path: Path) -> None:
-        """Hand over a directory and all that is in it; links are not followed."""
+    def chown(self, path: Path) -> None:
+        """Hand over the directory `path` and all that is in it; links are not followed."""
         if self.uid is None or self.gid is None:
             return
         os.chown(path, self.uid, self.gid, follow_symlinks=False)
@@ -71,7 +71,7 @@ class Account:
             for name in (*directories, *files):
                 os.chown(os.path.join(folder, name), self.uid, self.gid, follow_symlinks=False)
 
-    def end(self) -> None:
+    def kill_processes(self) -> None:
         """Kill what the account still runs: a program may have left processes that would write while we read."""
         if self.uid is None:
             return
@@ -79,8 +79,8 @@ class Account:
         subprocess.run([sys.executable, "-I", "-c", kill], check=False, capture_output=True, env={}, **self.popen())  # type: ignore[call-overload]
 
 
-def account(name: str = ACCOUNT) -> Account:
-    """The account for programs; nobody's own where we may not change ours or the machine has none."""
+def program_account(name: str = ACCOUNT) -> Account:
+    """The account `name` for programs; our own where we may not change it or the machine has none."""
     if os.geteuid() != 0:
         return Account()
     try:
@@ -90,16 +90,16 @@ def account(name: str = ACCOUNT) -> Account:
     return Account(entry.pw_uid, entry.pw_gid)
 
 
-def hide() -> None:
+def make_undumpable() -> None:
     """Make this process's memory and environment unreadable to others of the same account (Linux: not dumpable)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def copy_out(source: Path, target: Path, without: Path | None = None) -> list[str]:
-    """Copy what a program may have had its hands on: plain files alone, no link followed, within bounds. What was left behind.
+    """Copy from `source` to `target` what a program may have touched: plain files alone, no link followed, within bounds.
 
-    `without` is a directory below `source` that is not wanted. A file that is there already is replaced in one step.
+    Returns what was left behind. `without` is a directory below `source` that is not wanted. An existing file is replaced in one step.
     """
     left: list[str] = []
     copied = 0
@@ -148,8 +148,8 @@ def _copy_file(source: Path, target: Path) -> str | None:
     return None
 
 
-def give_back(path: Path) -> None:
-    """Let a directory belong to who owns the one around it: root's files in a workspace break the next checkout there."""
+def chown_like_parent(path: Path) -> None:
+    """Give the directory `path` to the owner of the one around it: root's files in a workspace break the next checkout there."""
     if os.geteuid() == 0:
         owner = os.stat(path.resolve().parent)
-        Account(owner.st_uid, owner.st_gid).own(path)
+        Account(owner.st_uid, owner.st_gid).chown(path)

@@ -11,25 +11,27 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
-
+from bot.action.console import Console, JobOutcome
 from bot.action.minify import venv
-from bot.action.minify.child_process import Children, Stopped, folded, nobody, signals
-from bot.action.minify.isolation import account, copy_out, give_back, kept
+from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
+from bot.action.minify.isolation import Account, allowed_environment, chown_like_parent, copy_out
 from bot.action.settings import Settings
 from bot.machine import gpu
 from bot.models.request import Request
 from bot.models.result import EXIT_STATUS, Result
 from bot.units import duration
+from bot.workflow_commands import log_group
 
 # Seconds for the commands that set the checkout up, and beyond its budget for the engine.
 SETUP_LIMIT, BEYOND_BUDGET = 3600.0, 600.0
 DEFAULT_BUDGET = 1800.0
+ENGINE = (sys.executable, "-I", "-m", "bot")
 _WORK = Path("original/work")
 
 
@@ -37,17 +39,17 @@ _WORK = Path("original/work")
 GREEN = {EXIT_STATUS[status] for status in ("minimized", "reproduced", "not_reproduced", "flaky")}
 
 
-class RequestError(ValueError):
-    """A request file that cannot be used, for people."""
-
-
-class Unprepared(Exception):
-    """This machine is not ready for the request, for people."""
+class NotReadyError(Exception):
+    """This machine is not ready for the request. The message is for people."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """How this machine does it. `budget` (seconds) is for a request that names none; `python` the interpreter with the user's torch."""
+class RunnerConfig:
+    """How this machine runs a request.
+
+    `budget` (seconds) is for a request that names none. `python` is the interpreter with the user's torch, `engine` the command
+    that runs the command line. Programs run under `account` and see the harmless part of `environ`.
+    """
 
     checkout: Path
     setup: str = ""
@@ -55,51 +57,43 @@ class Place:
     budget: float = DEFAULT_BUDGET
     device: Literal["cpu", "cuda"] | None = None
     jobs: int = 1
-    actions: bool = False
+    engine: Sequence[str] = ENGINE
+    account: Account = field(default_factory=Account)
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of(settings: Settings, engine: Sequence[str], account: Account, environ: Mapping[str, str]) -> RunnerConfig:
+        """By the inputs in `settings`; `engine`, `account` and `environ` are taken as they are."""
+        return RunnerConfig(
+            checkout=settings.checkout,
+            setup=settings.setup,
+            python=settings.python,
+            budget=duration(settings.budget),
+            device=settings.device or None,
+            jobs=settings.jobs,
+            engine=engine,
+            account=account,
+            environ=environ,
+        )
 
 
-def place(settings: Settings) -> Place:
-    """How this machine does it, by the inputs."""
-    return Place(
-        checkout=settings.checkout,
-        setup=settings.setup,
-        python=settings.python,
-        budget=duration(settings.budget),
-        device=settings.device or None,
-        jobs=settings.jobs,
-        actions=settings.in_actions,
-    )
+def budget(request: Request, config: RunnerConfig) -> float:
+    """Seconds for `request`: its own, else those of `config`."""
+    return request.options.budget or config.budget
 
 
-def read(file: Path, index: int) -> Request:
-    """The request with that index.
+def arguments(request: Request, config: RunnerConfig, *, script: Path, python: str, out: Path) -> list[str]:
+    """The arguments of `run` for `request` as `config` has it.
 
-    Raises:
-        RequestError: there is none, or the file is no list of requests.
+    `script` is the file with its text, `python` the interpreter with the user's torch, `out` the result directory.
     """
-    try:
-        requests = TypeAdapter(list[Request]).validate_json(file.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise RequestError(f"cannot read {file}: {error}") from error
-    if not 0 <= index < len(requests):
-        raise RequestError(f"{file} holds {len(requests)} requests, none with index {index}")
-    return requests[index]
-
-
-def budget(request: Request, place: Place) -> float:
-    """Seconds for a request."""
-    return request.options.budget or place.budget
-
-
-def arguments(request: Request, place: Place, *, script: Path, python: str, out: Path) -> list[str]:
-    """The arguments of `run` for a request; `script` is where its text lies."""
     options = request.options
     given = {
         "--stage": options.stage.value if options.stage else None,
         "--accuracy": options.accuracy,
-        "--device": options.device or place.device,
-        "--budget": f"{budget(request, place):g}s",
-        "--jobs": str(place.jobs),
+        "--device": options.device or config.device,
+        "--budget": f"{budget(request, config):g}s",
+        "--jobs": str(config.jobs),
         "--python": python,
         "--out": str(out),
         "--command": request.command,
@@ -109,81 +103,100 @@ def arguments(request: Request, place: Place, *, script: Path, python: str, out:
     return ["run", *words, *([] if request.command is not None else [str(script)])]
 
 
-def minify(request: Request, place: Place, out: Path, environ: Mapping[str, str], watch: Callable[[str], None] = nobody) -> int:
-    """Do it and fill `out`; the exit status of `run`. `watch` is told each line that is printed on the way."""
+def minify(request: Request, config: RunnerConfig, out: Path, console: Console, watch: Callable[[str], None] = ignore_line) -> int:
+    """Minimize `request` as `config` says, fill the directory `out`, and return the exit status of `run`.
+
+    What is printed on the way goes to `console`, and each line to `watch`.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    children = Children(account(), watch)
-    with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, signals(children.stop):
-        room = Room(Path(scratch).resolve(), request, place, out, children, environ)
+    children = Children(config.account, console, watch)
+    with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
+        directory = JobDirectory(Path(scratch).resolve(), request, config, out, children)
         try:
-            status = room.minify()
-        except Unprepared as why:
-            status = unprepared(out, str(why))
+            status = directory.minify()
+        except NotReadyError as why:
+            status = write_error(out, str(why), console)
         except Stopped:
-            status = unprepared(out, "the job was ended before it began")
-        children.account.end()
-        room.save()
+            status = write_error(out, "the job was ended before it began", console)
+        config.account.kill_processes()
+        directory.save()
         if not (out / "result.json").is_file():
-            status = unprepared(out, f"the engine ended with exit status {status} and left no result")
-        give_back(out)
+            status = write_error(out, f"the engine ended with exit status {status} and left no result", console)
+        chown_like_parent(out)
     return status
 
 
-def unprepared(out: Path, reason: str) -> int:
-    """Leave a result that says why there is none, by no fault of the program; its exit status."""
-    sys.stderr.write(f"torch-minify: {reason}\n")
+def write_error(out: Path, reason: str, console: Console) -> int:
+    """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
+    console.stderr.write(f"torch-minify: {reason}\n")
     result = Result(status="error", reason=reason, machine_fault=reason[:200])
     out.mkdir(parents=True, exist_ok=True)
     (out / "result.json").write_text(result.to_json(), encoding="utf-8")
     return EXIT_STATUS[result.status]
 
 
-class Room:
+def outcome_of(out: Path, status: int) -> JobOutcome:
+    """The outcome of a job that left the directory `out` and ended with the exit status `status` of `run`.
+
+    A program may have written the result: what it says of itself is one of five words, or not believed.
+    """
+    words = {number: word for word, number in EXIT_STATUS.items()}
+    try:
+        said = Result.model_validate_json((out / "result.json").read_bytes()).status
+    except (OSError, ValueError):
+        said = words.get(status, "error")
+    return JobOutcome(0 if status in GREEN else status, outputs={"status": said})
+
+
+class JobDirectory:
     """A private directory in which one request is done."""
 
-    def __init__(self, root: Path, request: Request, place: Place, out: Path, children: Children, environ: Mapping[str, str]) -> None:
-        self.root, self.request, self.place, self.target = root, request, place, out
+    def __init__(self, root: Path, request: Request, config: RunnerConfig, target: Path, children: Children) -> None:
+        self.root, self.request, self.config, self.target = root, request, config, target
         self.children = children
         self.out, self.home, self.tmp, self.venv = (root / name for name in ("out", "home", "tmp", "venv"))
         self.script = root / "program" / "program.py"
-        self.environ = environ
 
     def minify(self) -> int:
         """The exit status of the engine.
 
         Raises:
-            Unprepared: the engine was not started.
-            Stopped: we were told to end.
+            NotReadyError: the engine was not started.
+            Stopped: the job was told to end.
         """
-        if "cuda" in (self.request.options.device, self.place.device) and (why := gpu.unseen()):
-            raise Unprepared(f"--device cuda: {why}")
-        checkout = self._furnish()
+        if "cuda" in (self.request.options.device, self.config.device) and (why := gpu.unseen()):
+            raise NotReadyError(f"--device cuda: {why}")
+        checkout = self._prepare()
         python = self._interpreter(checkout)
         self._set_up(checkout)
-        engine = [sys.executable, "-I", "-m", "bot", *arguments(self.request, self.place, script=self.script, python=python, out=self.out)]
-        limit = budget(self.request, self.place) + BEYOND_BUDGET
-        with folded("torch-minify run", actions=self.place.actions):
+        engine = [*self.config.engine, *arguments(self.request, self.config, script=self.script, python=python, out=self.out)]
+        limit = budget(self.request, self.config) + BEYOND_BUDGET
+        with self._group("torch-minify run"):
             return self.children.run(engine, cwd=checkout, env=self._environment(), limit=limit, tick=self.save)
+
+    def _group(self, title: str) -> AbstractContextManager[None]:
+        console = self.children.console
+        return log_group(console.stdout, title, enabled=console.in_actions)
 
     def save(self) -> None:
         """Bring what there is to where it is wanted. Repeated while the engine runs: a job may be killed at any time."""
         copy_out(self.out, self.target, _WORK)
 
-    def _furnish(self) -> Path:
+    def _prepare(self) -> Path:
         """The directories, the program, and the checkout: a copy where the account may not write to the given one."""
         for path in (self.out, self.home, self.tmp, self.script.parent):
             path.mkdir()
         if self.request.script is not None:
             self.script.write_text(self.request.script, encoding="utf-8", errors="surrogatepass", newline="")
-        checkout = self.place.checkout.resolve()
+        checkout = self.config.checkout.resolve()
         if self.children.account.uid is not None:
             checkout = self.root / "checkout"
-            shutil.copytree(self.place.checkout, checkout, symlinks=True, ignore_dangling_symlinks=True)
-            self.children.account.own(self.root)
+            shutil.copytree(self.config.checkout, checkout, symlinks=True, ignore_dangling_symlinks=True)
+            self.children.account.chown(self.root)
         return checkout
 
     def _interpreter(self, checkout: Path) -> str:
-        python = self.place.python or sys.executable
+        python = self.config.python or sys.executable
         if os.sep in python:
             # not resolved: a virtual environment's python is a link
             python = os.path.join(checkout, python)
@@ -191,36 +204,32 @@ class Room:
         if options.python_version is None and options.torch_version is None:
             return python
         try:
-            commands = venv.making(
-                self.venv,
-                python=options.python_version,
-                torch=options.torch_version,
-                own_python=python,
-                own_torch=_installed("torch"),
+            commands = venv.install_commands(
+                self.venv, python=options.python_version, torch=options.torch_version, own_python=python, own_torch=_installed("torch")
             )
         except venv.VersionError as error:
-            raise Unprepared(str(error)) from error
+            raise NotReadyError(str(error)) from error
         for command in commands:
-            self._prepare(command, self.root, "the interpreter that was asked for")
+            self._run_setup(command, self.root, "the interpreter that was asked for")
         return str(self.venv / "bin" / "python")
 
     def _set_up(self, checkout: Path) -> None:
-        if self.place.setup.strip():
-            self._prepare(["bash", "-eo", "pipefail", "-c", self.place.setup], checkout, "the setup commands")
+        if self.config.setup.strip():
+            self._run_setup(["bash", "-eo", "pipefail", "-c", self.config.setup], checkout, "the setup commands")
 
-    def _prepare(self, command: list[str], cwd: Path, what: str) -> None:
-        with folded(what, actions=self.place.actions):
+    def _run_setup(self, command: list[str], cwd: Path, what: str) -> None:
+        with self._group(what):
             try:
                 status = self.children.run(command, cwd=cwd, env=self._environment(network=True), limit=SETUP_LIMIT)
             except OSError as error:
-                raise Unprepared(f"{what}: {command[0]} cannot be started: {error.strerror}") from error
+                raise NotReadyError(f"{what}: {command[0]} cannot be started: {error.strerror}") from error
         if status == 124:
-            raise Unprepared(f"{what} took more than {SETUP_LIMIT / 60:g} minutes")
+            raise NotReadyError(f"{what} took more than {SETUP_LIMIT / 60:g} minutes")
         if status != 0:
-            raise Unprepared(f"{what} failed with exit status {status}; the log of the run shows what they printed")
+            raise NotReadyError(f"{what} failed with exit status {status}; the log of the run shows what they printed")
 
     def _environment(self, *, network: bool = False) -> dict[str, str]:
-        env = kept(self.environ, network=network)
+        env = allowed_environment(self.config.environ, network=network)
         env.update(HOME=str(self.home), TMPDIR=str(self.tmp), XDG_CACHE_HOME=str(self.home / ".cache"), PYTHONUNBUFFERED="1")
         # where pip puts scripts that it may not put beside the interpreter
         path = [str(self.home / ".local" / "bin"), env.get("PATH", os.defpath)]

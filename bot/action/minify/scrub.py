@@ -14,12 +14,12 @@ LONGEST = 64 << 20
 
 
 def is_text(path: PurePath) -> bool:
-    """Whether a file of that name is searched for secrets."""
+    """Whether the file `path` is, by its suffix, searched for secrets."""
     return path.suffix.lower() in _TEXTS
 
 
 def scrubbed(path: PurePath, content: bytes) -> bytes:
-    """The content of a text without secrets; byte for byte as it was where there were none. JSON stays JSON."""
+    """The `content` of the text file `path` without secrets; unchanged where there were none. JSON stays JSON."""
     text = content.decode("utf-8", errors="surrogateescape")
     if path.suffix == ".json":
         try:

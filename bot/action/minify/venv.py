@@ -13,10 +13,11 @@ class VersionError(ValueError):
     """A version that is none, for people."""
 
 
-def making(where: Path, *, python: str | None, torch: str | None, own_python: str, own_torch: str | None) -> list[list[str]]:
-    """The commands that make a virtual environment at `where` with a Python and a torch; what is not named is as in ours.
+def install_commands(where: Path, *, python: str | None, torch: str | None, own_python: str, own_torch: str | None) -> list[list[str]]:
+    """The commands that make a virtual environment at `where` with the versions `python` and `torch`; None: as in ours.
 
-    They are argument lists: no shell reads a version. `uv` brings Pythons that the machine does not have.
+    `own_python` is our interpreter, `own_torch` its version of torch. They are argument lists: no shell reads a version. `uv` brings
+    Pythons that the machine does not have.
 
     Raises:
         VersionError: it has not the form of a version.

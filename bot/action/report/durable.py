@@ -10,7 +10,7 @@ from bot.action.github.api import Posting
 from bot.action.github.transport import GitHubError
 from bot.action.report.render.text import one_line
 from bot.action.report.render.verdict import status
-from bot.action.report.result_dir import EXPORTED, REPRO, RESULT, Folder, Unreadable
+from bot.action.report.result_dir import EXPORTED, REPRO, RESULT, Folder, UnreadableResult
 from bot.models.report import Section, Stored
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,10 @@ Where = Literal["none", "branch", "release"]
 
 
 def keep(section: Section, folder: Folder | None, where: Where, api: Posting, repository: str, run: int) -> Section:
-    """The section with the addresses of what was kept. What cannot be kept is said in the log: the comment goes on without."""
+    """`section` with the addresses of what `api` kept of `folder`, the result of `run`, in `repository`: `where` says how.
+
+    What cannot be kept is logged: the comment goes on without.
+    """
     if where == "none" or folder is None or status(section) not in _WORTH:
         return section
     prefix = f"{run}-{_NO_NAME.sub('-', section.request.id)[:80]}"
@@ -52,7 +55,7 @@ def _contents(section: Section, folder: Folder) -> dict[str, bytes]:
         held[RESULT] = section.result.to_json().encode()
     try:
         held[EXPORTED] = folder.content(EXPORTED, LIMIT)
-    except Unreadable as error:
+    except UnreadableResult as error:
         log.info("%s is not kept: %s", EXPORTED, error)
     return held
 

@@ -28,7 +28,7 @@ _SCHEMA = 1
 _INDEX = re.compile(r"(?:^|-)(\d{1,3})$")
 
 
-class Unreadable(Exception):
+class UnreadableResult(Exception):
     """A file is missing, or is not what it should be. The words are for people."""
 
 
@@ -40,85 +40,85 @@ class Folder:
 
     @contextmanager
     def open(self, name: str, limit: int) -> Iterator[tuple[int, int]]:
-        """The descriptor of a plain file in it, and its bytes.
+        """The descriptor of the plain file `name` in it, and its size in bytes.
 
         Raises:
-            Unreadable: it is missing, a link, no plain file, or larger than `limit`.
+            UnreadableResult: it is missing, a link, no plain file, or larger than `limit`.
         """
         try:
             folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError as error:
-            raise Unreadable(f"the result's folder cannot be opened: {error.strerror}") from error
+            raise UnreadableResult(f"the result's folder cannot be opened: {error.strerror}") from error
         try:
             # without O_NONBLOCK a pipe would wait for somebody to write
             file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         except OSError as error:
-            raise Unreadable(f"{name} cannot be opened: {error.strerror}") from error
+            raise UnreadableResult(f"{name} cannot be opened: {error.strerror}") from error
         finally:
             os.close(folder)
         try:
             held = os.fstat(file)
             if not stat.S_ISREG(held.st_mode):
-                raise Unreadable(f"{name} is no plain file")
+                raise UnreadableResult(f"{name} is no plain file")
             if held.st_size > limit:
-                raise Unreadable(f"{name} has {held.st_size:,} bytes, more than {limit:,}")
+                raise UnreadableResult(f"{name} has {held.st_size:,} bytes, more than {limit:,}")
             yield file, held.st_size
         finally:
             os.close(file)
 
     def content(self, name: str, limit: int) -> bytes:
-        """The bytes of a file.
+        """The bytes of the file `name`, at most `limit` of them.
 
         Raises:
-            Unreadable: as `open`.
+            UnreadableResult: as `open`.
         """
         with self.open(name, limit) as (file, size), os.fdopen(os.dup(file), "rb") as stream:
             return stream.read(size)
 
     def text(self, name: str) -> str | None:
-        """A text, with what is no UTF-8 replaced; None where it cannot be read."""
+        """The text in the file `name`, with what is no UTF-8 replaced; None where it cannot be read."""
         try:
             return self.content(name, _TEXT_LIMIT).decode("utf-8", errors="replace")
-        except Unreadable:
+        except UnreadableResult:
             return None
 
     def stored(self, name: str) -> Stored | None:
-        """Size and hash of a file; None where it cannot be read."""
+        """Size and hash of the file `name`; None where it cannot be read."""
         try:
             with self.open(name, _FILE_LIMIT) as (file, size):
                 digest = hashlib.sha256()
                 while chunk := os.read(file, 1 << 20):
                     digest.update(chunk)
                 return Stored(name=name, size=size, sha256=digest.hexdigest())
-        except Unreadable:
+        except UnreadableResult:
             return None
 
     def result(self) -> Result:
         """What `result.json` says.
 
         Raises:
-            Unreadable: it is missing, or not what this version writes.
+            UnreadableResult: it is missing, or not what this version writes.
         """
         try:
             found = Result.model_validate_json(self.content(RESULT, _JSON_LIMIT))
         except ValidationError as error:
             where = ".".join(str(part) for part in error.errors(include_url=False, include_input=False)[0]["loc"])[:100]
-            raise Unreadable(
+            raise UnreadableResult(
                 f"{RESULT} is not what this version writes: {error.error_count()} mistakes, the first at {where or 'its start'}"
             ) from error
         if found.schema_ != _SCHEMA:
-            raise Unreadable(f"{RESULT} has the schema {found.schema_}; this version reads {_SCHEMA}")
+            raise UnreadableResult(f"{RESULT} has the schema {found.schema_}; this version reads {_SCHEMA}")
         return found
 
 
 def section(request: Request, folder: Folder | None) -> Section:
-    """All that came back for a request, with secrets and personal paths taken out."""
+    """All that came back for `request` in `folder`, with secrets and personal paths taken out."""
     asked = redacted(request)
     if folder is None:
         return Section(request=asked)
     try:
         said = folder.result()
-    except Unreadable as error:
+    except UnreadableResult as error:
         return Section(request=asked, problem=str(error))
     texts = {name: folder.text(name) for name in (REPRO, EXPORTED_TEXT, KERNEL)}
     shown = {name: None if text is None else redact(text) for name, text in texts.items()}
@@ -136,7 +136,7 @@ def section(request: Request, folder: Folder | None) -> Section:
 
 
 def folders(given: Iterable[Path], requests: Sequence[Request]) -> dict[int, Folder]:
-    """Which request each directory answers, by the number or the id at the end of its name, else by its place.
+    """Which of `requests` each directory in `given` answers, by the number or the id at the end of its name, else by its place.
 
     A directory that answers none and holds no result is looked into: it may hold the directories of all requests, as
     downloaded artifacts do.
@@ -152,7 +152,7 @@ def folders(given: Iterable[Path], requests: Sequence[Request]) -> dict[int, Fol
 
 
 def index_of(name: str, requests: Sequence[Request]) -> int | None:
-    """The place of the request that a directory or an artifact of that name belongs to."""
+    """The index in `requests` of the one that a directory or an artifact of that `name` belongs to."""
     for index, request in enumerate(requests):
         if name == request.id or name.endswith(f"-{request.id}"):
             return index

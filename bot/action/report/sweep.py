@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 from bot.action.comment import run_of_comment
 from bot.action.github.api import Api
-from bot.action.github.client import GitHub
-from bot.action.github.resources import Comment, Job, Run
+from bot.action.github.resources import Comment, Run, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import progress
-from bot.action.settings import Settings
-
-log = logging.getLogger(__name__)
 
 # A run waits one day, and a self-hosted one works five at most.
 LOOK_BACK = timedelta(days=7)
 _WAITING = frozenset({"queued", "waiting", "pending", "requested"})
 
 
-def main(settings: Settings) -> int:
-    """Exit status 0, 1 where GitHub does not answer."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    api = GitHub(settings.token.get_secret_value(), settings.api_url, login=settings.bot_login)
-    try:
-        marked = sweep(api, settings.repository, settings.stale_after, datetime.now(timezone.utc))
-    except GitHubError as error:
-        sys.stderr.write(f"torch-minify: GitHub does not answer: {error}\n")
-        return 1
-    sys.stdout.write(f"{marked} comments marked\n")
-    return 0
-
-
 def sweep(api: Api, repository: str, stale_after: float, now: datetime) -> int:
-    """Mark what waits longer than `stale_after` (hours), or ended without a word; how many.
+    """Mark the comments in `repository` whose run waits longer than `stale_after` hours at `now`, or ended without a result.
+
+    How many were marked through `api`.
 
     Raises:
         GitHubError: GitHub does not answer.
@@ -61,13 +44,16 @@ def sweep(api: Api, repository: str, stale_after: float, now: datetime) -> int:
 
 
 def queued(comment: Comment) -> bool:
-    """Whether a comment of ours still says what the gate wrote into it."""
+    """Whether `comment`, one of ours, still says what the gate wrote into it."""
     lines = [line for line in comment.text.splitlines()[1:] if line.strip()]
     return bool(lines) and lines[0] == "### Queued"
 
 
-def said(run: Run, jobs: Sequence[Job], stale_after: float, now: datetime) -> str | None:
-    """What is to be said of a run whose comment says "queued"; None while it may still come."""
+def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetime) -> str | None:
+    """What is to be said of `run`, whose comment says "queued", by its `jobs`; None while it may still come.
+
+    It may until it has waited `stale_after` hours at `now`.
+    """
     if run.status == "completed":
         return progress.ended(run.conclusion, run.html_url)
     waited = (now - run.created_at).total_seconds() / 3600

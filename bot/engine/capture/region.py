@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.failure.outcome import Outcome
+from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
 
 
@@ -50,8 +51,8 @@ class RuleUsed(Model):
 class Region(Model):
     """One graph that failed. `graph` is None where it could not be written down; `reason` says why."""
 
-    seam: str
-    failed: str
+    hook: HookPoint
+    failed: Failed
     backward: bool
     recipe: RegionRecipe
     graph: dict[str, Any] | None
@@ -61,7 +62,7 @@ class Region(Model):
 
 
 class Capture(Model):
-    """One rerun of the user's program with the seams in place."""
+    """One rerun of the user's program with the hooks in place."""
 
     outcome: Outcome
     signature: Signature | None
@@ -77,7 +78,7 @@ class Capture(Model):
 def read_regions(directory: Path) -> tuple[Region, ...]:
     """The regions that a capture wrote, in the order in which they failed."""
     found = []
-    for path in sorted(directory.glob("region-*.json")):
+    for path in sorted(directory.glob(f"{REGION_PREFIX}*.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))
         found.append(Region(**facts, blobs=path.with_suffix("")))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Rerunning the user's program with the seams of `bot.inside` in place."""
+"""Rerunning the user's program with the hooks of `bot.inside` in place."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from bot.engine.capture.region import Capture, read_regions
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.workers import isa_probes
-from bot.workers.pool import BOOT, environment
+from bot.inside.protocol import ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
+from bot.workers import environment, isa_probes
 from bot.workers.process import run_process
 
 # Python's own options: those that take a value, and those that do not. None of them changes what the compiler does.
@@ -118,24 +118,23 @@ def capture(
     for a program that dies in the compiler. `out` must be empty; the log stays there.
     """
     out.mkdir(parents=True, exist_ok=True)
-    order = {
-        "script": str(target.script) if target.script else None,
-        "module": target.module,
-        "file": target.file,
-        "argv": list(target.argv),
-        "out": str(out),
-        "check": check,
-        "strict": strict,
-        "tolerance": tolerance,
-        "beforehand": beforehand,
-        "dump": not check and not beforehand,
-    }
-    (out / "order.json").write_text(json.dumps(order), encoding="utf-8")
-    extra = {"TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch")}
+    order = CaptureOrder(
+        script=str(target.script) if target.script else None,
+        module=target.module,
+        file=target.file,
+        argv=target.argv,
+        out=str(out),
+        check=check,
+        strict=strict,
+        tolerance=tolerance,
+        beforehand=beforehand,
+        dump=not check and not beforehand,
+    )
+    (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     isa_probes.seed(cache)
     outcome = run_process(
-        [python, str(BOOT), "capture", str(out / "order.json")],
-        env=environment(cache, extra),
+        command(python, "capture", str(out / ORDER_FILE)),
+        env={**environment.of_workers(cache), "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch")},
         cwd=cwd,
         timeout=timeout,
         wanted=wanted,
@@ -145,8 +144,9 @@ def capture(
         isa_probes.keep(cache)
     log = out / "log.txt"
     log.write_text(outcome.text, encoding="utf-8")
-    facts = _facts(out)
-    if outcome.status not in ("timeout", "signal") and facts:
+    written = _facts(out)
+    facts: RunFacts = written or {"status": "infra"}
+    if outcome.status not in ("timeout", "signal") and written:
         outcome = Outcome(
             status=facts["status"],
             text=facts.get("text", ""),
@@ -160,14 +160,12 @@ def capture(
         regions=read_regions(out),
         versions=facts.get("versions", {}),
         log=log,
-        tolerance=facts.get("tolerance"),
+        tolerance=None if (own := facts.get("tolerance")) is None else tuple(own),
         test=facts.get("test", ""),
     )
 
 
-def _facts(out: Path) -> dict[str, Any]:
-    path = out / "run.json"
-    if not path.exists():
-        return {}
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return found if isinstance(found, dict) else {}
+def _facts(out: Path) -> RunFacts | None:
+    """What the capture wrote at its end, if it came to that."""
+    path = out / RUN_FILE
+    return cast("RunFacts", json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None

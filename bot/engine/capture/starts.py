@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.engine.capture.region import Object, Region
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
-from bot.reduce.graph.form import Graph, Node, Program, Recipe, Value, is_launch, kernels
+from bot.reduce.graph.form import Graph, Node, Pipeline, Program, Recipe, Value, is_launch, kernels
 from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.source.preamble import preambles
 
@@ -69,17 +69,17 @@ class Start:
 
 def starts(regions: Sequence[Region], failure: Signature, source: str | None, failing_line: int | None, *, seed: int) -> Iterator[Start]:
     """Programs to ask first, the smallest form first. `source` is the user's script, where there is one."""
-    for seam in _ORDER:
-        # of several failures in one seam the last one ended the program
-        for region in reversed([r for r in regions if r.seam == seam and r.graph is not None]):
+    for hook in _ORDER:
+        # of several failures at one hook point the last one ended the program
+        for region in reversed([r for r in regions if r.hook == hook and r.graph is not None]):
             assert region.graph is not None
             captured = bind_symbols(_located(graph_from_json(region.graph), region.blobs))
             graph = canonical(captured)
             names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
             found = [
-                Start(_STAGES[seam], Program(graph, variant, preamble), region.backward, names)
+                Start(_STAGES[hook], Program(graph, variant, preamble), region.backward, names)
                 for preamble, recipe in _recipes(region, graph, source, failing_line, seed)
-                for variant in _variants(seam, region, graph, recipe, failure)
+                for variant in _variants(hook, region, graph, recipe, failure)
             ]
             yield from found
             if region.recipe.fullgraph and _reads_numbers(graph):
@@ -88,13 +88,13 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
                     yield replace(start, program=replace(start.program, recipe=recipe))
 
 
-def _variants(seam: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
+def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
     """How the call may have to be made for the failure to show, simplest first."""
     if failure.kind is Kind.ACCURACY:
         recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
         recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
     trains = any(i.requires_grad for i in (*graph.inputs, *graph.constants))
-    if seam != "dynamo" or not trains:
+    if hook != "dynamo" or not trains:
         yield recipe
         return
     forward, both = recipe, replace(recipe, backward=True)
@@ -112,23 +112,23 @@ def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int
     """Preambles with the recipe that goes with each."""
     how = region.recipe
     base = Recipe(
-        pipeline="aoti" if region.seam == "aoti" else "compile",
+        pipeline=Pipeline.AOTI if region.hook == "aoti" else Pipeline.COMPILE,
         mode=how.mode,
         dynamic=_dynamic(region, graph),
-        contexts=how.contexts if region.seam != "aot" else (),
+        contexts=how.contexts if region.hook != "aot" else (),
         setup=how.setup,
         seed=seed,
         fullgraph=False,
         freshness=_mutates(graph),
     )
-    if region.seam == "dynamo" and how.backend is not None and how.backend.text is not None:
+    if region.hook == "dynamo" and how.backend is not None and how.backend.text is not None:
         base = replace(base, backend=how.backend.text)
     plain_config = tuple((name, o.text) for name, o in how.config.items() if o.text is not None)
     plain_options = tuple((name, o.text) for name, o in how.options.items() if o.text is not None)
     base = replace(base, config=plain_config, options=plain_options)
     objects = [("config", name, o) for name, o in how.config.items() if o.text is None]
     objects += [("options", name, o) for name, o in how.options.items() if o.text is None]
-    if region.seam == "dynamo" and how.backend is not None and how.backend.text is None:
+    if region.hook == "dynamo" and how.backend is not None and how.backend.text is None:
         objects.append(("backend", "", how.backend))
     objects += [("pass", device, o) for device, o in how.custom_backend_passes.items()]
     # a dotted one is imported
@@ -204,9 +204,9 @@ def _use(base: Recipe, uses: Iterable[tuple[str, str, str]]) -> Recipe:
 
 def _dynamic(region: Region, graph: Graph) -> bool | None:
     symbolic = any(i.meta.dynamic or i.meta.kind == "int" for i in graph.inputs)
-    if region.seam == "aot":
+    if region.hook == "aot":
         return True if symbolic else None
-    return True if symbolic and region.recipe.dynamic is None and region.seam == "dynamo" else region.recipe.dynamic
+    return True if symbolic and region.recipe.dynamic is None and region.hook == "dynamo" else region.recipe.dynamic
 
 
 def _mutates(graph: Graph) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from bot.failure.outcome import Outcome
+from bot.inside.protocol import Facts, Question
 from bot.models.failure import Signature
 from bot.models.result import ExportedProgram
-from bot.workers.pool import Question
 
 
 def loading(script: str, path: str) -> str | None:
@@ -27,7 +26,7 @@ def loading(script: str, path: str) -> str | None:
 def write(
     script: str,
     path: Path,
-    answer: Callable[[Question], tuple[Outcome, dict[str, Any]]],
+    answer: Callable[[Question], tuple[Outcome, Facts]],
     limit: float,
     same: Callable[[Signature], bool],
     observe: Callable[[str], tuple[Outcome, Signature | None]],

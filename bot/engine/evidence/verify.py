@@ -7,7 +7,6 @@ the verdict rests on what the operating system and the process's own output say.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -15,31 +14,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
 from bot.failure.machine_faults import may_pass
-from bot.failure.order import further
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.failure.traceback import failed_later_than
+from bot.inside.protocol import ControlOption, command, read_reached
 from bot.inside.variables import without_settings
 from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
-from bot.workers import isa_probes
-from bot.workers.process import Wanted, run_process
+from bot.workers import environment, isa_probes
+from bot.workers.process import HANG_RATIO, Wanted, run_process
 
 AT_ONCE = 2  # fresh processes at a time
-Option = Literal["--fp64", "--repeats"]  # of a control
 # Seconds that starting Python and importing torch may add to a run.
 START = 15.0
 PLAIN = Rule()
-
-BOOT = Path(__file__).resolve().parents[2] / "inside" / "boot.py"
-
-# As compiler_out.MARK: the walls keep that module out of this room.
-_REACHED = re.compile(r"^\[compiler-out\] reached: (\d{1,9}) raised: (\d{1,9})(?: (\S.*?))?[ \t\r]*$", re.MULTILINE)
-_OURS = Path(__file__).resolve().parents[3]
 
 
 class Verification(Model):
@@ -86,7 +78,7 @@ def run_control_fresh(
     timeout: float,
     cwd: Path,
     env: Mapping[str, str],
-    option: Option | None = None,
+    option: ControlOption | None = None,
     argv: Sequence[str] = (),
     wrap: Sequence[str] = (),
     wanted: Wanted = None,
@@ -94,19 +86,17 @@ def run_control_fresh(
     """Run the script (`-m`: the module that `argv` names) with the compiler taken out, see `inside/compiler_out.py`.
 
     `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With `--fp64` the compiled
-    parts are evaluated in float64; with `--repeats` no two pieces of uninitialised memory hold the same.
+    parts are evaluated in float64; with `--repeats` no two pieces of uninitialized memory hold the same.
     """
-    command = [*wrap, python, str(BOOT), "control", *([option] if option else []), str(script), *argv]
-    outcome = _run(command, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
+    words = [*wrap, *command(python, "control", *([option] if option else []), str(script), *argv)]
+    outcome = _run(words, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
     # each of its processes says what it saw: a script may leave its work to forked ones
-    reached = _REACHED.findall(outcome.text)
-    calls, raised, error = max(reached, key=lambda said: int(said[0]), default=("0", "0", ""))
-    text = _REACHED.sub("", outcome.text).rstrip("\n")
-    return outcome.model_copy(update={"calls": int(calls), "raised": int(raised), "error": error, "text": text})
+    reached, text = read_reached(outcome.text)
+    return outcome.model_copy(update={**reached._asdict(), "text": text})
 
 
-def may_read_uninitialised(script: Path) -> bool:
-    """Whether a script names an operation that gives uninitialised memory; one that does not needs no control with `--repeats`."""
+def may_read_uninitialized(script: Path) -> bool:
+    """Whether a script names an operation that gives uninitialized memory; one that does not needs no control with `--repeats`."""
     return "empty" in script.read_text(encoding="utf-8", errors="replace")
 
 
@@ -130,7 +120,7 @@ def verify(
     A hang is a run still going `rule.hang_after` seconds after it had time to start, while the control is done in a tenth of that; for
     any other reference a time-out is a difference. For accuracy the control is run in float64 as well: eager has to be right under the
     script's own tolerance; where float64 cannot be had, plain eager decides alone; and eager has to agree with itself whatever
-    uninitialised memory holds. Settings of the compiler in `env` are left out: a repro carries its own. `rule.precise` is false for a
+    uninitialized memory holds. Settings of the compiler in `env` are left out: a repro carries its own. `rule.precise` is false for a
     program that did not meet this from the start: its user chose the tolerance, and a smaller program cannot be asked for more.
     `cache_dir` is the first run's compile directory; without one it starts cold.
     """
@@ -174,7 +164,7 @@ def verify(
             script,
             numbers=reference.kind is Kind.ACCURACY,
             precise=rule.precise,
-            timeout=rule.hang_after / 10 + START if hangs else limit,
+            timeout=rule.hang_after / HANG_RATIO + START if hangs else limit,
             cwd=cwd,
             env=env,
             argv=argv,
@@ -225,12 +215,12 @@ def _eager(
 ) -> tuple[Outcome, str]:
     """The eager control, and how its `numbers` are wrong as well (empty: they are not)."""
 
-    def run(option: Option | None) -> Outcome:
+    def run(option: ControlOption | None) -> Outcome:
         return _unbroken(
             lambda: run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, option=option, argv=argv, wrap=wrap, wanted=wanted)
         )
 
-    def wrong(option: Option) -> Signature | None:
+    def wrong(option: ControlOption) -> Signature | None:
         signature = signature_of(run(option), script=script.name)
         return signature if signature is not None and signature.kind is Kind.ACCURACY else None
 
@@ -239,15 +229,15 @@ def _eager(
         return control, ""
     if precise and (signature := wrong("--fp64")):
         return control, f"eager is wrong as well, against float64: {signature.line()}"
-    if may_read_uninitialised(script) and (signature := wrong("--repeats")):
-        return control, f"eager differs from itself as well, it reads uninitialised memory: {signature.line()}"
+    if may_read_uninitialized(script) and (signature := wrong("--repeats")):
+        return control, f"eager differs from itself as well, it reads uninitialized memory: {signature.line()}"
     return control, ""
 
 
 def _judged(control: tuple[Outcome, str], failed: Outcome, script: Path, rule: Rule, *, must_raise: bool) -> tuple[EagerControl, str]:
     """The eager control's result and, if it does not pass, why."""
     outcome, wrong = control
-    behind = rule.partial and outcome.status == "raised" and further(outcome.text, failed.text, script.name)
+    behind = rule.partial and outcome.status == "raised" and failed_later_than(outcome.text, failed.text, script.name)
     if outcome.status != "ok" and not behind:
         signature = signature_of(outcome, script=script.name)
         return "fails", signature.line() if signature is not None else outcome.status
@@ -286,24 +276,6 @@ def _said(value: tuple[str, ...] | str | None) -> str:
     return repr(text[:160]) if isinstance(text, str) else "none"
 
 
-def _environment(env: Mapping[str, str], cache: Path) -> dict[str, str]:
-    """`env` with what makes a failure readable, and without our own package on the path."""
-    clean = dict(env)
-    path = [entry for entry in clean.pop("PYTHONPATH", "").split(os.pathsep) if entry and Path(entry).resolve() != _OURS]
-    if path:
-        clean["PYTHONPATH"] = os.pathsep.join(path)
-    return {
-        **clean,
-        "TORCHDYNAMO_VERBOSE": "1",
-        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
-        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-        "PYTHONFAULTHANDLER": "1",
-        "PYTHONUNBUFFERED": "1",
-        "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        "TRITON_CACHE_DIR": str(cache / "triton"),
-    }
-
-
 @contextmanager
 def _cache(given: Path | None) -> Iterator[Path]:
     if given is not None:
@@ -318,4 +290,4 @@ def _cache(given: Path | None) -> Iterator[Path]:
 
 def _run(command: Sequence[str], *, timeout: float, cache_dir: Path | None, cwd: Path, env: Mapping[str, str], wanted: Wanted) -> Outcome:
     with _cache(cache_dir) as cache:
-        return run_process(command, timeout=timeout, cwd=cwd, env=_environment(env, cache), wanted=wanted)
+        return run_process(command, timeout=timeout, cwd=cwd, env=environment.of_proof(env, cache), wanted=wanted)

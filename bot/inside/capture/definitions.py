@@ -17,21 +17,17 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from .literals import installed, text_of
+from .literals import NoText, container, installed, text_of
 
 
 def of(value: Any) -> dict[str, Any] | None:
-    """`{"statements": [text, ...], "expression": text}`; None where the source cannot be had."""
+    """`{"statements": [text, ...], "expression": text}` for a `value`; None where the source cannot be had."""
     source = _Source()
     try:
         expression = source.express(value)
-    except (_Unknown, RecursionError):
+    except (NoText, RecursionError):
         return None
     return {"statements": source.statements, "expression": expression}
-
-
-class _Unknown(Exception):
-    """No source for this object."""
 
 
 class _Source:
@@ -45,7 +41,7 @@ class _Source:
         """An expression for a value; statements that it needs are added.
 
         Raises:
-            _Unknown: there is none.
+            NoText: there is none.
         """
         imported = _imported(value)
         if imported is not None:
@@ -59,7 +55,7 @@ class _Source:
             return text
         if isinstance(value, types.ModuleType):
             if not installed(value.__name__):
-                raise _Unknown
+                raise NoText
             self._add(f"import {value.__name__}")
             return value.__name__
         if type(value) is functools.partial:
@@ -71,15 +67,13 @@ class _Source:
             return f"{self.express(value.__self__)}.{value.__func__.__name__}"
         if isinstance(value, enum.Enum):
             return f"{self.express(type(value))}.{value.name}"
-        if type(value) in (list, tuple):
-            inside = "".join(f"{self.express(item)}, " for item in value)
-            return f"[{inside.rstrip(', ')}]" if isinstance(value, list) else f"({inside.rstrip()})"
-        if type(value) is dict:
-            return "{" + ", ".join(f"{self.express(key)}: {self.express(item)}" for key, item in value.items()) + "}"
+        text = container(value, self.express)
+        if text is not None:
+            return text
         if isinstance(value, (types.FunctionType, type)):
             return self._define(value)
         if not hasattr(value, "__dict__"):
-            raise _Unknown
+            raise NoText
         return f"{self.express(type(value))}({self._arguments(value)})"
 
     def _add(self, statement: str) -> None:
@@ -93,7 +87,7 @@ class _Source:
             return True
         held = self.bound[name]
         if held is not value and (text_of(held) is None or text_of(held) != text_of(value)):
-            raise _Unknown
+            raise NoText
         return False
 
     def _bind(self, name: str, value: Any) -> None:
@@ -118,13 +112,13 @@ class _Source:
         # An attribute with the parameter's name (or an underscore before it) is what people write in __init__.
         kind: Any = type(value)
         if kind.__new__ is not object.__new__:
-            raise _Unknown
+            raise NoText
         if kind.__init__ is object.__init__:
             return ""
         try:
             parameters = list(inspect.signature(kind.__init__).parameters.items())[1:]
         except (TypeError, ValueError) as error:
-            raise _Unknown from error
+            raise NoText from error
         parts = []
         for name, parameter in parameters:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -133,7 +127,7 @@ class _Source:
             if held is parameter.default and parameter.default is not parameter.empty:
                 continue
             if held is parameter.empty:
-                raise _Unknown
+                raise NoText
             parts.append(self.express(held) if parameter.kind is parameter.POSITIONAL_ONLY else f"{name}={self.express(held)}")
         return ", ".join(parts)
 
@@ -153,15 +147,15 @@ class _Source:
                 try:
                     known[variable] = cell.cell_contents
                 except ValueError as error:
-                    raise _Unknown from error
+                    raise NoText from error
         try:
             source = _as_global(textwrap.dedent(inspect.getsource(value)).rstrip(), free)
             definition = ast.parse(source).body[0]
             names = _names(source)
         except (OSError, TypeError, SyntaxError) as error:
-            raise _Unknown from error
+            raise NoText from error
         if getattr(definition, "name", None) != name:
-            raise _Unknown  # a lambda, or a name that was given later
+            raise NoText  # a lambda, or a name that was given later
         for used in names:
             if used != name and used in known and not used.startswith("__"):
                 self._bind(used, known[used])

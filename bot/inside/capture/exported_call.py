@@ -11,7 +11,7 @@ from .fx_targets import Unreadable
 
 
 def held_by(ep: Any, spec: Any) -> Any:
-    """The tensor behind an input that is not the caller's. Raises `Unreadable`."""
+    """The tensor in the exported program `ep` behind an input `spec` that is not the caller's. Raises `Unreadable`."""
     for place in (ep.state_dict, ep.constants):
         if spec.target in place:
             return place[spec.target]
@@ -19,7 +19,8 @@ def held_by(ep: Any, spec: Any) -> Any:
 
 
 def leaves(ep: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> list[Any] | None:
-    """The leaves of a call's arguments in the program's order, which need not be the caller's; None where there was no call."""
+    """The leaves of a call's `args` and `kwargs` in the order of the program `ep`, which need not be the caller's; None where
+    there was no call."""
     if args is None:
         return None
     flat = torch.utils._pytree.tree_leaves
@@ -31,7 +32,7 @@ def leaves(ep: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None
 
 
 def keywords(ep: Any) -> list[str | None]:
-    """For each leaf of the arguments: the keyword that passes it, where a keyword passes it and nothing else."""
+    """For each leaf of the arguments of the program `ep`: the keyword that passes it, where a keyword passes it and nothing else."""
     children = _children(ep.call_spec.in_spec)
     if len(children) != 2:
         return [None] * len(ep.graph_signature.user_inputs)
@@ -42,7 +43,7 @@ def keywords(ep: Any) -> list[str | None]:
 
 
 def nested(ep: Any, results: list[Any]) -> Any:
-    """The results in the JSON form of an argument, nested as the program returns them; a flat tuple where that cannot be told."""
+    """The results in the JSON form of an argument, nested as the program `ep` returns them; a flat tuple where that cannot be told."""
     spec = getattr(ep.call_spec, "out_spec", None)
     if spec is None or not all(_is_leaf(item) for item in results):
         return {"$tuple": results}

@@ -16,12 +16,12 @@ _LAUNCH = "triton_kernel_wrapper_"
 
 
 def is_launch(node: torch.fx.Node) -> bool:
-    """Whether a node launches a kernel."""
+    """Whether a `node` launches a kernel."""
     return str(node.target).startswith(_LAUNCH)
 
 
 def launch(node: torch.fx.Node) -> tuple[str, Any, dict[str, Any]]:
-    """The kernel's name in the script, its grid, and its arguments by name, as they stand in the graph.
+    """Of the launch `node`: the kernel's name in the script, its grid, and its arguments by name, as they stand in the graph.
 
     Raises `Unreadable` for several configurations at once, descriptors made on the host, a kernel that no name leads to, and for what
     AOTAutograd makes of a launch: that one returns copies, and no script says so.

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from .literals import scalar
+
 
 class Unreadable(Exception):
     """The graph holds something that no Python text stands for. The message says what."""
@@ -32,7 +34,7 @@ _PUBLIC = (
 
 
 def path_of(target: Any) -> str:
-    """Full Python path of a function, operator or class, checked to evaluate to this very object.
+    """Full Python path of the `target`, a function, operator or class, checked to evaluate to this very object.
 
     A definition of the user's own script comes as `__main__.name`. Raises `Unreadable` where no path leads to it.
     """
@@ -43,7 +45,7 @@ def path_of(target: Any) -> str:
 
 
 def evaluates_to(path: str, target: Any) -> bool:
-    """Whether the dotted path, from an imported module on, is this very object."""
+    """Whether the dotted path, from an imported module on, is this very object, the `target`."""
     parts = path.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:cut]))
@@ -104,20 +106,13 @@ def _aliases() -> dict[int, str]:
 
 
 def code_of(value: Any) -> str | None:
-    """Python text for a constant that is no literal; None if it is not one of those known here.
+    """Python text for a constant `value` that is no literal; None if it is not one of those known here.
 
     Raises `Unreadable` for a function that no path leads to.
     """
-    if value is Ellipsis:
-        return "..."
-    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
-        return str(value)
-    if isinstance(value, torch.device):
-        return f'torch.device("{device_text(value)}")'
-    if isinstance(value, complex):
-        return _complex(value)
-    if isinstance(value, float):  # only infinities and NaN come here
-        return "torch.nan" if value != value else ("torch.inf" if value > 0 else "-torch.inf")
+    text = scalar(value)
+    if text is not None:
+        return text
     if isinstance(value, enum.Enum):
         return f"{path_of(type(value))}.{value.name}"
     if isinstance(value, range):
@@ -131,18 +126,6 @@ def code_of(value: Any) -> str | None:
     return None
 
 
-def _complex(value: complex) -> str:
-    parts = (value.real, value.imag)
-    if all(part - part == 0 and str(part) != "-0.0" for part in parts):
-        return repr(value)
-    return f"complex({', '.join(repr(p) if p - p == 0 else code_of(p) or '' for p in parts)})"
-
-
 def _function(value: Any) -> bool:
     kinds: tuple[type, ...] = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
     return isinstance(value, kinds)
-
-
-def device_text(device: torch.device) -> str:
-    """`cuda` for the first one: what people write, and what still works on a machine with one."""
-    return device.type if device.index in (None, 0) else f"{device.type}:{device.index}"

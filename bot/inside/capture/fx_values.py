@@ -10,7 +10,9 @@ from typing import Any
 
 import torch
 
-from .fx_targets import Unreadable, code_of, device_text
+from . import literals
+from .fx_targets import Unreadable
+from .literals import device_text
 
 # A tensor up to this many elements is written as a literal.
 LITERAL = 64
@@ -20,7 +22,7 @@ _UNBACKED = 4
 
 
 def hint(value: Any) -> Any:
-    """The number that a symbolic size, float or bool had in the failing run; a plain number is returned as it is."""
+    """The number that the symbolic `value` (a size, float or bool) had in the failing run; a plain number is returned as it is."""
     if not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return value
     for attribute in ("hint", "_hint"):
@@ -35,7 +37,7 @@ def hint(value: Any) -> Any:
 
 
 def symbol(value: Any) -> str | None:
-    """Text of a symbolic size's expression; None for a number."""
+    """Text of the expression of a symbolic `value`; None for a number."""
     if not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return None
     expr = value.node.expr
@@ -43,7 +45,7 @@ def symbol(value: Any) -> str | None:
 
 
 def is_fake(tensor: torch.Tensor) -> bool:
-    """Whether there is no data behind it."""
+    """Whether there is no data behind the `tensor`."""
     fake = getattr(torch._subclasses, "FakeTensor", ())
     return isinstance(tensor, fake) or tensor.device.type == "meta" or torch._is_functional_tensor(tensor)
 
@@ -86,7 +88,7 @@ def _sparse_dict(**entries: Any) -> dict[str, Any]:
 
 
 def value_of(name: str, tensor: torch.Tensor, blob_dir: str | None) -> dict[str, Any]:
-    """How a script makes a tensor equal to this one, as `bot.reduce.graph.form.Value`; the data goes to `blob_dir`."""
+    """How a script makes a tensor equal to this one, as `bot.reduce.graph.form.Value`; the data goes to `blob_dir`, under `name`."""
     if is_fake(tensor):
         return _without_data(tensor.dtype)
     if blob_dir is not None:
@@ -97,7 +99,7 @@ def value_of(name: str, tensor: torch.Tensor, blob_dir: str | None) -> dict[str,
 
 
 def literal_dtype(dtype: torch.dtype) -> bool:
-    """Whether `tolist` and `torch.tensor` know it: the small floats and the packed types of some versions do not."""
+    """Whether `tolist` and `torch.tensor` know the `dtype`: the small floats and the packed types of some versions do not."""
     return str(dtype).removeprefix("torch.") in (
         "float64",
         "float32",
@@ -124,7 +126,7 @@ def _without_data(dtype: torch.dtype) -> dict[str, Any]:
 
 
 def dump(name: str, tensor: torch.Tensor, blob_dir: str) -> str:
-    """Writes the elements in order of index, without gaps, to `blob_dir/name.bin`, and returns that path."""
+    """Writes the elements of a `tensor` in order of index, without gaps, to `blob_dir/name.bin`, and returns that path."""
     # Undispatched: a mode that is active around the caller must not see this copy.
     with torch.no_grad(), torch._C._DisableTorchDispatch():
         flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
@@ -137,17 +139,15 @@ def dump(name: str, tensor: torch.Tensor, blob_dir: str) -> str:
 
 
 def literal(value: Any, dtype: str) -> str:
-    """Nested lists of numbers as Python text, special values as `torch.inf` and `torch.nan`."""
+    """Nested lists of numbers of this `dtype` as Python text, special values as `torch.inf` and `torch.nan`."""
     if isinstance(value, list):
         return "[" + ", ".join(literal(item, dtype) for item in value) + "]"
-    if isinstance(value, complex):
-        return code_of(value) or ""
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return code_of(value) or ""
-        return _short(value) if dtype == "torch.float32" else repr(value)
+    if isinstance(value, float) and math.isfinite(value) and dtype == "torch.float32":
+        return _short(value)
     if value is None or isinstance(value, (bool, int)):
         return repr(value)
+    if isinstance(value, (float, complex)):
+        return literals.number(value)
     raise Unreadable(f"an element of type {type(value).__name__}")
 
 

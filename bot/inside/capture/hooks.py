@@ -1,4 +1,4 @@
-"""The three places where PyTorch's own minifiers stand: between Dynamo and a backend, before Inductor, around AOTInductor.
+"""The three hook points, where PyTorch's own minifiers are: between Dynamo and a backend, before Inductor, around AOTInductor.
 
 Each graph that passes is remembered until it has proved healthy. One that fails is written at once as a *region*: the
 graph, how it was compiled and called, and real inputs where they matter. PyTorch's dumpers are called too, at the same
@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from ..eager import accuracy
+from ..protocol import REGION_PREFIX, Failed, HookPoint
 from . import recipe
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
@@ -31,21 +32,21 @@ DUMP_LIMIT = 120
 
 @dataclass
 class Region:
-    """One graph on its way through a seam."""
+    """One graph on its way through a hook point."""
 
-    seam: str  # dynamo | aot | aoti
+    hook: HookPoint
     graph: Any  # a GraphModule as it was before compiling, or an ExportedProgram
     inputs: Sequence[Any] | None
     recipe: dict[str, Any]
     compiler: str = "inductor"
     backward: bool = False
     backend: Callable[..., Any] | None = None
-    failed: str = ""  # compile | run | accuracy | pending: written beforehand
+    failed: Failed = ""
 
 
 @dataclass
 class Tracker:
-    """What the seams have seen, and where to write it."""
+    """What the hook points have seen, and where to write it."""
 
     out: str
     check: bool  # compare each region with eager and fp64 at its first call
@@ -58,16 +59,17 @@ class Tracker:
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
 
-    def flag(self, region: Region, how: str, inputs: Sequence[Any] | None = None) -> str | None:
-        """Write a region that failed; the file's path. Each failure of a graph is written once."""
+    def flag(self, region: Region, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
+        """Write a region that failed (`how`) on these `inputs` (None: its own); the file's path. Each failure of a graph is
+        written once."""
         if region.failed not in ("", "pending"):
             return None
         region.failed = how
         self.written += 1
-        name = f"region-{self.written:03d}"
+        name = f"{REGION_PREFIX}{self.written:03d}"
         real = inputs if inputs is not None else region.inputs
         facts: dict[str, Any] = {
-            "seam": region.seam,
+            "hook": region.hook,
             "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance},
             "failed": how,
             "backward": region.backward,
@@ -79,7 +81,7 @@ class Tracker:
         blobs = os.path.join(self.out, name)
         try:
             os.makedirs(blobs, exist_ok=True)
-            if region.seam == "aoti":
+            if region.hook == "aoti":
                 facts["graph"] = reader.read_exported(region.graph, blob_dir=blobs)
             else:
                 facts["graph"] = reader.read_graph(region.graph, real, blob_dir=blobs)
@@ -96,7 +98,7 @@ class Tracker:
         return path
 
     def pytorch_dump(self, region: Region) -> None:
-        """PyTorch's own dump of a graph that failed to compile.
+        """PyTorch's own dump of the graph of a `region` that failed to compile.
 
         In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
         """
@@ -111,16 +113,16 @@ class Tracker:
             os.dup2(nothing, descriptor)
         try:
             with torch._dynamo.config.patch(debug_dir_root=root, disable=True):
-                if region.seam == "aot":
+                if region.hook == "aot":
                     _module("torch._dynamo.repro.after_aot").dump_to_minify(region.graph, region.inputs, region.compiler)
-                elif region.seam == "dynamo":
+                elif region.hook == "dynamo":
                     _module("torch._dynamo.repro.after_dynamo").dump_to_minify_after_dynamo(region.graph, region.inputs, region.compiler)
                 else:
                     _module("torch._dynamo.repro.aoti").dump_to_minify(region.graph, "aot_inductor")
             _scrub(root)
         except BaseException as error:
             with open(os.path.join(root, "failed.txt"), "a", encoding="utf-8") as file:
-                file.write(f"{region.seam}: {type(error).__name__}: {error}\n")
+                file.write(f"{region.hook}: {type(error).__name__}: {error}\n")
         finally:
             os._exit(0)
 
@@ -138,7 +140,7 @@ class Tracker:
                 os.unlink(pending)
 
     def first_call(self, region: Region, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
-        """The compiled callable, watched until it has worked once."""
+        """The `compiled` callable of a `region`, watched until it has worked once. `boxed`: it takes its arguments in one list."""
         worked = False
 
         def call(*args: Any) -> Any:
@@ -147,11 +149,11 @@ class Tracker:
                 return compiled(*args)
             inputs = list(args[0]) if boxed else list(args)
             kept = accuracy.clones(inputs)
-            if region.seam == "dynamo":
+            if region.hook == "dynamo":
                 # while it compiles, Dynamo makes inference mode look like no_grad
                 region.recipe = {**region.recipe, "contexts": recipe.contexts()}
             if self.check and accuracy.differs(
-                region.graph, compiled, kept, boxed=boxed, backward=region.seam == "dynamo", rule=self.rule, backend=region.backend
+                region.graph, compiled, kept, boxed=boxed, backward=region.hook == "dynamo", rule=self.rule, backend=region.backend
             ):
                 self.flag(region, "accuracy", kept)
             pending = self.flag(region, "pending", kept) if self.beforehand else None
@@ -184,10 +186,10 @@ def _module(name: str) -> Any:
 
 
 def install(tracker: Tracker) -> None:
-    """Put the tracker at the seams of this torch.
+    """Put the tracker at the hook points of this torch.
 
     Raises:
-        AttributeError: a seam is not where this module knows it to be.
+        AttributeError: a hook point is not where this module knows it to be.
     """
     _torch_compile(tracker)
     _dynamo(tracker)
@@ -226,13 +228,13 @@ def _call_recipe(kwargs: dict[str, Any] | None, compiler: str | None) -> dict[st
 def _dynamo(tracker: Tracker) -> None:
     after_dynamo = _module("torch._dynamo.repro.after_dynamo")
 
-    class Seam(after_dynamo.WrapBackendDebug):  # type: ignore[name-defined]
+    class Hook(after_dynamo.WrapBackendDebug):  # type: ignore[name-defined]
         def __init__(self, backend: Any, name: str | None, kwargs: dict[str, Any] | None) -> None:
             super().__init__(backend, name)
-            self._seam_kwargs = kwargs
+            self._compile_kwargs = kwargs
 
         def __call__(self, gm: Any, example_inputs: list[Any], **kwargs: Any) -> Any:
-            how = {**_call_recipe(self._seam_kwargs, self._compiler_name), **tracker.current_recipe()}
+            how = {**_call_recipe(self._compile_kwargs, self._compiler_name), **tracker.current_recipe()}
             if how["dynamic"] is not None:
                 how["config"] = {name: held for name, held in how["config"].items() if name not in _SET_BY_DYNAMIC}
             backend = functools.partial(self._torchdynamo_orig_backend, **kwargs)
@@ -243,7 +245,7 @@ def _dynamo(tracker: Tracker) -> None:
             return tracker.first_call(region, compiled, boxed=False)
 
     def wrap(backend: Any, name: str | None) -> Any:
-        return Seam(backend, name, tracker.kwargs)
+        return Hook(backend, name, tracker.kwargs)
 
     if not hasattr(after_dynamo, "wrap_backend_debug"):
         raise AttributeError("this torch has no after_dynamo.wrap_backend_debug: bot/inside/capture/hooks.py must follow it")
@@ -349,5 +351,5 @@ def _scrub(root: str) -> None:
 
 
 def snapshot(gm: Any) -> Any:
-    """The graph as it is now; the compiler's passes change the one they are given."""
+    """The graph `gm` as it is now; the compiler's passes change the one they are given."""
     return torch.fx.GraphModule(gm, copy.deepcopy(gm.graph))

@@ -8,41 +8,79 @@ import os
 import site
 import sys
 import sysconfig
-import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 
-def text_of(value: Any) -> str | None:
-    """Python text that makes an equal value without the user's definitions, or None where there is none."""
-    if isinstance(value, enum.Enum):
-        held = _importable(type(value))
-        return f"{held}.{value.name}" if held else None
+def scalar(value: Any) -> str | None:
+    """Python text for a number, a string or one of torch's constants; None where `value` is none of these, or of a subclass."""
     # their subclasses print otherwise, and would be of another type
     if type(value) is str:
         return f'"{value}"' if repr(value) == f"'{value}'" and '"' not in value else repr(value)
-    if type(value) is float and not math.isfinite(value):
-        return f'float("{value}")'
-    if value is None or type(value) in (bool, int, float):
-        return repr(value)
+    if type(value) in (float, complex):
+        return number(value)
+    if value is None or value is Ellipsis or type(value) in (bool, int, bytes, torch.Size):
+        return "..." if value is Ellipsis else repr(value)
     if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
         return str(value)
-    if isinstance(value, torch.device):
-        return f'torch.device("{value}")'
-    if type(value) in (list, tuple, set, dict):
-        items = [text_of(item) for item in (value if not isinstance(value, dict) else [x for pair in value.items() for x in pair])]
-        if any(item is None for item in items):
-            return None
-        if isinstance(value, dict):
-            return "{" + ", ".join(f"{k}: {v}" for k, v in zip(items[::2], items[1::2], strict=False)) + "}"
-        inside = ", ".join(str(item) for item in items)
-        if isinstance(value, tuple):
-            return f"({inside},)" if len(items) == 1 else f"({inside})"
-        return f"[{inside}]" if isinstance(value, list) else (f"{{{inside}}}" if items else "set()")
-    if isinstance(value, types.BuiltinFunctionType) or (callable(value) and _importable(value)):
-        return _importable(value)
-    return None
+    return f'torch.device("{device_text(value)}")' if isinstance(value, torch.device) else None
+
+
+def number(value: float | complex) -> str:
+    """Python text for a `value` that may be infinite or no number."""
+    if isinstance(value, complex):
+        parts = (value.real, value.imag)
+        # `1-0j` is 1+0j, and `-1j` is -0-1j: zeros beside a sign need the call
+        if all(math.isfinite(part) and str(part) != "-0.0" for part in parts) and (value.real or value.imag >= 0):
+            return repr(value)
+        return f"complex({', '.join(map(number, parts))})"
+    if math.isfinite(value):
+        return repr(value)
+    return "torch.nan" if math.isnan(value) else ("torch.inf" if value > 0 else "-torch.inf")
+
+
+def device_text(device: torch.device) -> str:
+    """`cuda` for the first `device` of its kind: what people write, and what still works on a machine with one."""
+    return device.type if device.index in (None, 0) else f"{device.type}:{device.index}"
+
+
+def container(value: Any, write: Callable[[Any], str]) -> str | None:
+    """Python text for a list, tuple, set or dict, whose items `write` writes; None where `value` is none of these, or of a subclass."""
+    if type(value) is dict:
+        return "{" + ", ".join(f"{write(key)}: {write(item)}" for key, item in value.items()) + "}"
+    if type(value) not in (list, tuple, set):
+        return None
+    items = ", ".join(map(write, value))
+    if type(value) is tuple:
+        return f"({items},)" if len(value) == 1 else f"({items})"
+    return f"[{items}]" if type(value) is list else (f"{{{items}}}" if value else "set()")
+
+
+class NoText(Exception):
+    """There is no Python text for a value."""
+
+
+def text_of(value: Any) -> str | None:
+    """Python text that makes an equal `value` without the user's definitions, or None where there is none."""
+    try:
+        return _text_of(value)
+    except NoText:
+        return None
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, enum.Enum):
+        held = _importable(type(value))
+        text = f"{held}.{value.name}" if held else None
+    else:
+        text = scalar(value) or container(value, _text_of)
+        if text is None and callable(value):
+            text = _importable(value)
+    if text is None:
+        raise NoText
+    return text
 
 
 def _importable(value: Any) -> str | None:

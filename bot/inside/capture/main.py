@@ -1,7 +1,7 @@
-"""The rerun of the user's program with the seams in place.
+"""The rerun of the user's program with the hooks in place.
 
-Reads a JSON file: `{"script" or "module", "file", "argv", "out", "check", "strict", "beforehand", "dump"}`. Writes into `out`:
-`region-*.json` for each graph that failed, and `run.json` with how the program ended.
+Reads a `CaptureOrder` from a JSON file. Writes into its directory a region file for each graph that failed, and `RunFacts`: how the
+program ended.
 """
 
 from __future__ import annotations
@@ -18,44 +18,36 @@ from typing import Any
 
 from .. import environment
 from ..program import flush, format_error, listen_to_unittest, read_source, run_as_main, run_module
-
-# The oldest torch whose seams this package knows.
-OLDEST = (2, 9)
+from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode
 
 
 def main(arguments: list[str]) -> None:
-    """Run the program and write what was seen. Leaves as the program would have left."""
+    """Run the program of the order in the file `arguments[0]` and write what was seen. Leaves as the program would have left."""
     with open(arguments[0], encoding="utf-8") as file:
-        order: dict[str, Any] = json.load(file)
+        order = decode(CaptureOrder, json.load(file))
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
-    if order["file"]:
+    if order.file:
         # it sets them before it imports torch, and so have we to
         with contextlib.suppress(OSError, SyntaxError, ValueError):
-            environment.state(read_source(order["file"]))
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        _write(order, {"status": "infra", "text": f"no torch here: {error}", "calls": 0, "versions": {}})
-        return
-    if _too_old(sys.modules["torch"]):
-        found = getattr(sys.modules["torch"], "__version__", "of no version")
-        _write(order, {"status": "infra", "text": f"torch {found} is too old: 2.9 or later is needed", "calls": 0, "versions": {}})
+            environment.state(read_source(order.file))
+    unusable = _unusable_torch()
+    if unusable:
+        _write(order, {"status": "infra", "text": unusable, "calls": 0, "versions": {}})
         return
     from .. import warm
     from ..eager import accuracy
     from . import hooks
 
-    tolerance = None if order["tolerance"] is None else tuple(order["tolerance"])
-    rule = accuracy.Rule(order["strict"], tolerance)
-    tracker = hooks.Tracker(out=order["out"], check=order["check"], rule=rule, beforehand=order["beforehand"], dump=order["dump"])
+    rule = accuracy.Rule(order.strict, order.tolerance)
+    tracker = hooks.Tracker(out=order.out, check=order.check, rule=rule, beforehand=order.beforehand, dump=order.dump)
     comparison = None
-    facts: dict[str, Any] = {"versions": warm.versions(sys.modules["torch"])}
+    facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
     errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test
     try:
         comparison = Comparison()
         hooks.install(tracker)
-        if order["check"]:
+        if order.check:
             # Inductor's own random numbers differ from eager's, and that is no bug
             inductor: Any = importlib.import_module("torch._inductor.config")
             inductor.fallback_random = True
@@ -64,17 +56,14 @@ def main(arguments: list[str]) -> None:
             errors.append((format_error(error), test))
 
         listen_to_unittest(on_error)
-        if order.get("module"):
-            facts.update(run_module(order["module"], order["argv"], on_error))
-        else:
-            facts.update(run_as_main(order["script"], order["argv"]))
+        ended = run_module(order.module, order.argv, on_error) if order.module else run_as_main(order.script or "", order.argv)
+        facts = {**facts, **ended}
         if errors and facts["status"] == "exit":
-            text, test = errors[0]
-            facts.update(status="raised", text=text, test=test)
+            facts["status"] = "raised"
+            facts["text"], facts["test"] = errors[0]
     finally:
         facts["calls"] = tracker.calls
         facts["tolerance"] = comparison.tolerance if comparison else None
-        facts.setdefault("status", "infra")
         _write(order, facts)
     flush()
     if facts["status"] == "raised":
@@ -83,12 +72,18 @@ def main(arguments: list[str]) -> None:
     os._exit(int(facts.get("exit") or 0) if facts["status"] in ("ok", "exit") else 1)
 
 
-def _too_old(torch: Any) -> bool:
-    parts = str(getattr(torch, "__version__", "")).split("+")[0].split(".")
+def _unusable_torch() -> str:
+    """Why the torch of this interpreter cannot be used; empty where it can."""
     try:
-        return (int(parts[0]), int(parts[1])) < OLDEST
-    except (ValueError, IndexError):
-        return True
+        found = str(getattr(importlib.import_module("torch"), "__version__", "of no version"))
+    except ImportError as error:
+        return f"no torch here: {error}"
+    try:
+        major, minor = found.split("+")[0].split(".")[:2]
+        too_old = (int(major), int(minor)) < OLDEST_TORCH
+    except ValueError:
+        too_old = True
+    return f"torch {found} is too old: {'.'.join(map(str, OLDEST_TORCH))} or later is needed" if too_old else ""
 
 
 class Comparison:
@@ -118,8 +113,8 @@ class Comparison:
         setattr(owner, name, compare)
 
 
-def _write(order: dict[str, Any], facts: dict[str, Any]) -> None:
-    path = os.path.join(order["out"], "run.json")
+def _write(order: CaptureOrder, facts: RunFacts) -> None:
+    path = os.path.join(order.out, RUN_FILE)
     with open(path + ".new", "w", encoding="utf-8") as file:
         json.dump(facts, file)
     os.replace(path + ".new", path)

@@ -33,7 +33,7 @@ _NOT_OURS = {
 
 
 def described(value: Any) -> dict[str, Any]:
-    """An object of the user: its text where it has one, else the names of the user's program that lead to it.
+    """An object `value` of the user: its text where it has one, else the names of the user's program that lead to it.
 
     `expressions` are Python texts to try, best first; `wanted` the top-level names that they need; `source` the text of
     its definition with what it closes over, for objects made inside a function.

@@ -2,7 +2,7 @@
 
 `torch._dynamo.utils.same`: compiled against eager within the tolerance, or no worse than eager is against float64.
 Each run starts from the same seed. What a healthy program may do is not a difference: results that eager itself does not
-repeat (uninitialised memory), a compiled call that raises (another failure). Where eager draws random numbers it is the only
+repeat (uninitialized memory), a compiled call that raises (another failure). Where eager draws random numbers it is the only
 reference: in float64 the same seed gives other ones, and so far from those everything would pass.
 """
 
@@ -45,7 +45,9 @@ def differs(
     rule: Rule,
     backend: Callable[..., Any] | None,
 ) -> bool:
-    """Whether `compiled` and the graph it came from disagree on these inputs.
+    """Whether `compiled` and the graph `gm` that it came from disagree on these inputs by this `rule`.
+
+    `boxed`: it takes its arguments in one list. `backward`: gradients are compared, too. `backend` compiles the graph anew.
 
     A graph that draws random numbers is compiled once more so that it draws eager's numbers: Inductor's own generator
     gives other ones, which is no bug.
@@ -82,7 +84,7 @@ def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed
 
 
 def _repeats(module: Any, run: Callable[[], list[Any]], expected: list[Any], rule: Rule) -> bool:
-    """Whether eager gives the same once more, though uninitialised memory holds something else."""
+    """Whether eager gives the same once more, though uninitialized memory holds something else."""
     try:
         with made_to_differ(code_of(module)):
             return rule.same(expected, run())
@@ -91,7 +93,8 @@ def _repeats(module: Any, run: Callable[[], list[Any]], expected: list[Any], rul
 
 
 def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: Rule) -> bool:
-    """The same for a loaded AOTInductor package and the program it was made from."""
+    """The same for a `loaded` AOTInductor package and the `exported` program it was made from, called with `args` and `kwargs`,
+    by this `rule`."""
     flat = importlib.import_module("torch.utils._pytree").tree_leaves
 
     def run(function: Callable[..., Any]) -> list[Any]:
@@ -169,7 +172,7 @@ class Rule:
     tolerance: tuple[float, ...] | None = None
 
     def same(self, expected: Sequence[Any], actual: Sequence[Any], precise: Sequence[Any] | None = None) -> bool:
-        """Whether two lists of tensors agree; `precise` is what float64 gives, where that could be had."""
+        """Whether the lists of tensors `expected` and `actual` agree; `precise` is what float64 gives, where that could be had."""
         if len(expected) != len(actual):
             return False
         config = importlib.import_module("torch._dynamo.config")

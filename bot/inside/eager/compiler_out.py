@@ -16,23 +16,16 @@ import importlib
 import os
 import shutil
 import sys
-import types
-from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 
 from .. import environment
-from ..program import flush, format_error, listen_to_unittest, read_source, run_module
+from ..entry_points import Sort, places
+from ..program import execute, flush, format_error, listen_to_unittest, read_source, run_module
 from . import lifetimes, uninitialized
-from .fp64 import Fp64Impossible
-from .stand_ins import RAISED, Exported, Loaded, Stand
-
-__all__ = ["MARK", "Fp64Impossible", "reached", "run_control", "take_out"]
-
-# The last line on stderr of a control that ran as a process of its own, and of each process that it forked.
-MARK = "[compiler-out] reached: "
+from .stand_ins import CompilerStub, Exported, Loaded
 
 # Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
 _DISABLE = "TORCHDYNAMO_DISABLE"
@@ -71,6 +64,13 @@ def _replace(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callabl
     setattr(owner, name, entry)
 
 
+def _replace_all(sort: Sort, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace the entry points of one sort, wherever they can be called."""
+    for place in places(sort):
+        owner, _, name = place.rpartition(".")
+        _replace(_find(owner), name, make)
+
+
 def _find(name: str) -> Any:
     """A module of torch, or None where this version has none of that name."""
     try:
@@ -79,40 +79,40 @@ def _find(name: str) -> Any:
         return None
 
 
-def take_out(fp64: bool = False) -> Stand:
+def take_out(fp64: bool = False) -> CompilerStub:
     """Replace the entry points of the compiler in this process, for good. Returns what counts the calls made of them.
 
     With `fp64`, what would be compiled is evaluated in float64 instead (see `fp64.evaluate`, which may raise
     `Fp64Impossible` inside the program).
     """
-    stand = Stand(fp64)
-    _take_out_compile(stand)
-    _take_out_export(stand)
-    _take_out_aoti(stand)
-    return stand
+    stub = CompilerStub(fp64)
+    _take_out_compile(stub)
+    _take_out_export(stub)
+    _take_out_aoti(stub)
+    return stub
 
 
-def _take_out_compile(stand: Stand) -> None:
+def _take_out_compile(stub: CompilerStub) -> None:
     def compiler(_original: Any) -> Callable[..., Any]:
         def run(model: Any = None, **_: Any) -> Any:
             if model is None:
                 return lambda given: run(given)
-            stand.calls["compile"] += 1
-            return stand.compiled(model)
+            stub.calls += 1
+            return stub.compiled(model)
 
         return run
 
     def optimize(_original: Any) -> Callable[..., Any]:
         def run(*_: Any, **__: Any) -> Any:
-            stand.calls["compile"] += 1
-            return stand.compiled
+            stub.calls += 1
+            return stub.compiled
 
         return run
 
     def dynamo_export(_original: Any) -> Callable[..., Any]:
         def run(function: Any, *given: Any, **more: Any) -> Any:
             def export(*args: Any, **kwargs: Any) -> Any:
-                return _ExportResult(stand.compiled(stand.exported(function, args, kwargs).original), None)
+                return _ExportResult(stub.compiled(stub.exported(function, args, kwargs).original), None)
 
             options = {"aten_graph", "pre_dispatch", "decomposition_table", "tracing_mode", "dynamic_shapes", "assume_static_by_default"}
             return export(*given, **{k: v for k, v in more.items() if k not in options}) if given else export
@@ -121,39 +121,31 @@ def _take_out_compile(stand: Stand) -> None:
 
     def graph_compiler(_original: Any) -> Callable[..., Any]:
         def run(graph: Any, *_: Any, **__: Any) -> Any:
-            stand.calls["compile"] += 1
-            return stand.compiled(_module_of(graph))
+            stub.calls += 1
+            return stub.compiled(_module_of(graph))
 
         return run
 
-    _replace(torch, "compile", compiler)
-    dynamo = importlib.import_module("torch._dynamo")
-    for name in ("optimize", "optimize_assert"):
-        _replace(dynamo, name, optimize)
-    _replace(dynamo, "export", dynamo_export)
-    inductor = importlib.import_module("torch._inductor")
-    for name in ("compile", "standalone_compile"):
-        _replace(inductor, name, graph_compiler)
-    _replace(_find("torch._inductor.compile_fx"), "compile_fx", graph_compiler)
-    for owner in (_find("torch._functorch.aot_autograd"), _find("functorch.compile")):
-        for name in ("aot_function", "aot_module", "aot_module_simplified"):
-            _replace(owner, name, graph_compiler)
-    _replace_module_compile(stand)
+    _replace_all(Sort.COMPILE, compiler)
+    _replace_all(Sort.OPTIMIZE, optimize)
+    _replace_all(Sort.TRACE, dynamo_export)
+    _replace_all(Sort.COMPILE_GRAPH, graph_compiler)
+    _replace_module_compile(stub)
 
 
-def _replace_module_compile(stand: Stand) -> None:
+def _replace_module_compile(stub: CompilerStub) -> None:
     def compile_in_place(self: torch.nn.Module, *_: Any, **__: Any) -> None:
-        stand.calls["compile"] += 1
+        stub.calls += 1
         # bound to the original call, as torch does it: the module stays itself
-        self._compiled_call_impl = stand.compiled(self._call_impl)
+        self._compiled_call_impl = stub.compiled(self._call_impl)
 
     torch.nn.Module.compile = compile_in_place
 
 
-def _take_out_export(stand: Stand) -> None:
+def _take_out_export(stub: CompilerStub) -> None:
     def export(_original: Any) -> Callable[..., Any]:
         def run(mod: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Exported:
-            return stand.exported(mod, args, kwargs)
+            return stub.exported(mod, args, kwargs)
 
         return run
 
@@ -161,14 +153,14 @@ def _take_out_export(stand: Stand) -> None:
         def run(program: Any, file: Any, *args: Any, **kwargs: Any) -> Any:
             if not isinstance(program, Exported):
                 return original(program, file, *args, **kwargs)
-            stand.store(program, file, ".pt2")
+            stub.store(program, file, ".pt2")
             return None
 
         return run
 
     def load(original: Any) -> Callable[..., Any]:
         def run(file: Any, *args: Any, **kwargs: Any) -> Any:
-            return stand.load(file) or original(file, *args, **kwargs)
+            return stub.load(file) or original(file, *args, **kwargs)
 
         return run
 
@@ -178,68 +170,51 @@ def _take_out_export(stand: Stand) -> None:
 
         return run
 
-    public = importlib.import_module("torch.export")
-    for owner, names in (
-        (public, ("export", "export_for_training", "export_for_inference", "draft_export")),
-        (_find("torch.export._trace"), ("_export", "_export_for_training")),
-    ):
-        for name in names:
-            _replace(owner, name, export)
-    _replace(public, "save", save)
-    _replace(public, "load", load)
-    _replace(public, "unflatten", unflatten)
+    _replace_all(Sort.EXPORT, export)
+    _replace_all(Sort.SAVE, save)
+    _replace_all(Sort.LOAD, load)
+    _replace_all(Sort.UNFLATTEN, unflatten)
 
 
-def _take_out_aoti(stand: Stand) -> None:
+def _take_out_aoti(stub: CompilerStub) -> None:
     def package(_original: Any) -> Callable[..., Any]:
         def run(program: Any, *_: Any, package_path: Any = None, **__: Any) -> Any:
-            stand.calls["aoti compile"] += 1
-            return stand.store(_module_of(program), package_path, ".pt2")
+            stub.calls += 1
+            return stub.store(_module_of(program), package_path, ".pt2")
 
         return run
 
     def compiler(_original: Any) -> Callable[..., Any]:
         def run(module: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Any:
-            stand.calls["aoti compile"] += 1
-            module = stand.exported(_module_of(module), args, kwargs).original
-            return stand.store(module, None, ".so")
+            stub.calls += 1
+            module = stub.exported(_module_of(module), args, kwargs).original
+            return stub.store(module, None, ".so")
 
         return run
 
     def load(original: Any) -> Callable[..., Any]:
         def run(path: Any, *args: Any, **kwargs: Any) -> Any:
-            module = stand.load(path)
-            return original(path, *args, **kwargs) if module is None else Loaded(stand, module)
+            module = stub.load(path)
+            return original(path, *args, **kwargs) if module is None else Loaded(stub, module)
 
         return run
 
     def repackage(original: Any) -> Callable[..., Any]:
         def run(archive: Any, files: Any, *args: Any, **kwargs: Any) -> Any:
             first = next(iter(files.values())) if isinstance(files, dict) else files
-            module = stand.load(first[0] if isinstance(first, list) else first)
-            return original(archive, files, *args, **kwargs) if module is None else stand.store(module, archive, ".pt2")
+            module = stub.load(first[0] if isinstance(first, list) else first)
+            return original(archive, files, *args, **kwargs) if module is None else stub.store(module, archive, ".pt2")
 
         return run
 
-    inductor = importlib.import_module("torch._inductor")
-    _replace(inductor, "aoti_compile_and_package", package)
-    _replace(inductor, "aot_compile", compiler)
-    _replace(inductor, "aoti_load_package", load)
-    for owner in (_find("torch._inductor.package"), _find("torch._inductor.package.package")):
-        _replace(owner, "load_package", load)
-        _replace(owner, "package_aoti", repackage)
-    old = _find("torch._export")
-    _replace(old, "aot_compile", compiler)
-    _replace(old, "aot_load", load)
+    _replace_all(Sort.PACKAGE, package)
+    _replace_all(Sort.COMPILE_LIBRARY, compiler)
+    _replace_all(Sort.LOAD_PACKAGE, load)
+    _replace_all(Sort.REPACKAGE, repackage)
 
 
-def reached(calls: Counter[str]) -> int:
-    """How often the program called the compiler, or what it had compiled."""
-    return sum(count for what, count in calls.items() if what != RAISED)
-
-
-def spare_children() -> None:
-    """Have the processes that the program starts anew run in eager: in them nothing is replaced.
+def disable_compile_in_subprocesses() -> None:
+    """Make the processes that the program starts run in eager: nothing is replaced in them.
 
     For this process torch would read the variable as well, where it compiles for itself: there it stays hidden.
     """
@@ -261,7 +236,7 @@ def spare_children() -> None:
     os.environ[_DISABLE] = "1"
 
 
-def _say_at_the_end(stand: Stand) -> None:
+def _say_at_the_end(stub: CompilerStub) -> None:
     """Have this process, and each that is forked from it, write its count once, however Python leaves it."""
     said: set[int] = set()
     leave = os._exit
@@ -272,16 +247,15 @@ def _say_at_the_end(stand: Stand) -> None:
         if os.getpid() in said:
             return
         said.add(os.getpid())
-        error = "".join(stand.errors[:1])
         with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it, or all
             sys.stderr.flush()
-        line = f"\n{MARK}{reached(stand.calls)} raised: {stand.calls[RAISED]} {error}".rstrip() + "\n"
+        line = f"\n{stub.reached().line()}\n"
         with contextlib.suppress(OSError):
             os.write(stderr if _is(stderr, known) else 2, line.encode())
 
     def leave_at_once(status: int) -> None:
         say()
-        stand.clear()
+        stub.clear()
         leave(status)
 
     atexit.register(say)
@@ -296,15 +270,15 @@ def _is(descriptor: int, known: os.stat_result) -> bool:
         return False
 
 
-def _spare_files(stand: Stand) -> None:
-    """Keep what the program saves beside a file, to move it there when it is whole, from taking that file's place."""
+def _keep_targets(stub: CompilerStub) -> None:
+    """Keep a file that the program saves elsewhere and then moves to its place from replacing what is there."""
 
     def spare(owner: Any, name: str) -> None:
         original = getattr(owner, name)
 
         @functools.wraps(original)
         def move(src: Any, dst: Any, **how: Any) -> Any:
-            if how.keys() & {"src_dir_fd", "dst_dir_fd"} or not stand.moves(src, dst, copies=owner is shutil):
+            if how.keys() & {"src_dir_fd", "dst_dir_fd"} or not stub.moves(src, dst, copies=owner is shutil):
                 return original(src, dst, **how)
             return dst if owner is shutil else None
 
@@ -315,27 +289,22 @@ def _spare_files(stand: Stand) -> None:
 
 
 def run_control(path: str, argv: list[str], *, fp64: bool, repeats: bool) -> None:
-    """Run a script file as `__main__`, or with the path `-m` a module, with the compiler taken out. On the way out each process writes
-    its count of calls to stderr, after all that the program writes there. Exceptions of a script go through; of a module's tests the
-    first error is written. `repeats`: of a script, see `uninitialised`."""
-    stand = take_out(fp64)
-    _say_at_the_end(stand)
-    _spare_files(stand)
+    """Run a script file with arguments `argv` as `__main__`, or with the path `-m` a module, with the compiler taken out. On the
+    way out each process writes its count of calls to stderr, after all that the program writes there. Exceptions of a script go
+    through; of a module's tests the first error is written. `fp64`: see `take_out`; `repeats`: of a script, see
+    `uninitialized`."""
+    stub = take_out(fp64)
+    _say_at_the_end(stub)
+    _keep_targets(stub)
     if path == "-m":
-        spare_children()
+        disable_compile_in_subprocesses()
         _run_module(argv)
         return
     text = read_source(path)
     environment.state_before_torch(text)
-    spare_children()
-    module = types.ModuleType("__main__")
-    module.__file__ = path
-    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
-    sys.modules["__main__"] = module
-    sys.argv = [path, *argv]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    disable_compile_in_subprocesses()
     with uninitialized.made_to_differ(text if repeats else ""):
-        exec(compile(lifetimes.shortened(text), path, "exec", dont_inherit=True), module.__dict__)
+        execute(path, argv, lifetimes.shortened)
 
 
 def _run_module(argv: list[str]) -> None:

@@ -15,16 +15,14 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from ..protocol import Fp64Impossible
+
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
 # These say in their name that the result has fewer bits.
 _CASTS = frozenset({"float", "half", "bfloat16", "cfloat", "chalf"})
 # Reading a property, a size or an attribute needs no double.
 _PLAIN = frozenset({"__get__", "__set__", "requires_grad_", "size", "stride", "numel", "dim"})
-
-
-class Fp64Impossible(Exception):
-    """The program cannot be evaluated in float64, so float64 says nothing about it."""
 
 
 class _Raised:
@@ -109,7 +107,7 @@ def _default_double(raised: _Raised) -> Iterator[None]:
 
 
 def reachable(call: Callable[..., Any]) -> list[torch.Tensor]:
-    """The tensors that belong to a callable: parameters and buffers of a module, and what a function closes over."""
+    """The tensors that belong to the callable `call`: parameters and buffers of a module, and what a function closes over."""
     found: list[torch.Tensor] = []
     seen: set[int] = set()
 
@@ -178,7 +176,7 @@ def drew(before: list[torch.Tensor]) -> bool:
 
 
 def clones(values: Any) -> Any:
-    """Copies of all tensors in a tree; a leaf that needs a gradient stays one."""
+    """Copies of all tensors in the tree `values`; a leaf that needs a gradient stays one."""
 
     def clone(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):

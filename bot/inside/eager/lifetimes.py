@@ -18,10 +18,10 @@ _LOOKS = frozenset({"locals", "vars", "dir", "eval", "exec", "sys", "inspect"})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def shortened(text: str, farewell: str | None = None) -> str | ast.Module:
+def shortened(text: str, on_delete: str | None = None) -> str | ast.Module:
     """What to compile in place of a script for a run in eager: its tree with deletions, or the text where they do not pay.
 
-    `farewell` is the name of a function that is called with each name and value before the deletion.
+    `on_delete` is the name of a function that is called with each name and value before the deletion.
     """
     if "class Repro" not in text:
         return text
@@ -32,12 +32,12 @@ def shortened(text: str, farewell: str | None = None) -> str | ast.Module:
     function = forward(tree)
     if function is None or sum(isinstance(node, ast.stmt) for node in ast.walk(function)) <= SHORT:
         return text
-    shorten(function, farewell)
+    shorten(function, on_delete)
     return tree
 
 
 def forward(tree: ast.Module) -> ast.FunctionDef | None:
-    """The method `forward` of the class `Repro`."""
+    """The method `forward` of the class `Repro` in a `tree`."""
     for outer in tree.body:
         if isinstance(outer, ast.ClassDef) and outer.name == "Repro":
             for inner in outer.body:
@@ -46,8 +46,8 @@ def forward(tree: ast.Module) -> ast.FunctionDef | None:
     return None
 
 
-def shorten(function: ast.FunctionDef, farewell: str | None = None) -> None:
-    """Delete each local of a function after the statement that mentions it last.
+def shorten(function: ast.FunctionDef, on_delete: str | None = None) -> None:
+    """Delete each local of a function after the statement that mentions it last; `on_delete` see `shortened`.
 
     Only what is surely bound there and surely not seen again: locals that plain assignments make, one after the other, and
     that no inner function, comprehension or `del` mentions. All others are left.
@@ -59,7 +59,7 @@ def shorten(function: ast.FunctionDef, farewell: str | None = None) -> None:
         for name, statement in mentions.ends.items():
             if name in mentions.bound - mentions.left and not isinstance(statement, (ast.Return, ast.Raise)):
                 ends[statement].append(name)
-        _delete(function.body, ends, farewell)
+        _delete(function.body, ends, on_delete)
 
 
 class _Mentions:
@@ -110,13 +110,13 @@ def _inside(statement: ast.stmt) -> list[ast.stmt]:
     return []
 
 
-def _delete(block: list[ast.stmt], ends: dict[ast.stmt, list[str]], farewell: str | None) -> None:
+def _delete(block: list[ast.stmt], ends: dict[ast.stmt, list[str]], on_delete: str | None) -> None:
     longer: list[ast.stmt] = []
     for statement in block:
         longer.append(statement)
-        _delete(_inside(statement), ends, farewell)
+        _delete(_inside(statement), ends, on_delete)
         for name in ends.get(statement, ()):
-            text = f"{farewell}({name!r}, {name})\ndel {name}" if farewell else f"del {name}"
+            text = f"{on_delete}({name!r}, {name})\ndel {name}" if on_delete else f"del {name}"
             for added in ast.parse(text).body:
                 for node in ast.walk(added):
                     ast.copy_location(node, statement)

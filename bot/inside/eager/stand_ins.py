@@ -1,4 +1,4 @@
-"""What stands where the compiler stood: the stand-ins for a compiled callable, an exported program, a loaded package."""
+"""What takes the place of the compiler: the stand-ins for a compiled callable, an exported program, a loaded package."""
 
 # ruff: noqa: D102 -- the methods are those of torch's own classes, under their names
 
@@ -12,42 +12,44 @@ import os
 import re
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from ..protocol import Reached
 from .fp64 import clones, evaluate, untouched
 
 _TOKEN = b"compiler taken out: "
-# Under this key the counter holds how often something compiled raised.
-RAISED = "raised"
 
 
-class Stand:
-    """What stands where the compiler stood, and what it was asked."""
+class CompilerStub:
+    """Takes the place of the compiler, and counts what it is asked. `fp64`: what would be compiled is evaluated in float64."""
 
     def __init__(self, fp64: bool) -> None:
-        self.calls: Counter[str] = Counter()
+        self.calls = 0
         self.errors: list[str] = []
         self.fp64 = fp64
         self.packages: dict[bytes, Any] = {}  # by what a file of ours holds
-        self.places: dict[str, bytes] = {}  # which of them was stored at a path last
-        self.laid: dict[str, int] = {}  # paths where nothing was, with the process that put a file there
+        self.saved_paths: dict[str, bytes] = {}  # which of them was stored at a path last
+        self.created_files: dict[str, int] = {}  # paths where nothing was, with the process that put a file there
         self.directories: dict[str, int] = {}  # temporary ones, likewise
         self.depth = 0
         atexit.register(self.clear)
 
-    def call(self, what: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """One call of something compiled. A compiled function that calls another is one evaluation, not two."""
-        self.calls[what] += 1
+    def reached(self) -> Reached:
+        """How often the program called the compiler, or what it had compiled, and what that raised."""
+        return Reached(self.calls, len(self.errors), "".join(self.errors[:1]))
+
+    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """One call of something compiled: `function(*args, **kwargs)`. A compiled function that calls another is one evaluation,
+        not two."""
+        self.calls += 1
         if not self.fp64 or self.depth:
             try:
                 return function(*args, **kwargs)
             except Exception as error:
                 # the program may expect it: then the failure is that compiled code does not raise
-                self.calls[RAISED] += 1
                 self.errors.append(_essence(error))
                 raise
         self.depth += 1
@@ -65,21 +67,22 @@ class Stand:
 
         @functools.wraps(model, updated=())
         def run(*args: Any, **kwargs: Any) -> Any:
-            return self.call("compiled call", model, args, kwargs)
+            return self.call(model, args, kwargs)
 
         run.__dict__["_torchdynamo_orig_callable"] = model
         return run
 
     def exported(self, module: Any, args: Any, kwargs: Any) -> Exported:
-        """The stand-in for an exported program. The module is run once, as the exporter would trace it: a module that
-        eager cannot run either is no bug of the exporter."""
-        self.calls["export"] += 1
+        """The stand-in for an exported program. The module is run once on `args` and `kwargs`, as the exporter would trace it: a
+        module that eager cannot run either is no bug of the exporter."""
+        self.calls += 1
         with untouched(module):
             module(*clones(tuple(args or ())), **clones(dict(kwargs or {})))
         return Exported(self, module, args, kwargs)
 
     def store(self, module: Any, file: Any, suffix: str) -> Any:
-        """Keep `module` under a file that `load` knows again. Returns the path, or the file object it was given.
+        """Keep `module` under a `file` that `load` knows again (None: a temporary one with this `suffix`). Returns the path, or
+        the file object.
 
         The program runs where its user works: a file that is there already stays as it is.
         """
@@ -92,37 +95,37 @@ class Stand:
             directory = tempfile.mkdtemp()  # whoever tidies up may remove all that is beside
             self.directories[directory] = os.getpid()
             file = os.path.join(directory, f"model{suffix}")
-        self._lay(os.path.realpath(file), token)
+        self._create(os.path.realpath(file), token)
         return os.fspath(file)
 
-    def _lay(self, path: str, token: bytes) -> None:
-        """Remember a path, and have a file there: a program may look for it, rename it or copy it."""
-        self.places[path] = token
+    def _create(self, path: str, token: bytes) -> None:
+        """Remember a path, and create a placeholder there: the program may look for it, rename it or copy it."""
+        self.saved_paths[path] = token
         with contextlib.suppress(FileExistsError), open(path, "wb" if _is_ours(path) else "xb") as out:
             out.write(token)
-            self.laid[path] = os.getpid()
+            self.created_files[path] = os.getpid()
 
     def moves(self, source: Any, target: Any, *, copies: bool) -> bool:
-        """Move or copy what is stored under a path; False where that is nothing of ours, or the target no place for it. Somebody's file
-        stays where it is, at either end."""
+        """Move, or where it `copies` copy, what is stored under `source`; False where that is nothing of ours, or the `target` no
+        place for it. Somebody's file stays where it is, at either end."""
         source, target = os.path.realpath(source), os.path.realpath(target)
         token = self._stored(source)
         if token not in self.packages or os.path.isdir(target) or not os.path.isdir(os.path.dirname(target)):
             return False
-        self._lay(target, token)
+        self._create(target, token)
         if not copies:
-            self.places.pop(source, None)
+            self.saved_paths.pop(source, None)
             if _is_ours(source):
                 os.unlink(source)
         return True
 
     def _stored(self, path: str) -> bytes:
         head = _head(path)
-        return head if head in self.packages else self.places.get(path, b"")
+        return head if head in self.packages else self.saved_paths.get(path, b"")
 
     def clear(self) -> None:
-        """Remove what this process laid; what a fork laid is the fork's."""
-        for path, process in self.laid.items():
+        """Remove the files that this process created; those of a fork are the fork's."""
+        for path, process in self.created_files.items():
             if process == os.getpid() and _is_ours(path):
                 with contextlib.suppress(OSError):
                     os.unlink(path)
@@ -165,14 +168,14 @@ def _essence(error: Exception) -> str:
 class Module(torch.nn.Module):
     """Looks like what `torch.compile(module)` gives: the original is `_orig_mod`, its attributes are seen through."""
 
-    def __init__(self, stand: Stand, module: torch.nn.Module) -> None:
+    def __init__(self, stub: CompilerStub, module: torch.nn.Module) -> None:
         super().__init__()
-        self.__dict__["_stand"] = stand
+        self.__dict__["_stub"] = stub
         self._modules["_orig_mod"] = module
         del self.__dict__["training"]  # the original's is read and set
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._stand.call("compiled call", self._orig_mod, args, kwargs)
+        return self._stub.call(self._orig_mod, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         modules = self.__dict__.get("_modules", {})
@@ -187,14 +190,14 @@ class Module(torch.nn.Module):
             setattr(self._orig_mod, name, value)
 
     def __deepcopy__(self, memo: Any) -> Module:
-        return type(self)(self._stand, copy.deepcopy(self._orig_mod, memo))
+        return type(self)(self._stub, copy.deepcopy(self._orig_mod, memo))
 
 
 class ExportedModule(Module):
     """What `ExportedProgram.module()` gives: names its parameters as the original does, and has no graph."""
 
     def __getattr__(self, name: str) -> Any:
-        return Nothing() if name in ("graph", "code", "print_readable", "recompile") else super().__getattr__(name)
+        return EmptyStub() if name in ("graph", "code", "print_readable", "recompile") else super().__getattr__(name)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         return self._orig_mod.state_dict(*args, **kwargs)
@@ -214,8 +217,8 @@ class Exported:
 
     dialect = "ATEN"
 
-    def __init__(self, stand: Stand, module: Any, args: Any, kwargs: Any) -> None:
-        self._stand = stand
+    def __init__(self, stub: CompilerStub, module: Any, args: Any, kwargs: Any) -> None:
+        self._stub = stub
         self.original = module
         self.example_inputs = (tuple(args or ()), dict(kwargs or {}))
         self.range_constraints: dict[Any, Any] = {}
@@ -224,10 +227,10 @@ class Exported:
     def module(self, *_: Any, **__: Any) -> Any:
         """The module that was exported; a call of it counts as a call of something compiled."""
         module = self.original
-        return ExportedModule(self._stand, module) if isinstance(module, torch.nn.Module) else self._stand.compiled(module)
+        return ExportedModule(self._stub, module) if isinstance(module, torch.nn.Module) else self._stub.compiled(module)
 
     def run_decompositions(self, *_: Any, **__: Any) -> Exported:
-        self._stand.calls["export"] += 1
+        self._stub.calls += 1
         return self
 
     @property
@@ -252,22 +255,22 @@ class Exported:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Nothing()  # a graph, its signature, what is only looked at
+        return EmptyStub()  # a graph, its signature, what is only looked at
 
 
-class Nothing:
+class EmptyStub:
     """Stands for what only the compiler makes: it can be looked at, called and iterated, and is empty."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Nothing()
+        return EmptyStub()
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        return Nothing()
+        return EmptyStub()
 
     def __getitem__(self, _: Any) -> Any:
-        return Nothing()
+        return EmptyStub()
 
     def __iter__(self) -> Any:
         return iter(())
@@ -279,12 +282,12 @@ class Nothing:
 class Loaded:
     """Stands for a loaded AOTInductor package."""
 
-    def __init__(self, stand: Stand, module: Any) -> None:
-        self._stand = stand
+    def __init__(self, stub: CompilerStub, module: Any) -> None:
+        self._stub = stub
         self.original = module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._stand.call("aoti call", self.original, args, kwargs)
+        return self._stub.call(self.original, args, kwargs)
 
     def get_metadata(self) -> dict[str, str]:
         return {}
@@ -293,4 +296,5 @@ class Loaded:
         return list(self.original.state_dict())
 
     def load_constants(self, constants_map: dict[str, torch.Tensor], **_: Any) -> None:
+        """Load tensors by name from `constants_map`."""
         self.original.load_state_dict(constants_map, strict=False)

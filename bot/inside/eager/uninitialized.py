@@ -1,4 +1,4 @@
-"""Uninitialised memory that differs each time: what a program makes of it then differs from call to call, without a compiler.
+"""Uninitialized memory that differs each time: what a program makes of it then differs from call to call, without a compiler.
 
 An allocator gives the same block, or zeros, again and again. So eager seems to repeat itself, the compiled call finds other bytes,
 and the difference looks like wrong numbers.
@@ -21,17 +21,17 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 
 def may_be_read(text: str) -> bool:
-    """Whether code names an operation that gives uninitialised memory."""
+    """Whether the `text` of code names an operation that gives uninitialized memory."""
     return "empty" in text
 
 
 def code_of(module: Any) -> str:
-    """The code of a graph and of the graphs inside it."""
+    """The code of a graph `module` and of the graphs inside it."""
     return "".join(part.code for part in module.modules() if isinstance(part, torch.fx.GraphModule))
 
 
 def made_to_differ(text: str) -> AbstractContextManager[Any]:
-    """While this is entered, no two pieces of uninitialised memory hold the same; nothing is changed where `text` asks for none."""
+    """While this is entered, no two pieces of uninitialized memory hold the same; nothing is changed where `text` asks for none."""
     return _Filled() if may_be_read(text) else contextlib.nullcontext()
 
 

@@ -7,6 +7,7 @@ compiled, the first call is written down as source: what makes its object, its a
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,30 +16,29 @@ from typing import Any
 
 import torch
 
-from ..capture import recipe
+from ..capture import literals, recipe
+from ..capture.literals import NoText
 from ..eager import compiler_out, stand_ins
 from ..program import run_as_main
+from ..protocol import Facts, FrameCall, Question
 
 # Longer lists and strings are data: a script that spells them out is no smaller.
 MOST_ITEMS, MOST_CHARACTERS = 16, 200
 
 
-class Unsaid(Exception):
-    """A value that has no short expression."""
+def frames(path: str, question: Question) -> Facts:
+    """Facts of the script at `path` with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source),
+    `contexts` (source).
 
-
-def frames(path: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Facts with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source), `contexts` (source).
-
-    `request` has `lines` of the script (1-based), the innermost frame's last: when what holds that one was called, the run ends.
+    Of the question's `lines` the last is the innermost frame's: when what holds that one was called, the run ends.
     """
-    calls = _Calls(path, request.get("lines", ()))
-    stand_ins.Stand.call = calls.within(stand_ins.Stand.call)  # type: ignore[method-assign]
-    stand_ins.Stand.exported = calls.within(stand_ins.Stand.exported)  # type: ignore[method-assign]
+    calls = _Calls(path, question.lines)
+    stand_ins.CompilerStub.call = calls.within(stand_ins.CompilerStub.call)  # type: ignore[method-assign]
+    stand_ins.CompilerStub.exported = calls.within(stand_ins.CompilerStub.exported)  # type: ignore[method-assign]
     compiler_out.take_out()
     sys.setprofile(calls.watch)
     try:
-        facts = run_as_main(path, request.get("argv", []))
+        facts = run_as_main(path, question.argv)
     finally:
         sys.setprofile(None)
     return {**facts, "frames": [call for _, call in sorted(calls.found.values(), key=lambda found: -found[0])]}
@@ -51,7 +51,7 @@ class _Calls:
         self.path = path
         self.lines = lines
         self.complete = False  # the function that holds the last of the lines was called
-        self.found: dict[str, tuple[int, dict[str, Any]]] = {}  # by name: how deep the call is, and how to make it
+        self.found: dict[str, tuple[int, FrameCall]] = {}  # by name: how deep the call is, and how to make it
         self._inside = 0  # of what would have been compiled
         self._made: dict[int, tuple[Any, str | None]] = {}  # objects of the script's classes, held so that no number is used twice
         self._defaults: dict[CodeType, dict[str, Any]] = {}  # of parameters
@@ -86,7 +86,7 @@ class _Calls:
         if id(made) not in self._made:
             try:
                 said: str | None = ", ".join(self._arguments(frame))
-            except Unsaid:
+            except NoText:
                 said = None
             self._made[id(made)] = (made, said)
 
@@ -97,9 +97,9 @@ class _Calls:
         self.complete = self.complete or self.lines[-1] in self._span(frame.f_code)
         try:
             callee = self._callee(name, _owner(frame))
-            call = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": recipe.contexts()}
+            call: FrameCall = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": recipe.contexts()}
             self.found[name] = self._depth(frame), call
-        except Unsaid:
+        except NoText:
             return
 
     def _depth(self, frame: FrameType) -> int:
@@ -171,36 +171,30 @@ class _Calls:
         """An expression for a value.
 
         Raises:
-            Unsaid: there is none that is short.
+            NoText: there is none that is short.
         """
         if isinstance(value, torch.Tensor):
             return _tensor(value)
-        if value is None or isinstance(value, (bool, int, str, bytes)):
-            if len(repr(value)) > MOST_CHARACTERS:
-                raise Unsaid
-            return repr(value)
-        if isinstance(value, float):
-            return repr(value) if value - value == 0 else f"float({str(value)!r})"
-        if isinstance(value, (torch.dtype, torch.Size)):
-            return repr(value)
-        if isinstance(value, torch.device):
-            return f"torch.device({str(value)!r})"
-        return self._container(value) if isinstance(value, (list, tuple, dict)) else self._object(value)
-
-    def _container(self, value: Any) -> str:
-        if len(value) > MOST_ITEMS or type(value) not in (list, tuple, dict):
-            raise Unsaid
-        if isinstance(value, dict):
-            return "{" + ", ".join(f"{self._said(key)}: {self._said(item)}" for key, item in value.items()) + "}"
-        items = ", ".join(self._said(item) for item in value)
-        return f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})"
+        text = literals.scalar(value)
+        if text is not None:
+            if len(text) > MOST_CHARACTERS:
+                raise NoText
+            return text
+        if isinstance(value, enum.Enum):
+            return f"{self._object(type(value))}.{value.name}"
+        if not isinstance(value, (list, tuple, dict)):
+            return self._object(value)
+        text = literals.container(value, self._said) if len(value) <= MOST_ITEMS else None
+        if text is None:
+            raise NoText
+        return text
 
     def _object(self, value: Any) -> str:
         main = vars(sys.modules["__main__"])
         if isinstance(value, (type, FunctionType)):
             name = str(value.__name__)
             if main.get(name) is not value:
-                raise Unsaid
+                raise NoText
             return name
         kind = type(value)
         if kind.__module__.startswith("torch.nn.modules.") and not list(value.children()):
@@ -209,7 +203,7 @@ class _Calls:
             # a config of some library's class, that the script has made for all to use
             named = next((name for name, held in main.items() if held is value and not isinstance(held, torch.nn.Module)), None)
             if named is None:
-                raise Unsaid
+                raise NoText
             return named
         if dataclasses.is_dataclass(value):
             fields = [f for f in dataclasses.fields(value) if f.init and getattr(value, f.name) is not f.default]
@@ -218,7 +212,7 @@ class _Calls:
         if kind.__init__ in (object.__init__, torch.nn.Module.__init__):
             return f"{kind.__name__}()"
         if made is not value or said is None:
-            raise Unsaid
+            raise NoText
         return f"{kind.__name__}({said})"
 
 
@@ -243,13 +237,13 @@ def _functions() -> Iterator[tuple[str, FunctionType]]:
 
 def _tensor(value: torch.Tensor) -> str:
     if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout != torch.strided or value.is_quantized:
-        raise Unsaid
+        raise NoText
     shape = ", ".join(str(int(size)) for size in value.shape) or "()"
     more = "" if value.device.type == "cpu" else f", device={value.device.type!r}"
     if value.dtype.is_floating_point or value.dtype.is_complex:
         dtype = "" if value.dtype == torch.get_default_dtype() else f", dtype={value.dtype}"
         if value.dtype.itemsize == 1:
-            raise Unsaid  # nothing draws these
+            raise NoText  # nothing draws these
         return f"torch.randn({shape}{dtype}{more}{', requires_grad=True' if value.requires_grad else ''})"
     # zero is an index of everything
     return f"torch.zeros({shape}, dtype={value.dtype}{more})"

@@ -23,22 +23,22 @@ import torch
 from ..eager import accuracy, lifetimes
 from ..eager.fp64 import untouched
 from ..program import read_source, run_as_main
+from ..protocol import RETURNED, Facts, Question
 
 # Substitutions that are tried; each is one eager run.
 MOST = 400
 # Bytes of values that are held at once: of eager's, of the compiled program's, and of the wrong ones that are to be substituted.
 HELD = 2 << 30
-RETURNED = "return"
 _KEEP = "_torch_minify_keep"
 
 
-def localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Facts with `first` (names where an error begins, in program order) and `harmless` (wrong names that reach no output)."""
+def localize(path: str, question: Question) -> Facts:
+    """Facts for a `question` about the script at `path`, with `first` (names where an error begins, in program order) and
+    `harmless` (wrong names that reach no output)."""
     program = _Program(read_source(path), path)
-    tolerance = request.get("tolerance")
-    rule = accuracy.Rule(bool(request.get("strict")), None if tolerance is None else tuple(tolerance))
+    rule = accuracy.Rule(question.strict, question.tolerance)
     original = torch.compile
-    found: dict[str, list[str]] = {}
+    found: list[tuple[list[str], list[str]]] = []
 
     def probing(model: Any = None, **kwargs: Any) -> Any:
         if model is None:
@@ -48,16 +48,17 @@ def localise(path: str, request: dict[str, Any]) -> dict[str, Any]:
 
         def call(*args: Any) -> Any:
             probe = _Probe(program, model, lambda: original(model, **kwargs), args, rule, tempfile.mkdtemp(dir=os.path.dirname(path)))
-            found.update(probe.judge())
+            found.append(probe.judge())
             raise SystemExit(0)
 
         return call
 
     torch.compile = probing
-    facts = run_as_main(path, request.get("argv", []))
+    facts = run_as_main(path, question.argv)
     if not found:  # the script does not get there, or does not compile
         return {**facts, "first": [], "harmless": []}
-    return {"status": "ok", "text": "", **found}
+    first, harmless = found[0]
+    return {"status": "ok", "text": "", "first": first, "harmless": harmless}
 
 
 class _Program:
@@ -132,8 +133,8 @@ class _Probe:
         self.wrong: set[str] = set()
         self.shelf = _Shelf(directory)
 
-    def judge(self) -> dict[str, list[str]]:
-        """Compare value by value, then try each wrong one in an eager run."""
+    def judge(self) -> tuple[list[str], list[str]]:
+        """Compare value by value, then try each wrong one in an eager run. The `first` and the `harmless` ones."""
         compared: set[str] = set()
         while not self._compare(compared):
             # what was compiled goes, with the limit on how often one function is compiled
@@ -142,7 +143,7 @@ class _Probe:
         first = [name for name in wrong if self._begins(name)]
         others = [name for name in wrong if not self._begins(name)]
         harmless = [name for name in [*first, *others][:MOST] if name in self.shelf.names and not self._reaches(name)]
-        return {"first": first, "harmless": harmless}
+        return first, harmless
 
     def _compare(self, compared: set[str]) -> bool:
         """Compare one batch of values; whether it was the last."""

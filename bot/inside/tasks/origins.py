@@ -15,6 +15,8 @@ from typing import Any
 
 from .. import early_exit
 from ..program import run_as_main
+from ..protocol import RETURNED, Facts, Question
+from ..shortcuts import function_at, shortcut
 
 # Where kernels are defined; both take the code first and the fused nodes second, and give the kernel's name.
 _SCHEDULINGS = (("torch._inductor.codegen.cpp", "CppScheduling"), ("torch._inductor.codegen.triton", "TritonScheduling"))
@@ -22,30 +24,25 @@ _COMPLAINT = re.compile(r"^(?P<file>\S+\.(?:cpp|cc|h)):(?P<line>\d+):\d+: (?:fat
 # Generated Python that Python itself refuses: a Triton kernel, mostly.
 _IMPORT = re.compile(r"Failed to import (?P<file>\S+\.py)\s[^\n]*\(\w+\.py, line (?P<line>\d+)\)")
 _VARIABLE = re.compile(r"\btmp\d+\b")
-RETURNED = "return"
 
 
-def origins(path: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Facts with `guesses`: lists of names of values, the narrowest first; `return` for the returned expression."""
+def origins(path: str, question: Question) -> Facts:
+    """Facts for a `question` about the script at `path`, with `guesses`: lists of names of values, the narrowest first; `return`
+    for the returned expression."""
     watch = _Watch(path)
     for module, name in _SCHEDULINGS:
-        try:
+        with shortcut("watching kernels"):
             scheduling = getattr(importlib.import_module(module), name)
-            scheduling.define_kernel = watch.defining(scheduling.define_kernel)
-        except (ImportError, AttributeError):
-            continue  # a build without it, or another version: there is less to guess from then
-    try:
-        common = importlib.import_module("torch._inductor.codegen.common")
+            scheduling.define_kernel = watch.defining(function_at(scheduling, "define_kernel", "self", "src_code"))
+    with shortcut("watching variables"):
+        cse: Any = importlib.import_module("torch._inductor.codegen.common").CSE
         virtualized = importlib.import_module("torch._inductor.virtualized")
-        common.CSE.generate = watch.making(common.CSE.generate, virtualized.V)
-    except (ImportError, AttributeError):
-        pass
-    early_exit.stop_after(request.get("stop_after"))
-    facts = run_as_main(path, request.get("argv", []))
-    try:
+        cse.generate = watch.making(function_at(cse, "generate", "self", "buffer", "expr"), virtualized.V)
+    early_exit.stop_after(question.stop_after)
+    facts = run_as_main(path, question.argv)
+    guesses: list[list[str]] = []
+    with shortcut("reading an error"):  # how it failed is what counts
         guesses = watch.guesses(facts.get("text", ""))
-    except Exception:
-        guesses = []  # how it failed is what counts
     return {**facts, "guesses": guesses}
 
 
@@ -60,20 +57,23 @@ class _Watch:
         self.variables: dict[str, list[tuple[str, str, frozenset[str]]]] = {}
 
     def defining(self, define: Callable[..., Any]) -> Callable[..., Any]:
-        def defined(scheduling: Any, code: str, nodes: Any, *rest: Any, **more: Any) -> Any:
-            name = define(scheduling, code, nodes, *rest, **more)
-            self.kernels.append((str(name), code, self._values(nodes)))
+        def defined(*args: Any, **kwargs: Any) -> Any:
+            name = define(*args, **kwargs)
+            with shortcut("watching kernels"):
+                _, code, nodes, *_ = args
+                self.kernels.append((str(name), code, self._values(nodes)))
             return name
 
         return defined
 
     def making(self, make: Callable[..., Any], virtual: Any) -> Callable[..., Any]:
-        def made(cse: Any, buffer: Any, expression: Any, **more: Any) -> Any:
-            variable = make(cse, buffer, expression, **more)
-            node = getattr(virtual.kernel, "current_node", None)
-            operation = getattr(getattr(virtual.interpreter, "current_node", None), "target", "")
-            if node is not None:
-                self.variables.setdefault(str(variable), []).append((str(expression), str(operation), self._values([node])))
+        def made(*args: Any, **kwargs: Any) -> Any:
+            variable = make(*args, **kwargs)
+            with shortcut("watching variables"):
+                node = getattr(virtual.kernel, "current_node", None)
+                operation = getattr(getattr(virtual.interpreter, "current_node", None), "target", "")
+                if node is not None:
+                    self.variables.setdefault(str(variable), []).append((str(args[2]), str(operation), self._values([node])))
             return variable
 
         return made

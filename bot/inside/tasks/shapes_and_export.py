@@ -11,22 +11,22 @@ from typing import Any
 
 import torch
 
-from ..capture.fx_targets import device_text
+from ..capture.literals import device_text
 from ..eager import compiler_out, lifetimes
 from ..program import format_error, run_as_main
+from ..protocol import RETURNED, Facts, Question, ValueMeta
 
-# The name under which the returned value is described: the last operation stands in the return statement.
-RETURNED = "return"
 # The function that sees the values off which are deleted before `forward` returns.
-_FAREWELL = "_torch_minify_farewell"
+_ON_DELETE = "_torch_minify_on_delete"
 
 
-def describe(path: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Facts of a run under the eager control, with `values`: each local of the first call of `forward`, by name."""
+def describe(path: str, question: Question) -> Facts:
+    """Facts for a `question`: the script at `path` under the eager control, with `values`: each local of the first call of
+    `forward`, by name."""
     compiler_out.take_out()
-    found: dict[str, Any] = {}
+    found: dict[str, ValueMeta] = {}
 
-    def farewell(name: str, value: Any) -> None:
+    def on_delete(name: str, value: Any) -> None:
         if RETURNED not in found:
             found[name] = meta(value)
 
@@ -36,17 +36,19 @@ def describe(path: str, request: dict[str, Any]) -> dict[str, Any]:
             found.update({name: meta(value) for name, value in frame.f_locals.items() if name != "self"})
             found[RETURNED] = meta(result)
 
-    setattr(builtins, _FAREWELL, farewell)
+    setattr(builtins, _ON_DELETE, on_delete)
     sys.setprofile(watch)
     try:
-        facts = run_as_main(path, request.get("argv", []), functools.partial(lifetimes.shortened, farewell=_FAREWELL))
+        facts = run_as_main(path, question.argv, functools.partial(lifetimes.shortened, on_delete=_ON_DELETE))
     finally:
         sys.setprofile(None)
     return {**facts, "values": found}
 
 
-def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Save `Repro` with its inputs as an exported program in the file `save`; facts of how that went."""
+def export(path: str, question: Question) -> Facts:
+    """Save `Repro` of the script at `path` with its inputs as an exported program in the file `question.save`; facts of how that went."""
+    target = question.save
+    assert target is not None
     export_original, save = torch.export.export, torch.export.save
     compiler_out.take_out()
     found: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
@@ -60,7 +62,7 @@ def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
 
     sys.setprofile(watch)
     try:
-        facts = run_as_main(path, request.get("argv", []))
+        facts = run_as_main(path, question.argv)
     finally:
         sys.setprofile(None)
     if not found:
@@ -68,16 +70,16 @@ def export(path: str, request: dict[str, Any]) -> dict[str, Any]:
     module, arguments, keywords = found[0]
     try:
         exported = export_original(module, arguments, keywords)
-        save(exported, request["save"])
+        save(exported, target)
         # for readers without torch; the directory that the script ran in is nobody's business
-        with open(os.path.splitext(request["save"])[0] + ".txt", "w", encoding="utf-8") as file:
+        with open(os.path.splitext(target)[0] + ".txt", "w", encoding="utf-8") as file:
             file.write(str(exported).replace(os.path.join(os.path.dirname(path), ""), "") + "\n")
     except Exception as error:
         return {"status": "raised", "text": format_error(error)}
     return {"status": "ok", "text": ""}
 
 
-def meta(value: Any) -> dict[str, Any]:
+def meta(value: Any) -> ValueMeta:
     """A value in the words of `bot.reduce.graph.form.Meta`."""
     if isinstance(value, torch.Tensor):
         strided = value.layout == torch.strided

@@ -14,7 +14,11 @@ from bot.reduce.graph.printer.expressions import number
 
 
 def graph_from_json(data: dict[str, Any]) -> Graph:
-    """The graph. Raises `ValueError` where the JSON is not of this form."""
+    """The graph that `data` describes.
+
+    Raises:
+        ValueError: `data` is not of this form.
+    """
     try:
         return Graph(
             inputs=tuple(_input(item) for item in data["inputs"]),
@@ -28,7 +32,7 @@ def graph_from_json(data: dict[str, Any]) -> Graph:
 
 
 def graph_to_json(graph: Graph) -> dict[str, Any]:
-    """The JSON form, with what is at its default left out."""
+    """The JSON form of `graph`, without what is at its default."""
     data: dict[str, Any] = {
         "inputs": [_input_json(item) for item in graph.inputs],
         "nodes": [_node_json(item) for item in graph.nodes],
@@ -42,7 +46,7 @@ def graph_to_json(graph: Graph) -> dict[str, Any]:
 
 
 def meta_from_json(data: dict[str, Any]) -> Meta:
-    """What is known of a value."""
+    """What is known of a value, from `data` as `meta_to_json` gives it."""
     return Meta(
         kind=data.get("kind", "other"),
         shape=tuple(data.get("shape", ())),
@@ -56,7 +60,7 @@ def meta_from_json(data: dict[str, Any]) -> Meta:
 
 
 def meta_to_json(meta: Meta) -> dict[str, Any]:
-    """The JSON form of what is known of a value."""
+    """The JSON form of `meta`."""
     data: dict[str, Any] = {"kind": meta.kind}
     for key in ("shape", "stride", "dynamic", "symbols"):
         if getattr(meta, key):

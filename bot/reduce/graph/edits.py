@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from bot.reduce.graph.form import Program
+from bot.reduce.graph.form import Input, Node, Program
 from bot.reduce.graph.incumbent import Incumbent
+from bot.reduce.graph.rewrite import drop_unused, find_input, find_node, with_input, with_node
 
 Item = TypeVar("Item")
 Edit = Callable[[Program], Program | None]
@@ -19,7 +20,7 @@ Edit = Callable[[Program], Program | None]
 
 
 def apply(incumbent: Incumbent, edits: Sequence[Edit], origin: str, *, structures: bool = False) -> bool:
-    """Applies what can be applied of the edits, in order; says whether anything was.
+    """Applies to `incumbent` what can be applied of the edits, in order, as offers of the pass `origin`; says whether anything was.
 
     An edit that makes the program illegal costs no query: shapes are propagated first. `structures`: nor does one that leaves operations
     which were rejected before.
@@ -50,6 +51,29 @@ def _while_refused(pending: list[Sequence[Item]]) -> Iterator[tuple[Sequence[Ite
         yield part, pending
         middle = len(part) // 2
         pending = [half for half in (part[:middle], part[middle:]) if middle] + pending
+
+
+def on_input(name: str, change: Callable[[Program, Input], Input]) -> Edit:
+    """An edit that makes `change` of the input or constant of that name, where it is there."""
+
+    def edit(program: Program) -> Program | None:
+        item = find_input(program, name)
+        return None if item is None else with_input(program, change(program, item))
+
+    return edit
+
+
+def on_node(name: str, change: Callable[[Node], Node]) -> Edit:
+    """An edit that makes `change` of the operation of that name, where it is there; what then has no user goes."""
+
+    def edit(program: Program) -> Program | None:
+        node = find_node(program, name)
+        if node is None:
+            return None
+        changed = with_node(program, change(node))
+        return changed.with_graph(drop_unused(changed.graph))
+
+    return edit
 
 
 def applied(program: Program, edits: Sequence[Edit]) -> Program:

@@ -6,8 +6,10 @@ else crosses between the user's interpreter and ours, so no object of one is eve
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, Union
 
 
@@ -65,12 +67,7 @@ class Meta:
     @property
     def elements(self) -> int:
         """Number of elements of a tensor; 0 for anything else."""
-        if self.kind != "tensor":
-            return 0
-        n = 1
-        for d in self.shape:
-            n *= d
-        return n
+        return math.prod(self.shape) if self.kind == "tensor" else 0
 
 
 @dataclass(frozen=True)
@@ -113,11 +110,13 @@ class Node:
     kwargs: tuple[tuple[str, Arg], ...] = ()
     meta: Meta = Meta()
 
+    def leaves(self) -> Iterator[Arg]:
+        """Every literal, `Code` and `Ref` that it is called with, in order."""
+        return leaves((self.args, *(value for _, value in self.kwargs)))
+
     def uses(self) -> Iterator[str]:
         """Names of the values it uses, in order, with repeats."""
-        yield from refs(self.args)
-        for _, value in self.kwargs:
-            yield from refs(value)
+        return (leaf.name for leaf in self.leaves() if isinstance(leaf, Ref))
 
 
 # Not counted as operations: they compute nothing.
@@ -141,19 +140,36 @@ class Graph:
     @property
     def ops(self) -> int:
         """Computing nodes, those inside bodies included."""
-        own = sum(1 for n in self.nodes if is_op(n))
-        return own + sum(body.ops for _, body in self.bodies)
+        return sum(map(is_op, self.all_nodes()))
 
     @property
     def input_elements(self) -> int:
         """Elements of all inputs and constants."""
-        return sum(i.meta.elements for i in (*self.inputs, *self.constants))
+        return sum(i.meta.elements for i in self.sources)
+
+    @property
+    def sources(self) -> tuple[Input, ...]:
+        """The inputs and the constants."""
+        return (*self.inputs, *self.constants)
+
+    def all_nodes(self) -> Iterator[Node]:
+        """The operations, then those of the bodies."""
+        yield from self.nodes
+        for _, body in self.bodies:
+            yield from body.all_nodes()
 
     def metas(self) -> dict[str, Meta]:
         """What is known of each named value."""
-        known = {i.name: i.meta for i in (*self.inputs, *self.constants)}
+        known = {i.name: i.meta for i in self.sources}
         known.update((n.name, n.meta) for n in self.nodes)
         return known
+
+
+class Pipeline(Enum):
+    """What compiles the module: `torch.compile`, or AOTInductor from an exported program."""
+
+    COMPILE = "compile"
+    AOTI = "aoti"
 
 
 @dataclass(frozen=True)
@@ -164,7 +180,7 @@ class Recipe:
     run before it (`torch.set_default_dtype(torch.float64)`).
     """
 
-    pipeline: str = "compile"  # compile | aoti | export
+    pipeline: Pipeline = Pipeline.COMPILE
     backend: str | None = None  # Python text; None: inductor by default
     mode: str | None = None
     options: tuple[tuple[str, str], ...] = ()
@@ -180,7 +196,6 @@ class Recipe:
     tolerance: tuple[float, ...] | None = None
     repro_tolerance: float = 1e-3  # as torch._dynamo.config had it: the entry itself may go, what counts as wrong must stay
     seed: int | None = 0  # None: the script does not seed
-    export_kwargs: tuple[tuple[str, str], ...] = ()  # strict=True, dynamic_shapes=...
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
 
 
@@ -214,37 +229,33 @@ def is_launch(node: Node) -> bool:
 
 
 def kernels(graph: Graph) -> set[str]:
-    """How the script reaches the kernels that a graph launches: names, or dotted paths."""
-    launched = (n.args[0] for n in graph.nodes if is_launch(n))
-    own = {kernel.text for kernel in launched if isinstance(kernel, Code)}
-    return own.union(*(kernels(body) for _, body in graph.bodies))
+    """How the script reaches the kernels that `graph` and its bodies launch: names, or dotted paths."""
+    launched = (n.args[0] for n in graph.all_nodes() if is_launch(n))
+    return {kernel.text for kernel in launched if isinstance(kernel, Code)}
+
+
+def leaves(arg: Arg) -> Iterator[Arg]:
+    """Every literal, `Code` and `Ref` in `arg`, in order."""
+    if isinstance(arg, (list, tuple)):
+        for item in arg:
+            yield from leaves(item)
+    elif isinstance(arg, Slice):
+        yield from leaves((arg.start, arg.stop, arg.step))
+    elif isinstance(arg, Mapping):
+        yield from leaves(tuple(item for _, item in arg.items))
+    else:
+        yield arg
 
 
 def refs(arg: Arg) -> Iterator[str]:
-    """Names used anywhere in an argument."""
-    if isinstance(arg, Ref):
-        yield arg.name
-    elif isinstance(arg, (list, tuple)):
-        for item in arg:
-            yield from refs(item)
-    elif isinstance(arg, Slice):
-        for item in (arg.start, arg.stop, arg.step):
-            yield from refs(item)
-    elif isinstance(arg, Mapping):
-        for _, item in arg.items:
-            yield from refs(item)
+    """Names used anywhere in `arg`."""
+    return (leaf.name for leaf in leaves(arg) if isinstance(leaf, Ref))
 
 
-def rename(arg: Arg, names: dict[str, Arg]) -> Arg:
-    """The argument with each `Ref` whose name is in `names` replaced by what stands there."""
-    if isinstance(arg, Ref):
-        return names.get(arg.name, arg)
-    if isinstance(arg, list):
-        return [rename(item, names) for item in arg]
-    if isinstance(arg, tuple):
-        return tuple(rename(item, names) for item in arg)
-    if isinstance(arg, Slice):
-        return Slice(rename(arg.start, names), rename(arg.stop, names), rename(arg.step, names))
-    if isinstance(arg, Mapping):
-        return Mapping(tuple((key, rename(item, names)) for key, item in arg.items))
-    return arg
+def contiguous_stride(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides, in elements, of a freshly made tensor of this shape, as torch computes them."""
+    stride, step = [], 1
+    for size in reversed(shape):
+        stride.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(stride))

@@ -66,7 +66,7 @@ class Incumbent:
         self.candidate = Candidate(text, "start", size_key(program, text)[0])
 
     def candidate_of(self, program: Program, origin: str) -> Candidate:
-        """The program as a question to the oracle."""
+        """The program as a question to the oracle; `origin` is the pass that asks."""
         text = self.render(under_canonical_names(program))
         return Candidate(text, origin, size_key(program, text)[0])
 
@@ -89,14 +89,15 @@ class Incumbent:
         return self.candidate.size, self.candidate.text
 
     def offer(self, program: Program | None, origin: str, *, any_size: bool = False) -> bool:
-        """Takes the program if it is smaller and SAME. `any_size`: it need not be smaller (only for the last step)."""
+        """Takes the program of the pass `origin` if it is smaller and SAME. `any_size`: it need not be smaller (only for the last step)."""
         return self.offer_first([program], origin, any_size=any_size) is not None
 
     def offer_first(self, programs: Iterable[Program | None], origin: str, *, any_size: bool = False) -> int | None:
-        """Takes the first program (in order) that is smaller and SAME, and says which; None stands for no program.
+        """Takes the first of `programs` that is smaller and SAME, and gives its index; None stands for no program.
 
-        Programs are taken from the iterable as they are needed, as many at a time as are tried at once: what stands behind the first
-        that is SAME costs a single worker nothing. So a pass may offer whatever it would offer next if all of it were refused.
+        `origin` and `any_size` are those of `offer`. Programs are taken from the iterable as they are needed, as many at a time as
+        are tried at once: what stands behind the first that is SAME costs a single worker nothing. So a pass may offer whatever it
+        would offer next if all of it were refused.
         """
         together: list[_Offer] = []
         for number, program in enumerate(programs):
@@ -141,7 +142,7 @@ class Incumbent:
         self.neighbours.append(Neighbour(program, candidate))
 
     def offer_structures(self, programs: Iterable[Program | None], origin: str, *, sharing: bool = False) -> int | None:
-        """As `offer_first`, for programs that differ from the smallest one in their operations.
+        """As `offer_first` with `programs` and `origin`, for programs that differ from the smallest one in their operations.
 
         A combination of operations that was rejected is not asked again when nothing but sizes, values or arguments have changed
         since: it would cost a query for each operation in each round, and next to never succeed. `sharing`: which operations
@@ -162,7 +163,7 @@ class Incumbent:
         return taken
 
     def keep(self, names: Sequence[str] | set[str], policy: Policy = Policy.CONNECT) -> Program | None:
-        """The smallest program with only these operations kept."""
+        """The smallest program with only the operations of these `names` kept, by `policy`."""
         return keep_only(self.program, names, policy, self.exposable)
 
     def legal(self, program: Program) -> Program | None:
@@ -178,8 +179,8 @@ class Incumbent:
 
 
 def structure(program: Program, sharing: bool = False) -> Structure:
-    """Which operations there are, and what feeds what; all inputs are alike (they are merged later), unless `sharing` tells them apart."""
-    inputs = {i.name: f"/{n}" if sharing else "/" for n, i in enumerate((*program.graph.inputs, *program.graph.constants))}
+    """Which operations `program` has, and what feeds what; inputs are alike (they are merged later), unless `sharing` tells them apart."""
+    inputs = {i.name: f"/{n}" if sharing else "/" for n, i in enumerate(program.graph.sources)}
 
     def told_apart(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(inputs.get(name, name) for name in names)

@@ -17,8 +17,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from enum import Enum
 
-from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Program, Ref, Value, is_launch, is_op, refs, rename
+from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Program, Ref, Value, is_launch, is_op, refs
 from bot.reduce.graph.numbers import known_numbers
+from bot.reduce.graph.rewrite import drop_unused, rename_in
 
 _NON_NEGATIVE_NAMES = (
     "abs exp exp2 relu relu6 sigmoid softmax _softmax softplus square sqrt rsqrt var var_mean norm linalg_vector_norm hardsigmoid rand"
@@ -41,7 +42,7 @@ def is_getitem(node: Node) -> bool:
 
 
 def units(graph: Graph) -> list[str]:
-    """Names of the nodes that can be kept or dropped, in order.
+    """Names of the nodes of `graph` that can be kept or dropped, in order.
 
     The items of a result that is a tuple, and sizes, come and go with what they belong to.
     """
@@ -62,10 +63,11 @@ def keep_only(
     *,
     sinks_only: bool = False,
 ) -> Program | None:
-    """The program with only these operations (names from `units`), or None where that is not a program.
+    """The program with only the operations `keep` (names from `units`), or None where that is not a program.
 
-    Outputs are the kept ones among the original outputs (`sinks_only`: those without users), and each kept value
-    without a user. With `exposable`, only these and the original outputs may be outputs; what then feeds no output goes.
+    `policy` says what becomes of uses of the others. Outputs are the kept ones among the original outputs (`sinks_only`: those
+    without users), and each kept value without a user. With `exposable`, only these and the original outputs may be outputs; what
+    then feeds no output goes.
     """
     return _Builder(program, keep, policy, exposable, sinks_only).build()
 
@@ -127,7 +129,7 @@ class _Builder:
         stand_in = self._stand_ins(order)
         if stand_in is None:
             return None
-        kept = [_with_stand_ins(n, stand_in) for n in order]
+        kept = [rename_in(n, stand_in) if not stand_in.keys().isdisjoint(n.uses()) else n for n in order]
         output, kept = self._output(kept)
         if output is None:
             return None
@@ -222,26 +224,12 @@ class _Builder:
                 if f"{name}_{i}" in used:
                     new.append(self._cut_input(f"{name}_{i}", item, producer, users.get(f"{name}_{i}", [])))
         graph = self.graph
-        return replace(
-            graph,
-            inputs=(*(i for i in graph.inputs if i.name in used), *new),
-            nodes=tuple(kept),
-            output=output,
-            constants=tuple(c for c in graph.constants if c.name in used),
-            bodies=tuple((name, body) for name, body in graph.bodies if name in used),
-        )
+        return drop_unused(replace(graph, inputs=(*graph.inputs, *new), nodes=tuple(kept), output=output))
 
     def _cut_input(self, name: str, meta: Meta, producer: Node, users: list[str]) -> Input:
         floating = is_floating(meta.dtype)
         value = fresh_value(meta, producer.target, users, varied=self.program.recipe.accuracy)
         return Input(name, meta, value, requires_grad=self.program.recipe.backward and floating)
-
-
-def _with_stand_ins(node: Node, stand_in: dict[str, Arg]) -> Node:
-    if not any(name in stand_in for name in node.uses()):
-        return node
-    args = tuple(rename(arg, stand_in) for arg in node.args)
-    return replace(node, args=args, kwargs=tuple((key, rename(value, stand_in)) for key, value in node.kwargs))
 
 
 def _is_empty(node: Node) -> bool:
@@ -254,7 +242,7 @@ def is_floating(dtype: str) -> bool:
 
 
 def fresh_value(meta: Meta, producer: str, users: Iterable[str] = (), *, varied: bool = False) -> Value:
-    """How to make a value that stands for a dropped operation's result, legal wherever possible.
+    """How to make a value of this `meta` for the result of the dropped operation `producer`, legal for the targets in `users` if possible.
 
     Results that are never negative stay so (a logarithm may follow); an index is 0, which is always within bounds. `varied`: integers
     take every value of a byte, since wrong numbers show themselves at the ends.

@@ -7,7 +7,8 @@ import keyword
 import re
 from dataclasses import replace
 
-from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Ref, kernels, refs, rename
+from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Ref, kernels, refs
+from bot.reduce.graph.rewrite import rename, rename_in
 
 # Names that the script itself uses, or that torch.nn.Module has.
 _SCRIPT = {"torch", "operator", "math", "copy", "zlib", "base64", "numpy", "self"}
@@ -38,8 +39,8 @@ def is_legal(graph: Graph) -> bool:
 
 def _own(graph: Graph) -> set[str]:
     """Names of the user's own functions and kernels that the graph calls: nothing else may go by them."""
-    called = {node.target.removeprefix("__main__.").split(".")[0] for node in graph.nodes if node.target.startswith("__main__.")}
-    return called.union(kernels(graph), *(_own(body) for _, body in graph.bodies))
+    targets = (node.target for node in graph.all_nodes())
+    return {target.split(".")[1] for target in targets if target.startswith("__main__.")} | kernels(graph)
 
 
 def bind_symbols(graph: Graph) -> Graph:
@@ -117,22 +118,11 @@ def _canonical(graph: Graph, names: _Names) -> Graph:
         new[node.name] = names.take(_base(node.target))
     change: dict[str, Arg] = {old: Ref(now) for old, now in new.items()}
 
-    def renamed(arg: Arg) -> Arg:
-        return rename(arg, change)
-
     return Graph(
         inputs=tuple(replace(item, name=new[item.name]) for item in graph.inputs),
         constants=tuple(replace(item, name=new[item.name]) for item in graph.constants),
-        nodes=tuple(
-            replace(
-                node,
-                name=new[node.name],
-                args=tuple(renamed(arg) for arg in node.args),
-                kwargs=tuple((key, renamed(arg)) for key, arg in node.kwargs),
-            )
-            for node in graph.nodes
-        ),
-        output=renamed(graph.output),
+        nodes=tuple(replace(rename_in(node, change), name=new[node.name]) for node in graph.nodes),
+        output=rename(graph.output, change),
         bodies=tuple(bodies),
     )
 

@@ -12,6 +12,6 @@ class GraphOracle(Oracle, Protocol):
     """An oracle that also knows what the values inside a script are."""
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
-        """Runs the script's `Repro.forward` eagerly (compiler taken out) and describes each of its local values by name;
+        """Runs `Repro.forward` of the script `text` eagerly (compiler taken out) and describes each of its local values by name;
         None where the program is not legal. Costs no compile and is not counted as a query."""
         ...

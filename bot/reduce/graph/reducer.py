@@ -82,14 +82,20 @@ def reduce_program(
     settle: Callable[[str], Callable[[], bool]] = _steady,
     ends_well: Callable[[str], bool] = _always,
 ) -> Reduced:
-    """The smallest program found that is SAME, starting from one that the caller has verified to be.
+    """The smallest program found that is SAME for `oracle`, starting from one that the caller has verified to be.
 
-    `guesses`: sets of node names that the failure names, asked before any search. `exposable` (for accuracy): the only names
-    that may become outputs, besides the original ones; None: any. `on_accept` is called at each accepted step. `keep_seed`: the
-    failure depends on the numbers, so the script has to go on seeding. `settle` is told the smallest program once the guesses were
-    asked; what it returns is called when the passes came to their end, and says whether the answers count: a failure that shows now and
-    then may have hidden. `ends_well` says whether a script that passes does so all the way: what the script says of its static form has to
-    hold for whoever runs that.
+    Args:
+        program: where the search begins.
+        oracle: whom the search asks.
+        render: prints a program as the script that is asked.
+        guesses: sets of node names that the failure names, asked before any search.
+        exposable: for accuracy, the only names that may become outputs besides the original ones; None: any.
+        on_accept: called at each accepted step.
+        keep_seed: the failure depends on the numbers, so the script has to go on seeding.
+        settle: told the smallest program once the guesses were asked; what it returns is called when the passes came to their end,
+            and says whether the answers count: a failure that shows now and then may have hidden.
+        ends_well: whether a script that passes does so all the way: what the script says of its static form has to hold for whoever
+            runs that.
 
     Never raises `BudgetSpent`: what was found until then is the result.
     """

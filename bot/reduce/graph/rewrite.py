@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.reduce.graph.form import Arg, Code, Graph, Input, Mapping, Node, Program, Slice, refs, rename
+from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Node, Program, Ref, Slice, refs
 
 
 def map_leaves(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
-    """The argument with each literal and `Ref` changed."""
+    """`arg` after `change` of each literal and `Ref`."""
     if isinstance(arg, list):
         return [map_leaves(item, change) for item in arg]
     if isinstance(arg, tuple):
@@ -22,30 +22,40 @@ def map_leaves(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
 
 
 def map_node(node: Node, change: Callable[[Arg], Arg]) -> Node:
-    """The node with each literal and `Ref` of its arguments changed."""
+    """The node after `change` of each literal and `Ref` of its arguments."""
     args = tuple(map_leaves(arg, change) for arg in node.args)
     return replace(node, args=args, kwargs=tuple((key, map_leaves(value, change)) for key, value in node.kwargs))
 
 
 def map_nodes(graph: Graph, change: Callable[[Node], Node]) -> Graph:
-    """The graph with each node changed, those of bodies included."""
+    """The graph after `change` of each node, those of bodies included."""
     bodies = tuple((name, map_nodes(body, change)) for name, body in graph.bodies)
     return replace(graph, nodes=tuple(change(n) for n in graph.nodes), bodies=bodies)
 
 
 def map_inputs(graph: Graph, change: Callable[[Input], Input]) -> Graph:
-    """The graph with each input and constant changed."""
+    """The graph after `change` of each input and constant."""
     return replace(graph, inputs=tuple(change(i) for i in graph.inputs), constants=tuple(change(c) for c in graph.constants))
 
 
+def rename(arg: Arg, names: dict[str, Arg]) -> Arg:
+    """`arg` with each `Ref` whose name is in `names` replaced by what stands there."""
+    return map_leaves(arg, lambda leaf: names.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf)
+
+
+def rename_in(node: Node, names: dict[str, Arg]) -> Node:
+    """The node with each `Ref` of its arguments whose name is in `names` replaced by what stands there."""
+    return map_node(node, lambda leaf: names.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf)
+
+
 def with_input(program: Program, item: Input) -> Program:
-    """The program with one input or constant replaced, by name."""
+    """The program with the input or constant of the name of `item` replaced by it."""
     return program.with_graph(map_inputs(program.graph, lambda old: item if old.name == item.name else old))
 
 
 def find_input(program: Program, name: str) -> Input | None:
-    """The input or constant of that name."""
-    return next((i for i in (*program.graph.inputs, *program.graph.constants) if i.name == name), None)
+    """The input or constant of `program` of that name."""
+    return next((i for i in program.graph.sources if i.name == name), None)
 
 
 def with_node(program: Program, node: Node) -> Program:
@@ -54,16 +64,13 @@ def with_node(program: Program, node: Node) -> Program:
 
 
 def find_node(program: Program, name: str) -> Node | None:
-    """The node of that name."""
+    """The node of `program` of that name."""
     return next((n for n in program.graph.nodes if n.name == name), None)
 
 
 def substitute(graph: Graph, names: dict[str, Arg]) -> Graph:
     """The graph with each use of these names replaced by what stands there; inputs without users are dropped."""
-    nodes = tuple(
-        replace(n, args=tuple(rename(arg, names) for arg in n.args), kwargs=tuple((key, rename(value, names)) for key, value in n.kwargs))
-        for n in graph.nodes
-    )
+    nodes = tuple(rename_in(n, names) for n in graph.nodes)
     return drop_unused(replace(graph, nodes=nodes, output=rename(graph.output, names)))
 
 
@@ -76,8 +83,3 @@ def drop_unused(graph: Graph) -> Graph:
         constants=tuple(c for c in graph.constants if c.name in used),
         bodies=tuple((name, body) for name, body in graph.bodies if name in used),
     )
-
-
-def code_text(arg: Arg) -> str | None:
-    """The text of a constant that is written as code."""
-    return arg.text if isinstance(arg, Code) else None

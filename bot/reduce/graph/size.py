@@ -5,9 +5,7 @@ A candidate is accepted only when it is strictly smaller, so that the search end
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bot.reduce.graph.form import Arg, Code, Graph, Input, Mapping, Program, Recipe, Ref, Slice
+from bot.reduce.graph.form import Arg, Graph, Input, Program, Recipe, Ref, contiguous_stride
 
 # float32 is what people write without thinking; int64 and bool are the plain forms of indices and masks.
 _DTYPE_RANK = {"float32": 0, "int64": 1, "bool": 1, "int32": 2, "float64": 2, "bfloat16": 2, "float16": 2, "complex64": 3}
@@ -23,7 +21,7 @@ def size_key(program: Program, text: str) -> tuple[tuple[int, ...], str]:
     length of the text. The text itself breaks ties.
     """
     graph = program.graph
-    inputs = (*graph.inputs, *graph.constants)
+    inputs = graph.sources
     numbers = (
         graph.ops,
         graph.input_elements,
@@ -41,17 +39,8 @@ def dtype_rank(dtype: str) -> int:
     return _DTYPE_RANK.get(dtype, _OTHER_DTYPE)
 
 
-def contiguous_stride(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides, in elements, of a freshly made tensor of this shape."""
-    stride, step = [], 1
-    for size in reversed(shape):
-        stride.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(stride))
-
-
 def is_contiguous(item: Input) -> bool:
-    """Whether the strides are those of a freshly made tensor (dimensions of size one or none do not matter)."""
+    """Whether the strides of `item` are those of a freshly made tensor (dimensions of size one or none do not matter)."""
     meta = item.meta
     if meta.kind != "tensor" or not meta.stride or 0 in meta.shape:
         return True
@@ -60,23 +49,19 @@ def is_contiguous(item: Input) -> bool:
 
 
 def input_cost(item: Input) -> int:
-    """What an input's making costs a reader: values, layout, gradients, dynamic dimensions."""
+    """What the making of `item` costs a reader: values, layout, gradients, dynamic dimensions."""
     cost = _VALUE_RANK.get(item.value.kind, 8)
     cost += 0 if is_contiguous(item) else 2
     return cost + item.requires_grad + (not item.leaf) + item.parameter + (item.keyword is not None) + len(item.meta.dynamic)
 
 
 def argument_cost(graph: Graph) -> int:
-    """What the operations' arguments cost: each keyword two, each literal by how unusual it is; bodies included."""
-    cost = 0
-    for node in graph.nodes:
-        cost += sum(literal_cost(leaf) for leaf in leaves(node.args))
-        cost += sum(2 + sum(literal_cost(leaf) for leaf in leaves(value)) for _, value in node.kwargs)
-    return cost + sum(argument_cost(body) for _, body in graph.bodies)
+    """What the arguments in `graph` and its bodies cost: each keyword two, each literal by how unusual it is."""
+    return sum(2 * len(node.kwargs) + sum(map(literal_cost, node.leaves())) for node in graph.all_nodes())
 
 
 def literal_cost(leaf: Arg) -> int:
-    """How unusual a literal is: None, False, True, 0, 1 and names are free."""
+    """How unusual the literal `leaf` is: None, False, True, 0, 1 and names are free."""
     if leaf is None or isinstance(leaf, (bool, Ref)):
         return 0
     if isinstance(leaf, (int, float)):
@@ -86,26 +71,9 @@ def literal_cost(leaf: Arg) -> int:
     return 2
 
 
-def leaves(arg: Arg) -> Iterator[Arg]:
-    """Every literal and `Ref` in an argument, in order."""
-    if isinstance(arg, (list, tuple)):
-        for item in arg:
-            yield from leaves(item)
-    elif isinstance(arg, Slice):
-        for item in (arg.start, arg.stop, arg.step):
-            yield from leaves(item)
-    elif isinstance(arg, Mapping):
-        for _, item in arg.items:
-            yield from leaves(item)
-    elif isinstance(arg, Code):
-        yield arg
-    else:
-        yield arg
-
-
 def recipe_cost(recipe: Recipe) -> int:
-    """Number of entries that say how to compile and call."""
-    lists = len(recipe.options) + len(recipe.config) + len(recipe.contexts) + len(recipe.setup) + len(recipe.export_kwargs)
+    """Number of entries of `recipe` that say how to compile and call."""
+    lists = len(recipe.options) + len(recipe.config) + len(recipe.contexts) + len(recipe.setup)
     flags = (
         recipe.mode is not None,
         recipe.dynamic is not None,

@@ -13,13 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.reduce.source.delete import shrink
+from bot.reduce.source.text.compiler_calls import is_compiler
 from bot.reduce.source.text.names import Names, dotted, names_of, root
 from bot.reduce.source.text.normal_form import end_line, legal, normal, parsed, start_line
 
-_COMPILERS = frozenset(
-    {"torch.compile", "torch.export.export", "export.export", "export", "torch._dynamo.optimize", "torch._dynamo.export"}
-)
-_PACKAGERS = ("aoti_compile_and_package", "aot_compile", "draft_export")
 _NOISE = ("print", "warnings.filterwarnings", "logging.basicConfig")
 Ask = Callable[[Sequence[str]], "int | None"]
 
@@ -245,12 +242,7 @@ def _now_compiles(node: ast.stmt) -> bool:
 
 
 def _compiles(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and _is_compiler(node.func)
-
-
-def _is_compiler(node: ast.expr) -> bool:
-    name = dotted(node) or ""
-    return name in _COMPILERS or name.split(".")[-1] in _PACKAGERS
+    return isinstance(node, ast.Call) and is_compiler(node.func)
 
 
 def _without_compiled_calls(items: Sequence[_Item]) -> list[_Item]:
@@ -262,7 +254,7 @@ def _without_compiled_calls(items: Sequence[_Item]) -> list[_Item]:
         decorators = getattr(node, "decorator_list", [])
         # @torch.compile, @torch.compile(...), @partial(torch.compile, ...)
         heads = [e for d in decorators for e in (d, getattr(d, "func", d), *getattr(d, "args", []))]
-        if any(_is_compiler(e) for e in heads):
+        if any(is_compiler(e) for e in heads):
             compiled |= item.names.binds
             kept.append(item)
             continue

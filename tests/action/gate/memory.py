@@ -13,7 +13,19 @@ from typing import Any
 
 from bot.action.gate.events import IssueComment, WorkflowRun
 from bot.action.github.api import Api
-from bot.action.github.resources import Artifact, Branch, Comment, Issue, Job, Permission, PullRequest, Reaction, Repository, Run, User
+from bot.action.github.resources import (
+    Artifact,
+    Branch,
+    Comment,
+    Issue,
+    Permission,
+    PullRequest,
+    Reaction,
+    Repository,
+    Run,
+    User,
+    WorkflowJob,
+)
 from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings
 
@@ -55,7 +67,7 @@ class Memory(Api):
     reactions: list[tuple[int, Reaction]] = field(default_factory=list)
     pulls: dict[int, PullRequest] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
-    run_jobs: dict[int, list[Job]] = field(default_factory=dict)
+    run_jobs: dict[int, list[WorkflowJob]] = field(default_factory=dict)
     logs: dict[int, str] = field(default_factory=dict)
     zips: dict[int, dict[str, bytes]] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
@@ -147,7 +159,7 @@ class Memory(Api):
         found = [run for run in self.runs.values() if run.head_branch == branch and run.created_at < before and run.event == "push"]
         return max(found, key=lambda run: run.created_at, default=None)
 
-    def jobs(self, repository: str, run: int) -> Sequence[Job]:
+    def jobs(self, repository: str, run: int) -> Sequence[WorkflowJob]:
         return self.run_jobs.get(run, [])
 
     def job_log(self, repository: str, job: int) -> str:
@@ -184,7 +196,7 @@ class Memory(Api):
             id=run, workflow_id=3, event=event, status="completed", conclusion=conclusion, head_sha=sha, head_branch=branch,
             head_repository=Repository(full_name=REPO), created_at=NOW - timedelta(hours=hours), html_url=f"https://github.com/{REPO}/actions/runs/{run}",
         )  # fmt: skip
-        self.run_jobs[run] = [Job(id=run * 10, name="tests", run_id=run, conclusion=conclusion)]
+        self.run_jobs[run] = [WorkflowJob(id=run * 10, name="tests", run_id=run, conclusion=conclusion)]
         if log:
             self.logs[run * 10] = (LOGS / f"{log}.txt").read_bytes().decode()
         return self.runs[run]

@@ -8,11 +8,11 @@ import pytest
 
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.events import WorkflowRun
-from bot.action.gate.requests import Outcome
+from bot.action.gate.requests import Decision
 from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, REPO, Memory, finished, settings, zipped
 
 
-def outcome(event: WorkflowRun, api: Memory, **given: object) -> Outcome:
+def outcome(event: WorkflowRun, api: Memory, **given: object) -> Decision:
     return RedRun(event, settings(**given), api).outcome()
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.gate.command import Command, CommandError, RunUrl, commands, help_text, parse
+from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text, parse
 from bot.models.failure import Stage
 from bot.models.request import RequestOptions
 
@@ -70,16 +70,16 @@ def test_understood(line: str, command: Command) -> None:
     ],
 )
 def test_not_understood(line: str, words: str) -> None:
-    with pytest.raises(CommandError, match=re.escape(words)):
+    with pytest.raises(CommandSyntaxError, match=re.escape(words)):
         parse(line)
 
 
 def test_several_commands() -> None:
     assert [command.verb for command in commands("/minify\n\n/minify --stage aot\n\n/minify help")] == ["minify", "minify", "help"]
-    with pytest.raises(CommandError, match="at most 3"):
+    with pytest.raises(CommandSyntaxError, match="at most 3"):
         commands("/minify\n" * 4)
     for verb in ("stop", "again"):
-        with pytest.raises(CommandError, match="stands alone"):
+        with pytest.raises(CommandSyntaxError, match="stands alone"):
             commands(f"/minify\n/minify {verb}")
     assert commands("nothing") == ()
 
@@ -93,7 +93,7 @@ def test_the_help_names_every_option_and_every_option_in_it_is_understood() -> N
 
 @given(st.text(max_size=200))
 def test_any_line_is_a_command_or_an_error(line: str) -> None:
-    with contextlib.suppress(CommandError):
+    with contextlib.suppress(CommandSyntaxError):
         assert isinstance(parse(line), Command)
 
 

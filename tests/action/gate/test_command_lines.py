@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.gate.command_lines import Block, code_blocks, command_lines
+from bot.action.gate.command_lines import CodeBlock, code_blocks, command_lines
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_lines(body: str, lines: tuple[str, ...]) -> None:
 
 def test_blocks() -> None:
     body = "```Python title=x\r\na\r\n```\n\n~~~\nb\n~~~\n> ```python\n> quoted\n> ```\n\n- item\n  ```py\n  c\n  ```\n\n    indented\n"
-    assert code_blocks(body) == (Block("python", "a\n"), Block("", "b\n"), Block("py", "c\n"))
+    assert code_blocks(body) == (CodeBlock("python", "a\n"), CodeBlock("", "b\n"), CodeBlock("py", "c\n"))
 
 
 @pytest.mark.parametrize("fence", ["```", "````", "~~~"])
 @given(text=st.text(alphabet=st.characters(exclude_characters="`~\r\0", exclude_categories=["Cs"]), max_size=200))
 def test_a_block_s_text_comes_out_as_it_went_in(fence: str, text: str) -> None:
     text = text.replace("\x0b", "").replace("\x0c", "")
-    assert code_blocks(f"{fence}python\n{text}\n{fence}") == (Block("python", text + "\n"),)
+    assert code_blocks(f"{fence}python\n{text}\n{fence}") == (CodeBlock("python", text + "\n"),)
 
 
 @given(st.text(max_size=300))

@@ -10,18 +10,18 @@ import pytest
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.events import IssueComment
-from bot.action.gate.requests import Outcome
+from bot.action.gate.requests import Decision
 from bot.action.settings import Settings
 from bot.models.failure import Stage
 from bot.models.request import Request
 from tests.action.gate.memory import BLOCK, BOT, HEAD, MAIN, NOW, REPO, SCRIPT, Memory, asked, finished, settings, zipped
 
 
-def outcome(event: IssueComment, api: Memory, given: Settings | None = None) -> Outcome:
+def outcome(event: IssueComment, api: Memory, given: Settings | None = None) -> Decision:
     return Conversation(event, given or settings(), api).outcome()
 
 
-def only(made: Outcome) -> Request:
+def only(made: Decision) -> Request:
     assert made.status == "requests", made
     (request,) = made.requests
     return request

@@ -7,15 +7,17 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bot.action import settings as settings_room
+from bot.action import request_file
 from bot.action.gate import gate, logs
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.ci_failures import sign
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.events import IssueComment, WorkflowRun
+from bot.action.github.resources import Permission
+from bot.action.github.transport import GitHubError
+from bot.action.settings import SettingsError, read_settings
+from bot.cli import main as cli
 from bot.models.request import Request
 from tests.action.gate.memory import BLOCK, HEAD, REPO, Memory, asked, finished, settings
 
@@ -66,7 +68,7 @@ def test_a_torn_event_is_an_error_in_one_line(content: str, tmp_path: Path) -> N
 
 def test_what_the_jobs_hand_on_is_what_was_decided() -> None:
     outcome = Conversation(asked(f"/minify --stage aot\n{BLOCK}"), settings(), Memory()).outcome()
-    assert tuple(Request.model_validate(one) for one in json.loads(gate.written(outcome.requests))) == outcome.requests
+    assert tuple(Request.model_validate(one) for one in json.loads(request_file.to_json(outcome.requests))) == outcome.requests
 
 
 def test_the_matrix_says_what_is_checked_out() -> None:
@@ -77,20 +79,6 @@ def test_the_matrix_says_what_is_checked_out() -> None:
     assert gate.matrix(made) == [{"index": index, "repository": "contributor/models", "commit": HEAD, "fork": True} for index in (0, 1)]
     own = Conversation(asked(f"/minify\n{BLOCK}"), settings(), Memory()).outcome().requests
     assert [(one["repository"], one["fork"]) for one in gate.matrix(own)] == [(REPO, False)]
-
-
-@given(st.dictionaries(st.sampled_from(["outcome", "matrix"]), st.text(), min_size=1))
-def test_no_value_of_an_output_can_set_another(values: dict[str, str]) -> None:
-    text = gate.outputs(values)
-    found: dict[str, str] = {}
-    while text:
-        name, delimiter, rest = re.match(r"([a-z]+)<<(end-[0-9a-f]{32})\n(.*)\Z", text, re.DOTALL).groups()  # type: ignore[union-attr]
-        found[name], _, text = rest.partition(f"\n{delimiter}\n")
-    assert found == values
-
-
-def test_delimiters_are_drawn_anew() -> None:
-    assert gate.outputs({"a": "x"}) != gate.outputs({"a": "x"})
 
 
 def test_plain_assertions_of_different_tests_are_different_failures() -> None:
@@ -112,13 +100,13 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_inputs_come_with_and_without_dashes_and_an_empty_one_is_none(environment: pytest.MonkeyPatch) -> None:
     for name, value in {"INPUT_RUNNER-LABEL": "gpu", "INPUT_MAX_REQUESTS": "7", "INPUT_BUDGET": "", "INPUT_STAGE": "aot"}.items():
         environment.setenv(name, value)
-    found = settings_room.read()
+    found = read_settings()
     assert (found.runner_label, found.max_requests, found.budget, found.stage) == ("gpu", 7, "30m", "aot")
 
 
 def test_the_token_is_in_no_text(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("INPUT_GITHUB-TOKEN", "hunter2")
-    found = settings_room.read()
+    found = read_settings()
     assert "hunter2" not in repr(found) + str(found) + found.model_dump_json()
     assert found.token.get_secret_value() == "hunter2"
 
@@ -137,13 +125,51 @@ def test_the_token_is_in_no_text(environment: pytest.MonkeyPatch) -> None:
 )
 def test_an_unusable_input_is_named_with_its_value(environment: pytest.MonkeyPatch, name: str, value: str, words: str) -> None:
     environment.setenv(name, value)
-    with pytest.raises(settings_room.SettingsError, match=re.escape(words)):
-        settings_room.read()
+    with pytest.raises(SettingsError, match=re.escape(words)):
+        read_settings()
 
 
 def test_unusable_input_is_exit_status_2(environment: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["gate", "--event", str(tmp_path / "event.json"), "--event-name", "issue_comment", "--out", str(tmp_path / "out")]
     environment.setenv("INPUT_STAGE", "foo")
-    assert gate.main(tmp_path / "event.json", "issue_comment", tmp_path / "out") == 2
+    assert cli(arguments) == 2
     environment.delenv("INPUT_STAGE")
-    assert gate.main(tmp_path / "event.json", "issue_comment", tmp_path / "out") == 2
+    assert cli(arguments) == 2
     assert "torch-minify: cannot read the issue_comment event" in capsys.readouterr().err
+
+
+# the outcome of the job
+
+
+def test_the_gate_writes_its_requests_and_says_so(tmp_path: Path) -> None:
+    outcome = gate.run_gate(asked(f"/minify\n{BLOCK}"), settings(), Memory(), tmp_path / "request.json")
+    (request,) = request_file.read(tmp_path / "request.json")
+    assert request.repository == REPO
+    assert (outcome.exit_status, outcome.outputs["outcome"], outcome.stdout) == (0, "requests", "requests: 1 requests\n")
+    assert json.loads(outcome.outputs["matrix"]) == gate.matrix((request,))
+
+
+@pytest.mark.parametrize(("body", "status", "word"), [("hello", 6, "nothing"), ("/minify stop", 6, "stop"), ("/minify wat", 7, "refused")])
+def test_what_is_no_request_has_an_exit_status_but_not_in_actions(tmp_path: Path, body: str, status: int, word: str) -> None:
+    for in_actions, expected in ((False, status), (True, 0)):
+        outcome = gate.run_gate(asked(body), settings(in_actions=in_actions), Memory(), tmp_path / "request.json")
+        assert (outcome.exit_status, outcome.outputs) == (expected, {"outcome": word, "matrix": "[]"})
+    assert not (tmp_path / "request.json").exists()
+
+
+def test_where_github_fails_the_person_is_told() -> None:
+    class Down(Memory):
+        def permission(self, repository: str, login: str) -> Permission:
+            raise GitHubError("GET: 502", 502)
+
+    api = Down()
+    for run in (lambda event: gate.run_stop(event, settings(), api), lambda event: gate.run_gate(event, settings(), api, Path("none"))):
+        outcome = run(asked("/minify stop"))
+        assert (outcome.exit_status, outcome.outputs) == (1, {})
+        assert outcome.summary == "GitHub did not answer. The log of this job says more.\n"
+    assert api.reactions == [(4242, "confused")] * 2
+
+
+def test_only_a_comment_can_ask_for_a_stop() -> None:
+    assert gate.run_stop(None, settings(), Memory()).outputs["outcome"] == "nothing"
+    assert gate.run_stop(asked("/minify stop"), settings(), Memory()).outputs["outcome"] == "stop"

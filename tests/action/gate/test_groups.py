@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.action.gate.failing_test import Failure
-from bot.action.gate.groups import Base, chosen, group, rank
+from bot.action.gate.groups import BaseRun, chosen, group, rank
 from bot.models.failure import Kind, Phase, Signature
 
 
@@ -63,7 +63,7 @@ def test_the_machine_s_fault_is_no_candidate() -> None:
 
 
 def test_compared_with_the_base() -> None:
-    base = Base.of("main", [failure("lower_1"), failure("plain_1")], sign)
+    base = BaseRun.of("main", [failure("lower_1"), failure("plain_1")], sign)
     old, new = group([failure("lower_1")], base, sign), group([failure("lower_1"), failure("lower_2")], base, sign)
     assert (old[0].verdict, old[0].reason) == ("no", "fails in the same way on main")
     assert (new[0].verdict, new[0].tests) == ("suggested", ("t.py::lower_2",))
@@ -84,7 +84,7 @@ names = st.lists(
 
 @given(names, names, st.integers(1, 5), st.booleans())
 def test_groups_hold_every_new_failure_once_whatever_their_order(here: list[str], there: list[str], most: int, asked: bool) -> None:
-    base = Base.of("main", map(failure, there), sign)
+    base = BaseRun.of("main", map(failure, there), sign)
     found = group(map(failure, here), base, sign)
     assert sorted(found, key=rank) == list(found)
     turned = group(map(failure, reversed(here)), base, sign)

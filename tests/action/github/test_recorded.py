@@ -12,7 +12,7 @@ from vcr.errors import CannotOverwriteExistingCassetteException
 
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.events import IssueComment
-from bot.action.gate.requests import Outcome
+from bot.action.gate.requests import Decision
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings
@@ -27,7 +27,7 @@ BODIES = {
 }
 
 
-def converse(event: dict[str, Any], api: GitHub) -> Outcome:
+def converse(event: dict[str, Any], api: GitHub) -> Decision:
     """The gate on one comment, twice: GitHub may send an event again."""
     given = Settings.model_construct().model_dump() | {"repository": "maintainer/models", "run_id": 7}
     read = IssueComment.model_validate(event)
@@ -35,7 +35,7 @@ def converse(event: dict[str, Any], api: GitHub) -> Outcome:
     return Conversation(read, Settings.model_construct(**given), api).outcome()
 
 
-def replay(name: str, event: dict[str, Any]) -> Outcome:
+def replay(name: str, event: dict[str, Any]) -> Decision:
     tape = vcr.VCR(record_mode="none", match_on=["method", "uri", "body"])
     with tape.use_cassette(str(TRAFFIC / f"{name}.yaml")) as cassette:
         outcome = converse(event, GitHub("token", API, login=BOT, sleep=lambda _: None))

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from bot import cli
-from bot.action.gate import gate as gate_room
-from bot.action.github import client
-from bot.action.report import post
+from bot.action.__main__ import Edge
+from bot.action.github.client import GitHub
+from bot.action.settings import Settings
 from bot.models.request import Request
 from tests.action.github.contract import Contract
 from tests.action.github.emulator import BOT, REPO, TOKENS, Emulator, encoded
@@ -37,13 +38,6 @@ class Job:
     def __init__(self, emulator: Emulator, contract: Contract, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.emulator, self._contract, self.where, self._patch = emulator, contract, where, monkeypatch
         self.slept: list[float] = []
-        real = client.GitHub
-
-        def hasty(*given: Any, **named: Any) -> client.GitHub:
-            return real(*given, **named, sleep=self.slept.append)
-
-        for room in (gate_room, post):
-            monkeypatch.setattr(room, "GitHub", hasty)
         monkeypatch.chdir(where)
         for name in ("CI", "GITHUB_ACTIONS"):
             monkeypatch.delenv(name, raising=False)
@@ -61,7 +55,10 @@ class Job:
             (self.where / "event.json").write_text(json.dumps(event), encoding="utf-8")
             arguments = (*arguments, "--event", "event.json", "--event-name", name)
         with self._contract.watching(self.emulator.url):
-            return cli.main(arguments)
+            return cli.main(arguments, Edge(connect=self._connect))
+
+    def _connect(self, token: SecretStr, settings: Settings) -> GitHub:
+        return GitHub(token.get_secret_value(), settings.api_url, login=settings.bot_login, sleep=self.slept.append)
 
     def gate(self, event: dict[str, Any], **more: Any) -> int:
         return self.run("gate", "--out", "request.json", event=event, **more)
@@ -137,7 +134,7 @@ def test_where_github_stays_away_the_answer_is_in_the_summary(job: Job, caplog: 
 def test_a_gate_that_fails_says_so(job: Job, ours: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     event = job.emulator.commented(job.emulator.issue("x"), f"/minify\n{CODE}")
     if ours:
-        monkeypatch.setattr("bot.action.gate.comment_event.code.find", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr("bot.action.gate.comment_event.code_blocks.find", lambda *_, **__: 1 / 0)
     else:
         job.emulator.plant(status=500, method="GET", path="/permission$", times=6)
     assert job.gate(event) == 1

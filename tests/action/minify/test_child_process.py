@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -9,29 +10,37 @@ from pathlib import Path
 
 import pytest
 
-from bot.action.minify.child_process import Children, Stopped, folded, signals
+from bot.action.console import Console
+from bot.action.minify.child_process import Children, Stopped, stop_on_signals
 from bot.action.minify.isolation import Account
+
+
+def console() -> Console:
+    return Console(io.StringIO(), io.StringIO())
 
 
 def python(text: str) -> list[str]:
     return [sys.executable, "-I", "-c", text]
 
 
-def test_lines_and_status_come_through(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_and_status_come_through(tmp_path: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
     heard: list[str] = []
-    status = Children(Account(), heard.append).run(
+    status = Children(Account(), Console(out, err), heard.append).run(
         python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"), cwd=tmp_path, env={}, limit=30
     )
-    said = capsys.readouterr()
     assert status == 3
-    assert (said.out, said.err) == ("out\n", "err\n")
+    assert (out.getvalue(), err.getvalue()) == ("out\n", "err\n")
     assert sorted(heard) == ["err", "out"]
 
 
-def test_its_environment_is_the_given_one(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_environment_is_the_given_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
-    Children(Account()).run(python("import os; print(sorted(os.environ))"), cwd=tmp_path, env={"A": "1"}, limit=30)
-    assert "GITHUB_TOKEN" not in capsys.readouterr().out
+    Children(Account(), console(), heard.append).run(python("import os; print(sorted(os.environ))"), cwd=tmp_path, env={"A": "1"}, limit=30)
+    assert len(heard) == 1
+    assert "'A'" in heard[0]
+    assert "GITHUB_TOKEN" not in heard[0]
 
 
 def ended(pid: int) -> bool:
@@ -54,14 +63,14 @@ def test_past_its_limit_it_is_ended_with_all_it_started(tmp_path: Path) -> None:
     )
     heard: list[str] = []
     began = time.monotonic()
-    assert Children(Account(), heard.append).run(python(grandchild), cwd=tmp_path, env={}, limit=8) == 124
+    assert Children(Account(), console(), heard.append).run(python(grandchild), cwd=tmp_path, env={}, limit=8) == 124
     assert time.monotonic() - began < 40
     assert ended(int(heard[0]))
 
 
 def test_a_signal_ends_the_child_and_no_other_begins(tmp_path: Path) -> None:
-    children = Children(Account())
-    with signals(children.stop):
+    children = Children(Account(), console())
+    with stop_on_signals(children.stop):
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
         began = time.monotonic()
         assert children.run(python("import time; time.sleep(60)"), cwd=tmp_path, env={}, limit=60) == -signal.SIGTERM
@@ -72,22 +81,7 @@ def test_a_signal_ends_the_child_and_no_other_begins(tmp_path: Path) -> None:
 
 def test_it_is_ticked_while_it_runs(tmp_path: Path) -> None:
     ticks: list[float] = []
-    Children(Account()).run(python("import time; time.sleep(2)"), cwd=tmp_path, env={}, limit=60, tick=lambda: ticks.append(0), every=0.1)
+    Children(Account(), console()).run(
+        python("import time; time.sleep(2)"), cwd=tmp_path, env={}, limit=60, tick=lambda: ticks.append(0), every=0.1
+    )
     assert ticks
-
-
-def test_what_is_printed_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with folded("a part", actions=True):
-        print("::add-mask::x")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "::group::a part"
-    assert lines[1].startswith("::stop-commands::")
-    word = lines[1].removeprefix("::stop-commands::")
-    assert lines[2:] == ["::add-mask::x", f"::{word}::", "::endgroup::"]
-    assert len(word) == 32
-
-
-def test_outside_of_actions_nothing_is_added(capsys: pytest.CaptureFixture[str]) -> None:
-    with folded("a part", actions=False):
-        print("line")
-    assert capsys.readouterr().out == "line\n"

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.action.minify import isolation
-from bot.action.minify.isolation import Account, copy_out, give_back, kept
+from bot.action.minify.isolation import Account, allowed_environment, chown_like_parent, copy_out
 
 
 @pytest.mark.parametrize(
     "name", ["PATH", "LANG", "LC_ALL", "CUDA_HOME", "LD_LIBRARY_PATH", "TORCH_LOGS", "TRITON_INTERPRET", "OMP_NUM_THREADS"]
 )
 def test_what_a_program_may_see(name: str) -> None:
-    assert kept({name: "1"}) == {name: "1"}
+    assert allowed_environment({name: "1"}) == {name: "1"}
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,17 @@ def test_what_a_program_may_see(name: str) -> None:
     ],
 )
 def test_what_it_may_not(name: str) -> None:
-    assert kept({name: "1"}, network=True) == {}
+    assert allowed_environment({name: "1"}, network=True) == {}
 
 
 def test_proxies_are_for_the_setup_alone() -> None:
-    assert kept({"https_proxy": "p", "NO_PROXY": "n"}) == {}
-    assert kept({"https_proxy": "p", "NO_PROXY": "n"}, network=True) == {"https_proxy": "p", "NO_PROXY": "n"}
+    assert allowed_environment({"https_proxy": "p", "NO_PROXY": "n"}) == {}
+    assert allowed_environment({"https_proxy": "p", "NO_PROXY": "n"}, network=True) == {"https_proxy": "p", "NO_PROXY": "n"}
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text()))
 def test_nothing_is_invented_and_no_token_kept(environ: dict[str, str]) -> None:
-    found = kept(environ, network=True)
+    found = allowed_environment(environ, network=True)
     assert found.items() <= environ.items()
     assert not any("TOKEN" in name.upper() or "SECRET" in name.upper() for name in found)
 
@@ -105,18 +105,18 @@ def test_an_account_owns_what_it_is_given_but_nothing_behind_a_link(tmp_path: Pa
     outside.write_text("mine")
     (room / "file").write_text("")
     (room / "link").symlink_to(outside)
-    Account(12345, 12345).own(room)
+    Account(12345, 12345).chown(room)
     assert (room / "file").stat().st_uid == 12345
     assert (room / "link").lstat().st_uid == 12345
     assert outside.stat().st_uid == 0
-    give_back(room)
+    chown_like_parent(room)
     assert (room / "file").stat().st_uid == 0
 
 
 def test_without_an_account_nothing_changes(tmp_path: Path) -> None:
     before = tmp_path.stat()
-    Account().own(tmp_path)
-    Account().end()
+    Account().chown(tmp_path)
+    Account().kill_processes()
     assert tmp_path.stat().st_uid == before.st_uid
     assert stat.S_IMODE(tmp_path.stat().st_mode) == stat.S_IMODE(before.st_mode)
     assert Account().popen() == {}

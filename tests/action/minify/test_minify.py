@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -13,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import cli
+from bot.action.console import Console
 from bot.action.minify import minify
-from bot.action.minify.isolation import Account
-from bot.action.minify.minify import Place, RequestError, arguments, read
+from bot.action.minify.minify import RunnerConfig, arguments, outcome_of
 from bot.machine import gpu
 from bot.models.failure import Stage
-from bot.models.request import Answer, Code, Request, RequestOptions
-from bot.models.result import Result
+from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
+from bot.models.result import EXIT_STATUS, Result, Status
 
 ANSWER = Answer(repository="o/r", issue=1, marker="m")
-CODE = Code(where="comment", author="a", trusted=True)
+CODE = CodeOrigin(where="comment", author="a", trusted=True)
 # Stands for `python -I -m bot run ...`: leaves what it saw, and a result.
 ENGINE = """
 import json, os, sys
@@ -62,18 +63,30 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In place of this interpreter one that knows no `bot`, but the program above."""
-    fake = tmp_path / "engine"
-    fake.write_text(f"#!{sys.executable}\nimport sys\nsys.argv = sys.argv[3:]\n{ENGINE}")
-    fake.chmod(0o755)
-    monkeypatch.setattr(minify.sys, "executable", str(fake))
-    monkeypatch.setattr(minify, "account", Account)
+def engine(tmp_path: Path) -> tuple[str, ...]:
+    (tmp_path / "engine.py").write_text(ENGINE)
+    return (sys.executable, "-I", str(tmp_path / "engine.py"))
+
+
+@pytest.fixture
+def runner(engine: tuple[str, ...]) -> dict[str, Any]:
+    """Of a RunnerConfig, what is the same in most tests."""
+    return {"engine": engine, "environ": dict(os.environ)}
+
+
+@pytest.fixture
+def console() -> Console:
+    return Console(io.StringIO(), io.StringIO())
+
+
+def printed(console: Console) -> str:
+    assert isinstance(console.stdout, io.StringIO)
+    return console.stdout.getvalue()
 
 
 def test_the_options_of_a_request_are_those_of_run() -> None:
     options = RequestOptions(stage=Stage.AOT, accuracy="strict", device="cpu", budget=60)
-    words = arguments(request(options=options), Place(Path(), jobs=2), script=Path("p.py"), python="py", out=Path("out"))
+    words = arguments(request(options=options), RunnerConfig(Path(), jobs=2), script=Path("p.py"), python="py", out=Path("out"))
     parsed = cli.parser().parse_args(words)
     assert (parsed.stage, parsed.accuracy, parsed.device, parsed.budget, parsed.jobs) == ("aot", "strict", "cpu", 60, 2)
     assert (parsed.script, parsed.command, parsed.python, parsed.out) == (Path("p.py"), None, "py", Path("out"))
@@ -81,37 +94,21 @@ def test_the_options_of_a_request_are_those_of_run() -> None:
 
 @pytest.mark.parametrize(("asked", "expected"), [(9000.0, 9000.0), (None, 90.0)])
 def test_the_budget_of_the_workflow_is_for_a_request_that_names_none(asked: float | None, expected: float) -> None:
-    words = arguments(request(options=RequestOptions(budget=asked)), Place(Path(), budget=90), script=Path("p"), python="py", out=Path("o"))
+    words = arguments(
+        request(options=RequestOptions(budget=asked)), RunnerConfig(Path(), budget=90), script=Path("p"), python="py", out=Path("o")
+    )
     assert cli.parser().parse_args(words).budget == expected
 
 
 @given(st.text(min_size=1))
 def test_a_command_stays_one_word(command: str) -> None:
-    words = arguments(request(script=None, command=command), Place(Path()), script=Path("p"), python="py", out=Path("o"))
+    words = arguments(request(script=None, command=command), RunnerConfig(Path()), script=Path("p"), python="py", out=Path("o"))
     parsed = cli.parser().parse_args(words)
     assert parsed.command == command
     assert parsed.script is None
 
 
-@pytest.mark.parametrize(("text", "index"), [("", 0), ("{}", 0), ("[]", 0), ("[1]", 0)])
-def test_a_file_that_is_none(tmp_path: Path, text: str, index: int) -> None:
-    file = tmp_path / "request.json"
-    file.write_text(text)
-    with pytest.raises(RequestError):
-        read(file, index)
-
-
-def test_the_request_with_an_index(tmp_path: Path) -> None:
-    file = tmp_path / "request.json"
-    file.write_text(json.dumps([request(id=name).model_dump(mode="json", by_alias=True) for name in "ab"]))
-    assert read(file, 1).id == "b"
-    for index in (-1, 2):
-        with pytest.raises(RequestError, match="2 requests"):
-            read(file, index)
-
-
-@pytest.mark.usefixtures("engine")
-def test_the_engine_sees_its_program_and_no_token(tmp_path: Path, checkout: Path) -> None:
+def test_the_engine_sees_its_program_and_no_token(tmp_path: Path, checkout: Path, engine: tuple[str, ...], console: Console) -> None:
     environ = {
         "PATH": os.environ["PATH"],
         "GITHUB_TOKEN": "secret",
@@ -119,7 +116,7 @@ def test_the_engine_sees_its_program_and_no_token(tmp_path: Path, checkout: Path
         "HTTPS_PROXY": "http://user:secret@proxy",
     }
     out = tmp_path / "out"
-    assert minify.minify(request(script="x = 'é'\r\n"), Place(checkout), out, environ) == 5
+    assert minify.minify(request(script="x = 'é'\r\n"), RunnerConfig(checkout, engine=engine, environ=environ), out, console) == 5
     seen = json.loads((out / "seen.json").read_text())
     assert "secret" not in json.dumps(seen)
     assert seen["cwd"] == ["model.py"]
@@ -130,48 +127,68 @@ def test_the_engine_sees_its_program_and_no_token(tmp_path: Path, checkout: Path
     assert not (out / "exported_program.pt2").exists()
 
 
-@pytest.mark.usefixtures("engine")
-def test_the_setup_runs_in_the_checkout_before_it(tmp_path: Path, checkout: Path) -> None:
+def test_the_setup_runs_in_the_checkout_before_it(tmp_path: Path, checkout: Path, engine: tuple[str, ...], console: Console) -> None:
     environ = {"PATH": os.environ["PATH"], "GITHUB_TOKEN": "secret"}
     setup = "echo built > built.txt\nprintenv GITHUB_TOKEN || true"
     out = tmp_path / "out"
-    assert minify.minify(request(), Place(checkout, setup=setup), out, environ) == 5
+    assert minify.minify(request(), RunnerConfig(checkout, setup=setup, engine=engine, environ=environ), out, console) == 5
     assert sorted(json.loads((out / "seen.json").read_text())["cwd"]) == ["built.txt", "model.py"]
 
 
-@pytest.mark.usefixtures("engine")
-def test_a_setup_that_fails_is_no_verdict_on_the_program(tmp_path: Path, checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setup_that_fails_is_no_verdict_on_the_program(tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console) -> None:
     out = tmp_path / "out"
-    assert minify.minify(request(), Place(checkout, setup="echo before; false; echo after"), out, dict(os.environ)) == 1
+    assert minify.minify(request(), RunnerConfig(checkout, setup="echo before; false; echo after", **runner), out, console) == 1
     result = Result.model_validate_json((out / "result.json").read_text())
     assert result.status == "error"
     assert result.machine_fault == "the setup commands failed with exit status 1; the log of the run shows what they printed"
-    said = capsys.readouterr().out
+    said = printed(console)
     assert "before" in said
     assert "after" not in said
     assert not (out / "seen.json").exists()
 
 
-@pytest.mark.usefixtures("engine")
-def test_an_engine_that_leaves_nothing(tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minify.sys, "executable", "/bin/false")
+def test_an_engine_that_leaves_nothing(tmp_path: Path, checkout: Path, console: Console) -> None:
     out = tmp_path / "out"
-    assert minify.minify(request(), Place(checkout), out, dict(os.environ)) == 1
+    assert minify.minify(request(), RunnerConfig(checkout, engine=("/bin/false",), environ=dict(os.environ)), out, console) == 1
     assert "left no result" in str(Result.model_validate_json((out / "result.json").read_text()).reason)
 
 
-@pytest.mark.usefixtures("engine")
-def test_without_the_gpu_it_says_so_before_anything_runs(tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_gpu_it_says_so_before_anything_runs(
+    tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gpu, "unseen", lambda: "no GPU is visible: for a reason")
     out = tmp_path / "out"
-    assert minify.minify(request(), Place(checkout, device="cuda", setup="touch ran"), out, dict(os.environ)) == 1
+    assert minify.minify(request(), RunnerConfig(checkout, device="cuda", setup="touch ran", **runner), out, console) == 1
     assert Result.model_validate_json((out / "result.json").read_text()).reason == "--device cuda: no GPU is visible: for a reason"
     assert not (checkout / "ran").exists()
 
 
-@pytest.mark.usefixtures("engine")
-def test_a_version_that_is_none(tmp_path: Path, checkout: Path) -> None:
+def test_a_version_that_is_none(tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console) -> None:
     out = tmp_path / "out"
     options = RequestOptions(torch_version="2.13.0 --index-url=http://x")
-    assert minify.minify(request(options=options), Place(checkout), out, dict(os.environ)) == 1
+    assert minify.minify(request(options=options), RunnerConfig(checkout, **runner), out, console) == 1
     assert "is no torch version" in (out / "result.json").read_text()
+
+
+@pytest.mark.parametrize(("status", "expected"), [("minimized", 0), ("reproduced", 0), ("not_reproduced", 0), ("flaky", 0), ("error", 1)])
+def test_an_answer_is_green_and_a_fault_is_red(tmp_path: Path, status: Status, expected: int) -> None:
+    (tmp_path / "result.json").write_text(Result(status=status).to_json())
+    outcome = outcome_of(tmp_path, EXIT_STATUS[status])
+    assert (outcome.exit_status, outcome.outputs) == (expected, {"status": status})
+
+
+def test_a_result_says_one_of_five_words_or_is_not_believed(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(json.dumps({"schema": 1, "status": "x\nmatrix=[]"}))
+    assert outcome_of(tmp_path, 0).outputs == {"status": "minimized"}
+    assert outcome_of(tmp_path / "none", 77).outputs == {"status": "error"}
+
+
+def test_what_a_program_prints_is_no_command(tmp_path: Path, checkout: Path, engine: tuple[str, ...]) -> None:
+    console = Console(io.StringIO(), io.StringIO(), in_actions=True)
+    config = RunnerConfig(checkout, setup="echo ::add-mask::x", engine=engine, environ=dict(os.environ))
+    minify.minify(request(), config, tmp_path / "out", console)
+    lines = printed(console).splitlines()
+    at = lines.index("::add-mask::x")
+    assert lines[at - 2] == "::group::the setup commands"
+    assert lines[at - 1].startswith("::stop-commands::")
+    assert lines[at + 1 : at + 3] == [f"::{lines[at - 1].removeprefix('::stop-commands::')}::", "::endgroup::"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.report import Download, Report, Section, Stored
-from bot.models.request import Answer, Code, Request, RequestOptions
+from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 from bot.models.result import Evidence, ExportedProgram, Files, Reduction, Result, Timing, VerificationFacts
 
 MARKER = "<!-- torch-minify:comment-42 run:7 -->"
@@ -114,8 +114,8 @@ requests = st.builds(
     repository=texts,
     commit=maybe(texts),
     code=st.builds(
-        Code,
-        where=st.sampled_from(get_args(Code.model_fields["where"].annotation)),
+        CodeOrigin,
+        where=st.sampled_from(get_args(CodeOrigin.model_fields["where"].annotation)),
         author=texts,
         trusted=st.booleans(),
         url=maybe(texts | st.just("https://github.com/owner/name/issues/1#issuecomment-2")),
@@ -155,7 +155,7 @@ def request(**changes: Any) -> Request:
         "script": "import torch\n",
         "repository": "owner/name",
         "commit": "0123456789abcdef0123456789abcdef01234567",
-        "code": Code(where="issue", author="stranger", trusted=False, url="https://github.com/owner/name/issues/7"),
+        "code": CodeOrigin(where="issue", author="stranger", trusted=False, url="https://github.com/owner/name/issues/7"),
         "asked_by": "maintainer",
         "answer": Answer(repository="owner/name", issue=7, marker=MARKER, comment=43, trigger=42),
     }

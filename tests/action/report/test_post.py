@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import responses
 
+from bot.action.console import Console
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Artifact, Comment, Reaction, User
 from bot.action.github.transport import GitHubError
@@ -88,7 +90,9 @@ def asked(number: int = 2, **changes: Any) -> tuple[Request, ...]:
 def deliver(requests: Sequence[Request], names: Sequence[str], settings: Settings, api: Any) -> int:
     given = {index: Folder(RECORDED / name) for index, name in enumerate(names)}
     sections = post.collect(requests, given, settings, api, api)
-    return post.deliver(post.letters(requests, sections, settings.run_url), api, settings)
+    console = Console(sys.stdout, sys.stderr, settings.in_actions, settings.output, settings.summary)
+    comments = post.pending_comments(requests, sections, settings.run_url)
+    return console.publish(post.deliver(comments, api, settings, console, Path("torch-minify-unposted")))
 
 
 def test_one_comment_for_an_event(api: Memory, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +124,7 @@ def test_a_comment_for_each_issue(api: Memory, settings: Settings) -> None:
         for index, request in enumerate(asked())
     )
     sections = post.collect(requests, {}, settings, None, None)
-    assert [letter.answer.issue for letter in post.letters(requests, sections, None)] == [7, 8]
+    assert [comment.answer.issue for comment in post.pending_comments(requests, sections, None)] == [7, 8]
 
 
 def test_what_cannot_be_posted_is_kept_and_said(api: Memory, settings: Settings, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
@@ -192,10 +196,10 @@ def test_an_id_cannot_climb_out_of_the_branch(api: Memory) -> None:
     assert all(path.startswith("torch-minify-results:7--x-y/") for path in api.kept)
 
 
-def test_many_letters_fit_into_one_summary() -> None:
+def test_many_comments_fit_into_one_summary() -> None:
     long = Section(request=reports.request(), result=reports.result(), repro="x = 1\n" * 100_000)
-    letter = SimpleNamespace(report=reports.report(long))
-    text = post.summary_of([letter] * 7)  # type: ignore[list-item]
+    comment = SimpleNamespace(report=reports.report(long))
+    text = post.summary_of([comment] * 7)  # type: ignore[list-item]
     assert size(text) <= SUMMARY_LIMIT
     assert text.count("<!-- torch-minify:") == 7
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.report.result_dir import Folder, Unreadable, folders, index_of, section
+from bot.action.report.result_dir import Folder, UnreadableResult, folders, index_of, section
 from tests.action.report import reports
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "results"
@@ -66,7 +66,7 @@ def test_pipes_and_directories_are_no_files(folder: Folder, name: str) -> None:
 def test_a_linked_directory_is_not_entered(folder: Folder, tmp_path: Path) -> None:
     link = tmp_path / "link-0"
     link.symlink_to(folder.path)
-    with pytest.raises(Unreadable, match="cannot be opened"):
+    with pytest.raises(UnreadableResult, match="cannot be opened"):
         Folder(link).result()
 
 

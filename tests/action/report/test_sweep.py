@@ -7,11 +7,11 @@ import pytest
 
 from bot.action.comment import marker
 from bot.action.github.api import Api
-from bot.action.github.resources import Comment, Job, Run, User
+from bot.action.github.resources import Comment, Run, User, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report import sweep
 from bot.action.report.render import notes
-from bot.models.request import Answer, Code, Request
+from bot.models.request import Answer, CodeOrigin, Request
 
 NOW = datetime(2026, 11, 3, 12, 0, tzinfo=timezone.utc)
 BOT = "github-actions[bot]"
@@ -20,7 +20,7 @@ REQUEST = Request(
     script="x",
     repository="o/r",
     asked_by="a",
-    code=Code(where="comment", author="a", trusted=True),
+    code=CodeOrigin(where="comment", author="a", trusted=True),
     answer=Answer(repository="o/r", issue=1, marker="m"),
 )
 
@@ -44,8 +44,8 @@ class Hub(Api):
         assert run == 77
         return self.held
 
-    def jobs(self, repository: str, run: int) -> list[Job]:
-        return [Job(id=index, name="minify", status=status) for index, status in enumerate(self.statuses)]
+    def jobs(self, repository: str, run: int) -> list[WorkflowJob]:
+        return [WorkflowJob(id=index, name="minify", status=status) for index, status in enumerate(self.statuses)]
 
     def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
         self.edits.append((issue, marker, body, comment))

@@ -138,12 +138,12 @@ def test_only_a_plain_capture_calls_the_dumpers(process: dict[str, object], tmp_
 
 
 def test_regions_come_in_order_with_their_files(tmp_path: Path) -> None:
-    for number, seam in ((2, "dynamo"), (10, "aoti"), (1, "aot")):
-        facts = {"seam": seam, "failed": "compile", "backward": False, "recipe": {}, "graph": None, "reason": "no"}
+    for number, hook in ((2, "dynamo"), (10, "aoti"), (1, "aot")):
+        facts = {"hook": hook, "failed": "compile", "backward": False, "recipe": {}, "graph": None, "reason": "no"}
         (tmp_path / f"region-{number:03d}.json").write_text(json.dumps(facts))
     (tmp_path / "region-011.json.new").write_text("{")
     regions = read_regions(tmp_path)
-    assert [region.seam for region in regions] == ["aot", "dynamo", "aoti"]
+    assert [region.hook for region in regions] == ["aot", "dynamo", "aoti"]
     assert regions[0].blobs == tmp_path / "region-001"
     assert read_regions(tmp_path / "none") == ()
 

@@ -13,7 +13,7 @@ from bot.engine.capture.region import Object, Region, RegionRecipe, RuleUsed
 from bot.engine.capture.starts import Start, starts
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.reduce.graph.codec import graph_to_json
-from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Ref, Value
+from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Pipeline, Ref, Value
 from bot.reduce.graph.printer.script import render
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING)
@@ -31,10 +31,10 @@ def graph(*targets: str, inputs: tuple[Input, ...] = (X,), op: str = "function",
     return Graph(inputs, tuple(nodes), (Ref(last),))
 
 
-def region(seam: str = "aot", held: Graph | None = None, **more: Any) -> Region:
+def region(hook: str = "aot", held: Graph | None = None, **more: Any) -> Region:
     recipe = RegionRecipe(**more.pop("recipe", {}))
     facts = {"failed": "compile", "backward": False, "reason": None, "blobs": Path("blobs"), **more}
-    return Region(seam=seam, recipe=recipe, graph=graph_to_json(held or graph()), **facts)
+    return Region(hook=hook, recipe=recipe, graph=graph_to_json(held or graph()), **facts)
 
 
 def made(*regions: Region, failure: Signature = FAILURE, source: str | None = None, line: int | None = None) -> list[Start]:
@@ -49,12 +49,12 @@ def only(*regions: Region, **more: Any) -> Start:
 class TestOrder:
     """The deepest form that fails is the smallest."""
 
-    def test_seams_and_of_one_seam_the_last(self) -> None:
+    def test_hook_points_and_at_one_of_them_the_last(self) -> None:
         first, last = (region("aot", graph(f"torch.ops.aten.{word}.default")) for word in ("sin", "cos"))
         found = made(region("dynamo"), first, region("aoti"), last)
         assert [start.stage for start in found] == [Stage.AOT_INDUCTOR, Stage.AOT, Stage.AOT, Stage.DYNAMO]
         assert [start.program.graph.nodes[0].target for start in found[1:3]] == ["torch.ops.aten.cos.default", "torch.ops.aten.sin.default"]
-        assert [start.program.recipe.pipeline for start in found] == ["aoti", "compile", "compile", "compile"]
+        assert [start.program.recipe.pipeline for start in found] == [Pipeline.AOTI, Pipeline.COMPILE, Pipeline.COMPILE, Pipeline.COMPILE]
 
     def test_a_graph_that_could_not_be_written_is_passed_over(self) -> None:
         assert made(region().model_copy(update={"graph": None, "reason": "no"})) == []
@@ -99,7 +99,7 @@ class TestRecipe:
         assert (inner.program.recipe.backend, outer.program.recipe.backend) == (None, '"aot_eager"')
 
     @pytest.mark.parametrize(
-        ("seam", "given", "symbolic", "expected"),
+        ("hook", "given", "symbolic", "expected"),
         [
             ("aot", None, False, None),
             ("aot", False, True, True),
@@ -110,9 +110,9 @@ class TestRecipe:
             ("aoti", None, True, None),
         ],
     )
-    def test_dynamic(self, seam: str, given: bool | None, symbolic: bool, expected: bool | None) -> None:
+    def test_dynamic(self, hook: str, given: bool | None, symbolic: bool, expected: bool | None) -> None:
         meta = Meta("tensor", (2,), (1,), "float32", dynamic=(0,)) if symbolic else TENSOR
-        start = only(region(seam, graph(inputs=(Input("a", meta),)), recipe={"dynamic": given}))
+        start = only(region(hook, graph(inputs=(Input("a", meta),)), recipe={"dynamic": given}))
         assert start.program.recipe.dynamic is expected
 
     @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ class TestRecipe:
             assert only(region("dynamo", held)).program.recipe.freshness is value
 
     @pytest.mark.parametrize(
-        ("failure", "grad", "seam", "expected"),
+        ("failure", "grad", "hook", "expected"),
         [
             (FAILURE, True, "dynamo", [False, True]),
             (FAILURE.model_copy(update={"backward": True}), True, "dynamo", [True, False]),
@@ -149,9 +149,9 @@ class TestRecipe:
             (FAILURE.model_copy(update={"backward": True}), False, "dynamo", [False]),
         ],
     )
-    def test_a_backward_pass(self, failure: Signature, grad: bool, seam: str, expected: list[bool]) -> None:
+    def test_a_backward_pass(self, failure: Signature, grad: bool, hook: str, expected: list[bool]) -> None:
         held = graph(inputs=(Input("a", TENSOR, requires_grad=grad),))
-        assert [start.program.recipe.backward for start in made(region(seam, held), failure=failure)] == expected
+        assert [start.program.recipe.backward for start in made(region(hook, held), failure=failure)] == expected
 
     def test_accuracy_keeps_the_rule_under_which_it_failed(self) -> None:
         held = graph(inputs=(Input("a", TENSOR, requires_grad=True),))

@@ -11,8 +11,9 @@ import pytest
 from bot.engine.evidence.exported_program import loading, write
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.inside.protocol import Question
 from bot.models.failure import Signature
-from bot.workers.pool import Pool, Question
+from bot.workers.pool import Pool
 from tests.oracle.fakes import FAILS, OTHER, FakePool
 
 SCRIPT = '''import torch

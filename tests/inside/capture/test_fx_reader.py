@@ -19,7 +19,7 @@ from torch.testing import assert_close
 from bot.inside.capture.fx_reader import Unreadable, read_exported, read_graph
 from bot.inside.capture.fx_targets import evaluates_to, path_of
 from bot.reduce.graph.codec import graph_from_json, graph_to_json
-from bot.reduce.graph.form import Graph, Program, Recipe
+from bot.reduce.graph.form import Graph, Pipeline, Program, Recipe
 from bot.reduce.graph.printer.script import bind_symbols, canonical, embed_blobs, render
 
 F = torch.nn.functional
@@ -522,7 +522,9 @@ def test_an_exported_program(decomposed: bool, tmp_path: Path, monkeypatch: pyte
         assert_same(run(script, monkeypatch), expected)
         assert '"y": ' in script
         assert "mask=mask" in script
-    exported = render(Program(graph, Recipe(pipeline="export")))
+    exported = render(Program(graph, Recipe(pipeline=Pipeline.AOTI)))
+    monkeypatch.setattr(torch._inductor, "aoti_compile_and_package", lambda ep: ep)
+    monkeypatch.setattr(torch._inductor, "aoti_load_package", lambda path: path.module())
     exec(exported, {"__name__": "__main__"})
     assert 'torch.export.export(Repro(), (x, y, z), kwargs={"mask": mask})' in exported
 
@@ -537,8 +539,10 @@ def test_an_exported_program_with_dynamic_dimensions(tmp_path: Path, monkeypatch
     data = read_exported(ep, blob_dir=str(tmp_path))
     for script in scripts(data):
         assert_same(run(script, monkeypatch), ep.module()(r(8, 4)))
-    text = render(Program(canonical(bind_symbols(decoded(data))), Recipe(pipeline="export")))
+    text = render(Program(canonical(bind_symbols(decoded(data))), Recipe(pipeline=Pipeline.AOTI)))
     assert 'dynamic_shapes={"x": {0: torch.export.Dim.DYNAMIC}}' in text
+    monkeypatch.setattr(torch._inductor, "aoti_compile_and_package", lambda ep: ep)
+    monkeypatch.setattr(torch._inductor, "aoti_load_package", lambda path: path.module())
     exec(text, {"__name__": "__main__"})
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from bot.engine.capture.region import Region, read_regions
 from bot.failure.outcome import Outcome
-from bot.workers.pool import Pool, Question
+from bot.inside.protocol import Question
+from bot.workers.pool import Pool
 
 # A program is captured in a process of its own, which has no setting of ours in its environment.
 INSTALL = """
@@ -36,7 +37,7 @@ Rerun = Callable[..., "tuple[Outcome, tuple[Region, ...]]"]
 
 @pytest.fixture
 def rerun(pool: Pool, tmp_path: Path) -> Rerun:
-    """Run a program with the seams in place; how it ended and what was written."""
+    """Run a program with the hooks in place; how it ended and what was written."""
 
     def run(body: str, *, check: bool = False, beforehand: bool = False, stubs: str = "") -> tuple[Outcome, tuple[Region, ...]]:
         start = textwrap.dedent(INSTALL).format(out=str(tmp_path), check=check, beforehand=beforehand)
@@ -62,7 +63,7 @@ def test_a_backend_that_raises(rerun: Rerun) -> None:
     body = BACKEND + "    torch.compile(lambda x: torch.relu(x) + 1, backend=mine, dynamic=False, fullgraph=True)(torch.ones(3))"
     outcome, (region,) = rerun(body)
     assert "AssertionError: mine" in outcome.text
-    assert (region.seam, region.failed, region.backward) == ("dynamo", "compile", False)
+    assert (region.hook, region.failed, region.backward) == ("dynamo", "compile", False)
     assert targets(region) == ["torch.relu", "add"]
     how = region.recipe
     assert how.backend is not None
@@ -71,10 +72,10 @@ def test_a_backend_that_raises(rerun: Rerun) -> None:
     assert how.config == {}  # what dynamic= sets meanwhile is not the program's
 
 
-def test_a_failure_in_inductor_is_written_at_both_seams_inner_first(rerun: Rerun) -> None:
+def test_a_failure_in_inductor_is_written_at_both_hook_points_inner_first(rerun: Rerun) -> None:
     body = LOWERING + '    torch.compile(lambda x: torch.relu(x).sum(), options={"max_autotune": False})(torch.ones(3))'
     _, regions = rerun(body)
-    assert [(region.seam, region.failed) for region in regions] == [("aot", "compile"), ("dynamo", "compile")]
+    assert [(region.hook, region.failed) for region in regions] == [("aot", "compile"), ("dynamo", "compile")]
     inner, outer = regions
     assert targets(inner)[0] == "torch.ops.aten.relu.default"
     assert targets(outer)[0] == "torch.relu"
@@ -134,7 +135,7 @@ def test_a_compiled_call_that_raises_comes_with_its_inputs(rerun: Rerun) -> None
     # the graph had worked before: what fails later is not its first call
     assert regions == ()
     outcome, (region,) = rerun(body.replace("for last in (1, 2, 3, 3)", "for last in ()"))
-    assert (region.seam, region.failed) == ("dynamo", "run")
+    assert (region.hook, region.failed) == ("dynamo", "run")
     assert array("q", (region.blobs / "l_n_.bin").read_bytes()).tolist() == [5, 9, 0]
 
 
@@ -170,7 +171,7 @@ def test_wrong_numbers(rerun: Rerun) -> None:
     body = textwrap.dedent(WRONG) + "x = torch.arange(3.0)\nprint(torch.compile(lambda x: torch.relu(x) * 2, backend=mine)(x))\n"
     outcome, (region,) = rerun(body, check=True)
     assert outcome.status == "ok", "looking does not change how the program ends"
-    assert (region.seam, region.failed) == ("dynamo", "accuracy")
+    assert (region.hook, region.failed) == ("dynamo", "accuracy")
     outcome, regions = rerun(body.replace("out + 1", "out"), check=True)
     assert (outcome.status, len(regions)) == ("ok", 1)
 
@@ -185,13 +186,13 @@ def test_a_program_that_dies_in_the_compiler_leaves_its_graph(rerun: Rerun) -> N
     body = "import os\ndef mine(gm, inputs): os.abort()\ntorch.compile(lambda x: x * 3, backend=mine)(torch.ones(3))\n"
     outcome, (region,) = rerun(body, beforehand=True)
     assert outcome.status == "signal"
-    assert (region.seam, region.failed, targets(region)) == ("dynamo", "pending", ["mul"])
+    assert (region.hook, region.failed, targets(region)) == ("dynamo", "pending", ["mul"])
 
 
 def test_a_program_that_dies_in_its_first_call_leaves_its_graph(rerun: Rerun) -> None:
     body = "import os\ndef mine(gm, inputs): return lambda *args: os.abort()\ntorch.compile(lambda x: x * 3, backend=mine)(torch.ones(3))\n"
     _, (region,) = rerun(body, beforehand=True)
-    assert (region.seam, region.failed) == ("dynamo", "pending")
+    assert (region.hook, region.failed) == ("dynamo", "pending")
 
 
 def test_the_backward_graph(rerun: Rerun) -> None:
@@ -203,7 +204,7 @@ def test_the_backward_graph(rerun: Rerun) -> None:
         torch.compile(lambda x: x.cos().sum())(x).backward()
     """
     _, regions = rerun(body, stubs="import torch._inductor.graph\ntorch._functorch.config.bundled_autograd_cache = False")
-    inner = [region for region in regions if region.seam == "aot"]
+    inner = [region for region in regions if region.hook == "aot"]
     assert inner[0].backward
     assert "torch.ops.aten.sin.default" in targets(inner[0])
 
@@ -242,7 +243,7 @@ def test_packages(rerun: Rerun, compiles: str, loads: str, failed: str | None) -
         "torch._inductor.aoti_compile_and_package, torch._inductor.aoti_load_package = compiles, loads\n"
     )
     outcome, regions = rerun(EXPORT, check=True, stubs=stubs)
-    assert [(region.seam, region.failed) for region in regions] == ([("aoti", failed)] if failed else [])
+    assert [(region.hook, region.failed) for region in regions] == ([("aoti", failed)] if failed else [])
     assert (outcome.status == "raised") is ("AssertionError" in compiles + loads), outcome.text
     for region in regions:
         assert region.recipe.options["max_autotune"].text == "True"
@@ -254,4 +255,4 @@ def test_recipe_values_are_plain(rerun: Rerun) -> None:
     body = BACKEND + "    torch.compile(lambda x: x, backend=mine, options={'a': [1, float('nan')], 'b': mine})(torch.ones(3))"
     _, regions = rerun(body)
     values: Any = regions[0].recipe.options if regions else {}
-    assert values == {} or values["a"].text == '[1, float("nan")]'
+    assert values == {} or values["a"].text == "[1, torch.nan]"

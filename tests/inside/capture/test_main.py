@@ -1,7 +1,8 @@
-"""The rerun with the seams in place: how the program ended, whoever caught its error."""
+"""The rerun with the hooks in place: how the program ended, whoever caught its error."""
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
 from collections.abc import Callable
@@ -15,7 +16,9 @@ torch = pytest.importorskip("torch")
 from bot.engine.capture.region import Capture  # noqa: E402
 from bot.engine.capture.run import STACKS, Target, capture  # noqa: E402
 from bot.inside.capture.main import Comparison  # noqa: E402
+from bot.inside.protocol import RUN_FILE, RunFacts  # noqa: E402
 from bot.models.failure import Kind  # noqa: E402
+from tests.inside.wire import misfit  # noqa: E402
 
 
 class TestComparison:
@@ -81,7 +84,8 @@ def test_a_script(rerun: Callable[..., Capture], tmp_path: Path) -> None:
     assert found.outcome.status == "raised"
     assert found.signature is not None
     assert (found.signature.kind, found.signature.exception) == (Kind.EXCEPTION, ("BackendCompilerFailed", "KeyError"))
-    assert [region.seam for region in found.regions] == ["dynamo"]
+    assert misfit(json.loads((tmp_path / "out" / RUN_FILE).read_text()), RunFacts) == ""
+    assert [region.hook for region in found.regions] == ["dynamo"]
     assert found.versions["torch"] == torch.__version__
     assert found.outcome.calls == 1
     log = found.log.read_text()
@@ -161,7 +165,7 @@ def test_the_error_that_a_test_runner_catches(rerun: Callable[..., Capture], run
             "unittest.main()": "__main__.TestIt.test_raises",
         }[runner]
     )
-    assert [region.seam for region in found.regions] == ["dynamo"]
+    assert [region.hook for region in found.regions] == ["dynamo"]
 
 
 @pytest.mark.parametrize("runner", ["pytest", pytest.param("unittest.main()", marks=pytest.mark.all)])

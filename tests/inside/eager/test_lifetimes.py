@@ -40,18 +40,18 @@ class Value:
         raise ValueError(self.number)
 
 
-def run(text: str, shorten: bool, farewell: list[Any] | None = None) -> str:
+def run(text: str, shorten: bool, on_delete: list[Any] | None = None) -> str:
     """What a program's `forward` returns; of an error its traceback."""
     tree: ast.Module | str = text
     if shorten:
         tree = ast.parse(text)
         function = lifetimes.forward(tree)
         assert function is not None
-        lifetimes.shorten(function, None if farewell is None else "farewell")
+        lifetimes.shorten(function, None if on_delete is None else "on_delete")
     torch = types.SimpleNamespace(no_grad=contextlib.nullcontext)
     namespace: dict[str, Any] = {"torch": torch, "swallow": lambda: contextlib.suppress(Exception), "Value": Value}
-    if farewell is not None:
-        namespace["farewell"] = lambda name, value: farewell.append((name, getattr(value, "number", None)))
+    if on_delete is not None:
+        namespace["on_delete"] = lambda name, value: on_delete.append((name, getattr(value, "number", None)))
     exec(compile(tree, "repro.py", "exec"), namespace)
     Value.most = Value.alive
     try:
@@ -121,7 +121,7 @@ def test_deletions_change_nothing_that_a_program_computes_or_raises(text: str) -
 
 @given(programs)
 def test_a_farewell_changes_nothing_either(text: str) -> None:
-    assert run(text, True, farewell=[]) == run(text, False), text
+    assert run(text, True, on_delete=[]) == run(text, False), text
 
 
 CHAIN = [f"v{i} = v{i - 1} + v{i - 1}" for i in range(1, 50)]
@@ -163,7 +163,7 @@ def test_left_where_it_may_be_seen(line: str) -> None:
 
 def test_the_farewell_sees_each_value_as_it_was_at_its_end() -> None:
     seen: list[Any] = []
-    run(program("a = x + x", "b = a + x", "a += b", "c = b", "return c,"), True, farewell=seen)
+    run(program("a = x + x", "b = a + x", "a += b", "c = b", "return c,"), True, on_delete=seen)
     assert seen == [("a", 66), ("b", 26)]
 
 

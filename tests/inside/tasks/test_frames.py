@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.workers.pool import Pool, Question
+from bot.inside.protocol import Question
+from bot.workers.pool import Pool
 
 SCRIPT = textwrap.dedent("""\
     import dataclasses
@@ -88,14 +89,14 @@ def test_calls(pool: Pool) -> None:
             "torch.randn(2, 3, dtype=torch.float16, requires_grad=True)",
             "torch.zeros(2, 3, dtype=torch.bool)",
             "[1, None]",
-            "{'a': torch.float64}",
+            '{"a": torch.float64}',
         ],
         "contexts": [],
     }
     assert found["last"]["contexts"] == ["torch.no_grad()"]
     assert len(found["last"]["arguments"]) == 1, "a default is not spelled out"
     inner = found["Inner.forward"]
-    assert inner["callee"] == f"Inner({config}, 3, (4, float('inf')), scale=2.0, deep='yes').to(torch.float16).eval()"
+    assert inner["callee"] == f'Inner({config}, 3, (4, torch.inf), scale=2.0, deep="yes").to(torch.float16).eval()'
     outer = found["Outer.forward"]
     assert outer["callee"] == f"Outer({config}).to(torch.float16).eval()"
     assert found["Outer.method"]["callee"] == outer["callee"] + ".method"

@@ -9,8 +9,9 @@ import pytest
 
 pytest.importorskip("torch")
 
+from bot.inside.protocol import Question
 from bot.inside.tasks import localize
-from bot.workers.pool import Pool, Question
+from bot.workers.pool import Pool
 
 # The backend computes `relu` and `log1p` wrongly, as the compiler does under its testing hooks.
 WRONG = """
@@ -44,7 +45,7 @@ CALL = "torch.testing.assert_close(torch.compile(Repro(), backend={})(x), Repro(
 
 def ask(pool: Pool, *parts: str, **more: Any) -> dict[str, Any]:
     text = "import torch\n" + "\n".join(textwrap.dedent(part) for part in parts)
-    outcome, facts = pool.ask(Question(text, "localise", 100.0, **more))
+    outcome, facts = pool.ask(Question(text, "localize", 100.0, **more))
     return {"status": outcome.status, "first": facts.get("first"), "harmless": facts.get("harmless"), "text": outcome.text}
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from bot.inside.protocol import Question
 from bot.inside.tasks import origins
-from bot.workers.pool import Pool, Question
+from bot.workers.pool import Pool
 
 REPRO = """
     import torch

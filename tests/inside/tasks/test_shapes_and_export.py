@@ -10,8 +10,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from bot.inside.protocol import Question  # noqa: E402
 from bot.inside.tasks.shapes_and_export import meta  # noqa: E402
-from bot.workers.pool import Pool, Question  # noqa: E402
+from bot.workers.pool import Pool  # noqa: E402
 
 SCRIPT = """
     import torch

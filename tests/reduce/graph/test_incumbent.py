@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from curve import Predicate, chain, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from bot.reduce.graph.edits import Edit, apply
 from bot.reduce.graph.form import Graph, Input, Program, Recipe, Ref, refs
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes import ops, outputs, simplify_ops
+from tests.reduce.graph.free_oracle import Predicate, chain, present
 from tests.reduce.graph.world import World, op, programs, tensor, words
 
 META = tensor(4, 4)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from curve import APART, FreeOracle, case, chain, fed, measure, mixed, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Graph, Input, Node, Program, Recipe, Ref, Value
 from bot.reduce.graph.reducer import reduce_program
 from bot.reduce.graph.size import size_key
+from tests.reduce.graph.free_oracle import APART, FreeOracle, case, chain, fed, measure, mixed, present
 from tests.reduce.graph.world import World, ill_formed, infer, op, programs, tensor, word, words
 
 

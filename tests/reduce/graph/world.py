@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from curve import FreeOracle, Predicate
 from hypothesis import strategies as st
 
 from bot.models.failure import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
-from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref, refs
-from bot.reduce.graph.size import contiguous_stride
+from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref, contiguous_stride, refs
+from tests.reduce.graph.free_oracle import FreeOracle, Predicate
 
 ATEN = "torch.ops.aten."
 UNARY = ("relu", "sin", "cos", "exp", "tanh", "sigmoid")

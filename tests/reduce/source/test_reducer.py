@@ -9,7 +9,6 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 
-import libcst as cst
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,12 +18,8 @@ from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.distance import distance
 from bot.reduce.graph.form import Meta
 from bot.reduce.source.join_modules import joined
-from bot.reduce.source.passes import classes, deletions, functions, structure, values
-from bot.reduce.source.passes.values import strings, tuples
 from bot.reduce.source.reducer import reduce_source
-from bot.reduce.source.text.cst_edits import Edit, apply
 from bot.reduce.source.text.normal_form import MARK, legal, measure
-from bot.reduce.source.text.splice import Rewrite
 
 
 class Asked:
@@ -178,6 +173,7 @@ def test_nothing_is_left_over() -> None:
 def test_the_compile_call_is_never_taken_away() -> None:
     oracle = Asked(lambda text: "missing" in text)
     reduce_source(DEEP, oracle, failing_lines=HINTS)
+    assert oracle.texts
     assert all("torch.compile" in t for t in oracle.texts)
 
 
@@ -219,6 +215,7 @@ def test_each_step_is_smaller() -> None:
     oracle = Asked(runs_into("'list' object has no attribute 'missing'"))
     reduce_source(DEEP, oracle, on_accept=accepted.append)
     sizes = [measure(t) for t in accepted]
+    assert len(sizes) > 5
     assert all(a > b for a, b in itertools.pairwise(sizes))
 
 
@@ -358,58 +355,6 @@ def test_levels_are_taken_apart(before: str, wanted: object, after: str) -> None
     assert measure(reduced.text)[0] <= 2, reduced.text
 
 
-def proposed(rewrite: Rewrite, text: str) -> list[str]:
-    return [t for t in rewrite(text) if legal(t)]
-
-
-@pytest.mark.parametrize(
-    ("rewrite", "text", "becomes"),
-    [
-        (
-            classes.empty_bases,
-            "class B(nn.Module):\n    pass\nclass C(B):\n    def forward(self):\n        return 1\n",
-            "class C(nn.Module):\n    def forward(self):\n        return 1\n",
-        ),
-        (classes.empty_bases, "class B(P, Q):\n    pass\nclass C(B):\n    n = 1\n", "class C(P, Q):\n    n = 1\n"),
-        (classes.empty_bases, "class B(P):\n    pass\nrun(B())\n", "run(P())\n"),
-        (
-            functions.properties,
-            "class C:\n    @property\n    def p(self):\n        import gc\n        return gc.x(self)\n    def q(o):\n        k(o.p)\n",
-            "class C:\n    def q(o):\n        import gc\n        k(gc.x(o))\n",
-        ),
-        (
-            functions.properties,
-            "class D:\n    def __get__(self, a, b):\n        return 1\nclass C:\n    @D\n    def p(self):\n        return 1\n",
-            "class C:\n    @property\n    def p(self):\n        return 1\n",
-        ),
-        (
-            values.tuples,
-            "def f(self):\n    self.a, self.b, c = 1, 2, 3\n    return self.a, c\n",
-            "def f(self):\n    self.a, c = 1, 3\n    return self.a, c\n",
-        ),
-        (structure.conditions, "def f(x):\n    if x > 8:\n        x = x\n", "def f(x):\n    bool(x > 8)\n"),
-        (structure.conditions, "def f(x):\n    if x > 8:\n        x = x\n", "def f(x):\n    if x > 8:\n        return\n"),
-        (
-            functions.handing_on,
-            "class C:\n    pass\ndef f(x):\n    return C.apply(x, 1)\ntorch.compile(f, fullgraph=True)(y)\n",
-            "class C:\n    pass\ntorch.compile(C.apply, fullgraph=True)(y, 1)\n",
-        ),
-    ],
-)
-def test_what_a_rewriting_proposes(rewrite: Rewrite, text: str, becomes: str) -> None:
-    assert becomes in proposed(rewrite, text)
-
-
-def test_a_parameter_that_only_hands_on_is_no_function_of_the_text() -> None:
-    text = "def f(x):\n    return x.view(1)\nx = 1\ntorch.compile(f)(x)\n"
-    assert proposed(functions.handing_on, text) == []
-
-
-def test_a_condition_that_decides_more_than_a_value_stays() -> None:
-    text = "def f(x):\n    if x:\n        x = 1\n    else:\n        x = 2\n    if x:\n        x = g(x)\n    if x:\n        return 1\n"
-    assert proposed(structure.conditions, text) == []
-
-
 CLAMP = """\
 import torch
 from torch import nn
@@ -448,55 +393,6 @@ def test_what_applies_a_function_of_autograd_gives_way_to_it() -> None:
     assert len(oracle.texts) <= 60
 
 
-def test_a_gradient_goes_with_its_parameter() -> None:
-    text = (
-        "class C(Function):\n    @staticmethod\n    def forward(ctx, x, n):\n        return x * n\n"
-        "    @staticmethod\n    def backward(ctx, grad):\n        return grad, None\nC.apply(y, 2)\n"
-    )
-    without = text.replace("ctx, x, n", "ctx, x").replace("x * n", "x * 2").replace("grad, None", "grad").replace("y, 2", "y")
-    assert proposed(functions.constant_parameters, text) == [without]
-
-
-def single_edits(propose: Callable[[cst.Module], Sequence[Edit]], text: str) -> set[str]:
-    """What a text becomes with each of the edits alone, the last line of it."""
-    module = cst.parse_module(text)
-    return {(apply(module, [edit]) or "").strip().split("\n")[-1].strip() for edit in propose(module)}
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("f(a, b).shape\n", {"f(a, b)", "a.shape", "a", "b.shape"}),
-        ("y = (a + b).mean\n", {"y = (a + b)", "y = a.mean", "y = a", "y = b.mean"}),
-        ("f(a).b.c(x)\n", {"f(a).b", "f(a).c(x)", "a.c(x)", "a.b.c(x)", "x"}),
-        ("torch.nn.x\n", set()),
-        ("self.x = y.z\n", set()),
-        ("f(a).n = 1\n", {"a.n = 1"}),
-        ("f(a).n(1)\n", {"f(a)", "a.n(1)"}),
-        ("f(a) + g(b)\n", {"f(a)", "g(b)", "a + g(b)", "f(a) + b"}),
-    ],
-)
-def test_operands(before: str, after: set[str]) -> None:
-    assert single_edits(deletions.operands, before) | single_edits(deletions.second_operands, before) == after
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("def f():\n    x = g(1)\n    return x\n", {"return g(1)"}),
-        (f"def f():\n    x = g(1)  {MARK}\n    return x\n", {f"return g(1)  {MARK}"}),
-        (f"def f():\n    x = g(1)\n    return x  {MARK}\n", {f"return g(1)  {MARK}"}),
-        ("def f():\n    x = g(1)\n    return y\n", set()),
-        ("a.n += g(1)\n", {"g(1)"}),
-        ("n += 1\n", {"1"}),
-        ("a.n = b[0] = g(1)\n", {"g(1)"}),
-        ("n = 1\n", set()),
-    ],
-)
-def test_a_value_does_without_what_it_sets(before: str, after: set[str]) -> None:
-    assert single_edits(deletions.plain_values, before) == after
-
-
 def test_sizes_become_small_together() -> None:
     text = "import torch\n\nf = torch.compile(g)\nf(torch.zeros(64, 32), torch.zeros(32))\n"
 
@@ -505,34 +401,6 @@ def test_sizes_become_small_together() -> None:
         return len(found) == 3 and found[1] == found[2] and found[0] > 1 and "torch.compile" in candidate
 
     assert "torch.zeros(2, 2), torch.zeros(2)" in reduce_source(text, Asked(works)).text
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("def f(x, *, a):\n    pass\n\nf(1, a=2)\n", "def f(x):\n    pass\n\nf(1)\n"),
-        ("def f(*, a):\n    pass\n\nf(a=2)\n", "def f():\n    pass\n\nf()\n"),
-        ("def f(x, *, a, b=1):\n    pass\n\nf(1, a=2)\n", "def f(x, *, a):\n    pass\n\nf(1, a=2)\n"),
-    ],
-)
-def test_a_parameter_by_keyword_goes_with_its_comma_and_the_last_one_with_the_star(before: str, after: str) -> None:
-    module = cst.parse_module(before)
-    assert after in [apply(module, [edit]) for edit in deletions.parameters(module)]
-
-
-def test_an_autograd_function_loses_a_parameter_with_what_apply_is_given() -> None:
-    text = "class F(torch.autograd.Function):\n    def forward(ctx, x, n):\n        return x\n\nself.forward(1, 2)\nF.apply(1, 2)\n"
-    module = cst.parse_module(text)
-    without_n = text.replace("x, n)", "x)").replace("apply(1, 2)", "apply(1)")
-    assert without_n in [apply(module, [edit]) for edit in deletions.parameters(module)]
-
-
-def test_what_nobody_reads_goes_out_of_an_assignment_of_several() -> None:
-    assert list(tuples("self.a, self.b = 1, 2\nprint(self.b)\n")) == ["self.b = 2\nprint(self.b)\n"]
-
-
-def test_constant_parts_of_a_string_are_written_out() -> None:
-    assert list(strings("f(f'layer{0}', f'{n}', f'{1!r}')\n")) == ["f('layer0', f'{n}', f'{1!r}')\n"]
 
 
 # --- properties
@@ -648,23 +516,3 @@ def test_what_a_script_does_beside_the_failure_goes_with_the_first_guess() -> No
     reduce_source(text, oracle, failing_lines=[11, 20])
     assert "random" not in oracle.texts[0]
     assert "manual_seed" in oracle.texts[0]  # of torch: it may matter
-
-
-EXPORTED = """\
-class Model:
-    def forward(self, x{y}):
-        return x
-
-inputs = (1{two},)
-torch.export.export(Model(), {args}, kwargs={{{named}}}, dynamic_shapes={{"x": A{why}}}).module()(1{two})
-"""
-
-
-@pytest.mark.parametrize(
-    ("args", "left", "named"), [("inputs", "inputs", ""), ("(1, 2)", "(1,)", ""), ("[1, 2]", "[1]", ""), ("()", "()", '"y": 2')]
-)
-def test_a_parameter_goes_with_what_an_export_is_given_for_it(args: str, left: str, named: str) -> None:
-    two = ", 2" if args == "inputs" else ""
-    module = cst.parse_module(EXPORTED.format(y=", y", two=two, args=args, named=named, why=', "y": B'))
-    without_y = EXPORTED.format(y="", two="", args=left, named="", why="")
-    assert without_y in [apply(module, [edit]) for edit in deletions.parameters(module)]

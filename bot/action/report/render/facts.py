@@ -17,7 +17,7 @@ _STAGE = {
 
 
 def why(result: Result) -> str:
-    """The reason that a result gives, and whose fault it was."""
+    """The reason that `result` gives, and whose fault it was."""
     reason = result.reason or ""
     # an error of the program in eager is given with its traceback
     said = [fence_within(reason, _LONGEST) or code(reason)] if "\n" in reason.strip() else [code(reason)] if reason else []
@@ -28,7 +28,7 @@ def why(result: Result) -> str:
 
 
 def figures(result: Result) -> str:
-    """How much smaller it became, in one line; empty where nothing was reduced."""
+    """How much smaller `result` became, in one line; empty where nothing was reduced."""
     reduced = result.reduction
     pairs = [
         ("ops", reduced.ops_before, reduced.ops_after),
@@ -40,7 +40,7 @@ def figures(result: Result) -> str:
 
 
 def evidence(result: Result) -> list[tuple[str, str]]:
-    """The rows of the table. The right column is HTML."""
+    """The rows of the table about `result`. The right column is HTML."""
     rows = []
     proof = result.verification
     if proof.runs:
@@ -81,7 +81,7 @@ def _control(result: Result) -> str:
 
 
 def reduction(result: Result) -> str:
-    """How long it took, and how often the compiler was asked."""
+    """How long the reduction to `result` took, and how often the compiler was asked."""
     reduced, timing = result.reduction, result.timing
     ended = {
         "fixed_point": "until nothing more could be removed",

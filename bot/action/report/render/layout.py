@@ -22,7 +22,7 @@ class Block:
 
 
 def whole(rank: tuple[int, ...], text: str, less: str = "") -> Block:
-    """A block that is there whole, or as `less`, or not at all."""
+    """A block of that `rank` that is there whole as `text`, or as `less`, or not at all."""
 
     def within(room: int) -> str:
         return text if size(text) <= room else less if size(less) <= room else ""

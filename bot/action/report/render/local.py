@@ -16,7 +16,7 @@ _LONGEST = 4_000
 
 
 def loading(result: Result) -> str:
-    """The three lines that load the exported program and run it as it fails."""
+    """The three lines that load the exported program of `result` and run it as it fails."""
     load = ["import torch", 'program = torch.export.load("exported_program.pt2")']
     call = "(*program.example_inputs[0], **program.example_inputs[1])"
     if result.stage is Stage.AOT_INDUCTOR:
@@ -26,7 +26,7 @@ def loading(result: Result) -> str:
 
 
 def command(request: Request) -> str:
-    """`torch-minify run` with what the request asked for; every value quoted for a shell."""
+    """`torch-minify run` with what `request` asked for; every value quoted for a shell."""
     options = request.options
     words = ["torch-minify", "run"]
     if request.command is not None:
@@ -45,7 +45,7 @@ def command(request: Request) -> str:
 
 
 def steps(section: Section) -> str:
-    """Shell commands in a fence."""
+    """The shell commands that repeat `section`, in a fence."""
     request, rows = section.request, []
     if request.options.python_version is not None:
         rows.append(f"# with Python {clean(request.options.python_version)}")

@@ -19,7 +19,7 @@ def _longest(text: str) -> int:
 
 
 def code(text: str, most: int = 300) -> str:
-    """A code span of one line."""
+    """A code span with `text` in one line of at most `most` characters."""
     words = one_line(text, most)
     if not words:
         return "–"
@@ -29,14 +29,17 @@ def code(text: str, most: int = 300) -> str:
 
 
 def fence(text: str, language: str = "text") -> str:
-    """A code block: its fence is longer than any run of backticks within."""
+    """A code block of `text` in `language`: its fence is longer than any run of backticks within."""
     words = clean(text).strip("\n")
     ticks = "`" * max(3, _longest(words) + 1)
     return f"{ticks}{language}\n{words}\n{ticks}"
 
 
 def fence_within(text: str, room: int, language: str = "text") -> str:
-    """The same with as many whole lines as `room` bytes hold, and how many are left out; empty where none fit."""
+    """A `fence` of as many whole lines of `text` as `room` bytes hold, and how many are left out; empty where none fit.
+
+    `language` is as for `fence`.
+    """
     whole = fence(text, language)
     if size(whole) <= room:
         return whole
@@ -51,12 +54,15 @@ def fence_within(text: str, room: int, language: str = "text") -> str:
 
 
 def fold(summary: str, body: str) -> str:
-    """What opens on a click. `summary` is ours: it is not escaped."""
+    """What shows `body` on a click on `summary`, which is ours: it is not escaped."""
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
 def fold_within(summary: str, head: str, text: str, room: int, language: str = "text") -> str:
-    """A fold of `head` (ours) and a code block, of which as much as fits; empty where not even the head does."""
+    """A fold under `summary` of `head` (both ours) and a code block of `text` in `language`, of which as much as fits `room` bytes.
+
+    Empty where not even the head fits.
+    """
     empty = fold(summary, head)
     if size(empty) > room:
         return ""
@@ -65,23 +71,23 @@ def fold_within(summary: str, head: str, text: str, room: int, language: str = "
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
-    """Two columns in HTML: what is left is ours, what is right comes from `cell`. No blank line, so it stays one block."""
+    """`rows` of two columns in HTML: the left is ours, the right comes from `cell`. It has no blank line, so it stays one block."""
     body = "\n".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
     return f"<table>\n{body}\n</table>"
 
 
 def cell(text: str, most: int = 300) -> str:
-    """Hostile text for a table."""
+    """Hostile `text` for a table, in at most `most` characters."""
     return f"<code>{html.escape(one_line(text, most))}</code>"
 
 
 def cell_lines(text: str, most_lines: int = 12) -> str:
-    """Hostile text of several lines for a table."""
+    """Hostile `text` of several lines for a table, at most `most_lines` of them."""
     rows = [row for row in clean(text[:20_000]).split("\n") if row.strip()]
     shown = [cell(row) for row in rows[:most_lines]]
     return "<br>".join([*shown, *(["…"] if len(rows) > most_lines else [])]) or "–"
 
 
 def link(words: str, url: str | None) -> str:
-    """A link with words of ours; the words alone where the URL is not an ordinary one."""
+    """A link to `url` with `words` of ours; the words alone where the URL is not an ordinary one."""
     return f"[{words}]({url})" if safe_url(url) else words

@@ -15,7 +15,7 @@ _PATIENCE = "Where no runner with that label is online it waits for 24 hours, an
 
 
 def queued(requests: Sequence[Request], runner_label: str, run_url: str | None) -> str:
-    """What was taken, which runner it waits for, and where to watch."""
+    """Which `requests` were taken, the `runner_label` they wait for, and the `run_url` where to watch."""
     waiting = f"Waiting for a runner with the label {code(runner_label)}; {link('its run', run_url)} shows how far it is."
     blocks = [whole((0,), f"### Queued\n\n{waiting} {_PATIENCE}")]
     for index, request in enumerate(requests):
@@ -30,7 +30,7 @@ def queued(requests: Sequence[Request], runner_label: str, run_url: str | None) 
 
 
 def what(request: Request) -> str:
-    """A request in one line."""
+    """`request` in one line."""
     return request.command if request.command is not None else f"a script of {number(len((request.script or '').splitlines()))} lines"
 
 
@@ -45,7 +45,7 @@ def refused(reason: str) -> str:
 
 
 def problem(error_text: str, help_text: str) -> str:
-    """What was wrong with a command, and how to write one."""
+    """What was wrong with a command (`error_text`), and how to write one (`help_text`)."""
     blocks = [
         whole((0,), "### This command was not understood"),
         Block((1,), lambda room: fence_within(error_text, min(room, 4_000)) or code(error_text)),

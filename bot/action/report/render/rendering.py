@@ -36,7 +36,7 @@ def render(report: Report, limit: int = COMMENT_LIMIT) -> str:
 
 
 def summary(report: Report) -> str:
-    """The same for the summary of a job, with room for more."""
+    """`report` for the summary of a job, with room for more."""
     return render(report, SUMMARY_LIMIT)
 
 

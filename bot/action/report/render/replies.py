@@ -16,7 +16,7 @@ _MARKS = {"suggested": "suggested", "possible": "possible", "no": "not a candida
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Cause:
     """A cause of failing tests, as people see it. `failure` and `tests` are hostile text."""
 
     verdict: str
@@ -26,8 +26,8 @@ class Candidate:
     taken: bool
 
 
-def candidates(found: Sequence[Candidate]) -> str:
-    """A table of causes, at most `MOST_BYTES` of it. No blank line in it: it stays one block of HTML."""
+def candidates(found: Sequence[Cause]) -> str:
+    """A table of the causes `found`, at most `MOST_BYTES` of it. It has no blank line, so it stays one block of HTML."""
     rows = ["<table>", "<tr><th></th><th>why</th><th>failure</th><th>tests</th></tr>"]
     room = MOST_BYTES - size("\n".join([*rows, _END])) - 100
     listed = 0
@@ -42,7 +42,7 @@ def candidates(found: Sequence[Candidate]) -> str:
     return "\n".join([*rows, _END]) + more
 
 
-def _row(candidate: Candidate) -> str:
+def _row(candidate: Cause) -> str:
     count = len(candidate.tests)
     tests = cell(candidate.tests[0], 150) + (f" and {count - 1} more" if count > 1 else "") if count else "–"
     verdict = _MARKS.get(candidate.verdict, "not a candidate") + (", taken" if candidate.taken else "")
@@ -55,11 +55,14 @@ def helped(help_text: str) -> str:
 
 
 def stopped(runs: int) -> str:
-    """The answer to a stop."""
+    """The answer to a stop that cancelled so many `runs`."""
     return f"Stopped {runs} {'run' if runs == 1 else 'runs'}." if runs else "Nothing is running for this."
 
 
 def opened(repository: str, branch: str, run_url: str) -> str:
-    """The body of an issue about a branch that turned red; the failure itself is said in a comment below."""
+    """The body of an issue about a `branch` of `repository` that turned red in the run at `run_url`.
+
+    The failure itself is said in a comment below.
+    """
     where = link("a run of CI", run_url)
     return f"Tests fail in PyTorch's compiler on {code(branch, 100)} of {code(repository, 150)}: see {where}. The comments below say how."

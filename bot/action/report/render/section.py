@@ -19,7 +19,7 @@ _WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the p
 
 
 def blocks(section: Section, index: int, of: int) -> list[Block]:
-    """The blocks of the request with that index (from 0) among `of`, in their order."""
+    """The blocks of `section`, the request with that `index` (from 0) among `of`, in their order."""
     result = section.result
     numbered = f"{index + 1}. " if of > 1 else ""
     made = [whole((HEADING, index), f"### {numbered}{verdict.title(section)}"), whole((FAILURE, index), _failure(section))]
@@ -88,7 +88,7 @@ def _repro(section: Section, index: int) -> Block:
 
 
 def module_of(repro: str) -> str | None:
-    """The class `Repro` in a script; found by its lines, since a stranger's text is not parsed."""
+    """The class `Repro` in the script `repro`; found by its lines, since a stranger's text is not parsed."""
     rows = repro.split("\n")
     starts = [number for number, row in enumerate(rows) if row.startswith("class Repro")]
     if not starts:
@@ -125,7 +125,7 @@ def _where(stored: Stored, section: Section) -> str:
 
 
 def source(request: Request) -> str:
-    """Whose code is run, and on whose word."""
+    """Whose code `request` runs, and on whose word."""
     place, asked = link(_WHOSE[request.code.where], request.code.url), f"asked for by {code(request.asked_by)}"
     if request.code.trusted:
         said = [f"Code by {code(request.code.author)} from {place}, {asked}."]

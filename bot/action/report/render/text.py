@@ -18,12 +18,12 @@ _URL = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:/[A-Za-z0-9._~/#?=&%+
 
 
 def size(text: str) -> int:
-    """Bytes of UTF-8: never fewer than GitHub counts characters."""
+    """Bytes of `text` in UTF-8: never fewer than GitHub counts characters."""
     return len(text.encode("utf-8", errors="replace"))
 
 
 def clean(text: str) -> str:
-    """The text with line ends as newlines, without control characters, and without a marker of ours.
+    """`text` with line ends as newlines, without control characters, and without a marker of ours.
 
     Characters that turn the writing direction become their Python escapes, which mean the same in a string literal.
     """
@@ -34,7 +34,7 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str, most: int = 300) -> str:
-    """Cleaned, in one line, of at most `most` characters."""
+    """`text` cleaned, in one line, of at most `most` characters."""
     words = " ".join(clean(text[: 4 * most]).replace("\u2028", " ").replace("\u2029", " ").split())
     return words if len(words) <= most else words[: most - 1] + "…"
 
@@ -51,19 +51,19 @@ def marker_line(marker: str) -> str:
 
 
 def safe_url(url: str | None) -> str | None:
-    """The URL if it is an ordinary one that no Markdown can be hidden in; else None."""
+    """`url` if it is an ordinary one that no Markdown can be hidden in; else None."""
     return url if url is not None and len(url) <= 1000 and _URL.fullmatch(url) else None
 
 
 def number(value: float) -> str:
-    """For people: `18,292`, `2.3`. What is out of all bounds is said to be so: a number may come from a hostile file."""
+    """`value` for people: `18,292`, `2.3`. What is out of all bounds is said to be so: a number may come from a hostile file."""
     if not -1e12 < value < 1e12:
         return "(no sensible number)"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
 def cut(text: str, room: int) -> str:
-    """The first whole lines of the text, at most `room` bytes of them."""
+    """The first whole lines of `text`, at most `room` bytes of them."""
     if size(text) <= room:
         return text
     start = text.encode("utf-8", errors="replace")[: max(room, 0)].decode("utf-8", errors="ignore")

@@ -12,7 +12,7 @@ _ENDED = {"budget": "stopped at the time limit", "interrupted": "interrupted"}
 
 
 def doubt(section: Section) -> str | None:
-    """Why what the result says of itself cannot be repeated; None where it can."""
+    """Why what the result in `section` says of itself cannot be repeated; None where it can."""
     result = section.result
     if result is None:
         return None
@@ -29,12 +29,12 @@ def doubt(section: Section) -> str | None:
 
 
 def status(section: Section) -> Status:
-    """The status that is posted."""
+    """The status that is posted for `section`."""
     return "error" if section.result is None or doubt(section) else section.result.status
 
 
 def title(section: Section) -> str:
-    """By the table of titles, with what ended the search beside it."""
+    """The title of `section` by the table of titles, with what ended the search beside it."""
     said = status(section)
     result = section.result
     words = TITLE[said]

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph.edits import Edit, apply
-from bot.reduce.graph.form import Arg, Node, Program, Ref, is_launch, is_op, refs
+from bot.reduce.graph.edits import Edit, apply, on_node
+from bot.reduce.graph.form import Arg, Program, is_launch, is_op, refs
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes.resize import takes_sizes
-from bot.reduce.graph.rewrite import drop_unused, find_node, map_node, with_node
-from bot.reduce.graph.size import leaves, literal_cost
+from bot.reduce.graph.rewrite import map_node
+from bot.reduce.graph.size import literal_cost
 
 _MOST_OPS = 40  # larger programs are left alone: each edit may cost a query
 
 
 def edits(program: Program) -> list[Edit]:
-    """Edits that drop arguments and plain out floats."""
+    """Edits of `program` that drop arguments and make floats 1.0."""
     found: list[Edit] = []
     nodes = program.graph.nodes
     if len(nodes) > _MOST_OPS:
@@ -32,13 +32,13 @@ def edits(program: Program) -> list[Edit]:
             found.extend(_without_keyword(n.name, key) for key, _ in n.kwargs)
         if len(n.args) > 1 and is_op(n) and not n.target.startswith("torch.ops.higher_order.") and not any(True for _ in refs(n.args[-1])):
             found.append(_without_last(n.name, len(n.args)))
-        if any(_unusual_float(leaf) for leaf in leaves((n.args, tuple(v for _, v in n.kwargs)))):
+        if any(_unusual_float(leaf) for leaf in n.leaves()):
             found.append(_plain_floats(n.name))
     return found
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Makes integers small, and drops whatever arguments can now go."""
+    """Makes the integers of `incumbent` small, and drops whatever arguments can now go; says whether anything changed."""
     start = incumbent.key
     apply(incumbent, edits(incumbent.program), "arguments")
     graph = incumbent.program.graph
@@ -47,53 +47,32 @@ def run(incumbent: Incumbent) -> bool:
     for n in graph.nodes:
         if takes_sizes(n):
             continue
-        for number in sorted({leaf for leaf in leaves((n.args, tuple(v for _, v in n.kwargs))) if _large_int(leaf)}, key=repr):
+        for number in sorted({leaf for leaf in n.leaves() if _large_int(leaf)}, key=repr):
             programs = [_with_number(incumbent.program, n.name, number, small) for small in (1, 2)]
             incumbent.offer_first([None if p is None else incumbent.legal(p) for p in programs], "arguments")
     return incumbent.key != start
 
 
 def _without_keyword(name: str, key: str) -> Edit:
-    def edit(program: Program) -> Program | None:
-        node = find_node(program, name)
-        if node is None:
-            return None
-        changed = with_node(program, replace(node, kwargs=tuple((k, v) for k, v in node.kwargs if k != key)))
-        return changed.with_graph(drop_unused(changed.graph))
-
-    return edit
+    return on_node(name, lambda node: replace(node, kwargs=tuple((k, v) for k, v in node.kwargs if k != key)))
 
 
 def _without_last(name: str, length: int) -> Edit:
-    def edit(program: Program) -> Program | None:
-        node = find_node(program, name)
-        return None if node is None or len(node.args) != length else with_node(program, replace(node, args=node.args[:-1]))
-
-    return edit
+    return on_node(name, lambda node: replace(node, args=node.args[:-1]) if len(node.args) == length else node)
 
 
 def _plain_floats(name: str) -> Edit:
-    def edit(program: Program) -> Program | None:
-        node = find_node(program, name)
-        return None if node is None else with_node(program, map_node(node, lambda arg: 1.0 if _unusual_float(arg) else arg))
-
-    return edit
+    return on_node(name, lambda node: map_node(node, lambda arg: 1.0 if _unusual_float(arg) else arg))
 
 
 def _with_number(program: Program, name: str, number: Arg, small: int) -> Program | None:
-    node = find_node(program, name)
-    if node is None:
-        return None
-
-    def change(arg: Arg) -> Arg:
-        return small if type(arg) is int and arg == number else arg
-
-    changed: Node = map_node(node, change)
-    return None if changed == node else with_node(program, changed)
+    edit = on_node(name, lambda node: map_node(node, lambda arg: small if type(arg) is int and arg == number else arg))
+    changed = edit(program)
+    return None if changed == program else changed
 
 
 def _unusual_float(arg: Arg) -> bool:
-    return isinstance(arg, float) and not isinstance(arg, Ref) and literal_cost(arg) > 0
+    return isinstance(arg, float) and literal_cost(arg) > 0
 
 
 def _large_int(arg: Arg) -> bool:

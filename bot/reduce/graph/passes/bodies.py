@@ -16,7 +16,7 @@ from bot.reduce.graph.rewrite import substitute
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Drops operations of bodies until none can go."""
+    """Drops operations of the bodies of `incumbent` until none can go; says whether any went."""
     start = incumbent.key
     while True:
         before = incumbent.key
@@ -26,7 +26,7 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def edits(program: Program) -> list[Edit]:
-    """An edit for each operation of a body, the last first."""
+    """An edit for each operation of a body of `program`, the last first."""
     found: list[Edit] = []
     for path in _paths(program.graph):
         body = _at(program.graph, path)
@@ -78,7 +78,7 @@ def _drop(path: tuple[str, ...], name: str) -> Edit:
 def _alike(body: Graph, node: Node) -> str | None:
     """The latest value before the node that could stand for it, its own operands first."""
     metas = body.metas()
-    before = [i.name for i in (*body.inputs, *body.constants)]
+    before = [i.name for i in body.sources]
     for n in body.nodes:
         if n.name == node.name:
             break

@@ -9,39 +9,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph.edits import Edit
-from bot.reduce.graph.form import Program
-from bot.reduce.graph.rewrite import find_input, with_input
-from bot.reduce.graph.size import contiguous_stride, is_contiguous
+from bot.reduce.graph.edits import Edit, on_input
+from bot.reduce.graph.form import Input, Program, contiguous_stride
+from bot.reduce.graph.size import is_contiguous
 
 
 def edits(program: Program) -> list[Edit]:
-    """Two edits at most for each input."""
+    """Two edits at most for each input of `program`."""
     found: list[Edit] = []
-    for item in (*program.graph.inputs, *program.graph.constants):
+    for item in program.graph.sources:
         if not is_contiguous(item):
-            found.append(_contiguous(item.name))
+            found.append(on_input(item.name, _contiguous))
         if item.requires_grad or not item.leaf or item.parameter or item.keyword is not None:
-            found.append(_plain(item.name))
+            found.append(on_input(item.name, _plain))
     return found
 
 
-def _contiguous(name: str) -> Edit:
-    def edit(program: Program) -> Program | None:
-        item = find_input(program, name)
-        if item is None or is_contiguous(item):
-            return None
-        return with_input(program, replace(item, meta=replace(item.meta, stride=contiguous_stride(item.meta.shape))))
-
-    return edit
+def _contiguous(_program: Program, item: Input) -> Input:
+    if is_contiguous(item):
+        return item
+    return replace(item, meta=replace(item.meta, stride=contiguous_stride(item.meta.shape)))
 
 
-def _plain(name: str) -> Edit:
-    def edit(program: Program) -> Program | None:
-        item = find_input(program, name)
-        if item is None:
-            return None
-        grad = item.requires_grad and program.recipe.backward
-        return with_input(program, replace(item, requires_grad=grad, leaf=True, parameter=False, keyword=None))
-
-    return edit
+def _plain(program: Program, item: Input) -> Input:
+    return replace(item, requires_grad=item.requires_grad and program.recipe.backward, leaf=True, parameter=False, keyword=None)

@@ -25,8 +25,8 @@ _PLAIN = {
 
 
 def edits(program: Program) -> list[Edit]:
-    """One edit for each unusual dtype, the most unusual first."""
-    inputs = (*program.graph.inputs, *program.graph.constants)
+    """One edit for each unusual dtype of `program`, the most unusual first."""
+    inputs = program.graph.sources
     present = {i.meta.dtype for i in inputs if i.meta.kind == "tensor" and i.meta.dtype in _PLAIN}
     return [_replace(dtype) for dtype in sorted(present, key=lambda d: (-dtype_rank(d), d))]
 

@@ -29,7 +29,7 @@ Place = tuple[str, int]
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Marks single dimensions as dynamic instead of all sizes, as few as will do."""
+    """Marks single dimensions of `incumbent` as dynamic instead of all sizes, as few as will do; says whether anything changed."""
     start = incumbent.key
     if incumbent.program.recipe.dynamic:
         _mark(incumbent)
@@ -39,7 +39,7 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def explain(incumbent: Incumbent, ends_well: Callable[[str], bool] = lambda _text: True) -> bool:
-    """Lets the script say that it passes with static sizes, if it does; the last step of all, since each text is asked as it is.
+    """Lets the script of `incumbent` say that it passes with static sizes, if it does; the last step, since each text is asked as it is.
 
     `ends_well`: whether a text that passes does so all the way, where the oracle leaves the compiler early.
     """
@@ -56,7 +56,10 @@ def explain(incumbent: Incumbent, ends_well: Callable[[str], bool] = lambda _tex
 def explained(
     program: Program, oracle: GraphOracle, render: Callable[[Program], str], ends_well: Callable[[str], bool] = lambda _text: True
 ) -> Program:
-    """A program that is SAME, and says whether it passes with static sizes: for one whose preamble changed after its search."""
+    """`program`, which is SAME, saying whether it passes with static sizes: for one whose preamble changed after its search.
+
+    `oracle`, `render` and `ends_well` are those of the search.
+    """
     incumbent = Incumbent(replace(program, static_passes=None), oracle, render)
     return incumbent.shown if explain(incumbent, ends_well) else replace(program, static_passes=None)
 

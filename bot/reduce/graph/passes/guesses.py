@@ -19,7 +19,7 @@ _MOST = 8
 
 
 def run(incumbent: Incumbent, guesses: Sequence[frozenset[str]], simplified: Callable[[Program], Program | None] | None = None) -> bool:
-    """Asks the guesses, smaller ones first among equals; says whether one was SAME. `simplified` makes of a program what is asked first."""
+    """Offers the guesses to `incumbent`; says whether one was SAME. `simplified` makes of a program what is asked first."""
     graph = incumbent.program.graph
     can = set(units(graph))
     nodes = {n.name: n for n in graph.nodes}

@@ -16,13 +16,13 @@ from bot.reduce.graph.rewrite import find_input, substitute
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Merges inputs, and turns constants into inputs."""
+    """Merges inputs of `incumbent`, and turns its constants into inputs; says whether anything changed."""
     constants = apply(incumbent, [_to_input(c.name) for c in incumbent.program.graph.constants], "inputs")
     return apply(incumbent, edits(incumbent.program), "inputs") or constants
 
 
 def edits(program: Program) -> list[Edit]:
-    """An edit for each input that an earlier one could replace."""
+    """An edit for each input of `program` that an earlier one could replace."""
     found: list[Edit] = []
     first: dict[object, Input] = {}
     for item in program.graph.inputs:

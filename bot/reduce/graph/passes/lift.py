@@ -20,7 +20,7 @@ from bot.reduce.graph.rewrite import substitute
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Lifts what can be lifted."""
+    """Lifts what can be lifted of `incumbent`; says whether anything was."""
     program = incumbent.program
     names = [n.name for n in program.graph.nodes if lift(program, [n.name], bodies=False) != program]
     if incumbent.offer(_lifted(incumbent, names, bodies=True), "lift", any_size=True):
@@ -36,7 +36,7 @@ def _lifted(incumbent: Incumbent, names: Sequence[str], *, bodies: bool = False)
 
 
 def lift(program: Program, names: Sequence[str] | None = None, *, bodies: bool = True) -> Program:
-    """The program with these operations (None: all) in their readable form, as far as there is one."""
+    """The program with the operations of these `names` (None: all) in their readable form, and with `bodies` all those of bodies."""
     graph = program.graph
     if bodies:
         graph = replace(graph, bodies=tuple((name, _all_lifted(body)) for name, body in graph.bodies))

@@ -41,7 +41,7 @@ Form = Callable[[Node], Node | None]
 
 
 def lifted(node: Node) -> Node | None:
-    """The readable form of one operation, or None where none is known."""
+    """The readable form of `node`, or None where none is known."""
     name, overload = aten_name(node)
     if not name:
         return None
@@ -60,14 +60,14 @@ def lifted(node: Node) -> Node | None:
 
 
 def lifted_first(node: Node) -> Node | None:
-    """The readable form of an operation of several results whose first alone is used: it gives that result itself."""
+    """The readable form of `node`, which has several results of which the first alone is used: it gives that result itself."""
     form = _FIRST.get(aten_name(node)[0])
     found = form(node) if form is not None and node.meta.items else None
     return None if found is None else replace(found, meta=node.meta.items[0])
 
 
 def aten_name(node: Node) -> tuple[str, str]:
-    """Name and overload of an `aten` operator; empty for anything else."""
+    """Name and overload of the `aten` operator that `node` calls; empty for anything else."""
     words = node.target.split(".")
     if node.op != "function" or words[:3] != ["torch", "ops", "aten"] or len(words) < 4:
         return "", ""

@@ -34,7 +34,7 @@ _ORIGIN = "ops"
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Drops operations until none can go; says whether any went."""
+    """Drops operations of `incumbent` until none can go; says whether any went."""
     start = incumbent.key
     while True:
         before = incumbent.key
@@ -120,7 +120,7 @@ def _grow(incumbent: Incumbent, anchors: list[str], rest: list[str]) -> tuple[in
 
 
 def by_distance(graph: Graph, anchors: Iterable[str]) -> list[str]:
-    """The other operations, nearest in the data flow first (in both directions); those not connected come last, from the end."""
+    """Operations of `graph` but the `anchors`, nearest to these in the data flow first (both ways), then the unconnected from the end."""
     order = units(graph)
     neighbours: dict[str, list[str]] = {n.name: [] for n in graph.nodes}
     for n in graph.nodes:
@@ -167,7 +167,7 @@ def _runs(count: int, at: int, length: int) -> Iterator[tuple[int, int]]:
 
 
 def neighbours(incumbent: Incumbent) -> bool:
-    """Asks for single operations dropped, as the program now is, until one of these programs passes; says whether one was SAME.
+    """Asks for single operations of `incumbent` dropped until one of these programs passes; says whether one was SAME.
 
     At most a few queries: they give the nearest program that passes, and doubt the search where it was sparing. None where a program with
     other operations was seen to pass since the last step: that says both.

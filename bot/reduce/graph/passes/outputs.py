@@ -17,18 +17,18 @@ from bot.reduce.graph.keep import keep_only, units
 
 
 def sinks(incumbent: Incumbent) -> bool:
-    """Asks for the program that returns only what nothing else uses."""
+    """Offers `incumbent` the program that returns only what nothing else uses; says whether it was taken."""
     graph = incumbent.program.graph
     used = {name for n in graph.nodes for name in n.uses()}
     outputs = set(refs(graph.output))
-    inputs = {i.name for i in (*graph.inputs, *graph.constants)}
+    inputs = {i.name for i in graph.sources}
     if not outputs & (used | inputs):
         return False
     return incumbent.offer(keep_only(incumbent.program, units(graph), exposable=incumbent.exposable, sinks_only=True), "outputs")
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Drops as many outputs as possible."""
+    """Drops as many outputs of `incumbent` as possible; says whether any went."""
     names = list(dict.fromkeys(refs(incumbent.program.graph.output)))
     if len(names) < 2:
         return False

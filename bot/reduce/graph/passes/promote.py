@@ -21,12 +21,12 @@ _FEW = 2
 
 
 def few(incumbent: Incumbent) -> bool:
-    """As `run`, where there are few bodies."""
+    """As `run`, where `incumbent` has few bodies."""
     return len(_bodies(incumbent.program.graph)) <= _FEW and run(incumbent)
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Promotes bodies until none fails on its own."""
+    """Promotes bodies of `incumbent` until none fails on its own; says whether any did."""
     start = incumbent.key
     # Numbers that are wrong inside a body are the bug only where they reach what was compared, and nothing says whether they do.
     while incumbent.program.graph.bodies and not incumbent.program.recipe.accuracy:

@@ -1,7 +1,7 @@
 """Drops what the script says about compiling and calling, as far as the failure does not need it.
 
-Proposes each of these, all at once in the batch, then by halves: mode, contexts, setup lines, export's keywords, fullgraph,
-cloned inputs, dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing names any more,
+Proposes each of these, all at once in the batch, then by halves: mode, contexts, setup lines, fullgraph, cloned inputs,
+dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing names any more,
 and the seed (unless the numbers matter). The backend stays. Config entries and options come last, and on their own: who
 changed a setting of the compiler mostly needs it. Cost: one query if nothing is needed, about 2 log2 n for each needed entry
 of n. The idea is Inductor's config fuzzer's and bisector's, turned round: what can go, goes.
@@ -16,22 +16,22 @@ from dataclasses import replace
 from typing import Any
 
 from bot.reduce.graph.edits import Edit
-from bot.reduce.graph.form import Arg, Graph, Input, Program, Recipe
+from bot.reduce.graph.form import Arg, Input, Program, Recipe
 from bot.reduce.graph.numbers import known_numbers
 from bot.reduce.graph.passes.outputs import without_dead
 from bot.reduce.graph.rewrite import drop_unused, map_inputs, substitute
 
 _SETTINGS = ("config", "options")
-_LISTS = ("contexts", "setup", "export_kwargs")
+_LISTS = ("contexts", "setup")
 
 
 def settings(program: Program) -> list[Edit]:
-    """One edit for each of the compiler's settings."""
+    """One edit for each of the compiler's settings in `program`."""
     return [_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name)]
 
 
 def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
-    """One edit for each other entry. `keep_seed`: the failure depends on the numbers."""
+    """One edit for each other entry of `program`. `keep_seed`: the failure depends on the numbers."""
     recipe = program.recipe
     found: list[Edit] = [_without(name, entry) for name in _LISTS for entry in getattr(recipe, name)]
     if recipe.mode is not None:
@@ -68,10 +68,7 @@ def static(program: Program) -> Program | None:
     graph = program.graph
     numbers: dict[str, Arg] = dict(known_numbers(graph))
     fixed = without_dead(program.with_graph(substitute(map_inputs(graph, _fixed), numbers)))
-    dropped = {key for key, _ in fixed.recipe.export_kwargs if key == "dynamic_shapes"}
-    export = tuple(e for e in fixed.recipe.export_kwargs if e[0] not in dropped)
-    recipe = replace(fixed.recipe, dynamic=None, export_kwargs=export)
-    return replace(fixed, graph=drop_unused(fixed.graph), recipe=recipe, static_passes=None)
+    return replace(fixed, graph=drop_unused(fixed.graph), recipe=replace(fixed.recipe, dynamic=None), static_passes=None)
 
 
 def _fixed(item: Input) -> Input:
@@ -90,7 +87,7 @@ def _without_preamble(program: Program) -> Program | None:
 
 
 def defined(preamble: str) -> set[str]:
-    """Names that the definitions bind, and the namespaces of the operators that they register."""
+    """Names that the definitions in `preamble` bind, and the namespaces of the operators that they register."""
     names: set[str] = set(re.findall(r"[\"'](\w+)::\w+", preamble)) | set(re.findall(r"Library\(\s*[\"'](\w+)", preamble))
     for node in ast.walk(ast.parse(preamble)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -106,14 +103,7 @@ def names_used(program: Program) -> set[str]:
     """Every word in the program's recipe and operations."""
     recipe = program.recipe
     texts = [recipe.backend or "", *recipe.contexts, *recipe.setup]
-    texts += [value for pairs in (recipe.options, recipe.config, recipe.export_kwargs) for _, value in pairs]
-    texts += [repr(i.value.args) for i in (*program.graph.inputs, *program.graph.constants)]
-    texts += _targets(program.graph)
+    texts += [value for pairs in (recipe.options, recipe.config) for _, value in pairs]
+    texts += [repr(i.value.args) for i in program.graph.sources]
+    texts += [f"{n.target} {n.args!r} {n.kwargs!r}" for n in program.graph.all_nodes()]
     return {word for text in texts for word in re.findall(r"\w+", text)}
-
-
-def _targets(graph: Graph) -> list[str]:
-    found = [f"{n.target} {n.args!r} {n.kwargs!r}" for n in graph.nodes]
-    for _, body in graph.bodies:
-        found += _targets(body)
-    return found

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Program, Ref, kernels
+from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Program, Ref, contiguous_stride, kernels, leaves
 from bot.reduce.graph.keep import is_floating
 from bot.reduce.graph.passes.values import plain_value, written
 from bot.reduce.graph.rewrite import map_inputs, map_leaves, map_node
-from bot.reduce.graph.size import contiguous_stride
 
 _VIEWS = frozenset(("view", "reshape", "_unsafe_view", "_reshape_alias", "view_copy"))
 _SIZED_NAMES = (
@@ -25,24 +24,24 @@ _SIZED = _VIEWS | frozenset(_SIZED_NAMES.split())
 
 
 def takes_sizes(node: Node) -> bool:
-    """Whether an operation's integers are sizes."""
+    """Whether the integers of `node` are sizes."""
     return any(word in _SIZED for word in node.target.split("."))
 
 
 def is_view(node: Node) -> bool:
-    """Whether an operation shows the same elements in the shape that its integers say."""
+    """Whether `node` shows the same elements in the shape that its integers say."""
     return any(word in _VIEWS for word in node.target.split("."))
 
 
 def sizes_of(program: Program) -> list[int]:
-    """The distinct sizes above 1 of the inputs' dimensions, those with most elements behind them first.
+    """The distinct sizes above 1 of the dimensions of inputs of `program`, those with most elements behind them first.
 
     Empty where a kernel of the user's is launched: how far it writes is said by numbers that do not follow.
     """
     if kernels(program.graph):
         return []
     weight: dict[int, int] = {}
-    for item in (*program.graph.inputs, *program.graph.constants):
+    for item in program.graph.sources:
         if item.meta.kind == "tensor":
             for size in item.meta.shape:
                 if size > 1:
@@ -51,7 +50,7 @@ def sizes_of(program: Program) -> list[int]:
 
 
 def free_sizes(program: Program) -> list[int]:
-    """The sizes above 1 that others follow: those of inputs, and the parts of composed ones."""
+    """The sizes above 1 that others in `program` follow: those of inputs, and the parts of composed ones."""
     parts = composed(program.graph)
     found = dict.fromkeys(sizes_of(program))
     found.update(dict.fromkeys(part for many in parts.values() for part in many if part > 1))
@@ -59,7 +58,7 @@ def free_sizes(program: Program) -> list[int]:
 
 
 def composed(graph: Graph) -> dict[int, tuple[int, ...]]:
-    """Sizes that a view joins or splits: the size, and its parts."""
+    """Sizes that a view in `graph` joins or splits: the size, and its parts."""
     found: dict[int, tuple[int, ...]] = {}
     metas = graph.metas()
     for node in graph.nodes:
@@ -162,21 +161,15 @@ def _resized_node(node: Node, mapping: Mapping[int, int], known: set[int]) -> No
 
 
 def ints(node: Node) -> list[int]:
-    """The integers among an operation's arguments, but for its first."""
-    found: list[int] = []
-
-    def note(arg: Arg) -> Arg:
-        if type(arg) is int:
-            found.append(arg)
-        return arg
-
-    for arg in node.args[1:]:
-        map_leaves(arg, note)
-    return found
+    """The integers among the arguments of `node`, but for its first."""
+    return [leaf for leaf in leaves(node.args[1:]) if type(leaf) is int]
 
 
 def with_shape(program: Program, item: Input, shape: tuple[int, ...], *, keep_data: bool = False) -> Input:
-    """The input with another shape of the same rank: its strides keep their order, its values are made anew if need be."""
+    """`item`, an input of `program`, with another `shape` of the same rank: its strides keep their order.
+
+    Values that do not fit are made anew, or with `keep_data` are the corner of the recorded ones.
+    """
     if item.meta.kind != "tensor" or shape == item.meta.shape:
         return item
     value = item.value
@@ -188,7 +181,7 @@ def with_shape(program: Program, item: Input, shape: tuple[int, ...], *, keep_da
 
 
 def scaled_stride(meta: Meta, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides for another shape of the same rank: dimensions in the same order in memory, expanded ones still expanded."""
+    """Strides for another shape of the rank of `meta`: dimensions in the same order in memory, expanded ones still expanded."""
     if len(meta.stride) != len(shape):
         return contiguous_stride(shape)
     order = sorted(range(len(shape)), key=lambda d: (-meta.stride[d], d))
@@ -202,7 +195,7 @@ def scaled_stride(meta: Meta, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def closed(node: Node) -> Node:
-    """The view with its open size (-1) as a number again."""
+    """The view `node` with its open size (-1) as a number again."""
     open_dim = [d for d, size in enumerate(ints(node)) if size == -1]
     if len(open_dim) != 1 or len(ints(node)) != len(node.meta.shape):
         return node
@@ -213,7 +206,7 @@ def closed(node: Node) -> Node:
 
 
 def with_dim(program: Program, name: str, dim: int, size: int) -> Program:
-    """The program with one dimension of one input made this size, if it was larger."""
+    """The program with the dimension `dim` of the input `name` made this size, if it was larger."""
 
     def change(item: Input) -> Input:
         if item.name != name or item.meta.shape[dim] <= size:

@@ -21,7 +21,7 @@ _MOST_OPS = 40
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Replaces what can be replaced, from the end."""
+    """Replaces what can be replaced in `incumbent`, from the end; says whether anything was."""
     start = incumbent.key
     nodes = incumbent.program.graph.nodes
     if len(nodes) > _MOST_OPS:
@@ -50,7 +50,7 @@ def _forward(program: Program, node: Node) -> Program | None:
     # what only the output uses was offered with that output dropped
     if not any(node.name in n.uses() for n in program.graph.nodes):
         return None
-    inputs = {i.name for i in (*program.graph.inputs, *program.graph.constants)}
+    inputs = {i.name for i in program.graph.sources}
     uses = [name for n in program.graph.nodes if n.name != node.name for name in n.uses()]
     alike = [name for name in _alike(program, node) if name in inputs and name in uses]
     if not alike or not inputs.issuperset(node.uses()) or len(program.graph.nodes) < 2:

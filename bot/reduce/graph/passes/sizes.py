@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 
 from bot.reduce.graph.edits import by_halves
@@ -36,7 +35,7 @@ _NO_SIZE = 2**31
 
 
 def legal(incumbent: Incumbent, changed: Program) -> Program | None:
-    """The resized program with true metadata, and with numbers again where a view's size was left open."""
+    """`changed`, which is the program of `incumbent` resized, with true metadata and with numbers where a view's size was left open."""
     checked = incumbent.legal(changed)
     if checked is None or all(-1 not in ints(n) for n in checked.graph.nodes if is_view(n)):
         return checked
@@ -46,7 +45,7 @@ def legal(incumbent: Incumbent, changed: Program) -> Program | None:
 
 
 def everything_small(incumbent: Incumbent, program: Program) -> Program | None:
-    """The program with all sizes as small as is legal at once, or None; costs no query."""
+    """The program with all sizes as small as is legal at once, or None; `incumbent` is asked for shapes, which costs no query."""
     for mapping in _joint_mappings(program):
         for everywhere in (False, True):
             changed = legal(incumbent, resized(program, mapping, everywhere=everywhere))
@@ -56,7 +55,7 @@ def everything_small(incumbent: Incumbent, program: Program) -> Program | None:
 
 
 def everything_one(incumbent: Incumbent, program: Program) -> Program | None:
-    """The program with all sizes 1, or None where that is not legal; costs no query."""
+    """The program with all sizes 1, or None where that is not legal; `incumbent` is asked for shapes, which costs no query."""
     return next(iter(_changed(incumbent, program, dict.fromkeys(free_sizes(program), 1))), None)
 
 
@@ -78,7 +77,7 @@ def _joint_mappings(program: Program) -> Iterator[dict[int, int]]:
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Shrinks sizes as far as they go."""
+    """Shrinks the sizes of `incumbent` as far as they go; says whether anything changed."""
     start = incumbent.key
     if not sizes_of(incumbent.program):
         return False
@@ -87,7 +86,7 @@ def run(incumbent: Incumbent) -> bool:
     for target in (2, 1):
         _adaptively(incumbent, [n for n in free_sizes(incumbent.program) if n > target], target)
     for size in free_sizes(incumbent.program):
-        _bisect(incumbent, size, partial(_changed_size, incumbent))
+        _bisect(incumbent, size, lambda old, new: _changed(incumbent, incumbent.program, {old: new}))
     _untied(incumbent)
     return incumbent.key != start
 
@@ -128,10 +127,6 @@ def _adaptively(incumbent: Incumbent, sizes: list[int], target: int) -> None:
     by_halves(sizes, lambda parts: _first(incumbent, (dict.fromkeys(part, target) for part in parts)))
 
 
-def _changed_size(incumbent: Incumbent, old: int, new: int) -> list[Program]:
-    return _changed(incumbent, incumbent.program, {old: new})
-
-
 def _bisect(incumbent: Incumbent, size: int, change: Callable[[int, int], list[Program]]) -> None:
     """Finds the smallest size that is SAME, between 2 (which is not) and what it is; geometric, since bounds are powers of two.
 
@@ -153,7 +148,7 @@ def _bisect(incumbent: Incumbent, size: int, change: Callable[[int, int], list[P
 
 def _untied(incumbent: Incumbent) -> None:
     """Shrinks single dimensions that their equals held back."""
-    inputs = [i for i in (*incumbent.program.graph.inputs, *incumbent.program.graph.constants) if i.meta.kind == "tensor"]
+    inputs = [i for i in incumbent.program.graph.sources if i.meta.kind == "tensor"]
     tied = [size for item in inputs for size in item.meta.shape]
     places = [(item.name, dim) for item in inputs for dim, size in enumerate(item.meta.shape) if size > 2 and tied.count(size) > 1]
     for name, dim in places[:_MOST_DIMS]:

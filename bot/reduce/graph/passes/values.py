@@ -9,49 +9,43 @@ get closed; special values have to be literals.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bot.reduce.graph.edits import Edit
+from bot.reduce.graph.edits import Edit, on_input
 from bot.reduce.graph.form import Input, Program, Value
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.keep import fresh_value
-from bot.reduce.graph.printer.tensors import recorded
-from bot.reduce.graph.rewrite import find_input, with_input
+from bot.reduce.graph.printer.tensors import nested, recorded
+from bot.reduce.graph.rewrite import with_input
 
 MOST_WRITTEN = 64
 _PLAIN = ("randn", "rand", "zeros", "ones", "randint")
 _SHORT = (*_PLAIN, "arange", "full")  # as plain to a reader
-_FLOAT32_MOST = 3.4e38
 
 
 def edits(program: Program) -> list[Edit]:
-    """One edit for each input that is not made from plain values."""
-    inputs = (*program.graph.inputs, *program.graph.constants)
-    return [_plain(i.name) for i in inputs if i.meta.kind == "tensor" and i.value.kind not in _PLAIN]
+    """One edit for each input of `program` that is not made from plain values."""
+    inputs = program.graph.sources
+    return [on_input(i.name, _with_plain_value) for i in inputs if i.meta.kind == "tensor" and i.value.kind not in _PLAIN]
 
 
-def _plain(name: str) -> Edit:
-    def edit(program: Program) -> Program | None:
-        item = find_input(program, name)
-        return None if item is None else with_input(program, replace(item, value=plain_value(program, item)))
-
-    return edit
+def _with_plain_value(program: Program, item: Input) -> Input:
+    return replace(item, value=plain_value(program, item))
 
 
 def plain_value(program: Program, item: Input) -> Value:
-    """Plain values of the input's dtype that its users can take."""
+    """Plain values of the dtype of `item` that its users in `program` can take."""
     users = [n.target for n in program.graph.nodes if item.name in n.uses()]
     return fresh_value(item.meta, "", users, varied=program.recipe.accuracy)
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Replaces the data of the inputs that random numbers could not replace."""
+    """Replaces the data of the inputs of `incumbent` that random numbers could not replace; says whether anything changed."""
     start = incumbent.key
-    for item in (*incumbent.program.graph.inputs, *incumbent.program.graph.constants):
+    for item in incumbent.program.graph.sources:
         if item.meta.kind != "tensor" or item.value.kind in _SHORT:
             continue
         values = [Value("ones"), Value("zeros"), Value("arange"), written(item, item.meta.shape)]
@@ -60,11 +54,11 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def written(item: Input, shape: Sequence[int]) -> Value | None:
-    """The corner of this shape of an input's recorded data, as a literal; None if that is too long or not known."""
+    """The corner of this shape of the recorded data of `item`, as a literal; None if that is too long or not known."""
     if item.value.kind != "blob" or len(shape) != len(item.meta.shape) or math.prod(shape) > MOST_WRITTEN:
         return None
     data = _read(item)
-    return None if data is None else Value("literal", (_nested(data, item.meta.shape, shape, item.meta.dtype),))
+    return None if data is None else Value("literal", (nested(data, item.meta.shape, shape, item.meta.dtype),))
 
 
 def _read(item: Input) -> list[Any] | None:
@@ -73,27 +67,3 @@ def _read(item: Input) -> list[Any] | None:
     except FileNotFoundError:
         return None
     return data if data is not None and len(data) == math.prod(item.meta.shape) and not item.meta.dtype.startswith("complex") else None
-
-
-def _nested(data: Sequence[int | float], whole: Sequence[int], corner: Sequence[int], dtype: str) -> str:
-    """Text of nested lists with the first elements along each dimension."""
-    if not whole:
-        return _number(data[0], dtype)
-    step = math.prod(whole[1:])
-    rows = (_nested(data[i * step : (i + 1) * step], whole[1:], corner[1:], dtype) for i in range(corner[0]))
-    return "[" + ", ".join(rows) + "]"
-
-
-def _number(value: int | float, dtype: str) -> str:
-    if not isinstance(value, float):
-        return repr(value)
-    if not math.isfinite(value):
-        return f'float("{value}")'
-    if dtype == "float64":
-        return repr(value)
-    # the shortest text that is the same float32
-    return next(text for digits in range(1, 18) if _float32(float(text := repr(float(f"{value:.{digits}g}")))) == _float32(value))
-
-
-def _float32(value: float) -> bytes:
-    return struct.pack("<d", value) if abs(value) > _FLOAT32_MOST else struct.pack("<f", value)

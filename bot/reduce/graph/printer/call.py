@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 
-from bot.reduce.graph.form import Graph, Input, Meta, Recipe, Ref, refs
+from bot.reduce.graph.form import Graph, Input, Meta, Pipeline, Recipe, Ref, refs
 from bot.reduce.graph.printer.expressions import quoted
 
 _QUOTES = ("'", '"')
@@ -33,7 +33,7 @@ class Call:
 
     def helpers(self) -> list[str]:
         """Functions that the lines call, each a block of its own."""
-        if not (self.recipe.accuracy and self.recipe.backward and self.wrt and self.recipe.pipeline == "compile"):
+        if not (self.recipe.accuracy and self.recipe.backward and self.wrt and self.recipe.pipeline is Pipeline.COMPILE):
             return []
         seed = [f"    torch.manual_seed({self.recipe.seed or 0})"] if self.reseeds else []
         wrt = ", ".join(name.replace("model.", "module.") for name in self.wrt)
@@ -49,10 +49,7 @@ class Call:
 
     def lines(self) -> list[str]:
         """From making the module to the comparison."""
-        own = {"compile": self._compile, "aoti": self._aoti, "export": self._export}.get(self.recipe.pipeline)
-        if own is None:
-            raise ValueError(f"no such pipeline: {self.recipe.pipeline}")
-        found = own()
+        found = self._aoti() if self.recipe.pipeline is Pipeline.AOTI else self._compile()
         if not self.recipe.contexts:
             return found
         outside = [line for line in found if line.startswith("model = ")]
@@ -89,21 +86,6 @@ class Call:
         expected = [*seed, f"expected = {given}({self._arguments()})"]
         return ["model = Repro()", *expected, *found, *seed, f"actual = {call}", self._compared()]
 
-    def _export(self) -> list[str]:
-        if not self.recipe.accuracy:
-            return [self._exported("Repro()")]
-        seed = [f"torch.manual_seed({self.recipe.seed or 0})"] if self.reseeds else []
-        given = "copy.deepcopy(model)" if self.copies else "model"
-        return [
-            "model = Repro()",
-            *seed,
-            f"expected = {given}({self._arguments()})",
-            f"ep = {self._exported(given)}",
-            *seed,
-            f"actual = ep.module()({self._arguments()})",
-            self._compared(),
-        ]
-
     def _compiled(self, model: str) -> str:
         recipe = self.recipe
         parts = [model]
@@ -126,11 +108,9 @@ class Call:
         named = [(item.keyword, item.name) for item in self.inputs if item.keyword is not None]
         if named:
             parts.append("kwargs={" + ", ".join(f"{quoted(str(key))}: {name}" for key, name in named) + "}")
-        given = dict(self.recipe.export_kwargs)
-        dynamic = [item for item in self.inputs if item.meta.dynamic and item.meta.kind == "tensor"]
-        if dynamic and "dynamic_shapes" not in given:
-            given["dynamic_shapes"] = "{" + ", ".join(f"{quoted(item.name)}: {_dims(item.meta)}" for item in self.inputs) + "}"
-        return f"torch.export.export({', '.join([*parts, *(f'{key}={value}' for key, value in given.items())])})"
+        if any(item.meta.dynamic and item.meta.kind == "tensor" for item in self.inputs):
+            parts.append("dynamic_shapes={" + ", ".join(f"{quoted(item.name)}: {_dims(item.meta)}" for item in self.inputs) + "}")
+        return f"torch.export.export({', '.join(parts)})"
 
     def _arguments(self) -> str:
         shown = []

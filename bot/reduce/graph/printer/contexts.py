@@ -9,7 +9,7 @@ from bot.reduce.graph.printer.expressions import text
 
 
 def called_under(node: Node) -> tuple[str, tuple[Arg, ...]] | None:
-    """Export's calls of a body under a grad mode or autocast: the context, and the body with its arguments."""
+    """For a `node` that calls a body under a grad mode or autocast, as export records it: the context, and the body with its arguments."""
     name = node.target.removeprefix("torch.ops.higher_order.")
     if name == "wrap_with_set_grad_enabled" and len(node.args) >= 2 and isinstance(node.args[0], bool):
         return _grad_mode(node.args[0]), node.args[1:]
@@ -73,11 +73,11 @@ class Regions:
             self._events = {}
 
     def handles(self, i: int) -> bool:
-        """Whether the node of this index only enters or leaves a context."""
+        """Whether the node of index `i` only enters or leaves a context."""
         return i in self._events
 
     def at(self, i: int) -> Iterator[str]:
-        """The lines in its place; `depth` is that of what follows."""
+        """The lines in place of the node of index `i`; `depth` is that of what follows."""
         for depth, context in self._events[i]:
             if context is not None:
                 yield "    " * depth + f"with {context}:"

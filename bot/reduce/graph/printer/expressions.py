@@ -36,7 +36,7 @@ _HIGHER = "torch.ops.higher_order."
 
 
 def text(arg: Arg, names: dict[str, str]) -> str:
-    """An argument; `names` says how each value is reached (`self.weight`), where that is not its name."""
+    """The text of `arg`; `names` says how each value is reached (`self.weight`), where that is not its name."""
     if isinstance(arg, Ref):
         return names.get(arg.name, arg.name)
     if isinstance(arg, Code):
@@ -73,13 +73,13 @@ def number(value: float | complex) -> str:
 
 
 def quoted(value: str) -> str:
-    """A string in double quotes where that needs no more escapes than single ones."""
+    """`value` in double quotes where that needs no more escapes than single ones."""
     plain = repr(value)
     return f'"{plain[1:-1]}"' if plain[0] == "'" and '"' not in plain else plain
 
 
 def index(arg: Arg, names: dict[str, str]) -> str:
-    """What stands between the brackets of `x[...]`."""
+    """What stands between the brackets of `x[...]` for the index `arg`; `names` as in `text`."""
     if isinstance(arg, tuple) and arg:
         inside = ", ".join(_index_item(item, names) for item in arg)
         return f"{inside}," if len(arg) == 1 else inside
@@ -94,7 +94,7 @@ def _index_item(arg: Arg, names: dict[str, str]) -> str:
 
 
 def operation(node: Node, names: dict[str, str]) -> str:
-    """The expression that computes a node."""
+    """The expression that computes `node`; `names` as in `text`."""
     if node.op == "method":
         receiver = _operand(node.args[0], names)
         return f"{receiver}.{node.target}({arguments(node.args[1:], node.kwargs, names)})"
@@ -113,7 +113,7 @@ def spelled(target: str) -> str:
 
 
 def arguments(args: tuple[Arg, ...], kwargs: tuple[tuple[str, Arg], ...], names: dict[str, str]) -> str:
-    """What stands between the parentheses of a call."""
+    """What stands between the parentheses of a call with `args` and `kwargs`; `names` as in `text`."""
     parts = [text(item, names) for item in args]
     odd = []
     for key, value in kwargs:
@@ -194,7 +194,7 @@ def _higher(name: str, node: Node, names: dict[str, str]) -> str | None:
 
 
 def scanned(node: Node) -> tuple[int, int] | None:
-    """How many tensors a `scan` carries and runs over; None for anything else.
+    """How many tensors `node` carries and runs over, if it is a `scan`; None for anything else.
 
     What Dynamo and AOTAutograd record is flat, `scan(fn, carried, over, closed)`, and Dynamo takes it from nobody but the public
     function, whose body gets a carry and an item and gives both.
@@ -208,7 +208,7 @@ def scanned(node: Node) -> tuple[int, int] | None:
 
 
 def combined(node: Node) -> int | None:
-    """How many tensors an `associative_scan` runs over; None for anything else.
+    """How many tensors `node` runs over, if it is an `associative_scan`; None for anything else.
 
     It is recorded flat as well, `associative_scan(fn, over, closed)` along the first dimension; the public function's body gets two
     items and gives one.
@@ -271,14 +271,14 @@ def _closed(function: Arg, held: Arg, names: dict[str, str]) -> Arg:
 
 
 def function_class(forward: str) -> str:
-    """The name of the `torch.autograd.Function` that is made of a body: `ForwardFn` of `forward_fn`."""
+    """The name of the `torch.autograd.Function` that is made of the body `forward`: `ForwardFn` of `forward_fn`."""
     return "".join(part.capitalize() for part in forward.split("_"))
 
 
 def in_place(node: Node, tensor: bool, names: dict[str, str]) -> str | None:
-    """The statement of an operation that changes its first argument and is written without a result; None for others.
+    """The statement of a `node` that changes its first argument and is written without a result; None for others.
 
-    `tensor` says whether the first argument is known to be a tensor: a number cannot be changed in place.
+    `tensor` says whether the first argument is known to be a tensor: a number cannot be changed in place. `names` as in `text`.
     """
     args = node.args
     if node.target == "operator.setitem" and len(args) == 3:

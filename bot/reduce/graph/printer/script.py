@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Meta, Node, Program, Recipe, Ref, is_launch, refs
+from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Meta, Node, Pipeline, Program, Recipe, Ref, is_launch, refs
 from bot.reduce.graph.naming import bind_symbols, canonical, is_legal
 from bot.reduce.graph.printer.call import Call, in_call_order
 from bot.reduce.graph.printer.contexts import Regions, called_under
@@ -47,7 +47,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
     recipe = program.recipe
     if recipe.accuracy and not recipe.strict:
         graph = replace(graph, output=_comparable(graph.output, graph.metas()))
-    random = any(_is_random(node) for node in _all_nodes(graph))
+    random = any(_is_random(node) for node in graph.all_nodes())
     config = list(recipe.config)
     if recipe.accuracy and random and all(name != "torch._inductor.config.fallback_random" for name, _ in config):
         config.append(("torch._inductor.config.fallback_random", "True"))
@@ -58,7 +58,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
     if recipe.seed is not None and (recipe.accuracy or random or any(_draws(item) for item in _all_values(graph))):
         first.append(f"torch.manual_seed({recipe.seed})")
     first += [f"{item.name} = {make(item, dtype_default=dtype_default)}" for item in graph.inputs]
-    marks = _marks(graph) if recipe.pipeline == "compile" and recipe.dynamic is None else []
+    marks = _marks(graph) if recipe.pipeline is Pipeline.COMPILE and recipe.dynamic is None else []
     future, imports, preamble = _split_preamble(program.preamble)
     blocks = [
         preamble,
@@ -74,7 +74,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
 
 
 def lines(script: str) -> int:
-    """Lines that are neither blank nor comments."""
+    """Number of lines of `script` that are neither blank nor comments."""
     return sum(1 for line in script.splitlines() if line.strip() and not line.strip().startswith("#"))
 
 
@@ -104,7 +104,7 @@ def _split_preamble(preamble: str) -> tuple[list[str], list[str], str]:
 
 def _imports(body: str, graph: Graph, given: Sequence[str]) -> list[str]:
     found = {line for pattern, line in _IMPORTS if re.search(pattern, body)} | set(given) - {"import torch"}
-    for node in _all_nodes(graph):
+    for node in graph.all_nodes():
         target = text(node.args[0], {}) if is_launch(node) else node.target
         root = target.split(".")[0]
         if node.op == "function" and root not in ("torch", "operator", "builtins", "math", "__main__") and "." in target:
@@ -117,12 +117,6 @@ def _imports(body: str, graph: Graph, given: Sequence[str]) -> list[str]:
     have = set(body.split("\n"))
     plain, torch_lines = ([line for line in group if line not in have] for group in (plain, torch_lines))
     return [*plain, *([""] if plain else []), *torch_lines]
-
-
-def _all_nodes(graph: Graph) -> Iterator[Node]:
-    yield from graph.nodes
-    for _, body in graph.bodies:
-        yield from _all_nodes(body)
 
 
 def _all_values(graph: Graph) -> Iterator[Input]:
@@ -172,7 +166,7 @@ def _module(graph: Graph, recipe: Recipe, dtype_default: str | None) -> str:
             if item.parameter:
                 frozen = "" if item.requires_grad else ", requires_grad=False"
                 found.append(f"        self.{item.name} = torch.nn.Parameter({made}{frozen})")
-            elif recipe.pipeline in ("export", "aoti"):
+            elif recipe.pipeline is Pipeline.AOTI:
                 found.append(f"        self.register_buffer({quoted(item.name)}, {made})")
             else:
                 found.append(f"        self.{item.name} = {made}")

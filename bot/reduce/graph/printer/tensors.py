@@ -6,12 +6,12 @@ import base64
 import math
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bot.reduce.graph.form import Graph, Input, Meta, Program, Value
+from bot.reduce.graph.form import Graph, Input, Meta, Program, Value, contiguous_stride
 from bot.reduce.graph.printer.expressions import number
 
 # A tensor up to this many elements is written as a literal.
@@ -25,17 +25,8 @@ _COMPLEX = ("complex32", "complex64", "complex128")
 _INTS = ("uint8", "int8", "int16", "int32", "int64")
 
 
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a contiguous tensor, in elements, as torch computes them."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
-
-
 def make(item: Input, *, dtype_default: str | None = "float32") -> str:
-    """The expression for an input or constant.
+    """The expression for the input or constant `item`.
 
     `dtype_default` is torch's default dtype where the script runs; None (unknown) writes every dtype.
     """
@@ -49,7 +40,7 @@ def make(item: Input, *, dtype_default: str | None = "float32") -> str:
     value = replace(value, kind=_possible(kind, meta.dtype))
     grad = item.requires_grad and not item.parameter and meta.dtype.startswith(("float", "bfloat", "complex"))
     base = _Factory(value, meta, dtype_default)
-    plain = meta.stride == contiguous(meta.shape) or not meta.shape
+    plain = meta.stride == contiguous_stride(meta.shape) or not meta.shape
     if plain:
         made = base(meta.shape, grad)
         return made if item.leaf or not grad else f"{made} * 1"
@@ -60,7 +51,7 @@ def make(item: Input, *, dtype_default: str | None = "float32") -> str:
 
 
 def recorded_dtype(value: Value, meta: Meta) -> str:
-    """The dtype in which a dump was recorded, where the tensor has another one now."""
+    """The dtype in which the dump that `value` names was recorded; that of `meta` unless it was changed since."""
     return str(value.args[1]) if len(value.args) > 1 else meta.dtype
 
 
@@ -89,9 +80,6 @@ class _Factory:
         grad = grad or self._grad
         kind, args, dtype = self.value.kind, self.value.args, self.meta.dtype
         sizes = ", ".join(str(d) for d in shape) if shape else "()"
-        elements = 1
-        for d in shape:
-            elements *= d
         if kind in ("randn", "rand", "zeros", "ones"):
             if dtype.startswith(("float8", "float4")):
                 return f"torch.{kind}({sizes}{self._options('float32', 'float32')}).to(torch.{dtype})"
@@ -105,7 +93,7 @@ class _Factory:
             return f"torch.full({_tuple(shape)}, {fill}{self._options(natural, dtype, grad)})"
         if kind == "arange":
             flat = len(shape) == 1
-            made = f"torch.arange({elements}{self._options('int64', dtype, grad and flat)})"
+            made = f"torch.arange({math.prod(shape)}{self._options('int64', dtype, grad and flat)})"
             return made if flat else made + _reshape(shape) + (".requires_grad_()" if grad else "")
         if kind == "literal":
             shown = str(args[0])
@@ -156,7 +144,7 @@ def _strided(base: _Factory, kind: str, meta: Meta) -> str:
             return f"{base(shape)}.to(memory_format=torch.{last})"
     if len(shape) == len(stride):
         spread = tuple(1 if step == 0 and size > 1 else size for size, step in zip(shape, stride, strict=True))
-        steps = contiguous(spread)
+        steps = contiguous_stride(spread)
         if spread != shape and all(a == b or (b == 0 and size > 1) for a, b, size in zip(steps, stride, shape, strict=True)):
             if not ordered:
                 return f"{base(spread)}.expand{_tuple(shape) if len(shape) > 1 else f'({shape[0]})'}"
@@ -165,7 +153,7 @@ def _strided(base: _Factory, kind: str, meta: Meta) -> str:
         order = tuple(sorted(range(len(shape)), key=lambda d: (-stride[d], d)))
         inner = tuple(shape[d] for d in order)
         # with a dimension of one element `.contiguous()` may have nothing to do, and then keeps odd strides
-        if tuple(stride[d] for d in order) == contiguous(inner) and not (ordered and 1 in shape):
+        if tuple(stride[d] for d in order) == contiguous_stride(inner) and not (ordered and 1 in shape):
             back = tuple(order.index(d) for d in range(len(shape)))
             turn = ".t()" if order == (1, 0) else f".permute{back}"
             there = "" if not ordered else (turn if order == (1, 0) else f".permute{order}") + ".contiguous()"
@@ -185,7 +173,7 @@ def _strided(base: _Factory, kind: str, meta: Meta) -> str:
 
 def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
     n, c, *rest = shape
-    inner = contiguous((n, *rest, c))
+    inner = contiguous_stride((n, *rest, c))
     return (inner[0], 1, *inner[1:-1])
 
 
@@ -225,10 +213,10 @@ def _embedded(item: Input) -> Input:
         if simple is not None:
             return replace(item, value=simple)
         if len(elements) <= LITERAL:
-            return replace(item, value=Value("literal", (_nested(elements, item.meta.shape, item.meta.dtype),)))
+            return replace(item, value=Value("literal", (nested(elements, item.meta.shape, item.meta.shape, item.meta.dtype),)))
     packed = base64.b64encode(zlib.compress(data, 9)).decode()
     made = _Factory(item.value, item.meta, None).packed(f'zlib.decompress(base64.b64decode("{packed}"))')
-    if item.meta.stride not in ((), contiguous(item.meta.shape)) and not _overlaps(item.meta.shape, item.meta.stride):
+    if item.meta.stride not in ((), contiguous_stride(item.meta.shape)) and not _overlaps(item.meta.shape, item.meta.stride):
         made = f"torch.empty_strided({_tuple(item.meta.shape)}, {_tuple(item.meta.stride)}, dtype=torch.{item.meta.dtype}).copy_({made})"
         made += "" if item.meta.device == "cpu" else f'.to("{item.meta.device}")'
     grad = ".requires_grad_()" if item.requires_grad and not item.parameter else ""
@@ -236,7 +224,7 @@ def _embedded(item: Input) -> Input:
 
 
 def unpack(data: bytes, dtype: str) -> list[Any] | None:
-    """The elements of a raw dump as Python numbers; None for a dtype that Python has no numbers for."""
+    """The elements of the raw dump `data` as Python numbers; None for a dtype that Python has no numbers for."""
     if dtype == "bfloat16":
         return [struct.unpack("<f", b"\0\0" + data[i : i + 2])[0] for i in range(0, len(data), 2)]
     if dtype in ("complex64", "complex128"):
@@ -257,7 +245,7 @@ def unpack(data: bytes, dtype: str) -> list[Any] | None:
 
 
 def recorded(item: Input, data: bytes) -> list[Any] | None:
-    """The elements of an input's raw dump, as they are in its dtype; None for a dtype that Python has no numbers for."""
+    """The elements of `data`, the raw dump of `item`, as they are in its dtype; None for a dtype that Python has no numbers for."""
     dtype = recorded_dtype(item.value, item.meta)
     elements = unpack(data, dtype)
     if elements is None or (dtype, item.meta.dtype) != ("float64", "float32"):
@@ -286,11 +274,13 @@ def _uniform(elements: list[Any], meta: Meta) -> Value | None:
     return None
 
 
-def _nested(elements: list[Any], shape: tuple[int, ...], dtype: str) -> str:
-    if not shape:
+def nested(elements: Sequence[Any], whole: Sequence[int], corner: Sequence[int], dtype: str) -> str:
+    """Text of nested lists with the corner of shape `corner` of the `elements` of a tensor of shape `whole` and of `dtype`."""
+    if not whole:
         return _scalar(elements[0], dtype)
-    step = len(elements) // shape[0] if shape[0] else 0
-    return "[" + ", ".join(_nested(elements[i * step : (i + 1) * step], shape[1:], dtype) for i in range(shape[0])) + "]"
+    step = math.prod(whole[1:])
+    rows = (nested(elements[i * step : (i + 1) * step], whole[1:], corner[1:], dtype) for i in range(corner[0]))
+    return "[" + ", ".join(rows) + "]"
 
 
 def _scalar(value: Any, dtype: str) -> str:

@@ -12,8 +12,7 @@ import builtins
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 
-from bot.reduce.source.passes.deletions import ENTRY, MAKES
-from bot.reduce.source.text.candidate import entries
+from bot.reduce.source.text.compiler_calls import ENTRIES, MAKES_CALLABLE, TRACES, entries
 from bot.reduce.source.text.names import dotted, names_of, root
 from bot.reduce.source.text.normal_form import MARK, as_far_as_legal
 from bot.reduce.source.text.repair import collected, has_mark, missing, repaired, replaced, unused
@@ -233,7 +232,7 @@ def _acts(node: ast.stmt, needed: set[str], *, module: bool) -> bool:
         if name == "print":
             return False
         # a call may write the file, or fill the list, that a needed statement reads
-        return module or _last(value.func) in ENTRY or bool({n for n in _reads(value) & needed if n[0] != "."} - {"self", "torch"})
+        return module or _last(value.func) in ENTRIES or bool({n for n in _reads(value) & needed if n[0] != "."} - {"self", "torch"})
     return isinstance(node, (ast.For, ast.While, ast.With, ast.If)) and bool(_reads(node) & needed)
 
 
@@ -316,7 +315,7 @@ class _Leads:
             return _KNOWN  # `Class.apply(...)` too
         if isinstance(node.func, ast.Call) and (_makes(node.func) or _last(node.func.func) in self.classes):
             return _LIKELY
-        if last in self.holders or (last in ENTRY and last not in ("compile", "optimize")):
+        if last in self.holders or last in TRACES:
             return _LIKELY
         return _NOT if name in self.imported or name in _BUILTINS else _UNKNOWN
 
@@ -328,7 +327,7 @@ def _last(node: ast.expr) -> str:
 
 def _makes(value: ast.expr) -> bool:
     """Whether an expression makes something compiled or exported that can be called."""
-    return isinstance(value, ast.Call) and _last(value.func) in MAKES
+    return isinstance(value, ast.Call) and _last(value.func) in MAKES_CALLABLE
 
 
 def _is_property(decorator: ast.expr, classes: Container[str]) -> bool:

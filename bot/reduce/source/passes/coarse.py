@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from bot.reduce.halving import adaptive
-from bot.reduce.source.text.candidate import ENTRIES, entries_in
+from bot.reduce.source.text.compiler_calls import ENTRIES, entries_in
 from bot.reduce.source.text.names import names_of
 from bot.reduce.source.text.normal_form import MARK, end_line, parsed, start_line
 

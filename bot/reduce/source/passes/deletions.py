@@ -10,13 +10,10 @@ from typing import Any
 
 import libcst as cst
 
+from bot.reduce.source.text.compiler_calls import ENTRIES, EXPORTERS, MAKES_CALLABLE
 from bot.reduce.source.text.cst_edits import Edit, blocks, body_of, is_pass, remove, show, small, statements, walk, width
 from bot.reduce.source.text.normal_form import MARK
 
-# Calls that hand something to the compiler.
-ENTRY = ("compile", "export", "aoti_compile_and_package", "aot_compile", "optimize", "draft_export")
-# What makes a callable of a module.
-MAKES = (*ENTRY, "module", "aoti_load_package")
 _COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
 
 
@@ -90,7 +87,7 @@ def _operands_in(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def _operand_changes(node: cst.CSTNode) -> list[Any]:
     """Functions that take an expression (its parts already edited) to one of its operands."""
     if isinstance(node, cst.Call):
-        if _callee(node) in ENTRY:
+        if _callee(node) in ENTRIES:
             return []
         out: list[Any] = []
         for index, argument in enumerate(node.args):
@@ -198,7 +195,7 @@ def arguments(module: cst.Module) -> list[Edit]:
     targets = _targets_in(module)
     for node in walk(module):
         if isinstance(node, cst.Call):
-            first = 1 if _callee(node) in ENTRY else 0
+            first = 1 if _callee(node) in ENTRIES else 0
             # a simpler backend than the default one tells the reader where the fault is not
             out += [
                 remove(a) for a in reversed(node.args[first:]) if not (first and a.keyword is not None and a.keyword.value == "backend")
@@ -265,7 +262,7 @@ def parameters(module: cst.Module) -> list[Edit]:
                 if name in _called_names(call, aliases) or (name == "forward" and _calls_module(call)):
                     argument = _given(call, parameter.name.value, None if index is None else index - int(method))
                     edits += [remove(argument)] if argument is not None else []
-                elif name == "forward" and index is not None and _callee(call).endswith("export"):
+                elif name == "forward" and index is not None and _callee(call) in EXPORTERS:
                     edits += map(remove, _exported_with(call, parameter.name.value, index - int(method), tuples))
             out.append(Edit(tuple(c for e in edits for c in e.changes), sum(e.weight for e in edits)))
     return out
@@ -314,14 +311,14 @@ def _aliases(module: cst.Module) -> dict[str, str]:
 
 
 def _compiled(node: cst.BaseExpression) -> str | None:
-    if isinstance(node, cst.Call) and _callee(node) in ENTRY and node.args:
+    if isinstance(node, cst.Call) and _callee(node) in ENTRIES and node.args:
         node = node.args[0].value
     return node.value if isinstance(node, cst.Name) else None
 
 
 def _called_names(call: cst.Call, aliases: dict[str, str]) -> set[str]:
     """The names a call may be of: its own, and what that stands for."""
-    if _callee(call) in ENTRY:
+    if _callee(call) in ENTRIES:
         return set()
     function = _compiled(call.func) if isinstance(call.func, cst.Call) else None
     own = _callee(call)
@@ -330,10 +327,10 @@ def _called_names(call: cst.Call, aliases: dict[str, str]) -> set[str]:
 
 def _calls_module(call: cst.Call) -> bool:
     """Whether a call may be of a module object: `self.block(x)`, `compiled(x)`, `torch.compile(m)(x)`."""
-    if _callee(call) in ENTRY:
+    if _callee(call) in ENTRIES:
         return False
     if isinstance(call.func, cst.Call):
-        return _callee(call.func) in MAKES
+        return _callee(call.func) in MAKES_CALLABLE
     if isinstance(call.func, cst.Attribute):
         return isinstance(call.func.value, cst.Name) and call.func.value.value == "self"
     return isinstance(call.func, cst.Name) and call.func.value[:1].islower() and call.func.value not in ("print", "super", "range", "len")

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
-from bot.reduce.source.text.candidate import entries
+from bot.reduce.source.text.compiler_calls import compiles_or_exports, entries
 from bot.reduce.source.text.names import dotted
 from bot.reduce.source.text.normal_form import MARK, end_line, legal, marked, normal, start_line
 from bot.reduce.source.text.repair import collected, missing, repaired
@@ -92,21 +92,16 @@ def _called(tree: ast.Module, compiled: ast.Call, call: InnerCall) -> str:
 def _compiler(tree: ast.Module) -> ast.Call | None:
     """The first call of `torch.compile` or an exporter, or a decorator as one."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _compiles(node.func):
+        if isinstance(node, ast.Call) and compiles_or_exports(node.func):
             return node
-    decorated = any(_compiles(d) for n in ast.walk(tree) for d in getattr(n, "decorator_list", ()))
+    decorated = any(compiles_or_exports(d) for n in ast.walk(tree) for d in getattr(n, "decorator_list", ()))
     return ast.Call(ast.Attribute(ast.Name("torch"), "compile"), [], []) if decorated else None
-
-
-def _compiles(function: ast.expr) -> bool:
-    name = dotted(function) or ""
-    return name.startswith("torch") and name.split(".")[-1] in ("compile", "export") and not name.startswith("torch._inductor")
 
 
 def _is_compiled(tree: ast.Module, name: str) -> bool:
     """Whether the definition is compiled where it stands."""
     found = _definition(tree, name)
-    return found is not None and any(_compiles(d.func if isinstance(d, ast.Call) else d) for d in found.decorator_list)
+    return found is not None and any(compiles_or_exports(d.func if isinstance(d, ast.Call) else d) for d in found.decorator_list)
 
 
 def _is_keyword(argument: str) -> bool:

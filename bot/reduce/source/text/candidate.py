@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 
-from bot.reduce.source.text.names import dotted
+from bot.reduce.source.text.compiler_calls import entries
 from bot.reduce.source.text.normal_form import legal, measure, normal, unmarked
 from bot.reduce.source.text.repair import Missing, collected, missing, repaired, unused
-
-# Entry points of the compiler.
-ENTRIES = ("compile", "export", "aoti_compile_and_package", "aot_compile", "draft_export", "optimize", "export_for_training")
 
 
 @dataclass(frozen=True)
@@ -26,21 +22,6 @@ class Base:
     def of(text: str) -> Base:
         """Raises SyntaxError where the text is not Python."""
         return Base(text, missing(text), unused(text), entries(text))
-
-
-def entries(text: str) -> int:
-    """How often a text mentions an entry point of the compiler (`torch.compile`, `torch.export.export`, ...)."""
-    return entries_in(ast.parse(text))
-
-
-def entries_in(tree: ast.AST) -> int:
-    """The same of a syntax tree."""
-    count = 0
-    for node in ast.walk(tree):
-        name = dotted(node) if isinstance(node, (ast.Attribute, ast.Name)) else None
-        if name is not None and name.split(".")[-1] in ENTRIES and (name.startswith("torch") or "." not in name):
-            count += 1
-    return count
 
 
 def finish(base: Base, edited: str | None) -> str | None:

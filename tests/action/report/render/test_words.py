@@ -22,7 +22,7 @@ from bot.action.report.render.verdict import doubt, status, title
 from bot.action.report.result_dir import Folder, section
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.report import Download, Report, Section, Stored
-from bot.models.request import Code, Request, RequestOptions
+from bot.models.request import CodeOrigin, Request, RequestOptions
 from bot.models.result import Result
 from tests.action.report import reports
 
@@ -101,7 +101,7 @@ def test_titles(changes: dict[str, Any], expected: str) -> None:
 def test_whose_code_it_was() -> None:
     stranger = render(reports.report(of()))
     assert "`stranger`, who has no write permission here, from [the issue](https://github.com/owner/name/issues/7)" in stranger
-    trusted = reports.request(code=Code(where="comment", author="maintainer", trusted=True))
+    trusted = reports.request(code=CodeOrigin(where="comment", author="maintainer", trusted=True))
     assert "no write permission" not in render(reports.report(of().model_copy(update={"request": trusted})))
 
 
@@ -153,7 +153,7 @@ def test_the_module_of_a_repro() -> None:
 @settings(max_examples=40)
 @given(reports.reports)
 def test_annotations_are_one_command_each(report: Report) -> None:
-    lines = annotation.commands(report)
+    lines = [each.command() for each in annotation.annotations_of(report)]
     assert 0 < len(lines) <= 10
     for line in lines:
         assert line.startswith(("::notice title=", "::warning title="))
@@ -170,7 +170,7 @@ def test_notes_leave_room_and_mention_nobody(asked: list[Request], words: str, u
 
 
 candidates = st.builds(
-    replies.Candidate,
+    replies.Cause,
     verdict=st.sampled_from(["suggested", "possible", "no", "?"]),
     reason=reports.texts,
     failure=reports.long_texts,
@@ -181,7 +181,7 @@ candidates = st.builds(
 
 @settings(max_examples=40)
 @given(st.lists(candidates, max_size=30))
-def test_a_table_of_causes_is_bounded_and_one_block(found: list[replies.Candidate]) -> None:
+def test_a_table_of_causes_is_bounded_and_one_block(found: list[replies.Cause]) -> None:
     table = replies.candidates(found)
     assert size(table) <= replies.MOST_BYTES
     rows, _, more = table.partition("\n</table>")
@@ -192,7 +192,7 @@ def test_a_table_of_causes_is_bounded_and_one_block(found: list[replies.Candidat
 
 
 def test_causes_that_fit_are_all_listed() -> None:
-    each = replies.Candidate("suggested", "it fails in the compiler", "RuntimeError: x", ("a::b", "a::c"), True)
+    each = replies.Cause("suggested", "it fails in the compiler", "RuntimeError: x", ("a::b", "a::c"), True)
     table = replies.candidates([each] * 25)
     assert table.count("<td>suggested, taken</td>") == 20
     assert table.endswith("5 more causes are not listed.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from curve import FreeOracle
 
 from bot.reduce.graph.form import Graph, Input, Program, Ref
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes import bodies
+from tests.reduce.graph.free_oracle import FreeOracle
 from tests.reduce.graph.world import op, tensor, word
 
 META = tensor(4, 4)

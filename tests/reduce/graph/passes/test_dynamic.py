@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
-from bot.reduce.graph.form import Graph, Input, Meta, Program, Recipe, Ref, Value
+from bot.reduce.graph.form import Graph, Input, Meta, Pipeline, Program, Recipe, Ref, Value
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes import dynamic
 from bot.reduce.graph.printer.script import lines, render
@@ -134,10 +132,9 @@ def test_a_size_of_one_is_not_marked() -> None:
     assert "dynamic" not in incumbent.candidate.text
 
 
-@pytest.mark.parametrize("pipeline", ["export", "aoti"])
-def test_exported_sizes_go_one_by_one(pipeline: str) -> None:
+def test_exported_sizes_go_one_by_one() -> None:
     oracle = World(lambda p: p.graph.inputs[0].meta.dynamic[:1] == (0,) and len(p.graph.inputs) == 2)
-    held = program(pipeline=pipeline, dynamic=None)
+    held = program(pipeline=Pipeline.AOTI, dynamic=None)
     text = reduce_program(held, oracle, oracle.render).candidate.text
     assert 'dynamic_shapes={"x": {0: torch.export.Dim.DYNAMIC}, "y": None}' in text
     assert "# x.size(0) must be dynamic: with static sizes this passes\n" in text

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from curve import FreeOracle
-
 from bot.reduce.graph.form import Graph, Input, Meta, Program, Recipe, Ref, Value
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes import promote
+from tests.reduce.graph.free_oracle import FreeOracle
 from tests.reduce.graph.world import op, tensor, words
 
 META = tensor(4, 4)

@@ -28,7 +28,6 @@ FULL = Recipe(
     contexts=("torch.no_grad()",),
     setup=("torch.set_default_dtype(torch.float64)",),
     backward=True,
-    export_kwargs=(("strict", "True"),),
     freshness=True,
 )
 
@@ -83,10 +82,10 @@ def test_static_sizes_are_plain_numbers() -> None:
     )
     inputs = (Input("x", shape), Input("s9", Meta("int", symbols=("s9",)), Value("literal", ("3",))))
     nodes = (*nodes, op("w", "view.default", Ref("v"), [Ref("s9"), 8], meta=Meta()))
-    program = Program(Graph(inputs, nodes, Ref("w")), Recipe(dynamic=True, export_kwargs=(("dynamic_shapes", "{}"), ("strict", "True"))))
+    program = Program(Graph(inputs, nodes, Ref("w")), Recipe(dynamic=True))
     found = recipe.static(program)
     assert found is not None
     assert [(n.name, n.args[1]) for n in found.graph.nodes] == [("v", [3, 8]), ("w", [3, 8])]
     assert found.graph.inputs == (Input("x", tensor(6, 4)),)
-    assert found.recipe == Recipe(export_kwargs=(("strict", "True"),))
+    assert found.recipe == Recipe()
     assert with_metas(found).graph.nodes[-1].meta.shape == (3, 8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from curve import FreeOracle
 
 from bot.reduce.graph.form import Code, Graph, Input, Node, Program, Ref
 from bot.reduce.graph.incumbent import Incumbent
@@ -12,6 +11,7 @@ from bot.reduce.graph.naming import canonical
 from bot.reduce.graph.passes import arguments
 from bot.reduce.graph.passes.resize import sizes_of
 from bot.reduce.graph.printer.script import render
+from tests.reduce.graph.free_oracle import FreeOracle
 from tests.reduce.graph.world import op, tensor
 
 META = tensor(4, 4)

@@ -93,12 +93,15 @@ def test_a_method_handed_on_is_no_call_of_it() -> None:
                 return x.missing  # here
 
             def run(self, x):
+                y = x + 1
                 return checkpoint(self.step, x)  # here
 
         net = Net()
         torch.compile(net.run)(1)  # here
     """
     found = guessed(text)
+    assert found
+    assert all("y = x" not in g for g in found)
     assert all("checkpoint(self.step, x)" in g and "torch.compile(net.run)(1)" in g for g in found)
 
 
@@ -114,7 +117,9 @@ def test_making_a_module_leads_on_only_into_its_constructor() -> None:
         done = print(torch.export.export(Net(), (1,)))  # here
     """
     assert guessed(text.format(method="forward"))[0].endswith("\ntorch.export.export(Net(), (1,))\n")
-    assert all("torch.export.export(" in g for g in guessed(text.format(method="__init__")))
+    found = guessed(text.format(method="__init__"))
+    assert found
+    assert all("torch.export.export(" in g for g in found)
 
 
 def test_setting_an_attribute_stays_beside_its_value() -> None:
@@ -175,10 +180,15 @@ def test_a_guess_without_the_compiler_is_none() -> None:
         check(1, compiled(2))  # here
         other(check(1, 1))  # here
     """
-    assert all("torch.compile" in g for g in guessed(text))
+    found = guessed(text)
+    assert found
+    assert all("torch.compile" in g for g in found)
 
 
 def test_an_edit_that_leaves_no_python_is_no_guess() -> None:
     tabs = f"def f(x):\n\tif x:\n\t\ty = [x]\n\t\tz = g(y)  {MARK}\n\t\treturn z\n\n\ntorch.compile(f)(1)  {MARK}\n"
-    for guess in guesses(tabs):
+    assert guesses(tabs) == [], "edits indent by spaces"
+    found = guesses(normal(tabs))
+    assert found
+    for guess in found:
         compile(guess, "<guess>", "exec")

@@ -34,10 +34,10 @@ def _branch(http: Transport, repo: str, branch: str) -> None:
 
 
 def put_file(http: Transport, repo: str, branch: str, path: str, content: bytes, message: str) -> str:
-    """Write one file, over what is there; its URL.
+    """Write `content` as the file `path` of `branch`, over what is there, through `http`; its URL.
 
-    A file is read before it is written: GitHub wants to know what is replaced, and a PUT that is sent again after a lost
-    answer then finds its own.
+    `repo` is the path of the repository in the API, `message` that of the commit. A file is read before it is written: GitHub wants
+    to know what is replaced, and a PUT that is sent again after a lost answer then finds its own.
     """
     _branch(http, repo, branch)
     at = f"{repo}/contents/{quote(path)}"
@@ -55,7 +55,10 @@ def put_file(http: Transport, repo: str, branch: str, path: str, content: bytes,
 
 
 def put_asset(http: Transport, repo: str, tag: str, name: str, content: bytes) -> str:
-    """Write one asset, over what is there; its URL."""
+    """Write `content` as the asset `name` of the release with the tag `tag`, over what is there; its URL.
+
+    `http` and `repo` are as for `put_file`.
+    """
 
     def find() -> Any:
         return _found(http, f"{repo}/releases/tags/{quote(tag, safe='')}")

@@ -1,0 +1,210 @@
+"""What the user's interpreter and ours say to each other: the messages, and the names that both sides use.
+
+Both sides import this module, so it needs the standard library alone. A request is a dataclass, which one side encodes as JSON and
+the other decodes. An answer is JSON as it is, with the keys that its TypedDict declares.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, final
+
+# What an interpreter started on boot.py is for.
+Role = Literal["server", "spare", "capture", "control"]
+Task = Literal["run", "control", "control_fp64", "shapes", "export", "localize", "origins", "frames"]
+# See `bot.failure.outcome.Outcome`.
+Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
+# The option of a control in a process of its own: evaluate in float64, or make uninitialized memory differ each time.
+ControlOption = Literal["--fp64", "--repeats"]
+HookPoint = Literal["dynamo", "aot", "aoti"]
+# How a captured graph failed. `pending`: it was written before it was compiled.
+Failed = Literal["", "pending", "compile", "run", "accuracy"]
+
+# The file that a worker writes the script to.
+SCRIPT = "repro.py"
+# The name for the returned value of a script's `forward`: the last operation is in the return statement.
+RETURNED = "return"
+OLDEST_TORCH = (2, 9)
+BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
+# Files of a capture, in its directory.
+ORDER_FILE, RUN_FILE, REGION_PREFIX = "order.json", "run.json", "region-"
+
+# How a line about a failed shortcut begins, in the log of a worker.
+SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
+
+_REACHED = "[compiler-out] reached: "
+_REACHED_LINE = re.compile(rf"^{re.escape(_REACHED)}(\d{{1,9}}) raised: (\d{{1,9}})(?: (\S.*?))?[ \t\r]*$", re.MULTILINE)
+
+
+class PhasePassed(BaseException):
+    """The last phase in which the signature can show itself was passed. Not an Exception: nothing may swallow it."""
+
+
+class Fp64Impossible(Exception):
+    """The program cannot be evaluated in float64, so float64 says nothing about it."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A script to run in a child of the warm parent.
+
+    `limit` is in seconds, `memory` in bytes beyond the parent's own (None: the pool's). The pool fills in `id` and `dir`.
+    """
+
+    text: str
+    task: Task = "run"
+    limit: float = 60.0
+    memory: int | None = None
+    stop_after: str | None = None  # the phase after which the compiler is left
+    argv: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules are beside it
+    repeats: bool = False  # task control: has to compute the same whatever uninitialized memory holds
+    strict: bool = False  # task localize: integral and boolean values count
+    tolerance: tuple[float, ...] | None = None  # task localize: see Recipe.tolerance
+    lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
+    seed: int = 0  # of the random number generators, as the program finds them
+    as_eager: bool = False  # compiled code draws the random numbers that eager draws
+    save: str | None = None  # task export: the file for the exported program
+    id: int = 0
+    dir: str = ""  # the child's working directory
+
+
+class Cancel(TypedDict):
+    """Stop the question with this id."""
+
+    cancel: int
+
+
+@dataclass(frozen=True)
+class CaptureOrder:
+    """The program that a capture runs, and how."""
+
+    script: str | None  # else `module` is run
+    module: str | None
+    file: str | None  # the program's own file, where the command names one
+    argv: tuple[str, ...]
+    out: str  # the directory to write to
+    check: bool  # compare each compiled graph with eager and float64
+    strict: bool  # integral and boolean values count
+    tolerance: tuple[float, ...] | None  # (rtol, atol); () for the defaults of torch.testing.assert_close
+    beforehand: bool  # write each graph before it is compiled
+    dump: bool  # call PyTorch's own dumpers too
+
+
+class ValueMeta(TypedDict, total=False):
+    """A value in the words of `bot.reduce.graph.form.Meta`; `kind` is always there."""
+
+    kind: str
+    shape: list[int]
+    stride: list[int]
+    dtype: str
+    device: str
+    dynamic: list[int]
+    symbols: list[str | None]
+    items: list[ValueMeta]
+
+
+class FrameCall(TypedDict):
+    """How a function of the script was called: all Python source but `name`, which is qualified."""
+
+    name: str
+    callee: str
+    arguments: list[str]
+    contexts: list[str]
+
+
+class _Ended(TypedDict):
+    status: Status
+
+
+class Facts(_Ended, total=False):
+    """How a run ended, and what its task found."""
+
+    text: str
+    exit: int
+    signal: str
+    seconds: float
+    printed: str
+    drew: bool  # random numbers
+    calls: int  # of the compiler; this and the next two: task control
+    raised: int  # how many of these calls raised
+    error: str  # class and message of the first that raised
+    values: dict[str, ValueMeta]  # task shapes
+    first: list[str]  # task localize: names where an error begins, in program order
+    harmless: list[str]  # task localize: wrong names that reach no output
+    guesses: list[list[str]]  # task origins: names of values, the narrowest list first
+    frames: list[FrameCall]  # task frames: the innermost first
+
+
+class RunFacts(Facts, total=False):
+    """What a capture writes at its end."""
+
+    versions: dict[str, str]
+    tolerance: list[float] | None  # of the program's own last comparison
+    test: str  # the failing test, as its runner names it
+
+
+@final
+class Ready(TypedDict):
+    """The warm parent takes questions; versions of what it imported."""
+
+    ready: dict[str, str]
+
+
+@final
+class StartFailed(TypedDict):
+    """The warm parent could not import the compiler, and ends."""
+
+    failed: str
+
+
+@final
+class Answer(TypedDict):
+    """What became of the question with this id."""
+
+    id: int
+    outcome: Facts
+
+
+class Reached(NamedTuple):
+    """What a process under the eager control saw: calls of the compiler, how many raised, class and message of the first that did."""
+
+    calls: int = 0
+    raised: int = 0
+    error: str = ""
+
+    def line(self) -> str:
+        """The last line that such a process, and each that it forked, writes to standard error."""
+        return f"{_REACHED}{self.calls} raised: {self.raised} {self.error}".rstrip()
+
+
+def read_reached(text: str) -> tuple[Reached, str]:
+    """What the process with most calls saw, from the output `text` of all, and that output without their lines."""
+    found = [Reached(int(calls), int(raised), error) for calls, raised, error in _REACHED_LINE.findall(text)]
+    return max(found, key=lambda one: one.calls, default=Reached()), _REACHED_LINE.sub("", text).rstrip("\n")
+
+
+_Request = TypeVar("_Request", Question, CaptureOrder)
+
+
+def encode(request: Question | CaptureOrder) -> str:
+    """A request as one line of JSON."""
+    return json.dumps(asdict(request))
+
+
+def decode(kind: type[_Request], message: dict[str, Any]) -> _Request:
+    """The request of this kind from its parsed JSON `message`.
+
+    Raises:
+        TypeError: a field is missing or unknown.
+    """
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in message.items()}
+    return kind(**fields)
+
+
+def command(python: str, role: Role, *arguments: str) -> list[str]:
+    """The command that starts an interpreter `python` in a role."""
+    return [python, BOOT, role, *arguments]

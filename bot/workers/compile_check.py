@@ -1,0 +1,33 @@
+"""Whether workers work here: one function, compiled in a warm worker as each candidate of a search is."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from bot.inside.protocol import SHORTCUT_FAILED, Question
+from bot.workers import isa_probes
+from bot.workers.pool import Pool, PoolError
+
+_FUNCTION = "import torch\ntorch.compile(lambda x: torch.relu(x) + 1)(torch.ones(3))\n"
+# Seconds for compiling it, on a machine with no vector instructions known yet.
+_LIMIT = 180.0
+
+
+def compiles(python: str) -> tuple[bool, str]:
+    """Whether a worker of the interpreter `python` compiles and runs one function, and what there is to say of it. Takes seconds."""
+    with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as name:
+        cache, log = Path(name, "cache"), Path(name, "workers.log")
+        isa_probes.seed(cache)
+        try:
+            with Pool(python, cache, log) as pool:
+                outcome, _ = pool.ask(Question(_FUNCTION, limit=_LIMIT))
+        except (PoolError, OSError) as error:
+            return False, f"no worker: {error}"
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    if outcome.status != "ok":
+        last = outcome.text.strip().splitlines()[-1:] or [outcome.signal or "no message"]
+        return False, f"a worker's compile ended in {outcome.status}: {last[0][:300]}"
+    slower = [line.removeprefix(SHORTCUT_FAILED) for line in lines if line.startswith(SHORTCUT_FAILED)]
+    without = f"; slower, without {'; '.join(slower)}" if slower else ""
+    return True, f"one function in {outcome.seconds:.1f} s{without}"

@@ -1,0 +1,49 @@
+"""Each landmark on its example: it matches, and no row above it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.failure.phases import BACKWARD, HINTS, LANDMARKS, Landmark, innermost, is_backward, phase_of
+from bot.failure.traceback import Frame
+from bot.models.failure import Phase
+
+TABLES = {"landmark": LANDMARKS, "hint": HINTS, "backward": BACKWARD}
+ROWS = [pytest.param(table, row, id=f"{name} {row.example}") for name, table in TABLES.items() for row in table]
+
+
+def frame(place: str) -> Frame:
+    path, _, function = place.rpartition(":")
+    return Frame(path, function)
+
+
+@pytest.mark.parametrize(("table", "row"), ROWS)
+def test_each_row_is_the_first_that_matches_its_example(table: tuple[Landmark, ...], row: Landmark) -> None:
+    assert next(other for other in table if other.matches(frame(row.example))) is row
+
+
+def test_the_innermost_landmark_decides_and_hints_only_where_there_is_none() -> None:
+    outer, inner = frame("torch/__init__.py:compile"), frame("torch/_inductor/scheduler.py:codegen")
+    hint = frame("torch/_inductor/pattern_matcher.py:apply")
+    assert phase_of([outer, inner, hint]) is Phase.INDUCTOR_CODEGEN
+    assert phase_of([inner, outer]) is Phase.DYNAMO
+    assert phase_of([hint]) is Phase.POST_GRAD
+    assert phase_of([Frame("repro.py", "main")]) is Phase.RUN
+
+
+def test_a_class_that_one_phase_raises_decides_before_the_frames() -> None:
+    assert phase_of([frame("torch/__init__.py:compile")], ["InductorError", "CppCompileError"]) is Phase.CPP_COMPILE
+
+
+def test_a_tracer_below_the_exporter_is_export() -> None:
+    tracer = frame("torch/_dynamo/symbolic_convert.py:step")
+    assert phase_of([tracer]) is Phase.DYNAMO
+    assert phase_of([frame("torch/export/_trace.py:_export"), tracer]) is Phase.EXPORT
+
+
+def test_backward_and_the_innermost_frame_in_torch() -> None:
+    stack = [frame("torch/autograd/__init__.py:backward"), frame("torch/_dynamo/exc.py:unimplemented"), frame("repro.py:hook")]
+    assert is_backward(stack)
+    assert not is_backward(stack[1:])
+    assert innermost(stack) == "torch/autograd/__init__.py:backward"
+    assert innermost(stack[2:]) is None

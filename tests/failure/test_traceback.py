@@ -1,0 +1,90 @@
+"""What is read from tracebacks and dumps: frames with their lines, and which of two runs failed later."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.failure.traceback import Frame, exceptions, failed_later_than, fault_frames, final_stack
+
+
+def trace(*frames: tuple[str, int, str], error: str = "KeyError: 7") -> str:
+    listed = "".join(f'  File "{path}", line {line}, in {function}\n    code()\n' for path, line, function in frames)
+    return f"printed before\nTraceback (most recent call last):\n{listed}{error}\n"
+
+
+TORCH = ("/x/site-packages/torch/_dynamo/eval_frame.py", 5, "compile_wrapper")
+FAILED = trace(("/tmp/a/repro.py", 20, "<module>"), ("/tmp/a/repro.py", 9, "main"), TORCH, ("/tmp/a/repro.py", 3, "forward"))
+
+
+@pytest.mark.parametrize(
+    ("control", "later"),
+    [
+        (trace(("/b/repro.py", 21, "<module>")), True),
+        (trace(("/b/repro.py", 20, "<module>"), ("/b/repro.py", 10, "main")), True),
+        (trace(("/b/repro.py", 20, "<module>"), ("/b/repro.py", 8, "main")), False),
+        (trace(("/b/repro.py", 19, "<module>"), ("/b/repro.py", 99, "main")), False),
+        # eager fails inside the statement that fails compiled: no later one
+        (trace(("/b/repro.py", 20, "<module>"), ("/b/repro.py", 9, "main"), ("/b/repro.py", 30, "forward")), False),
+        (trace(("/b/repro.py", 20, "<module>"), ("/b/repro.py", 30, "other")), False),
+        (trace(("/b/other.py", 99, "<module>")), False),
+        ("no traceback", False),
+        ("", False),
+    ],
+)
+def test_later_statements(control: str, later: bool) -> None:
+    assert failed_later_than(control, FAILED, "repro.py") is later
+
+
+def test_frames_of_the_launcher_and_earlier_tracebacks_do_not_count() -> None:
+    control = trace(("/b/repro.py", 1, "<module>")) + trace(("/x/boot.py", 7, "<module>"), ("/b/repro.py", 30, "<module>"))
+    assert failed_later_than(control, FAILED, "repro.py")
+
+
+@given(st.text(), st.text())
+def test_any_text_is_read(control: str, failed: str) -> None:
+    assert not failed_later_than(control, failed, "repro.py") or "Traceback" in control
+
+
+def test_a_frame_knows_its_line() -> None:
+    (raised,) = exceptions(FAILED)
+    assert [(frame.path, frame.line, frame.function) for frame in raised.frames][1:3] == [
+        ("/tmp/a/repro.py", 9, "main"),
+        ("torch/_dynamo/eval_frame.py", 5, "compile_wrapper"),
+    ]
+
+
+@pytest.mark.parametrize("digits", ["9" * 10, "9" * 5000])
+def test_a_line_number_of_too_many_digits_is_none(digits: str) -> None:
+    (raised,) = exceptions(FAILED.replace("line 20", f"line {digits}"))
+    assert raised.frames[0] == Frame("/tmp/a/repro.py", "<module>", None)
+
+
+DUMP = """Fatal Python error: Segmentation fault
+
+Thread 0x01 (most recent call first):
+  File "/x/other.py", line 1 in <module>
+
+Current thread 0x02 (most recent call first):
+  File "/x/repro.py", line ??? in hidden
+  File "/x/repro.py", line 5 in forward
+"""
+
+
+def test_a_dump_is_read_of_the_thread_that_was_hit() -> None:
+    assert fault_frames(DUMP) == (Frame("/x/repro.py", "forward", 5), Frame("/x/repro.py", "hidden"))
+    assert final_stack(DUMP).frames == (Frame("/x/repro.py", "forward", 5),)
+    assert final_stack(DUMP).whole
+    assert not final_stack(DUMP + "  ...\n").whole
+
+
+def test_what_is_printed_last_tells_of_the_end() -> None:
+    assert [frame.line for frame in final_stack(FAILED + DUMP).frames] == [5]
+    assert [frame.line for frame in final_stack(DUMP + FAILED).frames] == [20, 9, 5, 3]
+
+
+def test_a_traceback_in_a_message_is_read_too() -> None:
+    quoted = trace(("/b/repro.py", 2, "<module>"), error='Failed:\n    File "/b/repro.py", line 7, in inner')
+    assert [frame.line for frame in final_stack(quoted).frames] == [2, 7]
+    assert not failed_later_than(quoted, trace(("/b/repro.py", 2, "<module>"), ("/b/repro.py", 6, "inner")), "repro.py")

@@ -1,0 +1,72 @@
+"""What the runner of Actions would read, and that no text of others becomes a command."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.workflow_commands import Annotation, begin_group, log_group, outputs
+
+ESCAPES = {"%25": "%", "%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ","}
+
+
+def unescaped(text: str) -> str:
+    return re.sub("%25|%0D|%0A|%3A|%2C", lambda found: ESCAPES[found[0]], text)
+
+
+@given(st.text(), st.text())
+def test_an_annotation_is_one_command_and_reads_as_it_was_written(title: str, message: str) -> None:
+    line = Annotation("warning", title, message).command()
+    found = re.fullmatch(r"::warning title=([^:,\r\n]*)::([^\r\n]*)", line)
+    assert found
+    assert (unescaped(found[1]), unescaped(found[2])) == (title, message)
+
+
+def test_a_title_of_a_group_is_one_line() -> None:
+    assert begin_group("a: 5%\r\n::stop") == "::group::a: 5%25%0D%0A::stop"
+
+
+def test_what_is_printed_in_a_group_is_no_command() -> None:
+    stream = io.StringIO()
+    with log_group(stream, "a part", enabled=True):
+        stream.write("::add-mask::x\n")
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "::group::a part"
+    assert lines[1].startswith("::stop-commands::")
+    word = lines[1].removeprefix("::stop-commands::")
+    assert lines[2:] == ["::add-mask::x", f"::{word}::", "::endgroup::"]
+    assert len(word) == 32
+
+
+def test_a_group_ends_where_its_work_fails() -> None:
+    stream = io.StringIO()
+    try:
+        with log_group(stream, "a part", enabled=True):
+            raise KeyError
+    except KeyError:
+        pass
+    assert stream.getvalue().endswith("::endgroup::\n")
+
+
+def test_outside_of_actions_nothing_is_added() -> None:
+    stream = io.StringIO()
+    with log_group(stream, "a part", enabled=False):
+        stream.write("line\n")
+    assert stream.getvalue() == "line\n"
+
+
+@given(st.dictionaries(st.sampled_from(["outcome", "matrix"]), st.text(), min_size=1))
+def test_no_value_of_an_output_can_set_another(values: dict[str, str]) -> None:
+    text = outputs(values)
+    found: dict[str, str] = {}
+    while text:
+        name, delimiter, rest = re.match(r"([a-z]+)<<(end-[0-9a-f]{32})\n(.*)\Z", text, re.DOTALL).groups()  # type: ignore[union-attr]
+        found[name], _, text = rest.partition(f"\n{delimiter}\n")
+    assert found == values
+
+
+def test_delimiters_are_drawn_anew() -> None:
+    assert outputs({"a": "x"}) != outputs({"a": "x"})

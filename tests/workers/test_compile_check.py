@@ -1,0 +1,42 @@
+"""One function in a worker, and what is said where that does not work."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.workers import compile_check
+
+pytest.importorskip("torch")
+
+
+@pytest.mark.slow
+def test_a_worker_compiles() -> None:
+    pytest.importorskip("torch")
+    good, found = compile_check.compiles(sys.executable)
+    assert good
+    assert "slower" not in found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changed", "good", "found"),
+    [
+        ("import sys; sys.modules['torch'] = None", False, "no worker: ModuleNotFoundError"),
+        ("import os; os.environ['CXX'] = 'no-such-compiler'", False, "a worker's compile ended in raised: "),
+        (
+            "from torch._inductor.cpu_vec_isa import VecISA\nVecISA.check_build = lambda isa, text, was=VecISA.check_build: was(isa, text)",
+            True,
+            "slower, without remember_instructions: ",
+        ),
+    ],
+)
+def test_what_a_worker_fails_in_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, good: bool, found: str) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "sitecustomize.py").write_text(f"{changed}\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    works, said = compile_check.compiles(sys.executable)
+    assert works is good
+    assert found in said
