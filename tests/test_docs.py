@@ -93,15 +93,13 @@ def wrong_modules(text: str) -> list[str]:
 
 
 def wrong_names(text: str) -> list[str]:
-    """Functions in a module that is named before them on their line, else anywhere in bot/; members of classes and modules."""
+    """Functions in a module that their line names, else anywhere in bot/; members of classes and modules."""
     found = []
     owners = {path.stem for path in MODULES} | {owner for path in MODULES for owner in names(path)} - {""}
     for line in text.splitlines():
-        where: list[Path] = []
+        where = [ROOT / path for path in PATH.findall(line) if path.endswith(".py") and (ROOT / path).is_file()]
         for span in SPAN.findall(line):
-            if re.fullmatch(r"bot/[\w/]+\.py", span) and (ROOT / span).exists():
-                where = [ROOT / span]
-            elif call := CALL.fullmatch(span):
+            if call := CALL.fullmatch(span):
                 if call[1] != "torch" and not defined(where or MODULES, call[1], call[2]):
                     found.append(span)
             elif (member := MEMBER.fullmatch(span)) and member[1] in owners and member[2] not in SUFFIXES:
