@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.models.failure import Kind, Stage
 from tests.e2e.e2e_catalog import PASSES, ROWS
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
@@ -19,6 +20,12 @@ def cells(table: list[str]) -> list[tuple[str, str, str]]:
     """(row's name, column's name, text) of a Markdown table."""
     head, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in table)
     return [(row[0].strip("`"), column, text) for row in body for column, text in zip(head[1:], row[1:], strict=True)]
+
+
+def test_every_stage_and_kind_is_in_the_table() -> None:
+    found = cells(STAGES)
+    assert {stage for stage, _, _ in found} == {stage.value for stage in Stage}
+    assert {kind for _, kind, _ in found} == {kind.value for kind in Kind}
 
 
 @pytest.mark.parametrize(("stage", "kind", "text"), cells(STAGES))

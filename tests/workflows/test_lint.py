@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflows.workflow_files import ACTIONS, ROOT, WORKFLOWS
+from tests.workflows.workflow_files import ACTIONS, ROOT, WORKFLOWS, load
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 FILES = [*WORKFLOWS, *ACTIONS]
+ISSUE_FORMS = ROOT / ".github/ISSUE_TEMPLATE"
 
 
 def test_zizmor(tool: Tool) -> None:
@@ -52,7 +53,14 @@ def test_actionlint_sees_a_missing_need(tool: Tool, tmp_path: Path) -> None:
 
 
 def test_schemas(tool: Tool) -> None:
-    for schema, paths in (("vendor.github-workflows", WORKFLOWS), ("vendor.github-actions", ACTIONS)):
+    for schema, paths in (
+        ("vendor.github-workflows", WORKFLOWS),
+        ("vendor.github-actions", ACTIONS),
+        ("vendor.dependabot", [ROOT / ".github/dependabot.yml"]),
+        ("vendor.github-issue-config", [ISSUE_FORMS / "config.yml"]),
+        ("vendor.github-issue-forms", [path for path in sorted(ISSUE_FORMS.glob("*.yml")) if path.name != "config.yml"]),
+    ):
+        assert paths
         done = tool("check-jsonschema", "--builtin-schema", schema, *map(str, paths))
         assert done.returncode == 0, done.stdout
 
@@ -61,6 +69,25 @@ def test_the_schema_sees_an_unknown_key(tool: Tool, tmp_path: Path) -> None:
     planted = tmp_path / "action.yml"
     planted.write_text(ACTIONS[0].read_text(encoding="utf-8").replace("  using: docker", "  using: dokcer"), encoding="utf-8")
     assert tool("check-jsonschema", "--builtin-schema", "vendor.github-actions", str(planted)).returncode != 0
+
+
+def test_dependabot_watches_what_is_pinned() -> None:
+    """Each place with pins is named. docker/*.txt are not: scripts/lock resolves both images together."""
+    found: dict[str, set[str]] = {}
+    for update in load(ROOT / ".github/dependabot.yml")["updates"]:
+        found[update["package-ecosystem"]] = set(update.get("directories") or [update["directory"]])
+    assert found == {"github-actions": {"/", "/.github/actions/light"}, "docker": {"/"}, "pip": {"/", "/tools"}, "npm": {"/tools"}}
+    assert all((ROOT / directory.lstrip("/")).is_dir() for directories in found.values() for directory in directories)
+
+
+def test_the_hooks_before_a_commit_are_the_first_steps_of_the_tests() -> None:
+    (repository,) = load(ROOT / ".pre-commit-config.yaml")["repos"]
+    assert repository["repo"] == "local"
+    steps = re.findall(r"(?m)^step \$bin/(\S+)", (ROOT / "scripts/test").read_text(encoding="utf-8"))
+    hooks = [hook["entry"].removeprefix(".venv/bin/").split()[0] for hook in repository["hooks"]]
+    assert len(steps) > 3
+    assert hooks == steps
+    assert all(hook["language"] == "system" for hook in repository["hooks"])
 
 
 def test_hadolint(tool: Tool, tmp_path: Path) -> None:
