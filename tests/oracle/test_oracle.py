@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bot.oracle.deadline import Deadline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.models.failure import Kind, Phase, Signature, Verdict
-from bot.oracle.deadline import Deadline
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import CHECKS, DEAR, EAGER_TIMES, RETRIES, TRIES, ScriptOracle
 from bot.reduce.candidate import BudgetSpent, Candidate
