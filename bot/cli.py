@@ -116,9 +116,9 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from bot.engine.capture.run import CommandError, Target, target_of_command
     from bot.engine.job import Job
     from bot.engine.options import Options
+    from bot.engine.target import CommandError, Target, target_of_command
 
     if arguments.command is not None:
         try:

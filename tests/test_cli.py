@@ -198,11 +198,12 @@ def test_version(capsys: Any) -> None:
 
 def test_verify_and_doctor_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     from bot.engine.evidence import verify_command
+    from bot.workers.compile_check import compiles
 
     monkeypatch.setattr(verify_command, "main", lambda *given: given)
     monkeypatch.setattr(doctor, "main", lambda *given: given)
     assert main(["verify", "repro.py", "--result", "r.json", "--python", "p", "--runs", "2"]) == (Path("repro.py"), Path("r.json"), "p", 2)
-    assert main(["doctor", "--python", "p"]) == ("p",)
+    assert main(["doctor", "--python", "p"]) == ("p", compiles)
 
 
 def test_arguments_of_the_process_are_the_default(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,9 @@ import resource
 import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,19 +19,20 @@ from types import FrameType
 
 from bot.engine.capture.source import source_of
 from bot.engine.evidence import exported_program, verify
-from bot.engine.evidence.ablation import Suspect, culprit
-from bot.engine.evidence.confirmer import Confirmed, Confirmer
+from bot.engine.evidence.ablation import culprit, suspects
+from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
 from bot.engine.proof import Prover
 from bot.engine.reproduce import Intake
-from bot.engine.search import Search, final
-from bot.engine.state import Findings
+from bot.engine.search import Search
+from bot.engine.state import Ending, Explanation, Findings, Proof, Reproduction, SearchResult, result_of, resumed, with_header
+from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
-from bot.models.failure import Kind, Signature
-from bot.models.result import EndedBy, Result, Rule, Status, VerificationFacts
-from bot.oracle.deadline import Deadline
+from bot.models.failure import Kind
+from bot.models.result import Result, VerificationFacts
+from bot.oracle.budget import Budget
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle
 from bot.reduce.candidate import BudgetSpent
@@ -44,73 +44,90 @@ from bot.workers.process import Interrupted
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
+# A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
+PATIENCE = 1 / 3
+
+
+def reserve(options: Options, reproduction: Reproduction | None = None) -> float:
+    """Seconds of the budget in `options` to keep from the search.
+
+    Once there is a `reproduction`, at least those of the proof: its first run, the rest side by side, each as long as the program took.
+    """
+    kept = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
+    if reproduction is not None:
+        hangs = reproduction.failure.kind is Kind.HANG
+        once = reproduction.hang_after + verify.START if hangs else reproduction.capture.outcome.seconds
+        kept = max(kept, once * (1 + math.ceil((options.verify_runs - 1) / verify.AT_ONCE)))
+    return min(options.budget / 2, kept)
 
 
 class Job:
-    """One request, from the script to `result.json`."""
+    """One request, from the script to `result.json`. `options` say what the user asked for; `budget` is for tests."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, budget: Budget | None = None) -> None:
         self.options = options
         self.space = Workspace(options.out)
-        reserve = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
-        self.deadline = Deadline(options.budget, min(reserve, options.budget / 2))
+        self.budget = budget or Budget(options.budget, reserve(options))
         self.progress = Progress()
-        self.source = source_of(options.target, Path.cwd())
-        self.found = Findings(self.source.text if self.source else None, options.verify_runs)
+        source = source_of(options.target, Path.cwd())
+        self._found = Findings(source.text if source else None)
+        self._versions: dict[str, str] = {}  # of the user's interpreter: filled in when its worker starts
+        self._trail = Trail()
+        self._ledger: Ledger | None = None
         self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
-        self._saving = threading.Lock()
-        self.earlier: Result | None = None  # of the run that is resumed
         self._last_difference = ""
 
     def run(self) -> Result | None:
         """Do the job and write the result directory; None where the directory cannot be used (said on standard error)."""
+        earlier: Result | None = None
         try:
             self.space.prepare(Path(self.options.target.file) if self.options.target.file else None, resume=self.options.resume)
-            self.earlier = self.space.earlier()
-            if self.earlier is None:
-                self.space.save(self.found.result(self.space, "error", "interrupted", "the job was ended before it found anything"))
+            earlier = self.space.earlier()
+            if earlier is None:
+                nothing = Ending("error", "interrupted", "the job was ended before it found anything")
+                self.space.save(self._result(self._found, nothing))
         except (NotOurs, OSError) as error:
             sys.stderr.write(f"torch-minify: {error}\n")
             if isinstance(error, OSError) and error.errno in FULL:
-                if self.earlier is None:
+                if earlier is None:
                     self.space.abandon()
-                return self.found.result(self.space, "error", "interrupted", str(error), "the disk is full")
+                return self._result(self._found, Ending("error", "interrupted", str(error), "the disk is full"))
             return None
         with self._signals():
-            result = self._guarded()
+            result = self._guarded(earlier)
         self.progress.close()
         self._show(result)
         return result
 
-    def _guarded(self) -> Result:
-        status: Status
+    def _guarded(self, earlier: Result | None) -> Result:
+        reason: str | None
+        fault: str | None = None
         try:
-            with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions=self.found.versions) as pool:
+            with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions=self._versions) as pool:
                 self._work(pool)
-            status, fault = self.found.status(), None
-            reason = self.found.unproven(self._unlike() + self._last_difference) if status == "error" else None
+            status = self._found.status(self.options.verify_runs)
+            reason = self._if_unverified(self._unlike() + self._last_difference) if status == "error" else None
         except Ended as end:
+            self._fall_back()
             status, reason, fault = end.status, end.reason, end.machine_fault
         except (BudgetSpent, Interrupted):
-            self.found.back_to_confirmed()
-            status, reason, fault = (
-                self.found.status(),
-                self._cut_short(),
-                None,
-            )
+            self._fall_back()
+            status, reason = self._found.status(self.options.verify_runs), self._cut_short(self._found)
         except PoolError as error:
-            self.found.back_to_confirmed()
+            self._fall_back()
             status, reason, fault = "error", str(error), str(error)
         except OSError as error:
-            self.found.back_to_confirmed()
+            self._fall_back()
             status, reason, fault = "error", str(error), "the disk is full" if error.errno in FULL else None
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
-            status, reason, fault = "error", f"torch-minify itself failed: {type(error).__name__}: {error}", None
+            self._fall_back()
+            status, reason = "error", f"torch-minify itself failed: {type(error).__name__}: {error}"
             self._log(traceback.format_exc())
         with contextlib.suppress(OSError):
             self.space.keep_dump()
-        ended: EndedBy = self.deadline.ended_by if self._stopped() and not self.found.fixed_point else "fixed_point"
-        result = self._kept(status, ended, reason, fault) or self.found.result(self.space, status, ended, reason, fault)
+        finished = self._found.search is not None and self._found.search.fixed_point
+        ended_by = self.budget.ended_by if self.budget.is_spent and not finished else "fixed_point"
+        result = resumed(earlier, self._result(self._found, Ending(status, ended_by, reason, fault)))
         try:
             self.space.save(result)
             if status in ("minimized", "reproduced", "not_reproduced"):
@@ -120,158 +137,137 @@ class Job:
         self._scratch.cleanup()
         return result
 
-    def _kept(self, status: Status, ended: EndedBy, reason: str | None, fault: str | None) -> Result | None:
-        """The result of the run that is resumed, where this one came to prove nothing: its repro is still the one on disk."""
-        if self.earlier is None or self.earlier.signature is None or status != "error" or self.found.verification.runs:
-            return None
-        if self.found.failure is not None and not self.earlier.signature.same_across_forms(self.found.failure):
-            return None
-        if self.earlier.verification.runs and self.earlier.status != "error":
-            return self.earlier  # that one was through
-        return self.earlier.model_copy(update={"status": status, "ended_by": ended, "reason": reason, "machine_fault": fault})
+    def _fall_back(self) -> None:
+        """Describe what is on disk, the last program that a fresh process confirmed; where there is none, the best one."""
+        if self._found.proof is not None:
+            return
+        best, step = self._found.search or self._trail.best, self._trail.confirmed
+        if step is not None:
+            finished = best is not None and best.fixed_point
+            self._found = replace(self._found, search=replace(step, fixed_point=finished), proof=_confirmation(step))
+        else:
+            self._found = replace(self._found, search=best)
 
     # --- the parts of the job, in order
 
     def _work(self, pool: Pool) -> None:
         pool.start()
-        started = time.monotonic()
-        intake = Intake(self.options, self.space, self.progress, self._cache(), self._wanted)
-        self.found.capture, failure = intake.run()
-        if failure.kind is Kind.HANG:
-            self.options = replace(self.options, hang_after=intake.hang_after)
-        self.found.timing["capture"] = time.monotonic() - started
+        reproduction = Intake(self.options, self.space, self.progress, self._cache(), self.budget).run()
+        self._found = Findings(reproduction.original, reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
-        self.found.failure = failure
-        self.progress.say(failure.line())
-        self.source = source_of(self.options.target, Path.cwd(), self.found.capture.test)
-        self.found.original = self.found.original or (self.source.text if self.source else None)
-        ledger = self.found.ledger = Ledger(self.space.ledger, resume=self.options.resume)
-        search = Search(self.options, self.source, self.found, self.deadline, self.progress, pool, ledger)
+        self.progress.say(reproduction.failure.line())
+        ledger = self._ledger = Ledger(self.space.ledger, resume=self.options.resume)
+        limit = max(60.0, reproduction.limit * 2)
+        prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache(), self.budget)
+        confirmer = Confirmer[SearchResult](
+            lambda step, budget: replace(prover, budget=budget).confirms(step), self._on_confirmed, self.budget.part()
+        )
+        self._trail = Trail(confirmer.offer, prover.latest, self.progress.say)
+
+        def new_oracle() -> ScriptOracle:
+            return ScriptOracle(
+                pool,
+                ledger,
+                self.budget,
+                reproduction.failure,
+                limit=reproduction.limit,
+                hang_after=reproduction.hang_after,
+                patience=PATIENCE,
+                across_forms=True,
+                error=reproduction.eager_error,
+            )
+
+        search = Search(self.options, reproduction, self._trail, new_oracle, self.progress)
         started = time.monotonic()
         search.begin()
-        self.deadline.reserve = self._reserve(failure)
+        self.budget.reserve = reserve(self.options, reproduction)
         try:
-            with self._confirming(search) as confirmer:
-                search.offer = confirmer.offer
-                search.latest = lambda texts: self._prover(search.oracle).latest(texts, self._cache())
-                search.run()
-        except BudgetSpent:
-            if self.deadline.interrupted.is_set():
-                raise
+            with confirmer:
+                result = search.run()
         finally:
-            self.found.timing["search"] = time.monotonic() - started
-        self._prove(search)
-        self._explain(search)
+            self._found = replace(self._found, search_seconds=time.monotonic() - started)
+        self._found = replace(self._found, search=result)
+        self._prove(prover, result)
+        self._explain(prover, search.oracle)
 
-    @contextmanager
-    def _confirming(self, search: Search) -> Iterator[Confirmer]:
-        def check(text: str, wanted: Callable[[], bool]) -> bool:
-            prover = replace(self._prover(search.oracle), wanted=lambda: self._wanted() and wanted())
-            return prover.confirms(text, self._cache())
+    def _on_confirmed(self, step: SearchResult, position: int) -> None:
+        """Write a confirmed step at once. This runs in the confirmer's thread, while the search does not touch the findings."""
+        found = replace(self._found, search=step, proof=_confirmation(step))
+        self._write_repro(found)
+        self._trail.confirm(position)
+        self.space.save(self._result(found, Ending("error", "interrupted", self._cut_short(found))))
 
-        confirmer = Confirmer(check, lambda confirmed: self._on_confirmed(confirmed, self._prover(search.oracle).rule))
-        try:
-            yield confirmer
-        finally:
-            confirmer.stop()
-
-    def _on_confirmed(self, confirmed: Confirmed, rule: Rule) -> None:
-        with self._saving:
-            program = self.found.history[confirmed.position][0]
-            self.found.confirmed = (program, confirmed.text)
-            self.found.confirmed_at = max(self.found.confirmed_at, confirmed.position)
-            self.found.verification = VerificationFacts(runs=1, same=1, eager="passes", rule=rule)
-            self.space.write(self.space.repro, self.found.headed(confirmed.text, self.found.verification))
-            so_far = replace(self.found)
-            so_far.back_to_confirmed()
-            self.space.save(so_far.result(self.space, "error", "interrupted", self._cut_short()))
-
-    def _prove(self, search: Search) -> None:
+    def _prove(self, prover: Prover, result: SearchResult) -> None:
         """Fresh processes, without anything of ours, decide."""
-        assert self.found.text is not None
         self.progress.step(f"verifying in {self.options.verify_runs} fresh processes")
         started = time.monotonic()
-        text, prover = final(self.found.program, self.found.text), self._prover(search.oracle)
-        proof = prover.proof(text, self.options.verify_runs)
-        if (not proof.same or proof.eager == "fails") and len(self.found.history) > 1:
+        proof = self._proof(prover, result)
+        if not proof.holds and len(self._trail) > 1:
             self.progress.say("the warm workers slipped: going back to the last program that fails alone")
-            steps = self.found.history[self.found.confirmed_at :]
-            finals = [final(program, accepted) for program, accepted in steps]
-            index = prover.latest(finals, self._cache())
+            steps = self._trail.since_confirmed()
+            index = prover.latest(steps)
             if index is not None:
-                self.found.program, self.found.fixed_point, text = steps[index][0], False, finals[index]
-                self.found.neighbours = None
-                proof = prover.proof(text, self.options.verify_runs)
-        self.found.verification, self.found.text = proof, text
-        if proof.same and proof.eager != "fails":
-            self.space.write(self.space.repro, self.found.headed(text, proof))
-            self.found.confirmed = (self.found.program, text)
-        self.found.timing["verification"] = time.monotonic() - started
+                result = steps[index]
+                proof = self._proof(prover, result)
+        found = replace(self._found, search=result, proof=replace(proof, seconds=time.monotonic() - started))
+        if proof.holds:
+            self._write_repro(found)
+        self._found = found
 
-    def _prover(self, oracle: ScriptOracle) -> Prover:
-        assert self.found.failure is not None
-        rule = Rule(hang_after=self.options.hang_after, precise=oracle.precise, partial=oracle.partial, error=self.found.eager_error())
-        limit = max(60.0, self.found.limit() * 2)
-        return Prover(self.options.python, self.found.failure, limit, rule, Path(self._scratch.name), self._wanted, self._differs)
+    def _proof(self, prover: Prover, result: SearchResult) -> Proof:
+        proof = prover.proof(result, self.options.verify_runs)
+        for line in proof.differences:
+            self._last_difference = line
+            self.progress.say(line)
+        return proof
 
-    def _differs(self, line: str) -> None:
-        self._last_difference = line
-        self.progress.say(line)
-
-    def _explain(self, search: Search) -> None:
+    def _explain(self, prover: Prover, oracle: ScriptOracle) -> None:
         """What is said beside the repro; nothing here can change the status."""
-        if self.found.text is None or not self.found.verification.same:
+        search, proof, reproduction = self._found.search, self._found.proof, self._found.reproduction
+        if search is None or proof is None or reproduction is None or not proof.facts.same:
             return
-        oracle = search.oracle
         self.progress.step("the exported program, and what is to blame")
         started = time.monotonic()
-        oracle.deadline = Deadline(self.options.budget - (time.monotonic() - self.deadline.started))
-        oracle.deadline.interrupted = self.deadline.interrupted
+        oracle.budget = self.budget.part()
+        said = Explanation()
         try:
-            prover, text = self._prover(oracle), self.found.text
-            self.found.elsewhere = tuple(prover.elsewhere(text, python) for python in self.options.also_python if self._wanted())
-            self.found.other = tuple(signature.line() for signature in oracle.other_failures())
-            if self.found.neighbours is not None and oracle.passes(self.found.neighbours[1]):
-                self.found.passes_if = edit_between(*self.found.neighbours)
-            if search.start is None or self.found.program is None:
-                return
-            self.found.culprit = culprit(self.found.program, self._suspects(), oracle.ask, render)
-            reference = oracle.reference
-            self.found.exported = exported_program.write(
-                self.found.text,
-                self.space.exported,
-                oracle.answer,
-                self.found.limit(),
-                lambda shown: shown.same_across_forms(reference),
-                oracle.observe,
-            )
+            wanted = (python for python in self.options.also_python if self.budget.should_continue())
+            said = replace(said, elsewhere=tuple(prover.elsewhere(proof.text, search.rule, python) for python in wanted))
+            said = replace(said, other_failures=tuple(signature.line() for signature in oracle.other_failures()))
+            if search.neighbors is not None and oracle.passes(search.neighbors[1]):
+                said = replace(said, passes_if=edit_between(*search.neighbors))
+            if search.program is not None:
+                named = suspects(reproduction.capture.regions)
+                said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
+                same = oracle.reference.same_across_forms
+                exported = exported_program.write(proof.text, self.space.exported, oracle.answer, reproduction.limit, same, oracle.observe)
+                said = replace(said, exported=exported)
         except (BudgetSpent, Interrupted):
-            return
+            pass  # what was found is said
         finally:
-            self.found.timing["evidence"] = time.monotonic() - started
-
-    def _reserve(self, failure: Signature) -> float:
-        """Seconds to keep for the proof: its first run, the rest side by side, each as long as the program took."""
-        assert self.found.capture is not None
-        once = self.options.hang_after + verify.START if failure.kind is Kind.HANG else self.found.capture.outcome.seconds
-        proof = once * (1 + math.ceil((self.options.verify_runs - 1) / verify.AT_ONCE))
-        return min(self.options.budget / 2, max(self.deadline.reserve, proof))
-
-    def _suspects(self) -> list[Suspect]:
-        assert self.found.capture is not None
-        found: dict[Suspect, None] = {}
-        for region in self.found.capture.regions:
-            for name, held in region.recipe.config.items():
-                if held.text is None:
-                    found[Suspect(name, held.name)] = None
-            for name, held in region.recipe.options.items():
-                if held.text is None:
-                    found[Suspect(f"torch._inductor.config.{name}", held.name)] = None
-            for device, held in region.recipe.custom_backend_passes.items():
-                found[Suspect("", held.name, device)] = None
-        return list(found)
+            self._found = replace(self._found, explanation=replace(said, seconds=time.monotonic() - started))
 
     # --- what is written
+
+    def _result(self, found: Findings, ending: Ending) -> Result:
+        ledger = self._ledger
+        return result_of(
+            found,
+            ending,
+            found.reduction(ledger.queries, ledger.memo_hits) if ledger else found.reduction(),
+            self.space.files(
+                repro=self._trail.confirmed is not None or (found.proof is not None and found.proof.holds),
+                exported=found.explanation.exported is not None,
+            ),
+            self._versions,
+            pytorch_dump=self.space.has_dump,
+        )
+
+    def _write_repro(self, found: Findings) -> None:
+        assert found.reproduction is not None
+        assert found.proof is not None
+        text = with_header(found.proof.text, found.reproduction.failure, found.proof.facts, self._versions)
+        self.space.write(self.space.repro, text)
 
     def _show(self, result: Result) -> None:
         say = sys.stdout.write
@@ -288,22 +284,19 @@ class Job:
 
     # --- small things
 
-    def _wanted(self) -> bool:
-        return not self.deadline.interrupted.is_set()
+    def _if_unverified(self, reason: str) -> str | None:
+        return self._found.reason_if_unverified(reason, self.options.verify_runs)
 
     def _unlike(self) -> str:
         """What the fresh runs showed to be unlike the failure of the program."""
-        if self.options.target.module is not None and self.found.reference is None:
+        if self.options.target.module is not None and (self._found.search is None or self._found.search.reference is None):
             return "the command fails here, but not the script that calls its test alone: "
         return "fresh processes did not show the same failure: "
 
-    def _cut_short(self) -> str | None:
-        why = "interrupted" if self.deadline.interrupted.is_set() else "out of time"
-        done = f"{self.found.verification.same} of {self.options.verify_runs}"
-        return self.found.unproven(f"{why} after {done} fresh runs; --resume goes on from here")
-
-    def _stopped(self) -> bool:
-        return self.deadline.interrupted.is_set() or self.deadline.left() <= 0
+    def _cut_short(self, found: Findings) -> str | None:
+        why = "out of time" if self.budget.should_continue() else "interrupted"
+        done = f"{found.verification.same} of {self.options.verify_runs}"
+        return found.reason_if_unverified(f"{why} after {done} fresh runs; --resume goes on from here", self.options.verify_runs)
 
     def _cache(self) -> Path:
         """The one compile directory of this job: a cold one costs twelve seconds."""
@@ -320,7 +313,7 @@ class Job:
         """Ctrl-C and SIGTERM end the search; what was verified is on disk already."""
 
         def stop(_: int, __: FrameType | None) -> None:
-            self.deadline.interrupted.set()
+            self.budget.cancel()
 
         saved = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
@@ -328,3 +321,8 @@ class Job:
         finally:
             for number, handler in saved.items():
                 signal.signal(number, handler)
+
+
+def _confirmation(step: SearchResult) -> Proof:
+    """What a confirmation of a step is worth: one run."""
+    return Proof(step.final(), VerificationFacts(runs=1, same=1, eager="passes", rule=step.rule))

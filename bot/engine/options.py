@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.engine.capture.run import Target
+from bot.engine.target import Target
 from bot.models.failure import Stage
 from bot.models.result import Status
 

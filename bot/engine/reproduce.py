@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.engine.capture.region import Capture, Region
-from bot.engine.capture.run import capture
+from bot.engine.capture.run import Tolerance, Watch, capture
+from bot.engine.capture.source import source_of
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
+from bot.engine.state import Reproduction
+from bot.engine.target import Launch
 from bot.engine.workspace import Workspace
 from bot.failure.machine_faults import fault_of, last_line, missing
 from bot.failure.outcome import Outcome
@@ -24,6 +27,7 @@ from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
+from bot.oracle.budget import Budget
 from bot.workers.process import HANG_RATIO
 
 # Seconds for the program without the compiler, at least.
@@ -36,55 +40,64 @@ _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily 
 
 @dataclass
 class Intake:
-    """Runs the user's program; `wanted` gives False when the job is to end."""
+    """Runs the user's program, with and without the compiler. `cache` is the compile directory."""
 
     options: Options
     space: Workspace
     progress: Progress
     cache: Path
-    wanted: Callable[[], bool]
+    budget: Budget
 
-    def __post_init__(self) -> None:
-        self.hang_after = self.options.hang_after  # seconds; longer where eager takes more than a tenth of what the user said
-
-    def run(self) -> tuple[Capture, Signature]:
-        """The capture, and the failure to minimize.
+    def run(self) -> Reproduction:
+        """The failure to minimize, and what the capture brought back.
 
         Raises:
             Ended: the program does not fail, fails in eager as well, or the machine is at fault.
+            Interrupted: the budget was cancelled.
         """
+        started = time.monotonic()
+        hang_after = self.options.hang_after
         if self.options.device == "cuda" and (why := gpu.missing(self.options.python)):
             raise Ended("error", f"--device cuda: this interpreter's torch sees no GPU: {why}", machine_fault="no GPU")
         self._say_large()
         with ThreadPoolExecutor(1) as executor:
             control = executor.submit(self._control)
-            found = self._captured()
+            found = self._captured(hang_after)
             without = control.result()
         if _COLLIDED.search(found.outcome.text[-20_000:]):
-            found = self._captured()
-        elif self._too_soon(found, without) and not self._fails(without, found):
+            found = self._captured(hang_after)
+        elif _too_soon(found, without, hang_after) and not self._fails(without, found):
             longer = min(HANG_RATIO * (without.seconds - START), self.options.budget / 3)
-            if longer > self.hang_after:
+            if longer > hang_after:
                 self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
-                self.hang_after = longer
-                found = self._captured()
+                hang_after = longer
+                found = self._captured(hang_after)
         failure = self._failure(found, without)
         if without.status != "timeout" and self._fails(without, found):
             without = self._control()  # alone: what it met may have been the program itself
         self._judge(without, found)
-        if failure.kind is Kind.HANG and self._too_soon(found, without):
+        if failure.kind is Kind.HANG and _too_soon(found, without, hang_after):
             raise Ended(
                 "not_reproduced",
                 f"still running after {found.outcome.seconds:.0f} s, but without the compiler it takes {without.seconds:.0f} s:"
                 " no hang by that limit; --hang-after sets a longer one",
             )
-        found = self._with_graphs(found, failure.kind)
+        found = self._with_graphs(found, failure.kind, hang_after)
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
         if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
-        if failure.kind is Kind.ACCURACY and self._compares_garbage():
+        if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory():
             raise Ended("not_reproduced", "the program compares uninitialised memory: without the compiler its numbers differ as well")
-        return found, failure
+        source = source_of(self.options.target, Path.cwd(), found.test)
+        original = source_of(self.options.target, Path.cwd()) or source
+        return Reproduction(
+            capture=found,
+            failure=failure,
+            source=source,
+            original=original.text if original else None,
+            hang_after=hang_after if failure.kind is Kind.HANG else self.options.hang_after,
+            seconds=time.monotonic() - started,
+        )
 
     def _say_large(self) -> None:
         file = self.options.target.file
@@ -95,16 +108,15 @@ class Intake:
         if rows > LARGE_LINES or len(raw) > LARGE_BYTES:
             self.progress.say(f"{Path(file).name} has {rows:,} lines, {len(raw):,} bytes: reducing the script itself may take long")
 
-    def _too_soon(self, found: Capture, without: Outcome) -> bool:
-        """Whether a program that takes so long in eager was given too little time to say that it hangs."""
-        return found.outcome.status == "timeout" and without.seconds > self.hang_after / HANG_RATIO + START
-
-    def _captured(self) -> Capture:
+    def _captured(self, hang_after: float) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
-        found = self._capture("capture", check=self.options.accuracy in ("on", "strict"))
+        strict = self.options.accuracy == "strict"
+        compare = Tolerance(strict=strict) if self.options.accuracy in ("on", "strict") else None
+        longest = hang_after + START
+        found = self._capture("capture", longest, compare)
         self._keep(found)
         outcome = found.outcome
-        if outcome.status == "timeout" and self.options.budget < self.hang_after + START:
+        if outcome.status == "timeout" and self.options.budget < longest:
             raise Ended("error", f"the program did not end within the budget of {self.options.budget:.0f} s; see original/log.txt")
         fault = fault_of(outcome) if outcome.status != "ok" else None
         if fault:
@@ -118,47 +130,29 @@ class Intake:
             self.progress.step("comparing every compiled region with eager and float64")
             # where the program compares for itself, its own tolerance decides
             own = found.tolerance if kind is Kind.ACCURACY else None
-            checked = self._capture("accuracy", check=True, tolerance=own, least=HANG_RATIO * outcome.seconds)
+            compare = Tolerance(own, strict=strict or own is not None)
+            checked = self._capture("accuracy", max(longest, HANG_RATIO * outcome.seconds), compare)
             if kind is None and checked.signature is not None:
                 # comparing must not be what makes it fail
                 return found
             return found.model_copy(update={"regions": _wrong(checked)})
         return found
 
-    def _with_graphs(self, found: Capture, kind: Kind) -> Capture:
+    def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
         """Of a program that dies in the compiler the graphs are written before the compiler gets them."""
         if kind not in (Kind.CRASH, Kind.HANG) or found.regions:
             return found
         self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
-        # of a hang no more is to be seen
-        again = self._capture("beforehand", beforehand=True, share=1 / 3 if kind is Kind.HANG else 1.0)
+        # a hang shows no more if it is watched for longer
+        again = self._capture("beforehand", (hang_after / 3 if kind is Kind.HANG else hang_after) + START, beforehand=True)
         return found.model_copy(update={"regions": again.regions})
 
-    def _capture(
-        self,
-        name: str,
-        *,
-        check: bool = False,
-        beforehand: bool = False,
-        tolerance: tuple[float, ...] | None = None,
-        share: float = 1.0,
-        least: float = 0.0,
-    ) -> Capture:
+    def _capture(self, name: str, timeout: float, compare: Tolerance | None = None, *, beforehand: bool = False) -> Capture:
         out = self.space.work / name
         shutil.rmtree(out, ignore_errors=True)
-        return capture(
-            self.options.target,
-            python=self.options.python,
-            cwd=Path.cwd(),
-            out=out,
-            cache=self.cache,
-            timeout=min(max(self.hang_after * share + START, least), self.options.budget),
-            check=check,
-            strict=self.options.accuracy == "strict" or tolerance is not None,
-            tolerance=tolerance,
-            beforehand=beforehand,
-            wanted=self.wanted,
-        )
+        watch = Watch(out, self.cache, compare, beforehand)
+        timeout = min(timeout, self.options.budget)
+        return capture(self.options.target, self.options.python, Path.cwd(), watch, timeout=timeout, budget=self.budget)
 
     def _keep(self, found: Capture) -> None:
         """The script as it ran, and its log."""
@@ -186,8 +180,8 @@ class Intake:
         said = f": {outcome.text.strip()[-200:]}" if outcome.text.strip() else ""
         raise Ended("not_reproduced", f"the program ended with exit status {outcome.exit} and no Python error to compare{said}")
 
-    def _compares_garbage(self) -> bool:
-        """Whether what a script compares differs without the compiler too, once no two pieces of uninitialised memory are alike."""
+    def _eager_comparison_depends_on_uninitialized_memory(self) -> bool:
+        """Whether a script's comparison fails in eager too when every piece of uninitialized memory holds something else."""
         script = self.options.target.script
         if script is None or not verify.may_read_uninitialized(script):
             return False
@@ -196,16 +190,10 @@ class Intake:
 
     def _control(self, option: ControlOption | None = None) -> Outcome:
         target = self.options.target
-        return verify.run_control_fresh(
-            self.options.python,
-            target.script or "-m",
-            option=option,
-            argv=target.argv if target.script else (target.module or "", *target.argv),
-            cwd=Path.cwd(),
-            env=os.environ,
-            timeout=max(CONTROL_LIMIT, self.hang_after),
-            wanted=self.wanted,
-        )
+        argv = target.argv if target.script else (target.module or "", *target.argv)
+        launch = Launch(self.options.python, Path.cwd(), os.environ, argv)
+        timeout = max(CONTROL_LIMIT, self.options.hang_after)
+        return verify.run_control_fresh(launch, target.script or "-m", timeout=timeout, option=option, budget=self.budget)
 
     def _fails(self, control: Outcome, found: Capture) -> bool:
         behind = control.status == "raised" and failed_later_than(control.text, found.outcome.text, self.options.target.name)
@@ -217,6 +205,11 @@ class Intake:
             raise Ended("not_reproduced", _in_eager(control))
         if not control.calls:
             raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")
+
+
+def _too_soon(found: Capture, without: Outcome, hang_after: float) -> bool:
+    """Whether a program that takes so long in eager was given too little time to say that it hangs."""
+    return found.outcome.status == "timeout" and without.seconds > hang_after / HANG_RATIO + START
 
 
 def _in_eager(control: Outcome) -> str:

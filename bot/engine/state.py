@@ -1,146 +1,256 @@
-"""What a job knows so far, and the result that follows from it: whatever ends the job, this is what is written."""
+"""What a job knows, part by part: each part is frozen, and made when the step of the job that yields it is done."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from bot.engine.capture.region import Capture
-from bot.engine.workspace import Workspace
+from bot.engine.capture.source import Source
 from bot.models.failure import Kind, Signature, Stage
-from bot.models.result import Elsewhere, EndedBy, Evidence, ExportedProgram, Files, Reduction, Result, Status, Timing, VerificationFacts
-from bot.oracle.memo import Ledger
+from bot.models.result import (
+    Elsewhere,
+    EndedBy,
+    Evidence,
+    ExportedProgram,
+    Files,
+    Reduction,
+    Result,
+    Rule,
+    Status,
+    Timing,
+    VerificationFacts,
+)
 from bot.reduce.graph.form import Program
-from bot.reduce.graph.printer.script import lines
+from bot.reduce.graph.printer.script import embed_blobs, lines, render
 
 # The packages whose versions a repro's header names.
 _NAMED = ("torch", "triton", "python")
 
 
-@dataclass
-class Findings:
-    """Filled in as the job goes on. Times in seconds."""
+@dataclass(frozen=True)
+class Reproduction:
+    """The program fails here. `failure` is what it is minimized for, `source` its one text where it has one.
 
-    original: str | None  # the user's script; None for a command
-    verify_runs: int
-    versions: dict[str, str] = field(default_factory=dict)  # of the user's interpreter
-    capture: Capture | None = None
-    failure: Signature | None = None  # of the original program
-    stage: Stage | None = None
-    start: Program | None = None  # what the search began with
-    program: Program | None = None  # and what it has now; None for the stage source
-    text: str | None = None  # the best script
-    reference: Signature | None = None  # its signature, in its own form
-    ledger: Ledger | None = None
-    confirmed: tuple[Program | None, str] | None = None
-    confirmed_at: int = 0  # the place in the history of the last program that a fresh process confirmed
-    verification: VerificationFacts = field(default_factory=VerificationFacts)
+    `original` is the text that a repro is compared with. `hang_after` is in seconds: longer than the user said where eager is slow.
+    `seconds` is what all runs took.
+    """
+
+    capture: Capture
+    failure: Signature
+    source: Source | None
+    original: str | None
+    hang_after: float
+    seconds: float = 0.0
+
+    @property
+    def limit(self) -> float:
+        """Seconds for one query, from what the first failing run took."""
+        return max(20.0, 3 * self.capture.outcome.seconds)
+
+    @property
+    def eager_error(self) -> str:
+        """What eager raises, where the failure is that compiled code does not."""
+        return self.capture.eager_error if self.failure.kind is Kind.NO_RAISE else ""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The best program of a search, at its end or at one of its steps.
+
+    `start` and `program` are graphs, None for the stage source; `text` is the script. `reference` is the failure that it shows in its
+    own form, None where no worker showed it. A fresh run is held against `rule`. `neighbors`: this script, and the nearest that passes.
+    """
+
+    stage: Stage
+    text: str
+    rule: Rule
+    start: Program | None = None
+    program: Program | None = None
+    reference: Signature | None = None
     fixed_point: bool = False
-    neighbours: tuple[str, str] | None = None  # what the search ended with, and the nearest program that passed there
+    neighbors: tuple[str, str] | None = None
+
+    def step(self, text: str, program: Program | None = None) -> SearchResult:
+        """The same search one step further: `text`, rendered from `program` where it is a graph."""
+        return replace(self, text=text, program=program)
+
+    def final(self) -> str:
+        """The script as it would be posted: with its recorded inputs inside."""
+        return render(embed_blobs(self.program)) if self.program is not None else self.text
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What fresh processes showed of `text`. `differences`: a line for each run that was not the same. `seconds` is what they took."""
+
+    text: str
+    facts: VerificationFacts
+    differences: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the failure showed at least once, and only with the compiler."""
+        return self.facts.same > 0 and self.facts.eager != "fails"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is said beside the repro. `seconds` is what finding it took."""
+
     passes_if: str | None = None
     culprit: str | None = None
     exported: ExportedProgram | None = None
-    other: tuple[str, ...] = ()
+    other_failures: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
-    timing: dict[str, float] = field(default_factory=dict)
-    history: list[tuple[Program | None, str]] = field(default_factory=list)  # every accepted step
+    seconds: float = 0.0
 
-    def limit(self) -> float:
-        """Seconds for one query, from what the first failing run took."""
-        return max(20.0, 3 * self.capture.outcome.seconds) if self.capture else 60.0
 
-    def eager_error(self) -> str:
-        """What eager raises, where the failure is that compiled code does not."""
-        missing = self.failure is not None and self.failure.kind is Kind.NO_RAISE
-        return self.capture.eager_error if missing and self.capture is not None else ""
+@dataclass(frozen=True)
+class Findings:
+    """All parts, None where the job has not come so far.
 
-    def back_to_confirmed(self) -> None:
-        """Describe the last program that a fresh process confirmed: the one that stands on disk."""
-        if self.confirmed is not None:
-            program, self.text = self.confirmed
-            self.program = program or self.program
+    `original` is the user's script; None for a command. `search_seconds` is what the search took, whatever it found.
+    """
 
-    def status(self) -> Status:
-        """What the fresh runs say."""
-        proof = self.verification
-        if not proof.runs or proof.eager == "fails":
-            return "error"
-        if 0 < proof.same < proof.runs:
-            return "flaky"
-        if proof.same < self.verify_runs:
-            return "error"
-        return "minimized" if self.smaller() else "reproduced"
+    original: str | None
+    reproduction: Reproduction | None = None
+    search: SearchResult | None = None
+    proof: Proof | None = None
+    explanation: Explanation = Explanation()
+    search_seconds: float = 0.0
 
-    def smaller(self) -> bool:
+    @property
+    def verification(self) -> VerificationFacts:
+        """What the fresh runs showed; no runs where there were none."""
+        return self.proof.facts if self.proof else VerificationFacts()
+
+    def reduction(self, queries: int = 0, memo_hits: int = 0) -> Reduction:
+        """How much smaller it became, and what that took: `queries` to workers, and `memo_hits` that needed none."""
+        start, end = (self.search.start, self.search.program) if self.search else (None, None)
+        return Reduction(
+            ops_before=start.graph.ops if start else None,
+            ops_after=end.graph.ops if start and end else None,
+            lines_before=lines(self.original or ""),
+            lines_after=lines(self._text or ""),
+            input_elements_before=start.graph.input_elements if start else None,
+            input_elements_after=end.graph.input_elements if start and end else None,
+            queries=queries,
+            memo_hits=memo_hits,
+            seconds=round(self.search_seconds, 3),
+        )
+
+    def is_smaller(self) -> bool:
         """Whether the repro is strictly smaller than what came in."""
-        if self.text is None:
+        if self.search is None or self._text is None:
             return False
         if self.original is None:
             return True
         reduced = self.reduction()
         if reduced.ops_before is not None and reduced.ops_after is not None and reduced.ops_after < reduced.ops_before:
             return True
-        if self.stage is Stage.SOURCE and reduced.lines_after == reduced.lines_before:
-            return _characters(self.text) < _characters(self.original)
+        if self.search.stage is Stage.SOURCE and reduced.lines_after == reduced.lines_before:
+            return _characters(self._text) < _characters(self.original)
         return reduced.lines_after < reduced.lines_before
 
-    def unproven(self, why: str) -> str | None:
-        """`why` where the repro is not proven; None where it is."""
-        return None if self.verification.same >= self.verify_runs and self.verification.eager != "fails" else why
+    @property
+    def _text(self) -> str | None:
+        return self.proof.text if self.proof else self.search.text if self.search else None
 
-    def reduction(self) -> Reduction:
-        """How much smaller it became."""
-        start, end = self.start, self.program
-        return Reduction(
-            ops_before=start.graph.ops if start else None,
-            ops_after=end.graph.ops if start and end else None,
-            lines_before=lines(self.original or ""),
-            lines_after=lines(self.text or ""),
-            input_elements_before=start.graph.input_elements if start else None,
-            input_elements_after=end.graph.input_elements if start and end else None,
-            queries=self.ledger.queries if self.ledger else 0,
-            memo_hits=self.ledger.memo_hits if self.ledger else 0,
-            seconds=round(self.timing.get("search", 0.0), 3),
+    def status(self, runs: int) -> Status:
+        """What the fresh runs say, where `runs` of them have to fail alike."""
+        proof = self.verification
+        if not proof.runs or proof.eager == "fails":
+            return "error"
+        if 0 < proof.same < proof.runs:
+            return "flaky"
+        if proof.same < runs:
+            return "error"
+        return "minimized" if self.is_smaller() else "reproduced"
+
+    def reason_if_unverified(self, reason: str, runs: int) -> str | None:
+        """`reason`, unless at least `runs` fresh runs failed alike and the eager control passed."""
+        return None if self.verification.same >= runs and self.verification.eager != "fails" else reason
+
+    def timing(self) -> Timing:
+        """Seconds spent in each part."""
+        return Timing(
+            capture=round(self.reproduction.seconds, 3) if self.reproduction else 0.0,
+            search=round(self.search_seconds, 3),
+            verification=round(self.proof.seconds, 3) if self.proof else 0.0,
+            evidence=round(self.explanation.seconds, 3),
         )
 
-    def headed(self, text: str, proof: VerificationFacts) -> str:
-        """The script with the comments that a repro begins with."""
-        assert self.failure is not None
-        versions = self.versions
-        head = [
-            self.failure.line(),
-            ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
-            f"failed in {proof.same} of {proof.runs} fresh processes",
-        ]
-        return "".join(f"# {line}\n" for line in head) + text
 
-    def result(self, space: Workspace, status: Status, ended_by: EndedBy, reason: str | None = None, fault: str | None = None) -> Result:
-        """`result.json`, with the files that are there."""
-        return Result(
-            status=status,
-            ended_by=ended_by,
-            stage=self.stage,
-            machine_fault=fault,
-            reason=reason,
-            signature=self.failure,
-            reduction=self.reduction(),
-            timing=Timing(**{name: round(self.timing.get(name, 0.0), 3) for name in Timing.model_fields}),
-            verification=self.verification,
-            culprit=self.culprit,
-            versions=self.versions,
-            evidence=Evidence(
-                passes_if=self.passes_if,
-                other_failures=self.other,
-                elsewhere=self.elsewhere,
-                pytorch_dump=(space.original / "pytorch").is_dir(),
-            ),
-            exported_program=self.exported,
-            files=Files(
-                repro=space.repro.name if self.confirmed and space.repro.exists() else None,
-                exported_program=space.exported.name if self.exported and space.exported.exists() else None,
-                exported_text=space.exported_text.name if self.exported and space.exported_text.exists() else None,
-            ),
-        )
+@dataclass(frozen=True)
+class Ending:
+    """How a job ended: `reason` is for people."""
+
+    status: Status
+    ended_by: EndedBy
+    reason: str | None = None
+    machine_fault: str | None = None
+
+
+def result_of(
+    found: Findings, ending: Ending, reduction: Reduction, files: Files, versions: Mapping[str, str], *, pytorch_dump: bool = False
+) -> Result:
+    """`result.json`.
+
+    Args:
+        found: What the job knows.
+        ending: How it ended.
+        reduction: How much smaller the program became.
+        files: Which files are in the result directory.
+        versions: Of the user's interpreter and its packages.
+        pytorch_dump: Whether PyTorch's own minifier dumped anything.
+    """
+    explanation = found.explanation
+    return Result(
+        status=ending.status,
+        ended_by=ending.ended_by,
+        stage=found.search.stage if found.search else None,
+        machine_fault=ending.machine_fault,
+        reason=ending.reason,
+        signature=found.reproduction.failure if found.reproduction else None,
+        reduction=reduction,
+        timing=found.timing(),
+        verification=found.verification,
+        culprit=explanation.culprit,
+        versions=dict(versions),
+        evidence=Evidence(
+            passes_if=explanation.passes_if,
+            other_failures=explanation.other_failures,
+            elsewhere=explanation.elsewhere,
+            pytorch_dump=pytorch_dump,
+        ),
+        exported_program=explanation.exported,
+        files=files,
+    )
+
+
+def resumed(earlier: Result | None, result: Result) -> Result:
+    """The result of a run that resumed another: `earlier`'s where this one's `result` verified nothing, as its repro is still on disk."""
+    if earlier is None or earlier.signature is None or result.status != "error" or result.verification.runs:
+        return result
+    if result.signature is not None and not earlier.signature.same_across_forms(result.signature):
+        return result
+    if earlier.verification.runs and earlier.status != "error":
+        return earlier  # that one was complete
+    changed = {name: getattr(result, name) for name in ("status", "ended_by", "reason", "machine_fault")}
+    return earlier.model_copy(update=changed)
+
+
+def with_header(text: str, failure: Signature, facts: VerificationFacts, versions: Mapping[str, str]) -> str:
+    """The script `text` with the comments that a repro begins with: its `failure`, the `versions`, and what fresh runs showed (`facts`)."""
+    header = [
+        failure.line(),
+        ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
+        f"failed in {facts.same} of {facts.runs} fresh processes",
+    ]
+    return "".join(f"# {line}\n" for line in header) + text
 
 
 def _characters(text: str) -> int:

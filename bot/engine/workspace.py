@@ -7,10 +7,10 @@ import os
 import shutil
 from pathlib import Path
 
-from bot.models.result import Result
+from bot.models.result import Files, Result
 
 _MARK = "result.json"
-_OURS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original", "search.py")
+_OURS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original")
 
 
 class NotOurs(Exception):
@@ -88,6 +88,23 @@ class Workspace:
     def save(self, result: Result) -> None:
         """Replace `result.json`."""
         self.write(self.result, result.to_json())
+
+    def files(self, *, repro: bool, exported: bool) -> Files:
+        """The files that are there, of those that this job may have written: the `repro`, and the `exported` program with its text."""
+
+        def name(path: Path, written: bool) -> str | None:
+            return path.name if written and path.exists() else None
+
+        return Files(
+            repro=name(self.repro, repro),
+            exported_program=name(self.exported, exported),
+            exported_text=name(self.exported_text, exported),
+        )
+
+    @property
+    def has_dump(self) -> bool:
+        """Whether PyTorch's own dumper wrote anything that was kept."""
+        return (self.original / "pytorch").is_dir()
 
     def keep_dump(self) -> None:
         """Keep what PyTorch's own dumper wrote, beside the original."""

@@ -1,5 +1,5 @@
-"""Where it goes wrong, asked of a worker once, before a search: wrong numbers begin at a value, refused code is of a kernel,
-a failing line is of a function that is called somehow."""
+"""Where a program goes wrong, asked of a worker once before a search: at which values wrong numbers begin, from which operations
+refused code was made, and how the function that holds a failing line is called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.reduce.source.passes.inner_call import InnerCall
 
 
 @dataclass(frozen=True)
-class Localised:
+class Localized:
     """Names of values: where an error begins, in program order, and wrong ones that reach no output of the program."""
 
     first: tuple[str, ...] = ()
@@ -26,28 +26,34 @@ class Localised:
         return self.all - self.harmless if self.harmless else None
 
     def guesses(self, strict: bool) -> list[frozenset[str]]:
-        """Operations to ask alone, before any search."""
+        """Operations to ask alone, before any search; without `strict` those that reach no output are left out."""
         return [frozenset({name}) for name in self.first if strict or name not in self.harmless]
 
 
-def localise(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, program: Program, limit: float) -> Localised:
-    """Ask a worker to compare the script's values one by one; empty where it cannot be done."""
+def localize(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, program: Program, limit: float) -> Localized:
+    """Ask a worker to compare the values of the script `text` one by one; empty where it cannot be done.
+
+    `answer` asks, with a `limit` in seconds; `program` is what the script was rendered from.
+    """
     outcome, facts = answer(Question(text, "localize", limit, strict=program.recipe.strict, tolerance=program.recipe.tolerance))
     if outcome.status != "ok":
-        return Localised()
-    # the last operation stands in the return statement
+        return Localized()
+    # the last operation is in the return statement
     returned = next(refs(program.graph.output), RETURNED)
     first = tuple(returned if name == RETURNED else name for name in facts.get("first", []))
-    return Localised(first, frozenset(facts.get("harmless", [])), frozenset(node.name for node in program.graph.nodes))
+    return Localized(first, frozenset(facts.get("harmless", [])), frozenset(node.name for node in program.graph.nodes))
 
 
 def operations(values: Iterable[Iterable[str]], program: Program) -> list[frozenset[str]]:
-    """Sets of operations from sets of the values of a script, where the last operation stands in the return statement."""
+    """Sets of operations of `program` from sets of `values` of its script, where the last operation is in the return statement."""
     returned = next(refs(program.graph.output), RETURNED)
     return [frozenset(returned if name == RETURNED else name for name in names) for names in values]
 
 
 def inner_calls(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, lines: tuple[int, ...], limit: float) -> list[InnerCall]:
-    """How the functions that hold the lines (1-based) are called by what is compiled, the innermost first."""
+    """How the functions that hold the `lines` (1-based) of the script `text` are called by what is compiled, the innermost first.
+
+    `answer` asks a worker, with a `limit` in seconds.
+    """
     _, facts = answer(Question(text, "frames", limit, lines=lines))
     return [InnerCall(f["name"], f["callee"], tuple(f["arguments"]), tuple(f["contexts"])) for f in facts.get("frames", [])]

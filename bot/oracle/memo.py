@@ -13,12 +13,12 @@ from bot.models.failure import Verdict
 
 
 def key_of(text: str, context: str = "") -> str:
-    """The memo's key: the script itself, and what it is compared with."""
+    """The memo's key for the script `text`; `context` is what else its answer depends on."""
     return hashlib.sha256(f"{context}\0{text}".encode()).hexdigest()[:24]
 
 
 class Ledger:
-    """`reduction.jsonl`: a line for each query, appended at once."""
+    """`reduction.jsonl` at `path`: a line for each query, appended at once. With `resume`, the lines that are there are known."""
 
     def __init__(self, path: Path, *, resume: bool) -> None:
         self.path = path
@@ -43,7 +43,7 @@ class Ledger:
             path.write_text("", encoding="utf-8")
 
     def recall(self, key: str) -> Verdict | None:
-        """The verdict, if this was asked before."""
+        """The verdict, if the question of this `key` was asked before."""
         with self._lock:
             verdict = self.known.get(key)
             if verdict is not None:
@@ -51,7 +51,7 @@ class Ledger:
             return verdict
 
     def record(self, key: str, verdict: Verdict, **facts: Any) -> None:
-        """Remember and write one answer."""
+        """Remember the `verdict` on the question of this `key`, and write it with the `facts`."""
         with self._lock:
             self.queries += 1
             self.known[key] = verdict

@@ -5,7 +5,6 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import re
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,41 +15,36 @@ from bot.failure.signature import own_words, signature_of
 from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Question, ValueMeta
 from bot.models.failure import Kind, Phase, Signature, Verdict
-from bot.oracle.deadline import Deadline
+from bot.oracle.budget import Budget
+from bot.oracle.dispatch import Cancelled, dispatch, never
 from bot.oracle.memo import Ledger, key_of
-from bot.reduce.candidate import BudgetSpent, Candidate
+from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Meta
-from bot.workers.pool import Asked, Pool
+from bot.workers.pool import Pool
 from bot.workers.process import HANG_RATIO
 
-# That this process may use.
+# CPUs in this process's affinity mask.
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-# A program that fails is run so many times more, unless it takes so many seconds, to see whether it always does.
+# A program that fails is run this many times more, to see whether it always does, unless one run takes this many seconds.
 CHECKS, LONG = 4, 5.0
-# What a script says that fixes its random numbers.
+# A script that contains this fixes its random numbers.
 _SEEDED = "manual_seed"
-# And that has compiled code draw the numbers that eager draws.
+# In a script that contains this, compiled code draws the numbers that eager draws.
 _AS_EAGER = "fallback_random"
-# What of a script asks for a backward; the graph of one alone is called like any other.
+# A script that matches this runs a backward. A backward graph alone is called like any other, and does not.
 _DIFFERENTIATES = re.compile(r"\bbackward\b|\bgrad\(|\bgrad_and_value\b|\bvjp\b")
-# A failure that shows in one of three runs is missed by so many in 2 of 100 cases.
+# This many runs miss a failure that shows in one of three in only 2 of 100 cases.
 TRIES = 10
-# How often a question is asked again whose answer was no fault of the candidate.
-RETRIES = 2
-# Seconds of a failing run from which on the control, a few hundredths, is asked first.
-DEAR = 1.0
+# Where a failing run takes longer than this, the control, which takes some hundredths of a second, is asked first.
+EXPENSIVE_RUN_SECONDS = 1.0
 # Seconds below which nothing is a hang, unless the user says so.
 LEAST_HANG = 10.0
-# Limit for a run without the compiler: so many times the longest that passed, and at least so many seconds.
+# The limit for a run without the compiler: this many times the longest that passed, and at least this many seconds.
 EAGER_TIMES, LEAST_EAGER = 20, 6.0
 # Phases in which a compiler refuses code that Inductor generated.
 BLAMING = (Phase.CPP_COMPILE, Phase.TRITON_COMPILE, Phase.LOAD)
-# Phases after which nothing of the compiler is left to skip, or before which there is nothing to stop at.
-_NO_RUNG = (Phase.LOAD, Phase.RUN)
-
-
-class Cancelled(Exception):
-    """A speculative question whose answer nobody needs any more."""
+# Phases after which nothing of the compiler is left to skip.
+_NO_EARLY_EXIT = (Phase.LOAD, Phase.RUN)
 
 
 @dataclass
@@ -62,7 +56,7 @@ class ScriptOracle:
 
     pool: Pool
     ledger: Ledger
-    deadline: Deadline
+    budget: Budget
     reference: Signature
     limit: float = 60.0
     hang_after: float = 60.0
@@ -70,7 +64,7 @@ class ScriptOracle:
     jobs: int = 1
     across_forms: bool = False
     precise: bool = True  # accuracy: eager must be right under the script's tolerance, against float64
-    whole_way: bool = False  # never leave the compiler early
+    full_pipeline: bool = False  # never leave the compiler early
     partial: bool = False  # the original's control ends behind the failure, at what only the compiler makes: so may a candidate's
     error: str = ""  # no_raise: what the original's eager run raises
     words: str = ""  # what a candidate has to say in the program's own words
@@ -89,11 +83,11 @@ class ScriptOracle:
     _eager_seconds: float = 0.0  # of the longest control that passed
 
     def ask(self, candidate: Candidate) -> Verdict:
-        """See `bot.reduce.candidate.Oracle`."""
-        return self._judge(candidate, lambda: False)
+        """The verdict on `candidate`; see `bot.reduce.candidate.Oracle`."""
+        return self._judge(candidate)
 
     def first(self, candidates: Sequence[Candidate]) -> int | None:
-        """See `bot.reduce.candidate.Oracle`. Up to `jobs` candidates are asked at once; the first SAME in order wins."""
+        """The index of the first of the `candidates` that is SAME; see `bot.reduce.candidate.Oracle`. Up to `jobs` are asked at once."""
         first_of = {candidate.text: index for index, candidate in reversed(list(enumerate(candidates)))}
         if self.jobs == 1 or len(first_of) < 2:
             for index, candidate in enumerate(candidates):
@@ -102,13 +96,13 @@ class ScriptOracle:
             return None
         settled = len(candidates)  # candidates after this one are not needed
 
-        def needless(index: int) -> bool:
+        def is_cancelled(index: int) -> bool:
             return index > settled
 
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as executor:
             # a text that stands here twice is asked once
             asked = {
-                index: executor.submit(self._judge, candidate, partial(needless, index))
+                index: executor.submit(self._judge, candidate, partial(is_cancelled, index))
                 for index, candidate in enumerate(candidates)
                 if first_of[candidate.text] == index
             }
@@ -126,27 +120,27 @@ class ScriptOracle:
                     future.cancel()
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
-        """See `bot.reduce.graph.oracle.GraphOracle`."""
+        """The metas of the values in the script `text`; see `bot.reduce.graph.oracle.GraphOracle`."""
         outcome, facts = self.answer(Question(text, "shapes", self._eager_limit()))
         if outcome.status != "ok":
             return None
         return {name: _meta(value) for name, value in facts.get("values", {}).items()}
 
-    def _judge(self, candidate: Candidate, needless: Callable[[], bool], *, anew: bool = False) -> Verdict:
-        self.deadline.check()
-        if needless():
+    def _judge(self, candidate: Candidate, is_cancelled: Callable[[], bool] = never, *, ignore_memo: bool = False) -> Verdict:
+        self.budget.check()
+        if is_cancelled():
             return Verdict.INFRA
         if candidate.text in self._rejected:
             return Verdict.DIFFERENT
         key = key_of(candidate.text, self._question())
-        verdict = None if anew else self.ledger.recall(key)
+        verdict = None if ignore_memo else self.ledger.recall(key)
         if verdict is None:
-            started = time.monotonic()
+            started = self.budget.clock()
             try:
-                verdict, signature = self._verdict(candidate.text, needless)
+                verdict, signature = self._verdict(candidate.text, is_cancelled)
             except Cancelled:
                 return Verdict.INFRA
-            milliseconds = round((time.monotonic() - started) * 1000)
+            milliseconds = round((self.budget.clock() - started) * 1000)
             if signature is not None and verdict is Verdict.SAME:
                 self.failures[candidate.text] = signature
             if signature is not None and verdict is Verdict.DIFFERENT:
@@ -164,7 +158,7 @@ class ScriptOracle:
 
     def _question(self) -> str:
         """What an answer depends on, beside the text."""
-        runs = (self._rung() or "", self.tries, self.seeded, self.as_eager)
+        runs = (self._exit_after() or "", self.tries, self.seeded, self.as_eager)
         compared = (self.reference.fingerprint, self.words, self.across_forms, self.precise, self.partial)
         return "\0".join(map(str, (*runs, *compared)))
 
@@ -173,13 +167,13 @@ class ScriptOracle:
         self._rejected.add(text)
 
     def matches(self, signature: Signature, text: str) -> bool:
-        """Whether a failure, with its traceback, is the one that is minimized."""
+        """Whether the failure `signature`, with its traceback in `text`, is the one that is minimized."""
         if self.words and own_words(signature, text) != self.words:
             return False
         return self.reference.same_across_forms(signature) if self.across_forms else self.reference.same(signature)
 
     def shown(self, text: str) -> Signature | None:
-        """The signature that a script which was SAME shows."""
+        """The signature that the script `text` shows, which was SAME."""
         if text not in self.failures:  # known from a run that is resumed
             signature = self.observe(text)[1]
             if signature is None:
@@ -188,21 +182,21 @@ class ScriptOracle:
         return self.failures[text]
 
     def begins(self, candidate: Candidate, tries: int = 1) -> bool:
-        """Whether a search can start from this candidate; it passes only when it passes `tries` times.
+        """Whether a search can start from `candidate`, which passes only when it passes `tries` times.
 
-        The compiler is left after the phase of the signature from here on, provided that the failure shows even then: a healthy graph
-        that is compiled before the failing one ends the run too.
+        From here on the compiler is left after the phase of the signature, if the failure shows even then: the run also ends at a healthy
+        graph that is compiled before the failing one.
         """
         self.blames, self.blamed = self.reference.phase in BLAMING, ()
         self.seeded, self.as_eager = _SEEDED in candidate.text, _AS_EAGER in candidate.text
         self.differentiates = _DIFFERENTIATES.search(candidate.text) is not None
         try:
-            for self.whole_way in (False, True):
-                if not self.whole_way and not self._rung():
+            for self.full_pipeline in (False, True):
+                if not self.full_pipeline and not self._exit_after():
                     continue
-                self.tries = tries if self.whole_way else 1
+                self.tries = tries if self.full_pipeline else 1
                 # never recalled: what such a run shows beside its verdict is needed as well
-                verdict = self._judge(candidate, lambda: False, anew=True)
+                verdict = self._judge(candidate, ignore_memo=True)
                 if verdict in (Verdict.SAME, Verdict.INVALID, Verdict.TIMEOUT):
                     return verdict is Verdict.SAME
         finally:
@@ -210,25 +204,25 @@ class ScriptOracle:
         return False
 
     def settle(self, text: str) -> Callable[[], bool]:
-        """Find out how `text`, which is SAME, is best asked, and its candidates after it.
+        """Find out how the script `text`, which is SAME, is best asked, and its candidates after it.
 
-        Where the compiler could not be left early, it may be now. A program that does not fail every time makes a candidate pass only
-        when it passes many times: what is returned says whether this one fails every time, so that what was rejected before counts.
-        It waits for runs that are made beside the search meanwhile.
+        Where the compiler could not be left early, it may be now. Where the script does not fail every time, a candidate passes only when
+        it passes many times. The function that is returned says whether it fails every time, so that what was rejected before counts.
+        It waits for runs that go on beside the search meanwhile.
         """
-        rung = self._rung(whole_way=False)
+        exit_after = self._exit_after(full_pipeline=False)
         often = CHECKS if self.reference.kind is not Kind.HANG and self._seconds < LONG else 0
         shown = []
-        if rung and self.whole_way:
-            # a start that failed only on the whole way: which way the next question takes has to be known first
-            early = self._shows(text, [rung])()[0]
+        if exit_after and self.full_pipeline:
+            # a start that failed only in the full pipeline: whether the next question leaves it early has to be known first
+            early = self._shows(text, [exit_after])()[0]
             if not early and often:
                 # left too early, or one of the runs in which it does not show
-                early = self._shows(text, [rung])()[0]
+                early = self._shows(text, [exit_after])()[0]
                 shown = [not early]
-            self.whole_way = not early
+            self.full_pipeline = not early
             often = max(0, often - 1)
-        runs = self._shows(text, [None if self.whole_way else rung] * often, leave=self.jobs)
+        runs = self._shows(text, [None if self.full_pipeline else exit_after] * often, leave=self.jobs)
 
         def steady() -> bool:
             self.tries = 1 if all([*shown, *runs()]) else TRIES
@@ -237,12 +231,12 @@ class ScriptOracle:
         return steady
 
     def _shows(self, text: str, runs: Sequence[str | None], *, leave: int = 0) -> Callable[[], list[bool]]:
-        """Begin runs that leave the compiler after these phases; what is returned waits and says in which it shows.
+        """Begin runs that leave the compiler after these phases. The function that is returned waits, and says in which it shows.
 
-        As many at a time as there are CPUs, but for those to `leave` to the search that goes on beside them.
+        As many run at a time as there are CPUs, less the number to `leave` to the search that goes on beside them.
         """
         executor = concurrent.futures.ThreadPoolExecutor(max(1, CPUS - leave))
-        asked = [executor.submit(self._run, self._run_of(text, phase, seed), lambda: False) for seed, phase in enumerate(runs)]
+        asked = [executor.submit(self._run, self._run_of(text, phase, seed)) for seed, phase in enumerate(runs)]
         executor.shutdown(wait=False)
         return lambda: [self._is_same(one.result()) for one in asked]
 
@@ -254,16 +248,16 @@ class ScriptOracle:
         return signature is not None and self.matches(signature, outcome.text)
 
     def answer(self, question: Question) -> tuple[Outcome, Facts]:
-        """What a worker makes of a question that is not of the search.
+        """What a worker makes of a `question` that is not a query of the search.
 
         Raises:
             BudgetSpent: the time is spent, or the job is interrupted.
         """
-        return self._facts(question, lambda: False)
+        return self._facts(question)
 
     def passes(self, text: str) -> bool:
-        """Whether a script runs to its end, all the way, and did compile."""
-        return self.observe(text)[0].status == "ok" and self._run(Question(text, "control", self.limit), lambda: False).calls > 0
+        """Whether the script `text` passes in the full pipeline, and does call the compiler."""
+        return self.observe(text)[0].status == "ok" and self._run(Question(text, "control", self.limit)).calls > 0
 
     def other_failures(self, most: int = 20) -> list[Signature]:
         """The failures beside the one that is minimized, of programs that eager runs: of the compiler, not of broken programs.
@@ -271,13 +265,13 @@ class ScriptOracle:
         found = []
         others = [(signature, text) for signature, text in self.by_products.values() if not self.reference.same(signature)]
         for signature, text in others[:most]:
-            control = self._run(Question(text, "control", self.limit), lambda: False)
+            control = self._run(Question(text, "control", self.limit))
             if control.status == "ok" and control.calls:
                 found.append(signature)
         return found
 
     def observe(self, text: str) -> tuple[Outcome, Signature | None]:
-        """Run a script the whole way and say what it shows, whatever that is; not a query of the search."""
+        """Run the script `text` in the full pipeline, and say what it shows. This is not a query of the search."""
         limit = self._limit()
         outcome, _ = self.answer(Question(text, "run", limit))
         return outcome, signature_of(outcome)
@@ -290,25 +284,25 @@ class ScriptOracle:
         return control.raised > 0 and self.error in ("", control.error)
 
     def _eager_limit(self) -> float:
-        """A candidate whose loop lost its end runs for ever in eager too: a program that passed says how long one may take."""
+        """Seconds for a control. A loop that lost its end runs for ever in eager too; the controls that passed say how long is usual."""
         return min(self.limit, max(LEAST_EAGER, EAGER_TIMES * self._eager_seconds)) if self._eager_seconds else self.limit
 
-    def _rung(self, whole_way: bool | None = None) -> str | None:
-        """The phase after which the compiler is left; None: it is not. `whole_way`: as if it were so set."""
-        reference, whole_way = self.reference, self.whole_way if whole_way is None else whole_way
-        if whole_way or (reference.backward and self.differentiates) or reference.phase in _NO_RUNG:
+    def _exit_after(self, full_pipeline: bool | None = None) -> str | None:
+        """The phase after which the compiler is left; None: it is not. `full_pipeline` stands for the field."""
+        reference, full_pipeline = self.reference, self.full_pipeline if full_pipeline is None else full_pipeline
+        if full_pipeline or (reference.backward and self.differentiates) or reference.phase in _NO_EARLY_EXIT:
             return None
         if reference.kind is not Kind.EXCEPTION and not (reference.phase is Phase.DYNAMO and reference.kind in (Kind.CRASH, Kind.HANG)):
             return None
         return self.reference.phase.value
 
-    def _verdict(self, text: str, needless: Callable[[], bool]) -> tuple[Verdict, Signature | None]:
-        # most candidates fail to fail, so the control comes second; where a run is dear, an illegal program is found first
-        known = self._control(text, needless) if self._dear() and not self.partial else None
+    def _verdict(self, text: str, is_cancelled: Callable[[], bool]) -> tuple[Verdict, Signature | None]:
+        # Most candidates do not fail, so the control comes second. Where a run is expensive, an illegal program is sorted out first.
+        known = self._control(text, is_cancelled) if self._run_is_expensive() and not self.partial else None
         if known is not None and known is not Verdict.SAME:
             return known, None
         for seed in range(self.tries):
-            outcome, facts = self._facts(self._run_of(text, self._rung(), seed), needless)
+            outcome, facts = self._facts(self._run_of(text, self._exit_after(), seed), is_cancelled)
             if outcome.status not in ("ok", "stopped"):
                 break
         else:
@@ -322,40 +316,40 @@ class ScriptOracle:
             return (Verdict.INFRA, None) if fault_of(outcome) else (Verdict.DIFFERENT, signature)
         self._seconds, self.said = outcome.seconds, own_words(signature, outcome.text)
         self.blamed = tuple(tuple(names) for names in facts.get("guesses", ()))
-        verdict = known or self._control(text, needless, outcome.text)
-        if verdict is Verdict.SAME and facts.get("drew") and not self._whatever_is_drawn(text, needless):
+        verdict = known or self._control(text, is_cancelled, outcome.text)
+        if verdict is Verdict.SAME and facts.get("drew") and not self._fails_for_all_seeds(text, is_cancelled):
             return Verdict.PASSES, None
         return verdict, signature
 
-    def _whatever_is_drawn(self, text: str, needless: Callable[[], bool]) -> bool:
-        """Whether wrong results are wrong for other random numbers too. A program that was seeded stays so: nine wrong draws of ten
-        are no proof. Where its compiled code drew what eager draws, a candidate has to be wrong in that way as well: other numbers alone
-        are no wrong ones."""
+    def _fails_for_all_seeds(self, text: str, is_cancelled: Callable[[], bool]) -> bool:
+        """Whether wrong results are wrong for other random numbers too. A candidate of a seeded program has to keep its seed, as no number
+        of draws is a proof. Where compiled code drew what eager draws, the candidate has to be wrong in that mode as well: different
+        random numbers alone are no wrong results."""
         if self.across_forms or self.reference.kind is not Kind.ACCURACY:
             return True
         if (
             self.as_eager
             and _AS_EAGER not in text
-            and not self._is_same(self._run(replace(self._run_of(text, None), as_eager=True), needless))
+            and not self._is_same(self._run(replace(self._run_of(text, None), as_eager=True), is_cancelled))
         ):
             return False
         if self.tries > 1 or _SEEDED in text:
             return True
         if self.seeded:
             return False
-        others = (self._run(self._run_of(text, None, seed), needless) for seed in range(1, CHECKS))
+        others = (self._run(self._run_of(text, None, seed), is_cancelled) for seed in range(1, CHECKS))
         return all(map(self._is_same, others))
 
-    def _dear(self) -> bool:
+    def _run_is_expensive(self) -> bool:
         """Whether running a candidate costs so much more than its control that the control is better asked first."""
-        return self.reference.kind is Kind.HANG or self._seconds > DEAR
+        return self.reference.kind is Kind.HANG or self._seconds > EXPENSIVE_RUN_SECONDS
 
-    def _control(self, text: str, needless: Callable[[], bool], failed: str = "") -> Verdict:
+    def _control(self, text: str, is_cancelled: Callable[[], bool], failed: str = "") -> Verdict:
         """SAME where the script passes with the compiler taken out, as it has to. `failed` is what it said with the compiler."""
         limit = self.hang_after / HANG_RATIO if self.reference.kind is Kind.HANG else self._eager_limit()
         # a difference that eager shows as well, where memory holds something else, is no wrong number
         repeats = self.reference.kind is Kind.ACCURACY
-        control = self._run(Question(text, "control", limit, repeats=repeats), needless)
+        control = self._run(Question(text, "control", limit, repeats=repeats), is_cancelled)
         if may_pass(control):
             return Verdict.INFRA
         if control.status == "ok":
@@ -367,7 +361,7 @@ class ScriptOracle:
         if not control.calls or (self.reference.kind is Kind.NO_RAISE and not self._raises_alike(control)):
             return Verdict.INVALID
         if self.reference.kind is Kind.ACCURACY and self.precise:
-            precise = self._run(Question(text, "control_fp64", self.limit), needless)
+            precise = self._run(Question(text, "control_fp64", self.limit), is_cancelled)
             if may_pass(precise) and precise.status != "memory":
                 return Verdict.INFRA
             # where float64 cannot run, or needs more memory than there is, eager alone is the reference
@@ -378,31 +372,11 @@ class ScriptOracle:
                 self.precise = False
         return Verdict.SAME
 
-    def _run(self, question: Question, needless: Callable[[], bool]) -> Outcome:
-        return self._facts(question, needless)[0]
+    def _run(self, question: Question, is_cancelled: Callable[[], bool] = never) -> Outcome:
+        return self._facts(question, is_cancelled)[0]
 
-    def _facts(self, question: Question, needless: Callable[[], bool]) -> tuple[Outcome, Facts]:
-        """What a worker makes of a question."""
-        outcome, facts = self._wait(self.pool.submit(question), needless)
-        for _ in range(RETRIES):
-            if not may_pass(outcome):
-                break
-            outcome, facts = self._wait(self.pool.submit(question), needless)
-        return outcome, facts
-
-    def _wait(self, asked: Asked, needless: Callable[[], bool]) -> tuple[Outcome, Facts]:
-        while True:
-            try:
-                return asked.future.result(timeout=0.05)
-            except concurrent.futures.TimeoutError:
-                if needless():
-                    self.pool.cancel(asked)
-                    raise Cancelled from None
-                try:
-                    self.deadline.check()
-                except BudgetSpent:
-                    self.pool.cancel(asked)
-                    raise
+    def _facts(self, question: Question, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
+        return dispatch(self.pool, self.budget, question, is_cancelled)
 
 
 def _meta(value: ValueMeta) -> Meta:

@@ -23,20 +23,21 @@ from typing import Any
 
 import pytest
 
-from bot.engine.capture.run import Target
-from bot.engine.capture.source import source_of
-from bot.engine.job import Job
+from bot.engine.job import PATIENCE, Job
 from bot.engine.options import Options
 from bot.engine.progress import Progress
 from bot.engine.reproduce import Intake
 from bot.engine.search import Search
-from bot.engine.state import Findings
+from bot.engine.state import Reproduction
+from bot.engine.target import Target
+from bot.engine.trail import Trail
 from bot.engine.workspace import Workspace
 from bot.inside.protocol import Question
 from bot.models.failure import Stage, Verdict
 from bot.models.result import Result
-from bot.oracle.deadline import Deadline
+from bot.oracle.budget import Budget
 from bot.oracle.memo import Ledger
+from bot.oracle.oracle import ScriptOracle
 from bot.workers.pool import Asked, Pool
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -274,7 +275,7 @@ class World:
         space = Workspace(options.out)
         space.prepare(resume=False)
         cache = self.place / "cache"
-        self.capture, self.failure = Intake(options, space, Progress(), cache, lambda: True).run()
+        self.reproduction = Intake(options, space, Progress(), cache, Budget(300.0)).run()
         self._healthy: dict[Stage, End] = {}
 
     def options(self, stage: Stage, out: str) -> Options:
@@ -283,17 +284,17 @@ class World:
     def search(self, stage: Stage, trap: str = "") -> End:
         self.trap.write_text(trap)
         self.met.write_text("")
-        options = self.options(stage, "out")
-        source = source_of(options.target, self.place)
-        assert source is not None
-        found = Findings(source.text, 1, capture=self.capture, failure=self.failure)
-        ledger = found.ledger = Watched(self.place / "reduction.jsonl", self.met)
-        search = Search(options, source, found, Deadline(300.0), Progress(), self.pool, ledger)
+        ledger, failure = Watched(self.place / "reduction.jsonl", self.met), self.reproduction.failure
+
+        def oracle() -> ScriptOracle:
+            return ScriptOracle(self.pool, ledger, Budget(300.0), failure, limit=LIMIT, patience=PATIENCE, across_forms=True)
+
+        search = Search(self.options(stage, "out"), self.reproduction, Trail(), oracle, Progress())
         search.begin()
-        search.run()
+        found = search.run()
         assert found.reference is not None
         other = tuple(signature.line() for signature in search.oracle.other_failures())
-        return End(found.text or "", found.fixed_point, found.reference.line(), tuple(ledger.answers), other)
+        return End(found.text, found.fixed_point, found.reference.line(), tuple(ledger.answers), other)
 
     def healthy(self, stage: Stage) -> End:
         """How the search ends when nothing breaks."""
@@ -313,7 +314,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture(autouse=True)
 def limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Findings, "limit", lambda _: LIMIT)
+    monkeypatch.setattr(Reproduction, "limit", LIMIT)
 
 
 def same(end: End, healthy: End) -> None:

@@ -12,10 +12,13 @@ from bot.engine import proof
 from bot.engine.evidence import verify as fresh
 from bot.engine.evidence.verify import Verification
 from bot.engine.proof import Prover
+from bot.engine.state import SearchResult
+from bot.engine.target import Launch
 from bot.failure.outcome import Outcome
 from bot.machine import doctor
-from bot.models.failure import Kind, Phase, Signature
+from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Rule
+from bot.oracle.budget import Budget
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("Unsupported",), message="no")
 HANG = Signature(kind=Kind.HANG, phase=Phase.DYNAMO)
@@ -23,7 +26,11 @@ HANG = Signature(kind=Kind.HANG, phase=Phase.DYNAMO)
 
 @pytest.fixture
 def prover(tmp_path: Path) -> Callable[..., Prover]:
-    return lambda failure=FAILURE: Prover("python", failure, 300.0, Rule(), tmp_path, lambda: True, lambda line: None)
+    return lambda failure=FAILURE: Prover("python", failure, 300.0, tmp_path, tmp_path, Budget(60.0))
+
+
+def step(text: str = "pass") -> SearchResult:
+    return SearchResult(Stage.SOURCE, text, Rule())
 
 
 @pytest.mark.parametrize(("failure", "limit"), [(FAILURE, 300.0), (HANG, 60.0 + fresh.START)])
@@ -37,36 +44,38 @@ def test_a_hang_is_waited_for_no_longer_than_it_takes(
         return Outcome(status="ok")
 
     monkeypatch.setattr(fresh, "run_fresh", run)
-    assert not prover(failure).confirms("pass", tmp_path)
+    monkeypatch.setattr(fresh, "run_control_fresh", lambda *_, **__: Outcome(status="ok", calls=1))
+    assert not prover(failure).confirms(step())
     assert limits == [limit]
 
 
 def test_flaky_failures_are_run_more_often(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def verify(_: str, __: Path, ___: Signature, runs: int, **____: Any) -> Verification:
+    def verify(_: Launch, __: Path, ___: fresh.Expected, runs: int, **____: Any) -> Verification:
         asked.append(runs)
-        return Verification(runs=runs, same=1, eager="passes")
+        return Verification(runs=runs, same=1, eager="passes", differences=(f"of {runs}",))
 
     monkeypatch.setattr(fresh, "verify", verify)
-    found = prover().proof("pass", 3)
+    found = prover().proof(step(), 3)
     assert asked == [3, proof.FLAKY_RUNS - 3]
-    assert (found.runs, found.same, found.eager) == (10, 2, "passes")
+    assert (found.text, found.facts.runs, found.facts.same, found.facts.eager) == ("pass", 10, 2, "passes")
+    assert found.differences == ("of 3", "of 7")
 
 
-def test_the_latest_script_that_fails_alone(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(Prover, "confirms", lambda _, text, __: int(text) < 6)
-    texts = [str(number) for number in range(9)]
-    assert prover().latest(texts, tmp_path) == 5
-    assert prover().latest(texts[6:], tmp_path) is None
-    assert prover().latest([], tmp_path) is None
+def test_the_latest_script_that_fails_alone(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Prover, "confirms", lambda _, step: int(step.text) < 6)
+    steps = [step(str(number)) for number in range(9)]
+    assert prover().latest(steps) == 5
+    assert prover().latest(steps[6:]) is None
+    assert prover().latest([]) is None
 
 
 class TestElsewhere:
     def test_the_same_failure(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(doctor, "facts_of", lambda _: {"python": "3.13.1", "torch": "2.14.0", "cuda": None, "headers": True})
         monkeypatch.setattr(fresh, "verify", lambda *_, **__: Verification(runs=1, same=1, eager="passes"))
-        found = prover().elsewhere("pass", "/other")
+        found = prover().elsewhere("pass", Rule(), "/other")
         assert (found.python, found.same, found.said) == ("/other", True, None)
         assert found.versions == {"python": "3.13.1", "torch": "2.14.0"}
 
@@ -78,10 +87,10 @@ class TestElsewhere:
         monkeypatch.setattr(
             fresh, "verify", lambda *_, **__: Verification(runs=1, same=0, eager="passes", signatures=signatures, differences=("run 1: x",))
         )
-        found = prover().elsewhere("pass", "/other")
+        found = prover().elsewhere("pass", Rule(), "/other")
         assert (found.same, found.said) == (False, said)
 
     def test_an_interpreter_that_cannot_run_it(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(doctor, "facts_of", lambda _: {"python": "3.13.1", "error": "No module named 'torch'"})
-        found = prover().elsewhere("pass", "/other")
+        found = prover().elsewhere("pass", Rule(), "/other")
         assert (found.same, found.said) == (False, "could not be run: No module named 'torch'")

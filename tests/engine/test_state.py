@@ -8,14 +8,27 @@ from typing import Any
 
 import pytest
 
-from bot.engine.state import Findings
-from bot.engine.workspace import Workspace
+from bot.engine.capture.region import Capture
+from bot.engine.state import (
+    Ending,
+    Explanation,
+    Findings,
+    Proof,
+    Reproduction,
+    SearchResult,
+    result_of,
+    resumed,
+    with_header,
+)
+from bot.failure.outcome import Outcome
 from bot.models.failure import Kind, Phase, Signature, Stage
-from bot.models.result import ExportedProgram, Result, VerificationFacts
-from bot.oracle.memo import Ledger
+from bot.models.result import ExportedProgram, Files, Result, Rule, VerificationFacts
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
 
 SIGNATURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING, exception=("InductorError", "KeyError"), message="7\nmore")
+
+PROVEN = VerificationFacts(runs=3, same=3, eager="passes")
+ONCE = VerificationFacts(runs=1, same=1, eager="passes")
 
 
 def program(ops: int, elements: int = 4) -> Program:
@@ -25,19 +38,21 @@ def program(ops: int, elements: int = 4) -> Program:
     return Program(Graph((Input("x", meta),), nodes, (Ref(names[-1]),)))
 
 
-def findings(**more: Any) -> Findings:
-    """A graph of three operations reduced to one, proven in three runs."""
-    facts = {
-        "original": "a\nb\n# c\n\nd\n",
-        "verify_runs": 3,
-        "stage": Stage.AOT,
-        "failure": SIGNATURE,
-        "start": program(3),
-        "program": program(1, 1),
-        "text": "a\nb\nc\n",
-        "verification": VerificationFacts(runs=3, same=3, eager="passes"),
-    }
-    return Findings(**{**facts, **more})
+def search(**more: Any) -> SearchResult:
+    """A graph of three operations reduced to one."""
+    facts = {"stage": Stage.AOT, "text": "a\nb\nc\n", "rule": Rule(), "start": program(3), "program": program(1, 1)}
+    return SearchResult(**{**facts, **more})
+
+
+def reproduction(tmp_path: Path, **more: Any) -> Reproduction:
+    capture = Capture(outcome=Outcome(status="raised", seconds=30.0), signature=SIGNATURE, regions=(), versions={}, log=tmp_path)
+    return Reproduction(capture=capture, failure=SIGNATURE, source=None, original=None, hang_after=60.0, **more)
+
+
+def findings(result: SearchResult | None = None, facts: VerificationFacts = PROVEN, **more: Any) -> Findings:
+    """One that is proven in three runs."""
+    result = result or search()
+    return Findings(**{"original": "a\nb\n# c\n\nd\n", "search": result, "proof": Proof(result.text, facts), **more})
 
 
 @pytest.mark.parametrize(
@@ -56,51 +71,73 @@ def findings(**more: Any) -> Findings:
     ],
 )
 def test_status(runs: int, same: int, eager: Any, status: str) -> None:
-    assert findings(verification=VerificationFacts(runs=runs, same=same, eager=eager)).status() == status
+    assert findings(facts=VerificationFacts(runs=runs, same=same, eager=eager)).status(3) == status
 
 
+SOURCE = {"stage": Stage.SOURCE, "start": None, "program": None}
 SMALLER: list[tuple[dict[str, Any], bool]] = [
     ({}, True),
-    ({"text": None}, False),
-    ({"original": None, "program": program(3)}, True),  # a command: any script is smaller
     ({"program": program(3, 1), "text": "a\nb\nc\nd\n"}, False),
     ({"program": program(3, 1), "text": "a\nb\n"}, True),
     ({"program": program(2), "text": "a\n" * 9}, True),
-    ({"stage": Stage.SOURCE, "start": None, "program": None, "text": "a\nb\n"}, True),
-    ({"stage": Stage.SOURCE, "start": None, "program": None, "text": "a\nb\n# c\n\nd\n"}, False),
-    ({"stage": Stage.SOURCE, "start": None, "program": None, "text": "a\nb\nd\n"}, False),  # only the comment went
-    ({"stage": Stage.SOURCE, "start": None, "program": None, "text": "a\nb\nd\n# a long comment\n"}, False),
+    ({**SOURCE, "text": "a\nb\n"}, True),
+    ({**SOURCE, "text": "a\nb\n# c\n\nd\n"}, False),
+    ({**SOURCE, "text": "a\nb\nd\n"}, False),  # only the comment went
+    ({**SOURCE, "text": "a\nb\nd\n# a long comment\n"}, False),
 ]
 
 
 @pytest.mark.parametrize(("change", "smaller"), SMALLER)
 def test_smaller(change: dict[str, Any], smaller: bool) -> None:
-    assert findings(**change).smaller() is smaller
-    assert findings(**change).status() == ("minimized" if smaller else "reproduced")
+    found = findings(search(**change))
+    assert found.is_smaller() is smaller
+    assert found.status(3) == ("minimized" if smaller else "reproduced")
 
 
-def test_how_much_smaller(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "log", resume=False)
-    ledger.queries, ledger.memo_hits = 7, 2
-    found = findings(ledger=ledger, timing={"search": 1.23456}).reduction()
+def test_any_script_is_smaller_than_a_command() -> None:
+    assert findings(search(program=program(3)), original=None).is_smaller()
+    assert not Findings(None).is_smaller()
+
+
+def test_how_much_smaller() -> None:
+    found = findings(search_seconds=1.23456).reduction(7, 2)
     assert (found.ops_before, found.ops_after) == (3, 1)
     assert (found.input_elements_before, found.input_elements_after) == (4, 1)
     assert (found.lines_before, found.lines_after) == (3, 3), "blank lines and comments are none"
     assert (found.queries, found.memo_hits, found.seconds) == (7, 2, 1.235)
-    source = findings(stage=Stage.SOURCE, start=None, program=None).reduction()
+    source = findings(search(**SOURCE)).reduction()
     assert (source.ops_before, source.ops_after, source.input_elements_after) == (None, None, None)
 
 
-def test_unproven() -> None:
-    assert findings().unproven("out of time") is None
-    assert findings(verification=VerificationFacts(runs=1, same=1, eager="passes")).unproven("out of time") == "out of time"
+def test_a_reason_is_given_where_nothing_is_verified() -> None:
+    assert findings().reason_if_unverified("out of time", 3) is None
+    assert findings(facts=ONCE).reason_if_unverified("out of time", 3) == "out of time"
+
+
+@pytest.mark.parametrize(("same", "eager", "holds"), [(1, "passes", True), (0, "passes", False), (3, "fails", False)])
+def test_a_proof_holds(same: int, eager: Any, holds: bool) -> None:
+    assert Proof("text", VerificationFacts(runs=3, same=same, eager=eager)).holds is holds
+
+
+@pytest.mark.parametrize(("kind", "said"), [(Kind.NO_RAISE, "ValueError: no"), (Kind.EXCEPTION, "")])
+def test_what_eager_raises_counts_where_the_compiled_program_does_not(tmp_path: Path, kind: Kind, said: str) -> None:
+    found = reproduction(tmp_path)
+    capture = found.capture.model_copy(update={"eager_error": "ValueError: no"})
+    assert replace(found, capture=capture, failure=SIGNATURE.model_copy(update={"kind": kind})).eager_error == said
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(1.0, 20.0), (30.0, 90.0)])
+def test_a_query_may_take_three_times_what_the_program_took(tmp_path: Path, seconds: float, limit: float) -> None:
+    found = reproduction(tmp_path)
+    outcome = Outcome(status="raised", seconds=seconds)
+    assert replace(found, capture=found.capture.model_copy(update={"outcome": outcome})).limit == limit
 
 
 VERSIONS = {"python": "3.11", "torch": "2.13", "git": "abc"}
 
 
 def test_the_head_of_a_repro_is_comments() -> None:
-    text = findings(versions=VERSIONS).headed("import torch\n", VerificationFacts(runs=10, same=4, eager="passes"))
+    text = with_header("import torch\n", SIGNATURE, VerificationFacts(runs=10, same=4, eager="passes"), VERSIONS)
     assert text.splitlines() == [
         "# exception in inductor_lowering: InductorError: KeyError: 7",
         "# torch 2.13, python 3.11",
@@ -109,33 +146,59 @@ def test_the_head_of_a_repro_is_comments() -> None:
     ]
 
 
-def test_the_result_says_what_is_there(tmp_path: Path) -> None:
-    space = Workspace(tmp_path / "out")
-    space.prepare(resume=False)
-    found = findings(versions=VERSIONS, culprit="pass", passes_if="-a", other=("x",), timing={"capture": 1.0, "start": 9.0})
-    empty = found.result(space, "minimized", "fixed_point")
-    assert (empty.files.repro, empty.files.exported_program, empty.evidence.pytorch_dump) == (None, None, False)
-    space.repro.write_text("")
-    space.exported.write_text("")
-    space.exported_text.write_text("")
-    (space.original / "pytorch").mkdir()
-    stale = found.result(space, "not_reproduced", "fixed_point").files  # of an earlier run
-    assert (stale.repro, stale.exported_program, stale.exported_text) == (None, None, None)
-    found.confirmed, found.exported = (found.program, found.text), ExportedProgram(same_signature=True)
-    full = found.result(space, "error", "budget", "why", "the disk is full")
-    assert (full.files.repro, full.files.exported_program) == ("repro.py", "exported_program.pt2")
-    assert full.files.exported_text == "exported_program.txt"
+def test_the_result_says_what_is_known(tmp_path: Path) -> None:
+    explanation = Explanation(culprit="pass", passes_if="-a", other_failures=("x",), exported=ExportedProgram(same_signature=True))
+    found = findings(reproduction=reproduction(tmp_path, seconds=1.0), explanation=explanation)
+    ending = Ending("error", "budget", "why", "the disk is full")
+    files = Files(repro="repro.py", exported_program="exported_program.pt2")
+    full = result_of(found, ending, found.reduction(7), files, VERSIONS, pytorch_dump=True)
     assert (full.status, full.ended_by, full.reason, full.machine_fault) == ("error", "budget", "why", "the disk is full")
     assert (full.signature, full.culprit, full.evidence.passes_if, full.evidence.other_failures) == (SIGNATURE, "pass", "-a", ("x",))
-    assert (full.timing.capture, full.timing.search) == (1.0, 0.0)
+    assert (full.timing.capture, full.timing.search, full.stage, full.files) == (1.0, 0.0, Stage.AOT, files)
+    assert (full.reduction.queries, full.verification, full.exported_program) == (7, PROVEN, explanation.exported)
     assert full.evidence.pytorch_dump
     assert full.versions["torch"] == "2.13"
     assert Result.model_validate_json(full.to_json()) == full
 
 
-def test_a_job_that_found_nothing_has_a_result(tmp_path: Path) -> None:
-    space = Workspace(tmp_path / "out")
-    found = Findings("text", 3)
-    result = found.result(space, found.status(), "interrupted", "ended")
+def test_a_job_that_found_nothing_has_a_result() -> None:
+    found = Findings("text")
+    result = result_of(found, Ending(found.status(3), "interrupted", "ended"), found.reduction(), Files(), {})
     assert (result.status, result.signature, result.stage, result.versions) == ("error", None, None, {})
-    assert replace(found).status() == "error"
+    assert result.reduction.lines_before == 1
+
+
+OTHER = SIGNATURE.model_copy(update={"message": "neither"})
+UNPROVEN = VerificationFacts()
+
+
+@pytest.mark.parametrize(
+    ("failure", "facts", "status", "kept"),
+    [
+        (None, UNPROVEN, "error", True),
+        (SIGNATURE, UNPROVEN, "error", True),
+        (SIGNATURE, ONCE, "error", False),  # it has a result of its own
+        (OTHER, UNPROVEN, "error", False),
+        (None, UNPROVEN, "not_reproduced", False),
+    ],
+)
+def test_a_resumed_run_that_proves_nothing_keeps_the_earlier_result(
+    failure: Signature | None, facts: VerificationFacts, status: Any, kept: bool
+) -> None:
+    earlier = Result(status="error", ended_by="interrupted", signature=SIGNATURE, verification=ONCE)
+    result = Result(status=status, ended_by="budget", reason="why", signature=failure, verification=facts)
+    found = resumed(earlier, result)
+    assert (found is not result) is kept
+    if kept:
+        assert (found.verification, found.signature, found.ended_by, found.reason) == (ONCE, SIGNATURE, "budget", "why")
+
+
+def test_a_result_that_was_complete_stays_as_it_is() -> None:
+    earlier = Result(status="minimized", signature=SIGNATURE, verification=ONCE)
+    assert resumed(earlier, Result(status="error", ended_by="interrupted", reason="why")) is earlier
+
+
+def test_a_run_that_resumes_nothing_has_its_own_result() -> None:
+    result = Result(status="error")
+    assert resumed(None, result) is result
+    assert resumed(Result(status="error"), result) is result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.oracle.diagnose import Localised, localise
+from bot.oracle.diagnose import Localized, localize
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Recipe, Ref
 from tests.oracle.fakes import FakePool
 
@@ -16,9 +16,9 @@ GRAPH = Graph(
 PROGRAM = Program(GRAPH, Recipe(accuracy=True, strict=True, tolerance=(0.1, 0.2)))
 
 
-def asked(facts: dict[str, Any]) -> tuple[Localised, FakePool]:
+def asked(facts: dict[str, Any]) -> tuple[Localized, FakePool]:
     pool = FakePool(lambda _: facts)
-    return localise(pool.ask, "text", PROGRAM, 7.0), pool  # type: ignore[arg-type]
+    return localize(pool.ask, "text", PROGRAM, 7.0), pool  # type: ignore[arg-type]
 
 
 def test_names_and_what_may_be_exposed() -> None:

@@ -3,120 +3,53 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from bot.engine.capture.region import Capture, read_regions
+from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
+from bot.oracle.budget import Budget
 from bot.workers import environment, isa_probes
 from bot.workers.process import run_process
-
-# Python's own options: those that take a value, and those that do not. None of them changes what the compiler does.
-_VALUED, _FLAGS = "WX", "bBdEiIOPqRsSuvx"
 
 STACKS = 7  # of a program that does not end
 
 
-class CommandError(Exception):
-    """A `--command` that does not start a Python program."""
+@dataclass(frozen=True)
+class Tolerance:
+    """How numbers are compared: `values` are rtol and atol (None: the usual ones); `strict` counts integers and booleans as well."""
+
+    values: tuple[float, ...] | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True)
-class Target:
-    """What to run: a script with arguments, or a module (`python -m NAME`)."""
+class Watch:
+    """What one capture looks for, and where it writes.
 
-    script: Path | None
-    module: str | None
-    argv: tuple[str, ...]
+    `out` is an empty directory, where the log stays; `cache` is the compile directory. With `compare`, every compiled region is
+    compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
+    """
 
-    @property
-    def file(self) -> str | None:
-        """The program's own file, where the command names one."""
-        if self.script:
-            return str(self.script)
-        named = {word.partition("::")[0] for word in self.argv if ".py" in word} if self.module == "pytest" else set()
-        return named.pop() if len(named) == 1 else None
-
-    @property
-    def name(self) -> str:
-        """What tracebacks call the program's own file."""
-        if self.script:
-            return self.script.name
-        if self.module == "pytest":
-            return next((Path(word.partition("::")[0]).name for word in self.argv if ".py" in word), self.module)
-        return (self.module or "").rpartition(".")[2] + ".py"
+    out: Path
+    cache: Path
+    compare: Tolerance | None = None
+    beforehand: bool = False
 
 
-def target_of_command(command: str) -> Target:
-    """The Python program that a command line runs.
+def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: float, budget: Budget | None = None) -> Capture:
+    """Run the program `target` once with the interpreter `python` in the directory `cwd`, and bring back what failed.
+
+    `watch` says what is looked for. The run ends after `timeout` seconds.
 
     Raises:
-        CommandError: it is not `pytest ...`, `python SCRIPT ...` or `python -m MODULE ...`.
+        Interrupted: `budget` was cancelled.
     """
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise CommandError(f"cannot read the command: {error}") from error
-    if not words:
-        raise CommandError("the command is empty")
-    first, rest = Path(words[0]).name, words[1:]
-    if first in ("pytest", "py.test"):
-        return Target(None, "pytest", tuple(rest))
-    if re.fullmatch(r"python[0-9.]*", first):
-        found = _of_python(rest)
-        if found is not None:
-            return found
-    raise CommandError(f"{words[0]!r} is not a Python program: use 'pytest ...', 'python SCRIPT ...' or 'python -m MODULE ...'")
-
-
-def _of_python(words: list[str]) -> Target | None:
-    """What an interpreter's arguments run; None for code given in the command or on standard input.
-
-    Raises:
-        CommandError: an option that this interpreter does not have.
-    """
-    while words and words[0].startswith("-") and words[0] != "-":
-        word, words = words[0], words[1:]
-        for place, letter in enumerate(word[1:], 2):
-            tail = [word[place:]] if word[place:] else []
-            if letter == "c":
-                return None
-            if letter == "m":
-                module = [*tail, *words]
-                return Target(None, module[0], tuple(module[1:])) if module else None
-            if letter in _VALUED:
-                words = words if tail else words[1:]
-                break
-            if letter not in _FLAGS:
-                raise CommandError(f"{word!r} is no option that torch-minify knows of Python's")
-    return Target(Path(words[0]), None, tuple(words[1:])) if words and words[0] != "-" else None
-
-
-def capture(
-    target: Target,
-    *,
-    python: str,
-    cwd: Path,
-    out: Path,
-    cache: Path,
-    timeout: float,
-    check: bool = False,
-    strict: bool = False,
-    tolerance: tuple[float, ...] | None = None,
-    beforehand: bool = False,
-    wanted: Callable[[], bool] | None = None,
-) -> Capture:
-    """Run the program once and bring back what failed.
-
-    `check` compares every compiled region with eager and float64; `beforehand` writes each graph before it is compiled,
-    for a program that dies in the compiler. `out` must be empty; the log stays there.
-    """
+    out, compare = watch.out, watch.compare
     out.mkdir(parents=True, exist_ok=True)
     order = CaptureOrder(
         script=str(target.script) if target.script else None,
@@ -124,24 +57,24 @@ def capture(
         file=target.file,
         argv=target.argv,
         out=str(out),
-        check=check,
-        strict=strict,
-        tolerance=tolerance,
-        beforehand=beforehand,
-        dump=not check and not beforehand,
+        check=compare is not None,
+        strict=compare is not None and compare.strict,
+        tolerance=compare.values if compare else None,
+        beforehand=watch.beforehand,
+        dump=compare is None and not watch.beforehand,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
-    isa_probes.seed(cache)
+    isa_probes.seed(watch.cache)
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
-        env={**environment.of_workers(cache), "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch")},
+        env={**environment.of_workers(watch.cache), "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch")},
         cwd=cwd,
         timeout=timeout,
-        wanted=wanted,
+        wanted=budget.should_continue if budget else None,
         stacks=STACKS,
     )
     if outcome.status not in ("timeout", "signal"):
-        isa_probes.keep(cache)
+        isa_probes.keep(watch.cache)
     log = out / "log.txt"
     log.write_text(outcome.text, encoding="utf-8")
     written = _facts(out)

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from bot.engine.capture.local_modules import read_source
-from bot.engine.capture.run import Target
+from bot.engine.target import Target
 from bot.reduce.source.text.normal_form import parsed
 
 _CODING = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+.*$", re.M)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from bot.engine.capture.region import Region
 from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Program
@@ -27,7 +28,7 @@ class Suspect:
         return f"{self.setting.rsplit('.', 1)[-1] or 'backend pass of ' + self.device}: {self.name}"
 
     def out_of(self, program: Program) -> Program:
-        """The program without it."""
+        """The `program` without it."""
         recipe = program.recipe
         if any(name == self.setting for name, _ in recipe.config):
             return replace(program, recipe=replace(recipe, config=tuple(c for c in recipe.config if c[0] != self.setting)))
@@ -41,10 +42,27 @@ class Suspect:
         return replace(program, recipe=replace(recipe, setup=(*recipe.setup, line)))
 
 
+def suspects(regions: Iterable[Region]) -> list[Suspect]:
+    """The objects of the user's that the captured `regions` were compiled with."""
+    found: dict[Suspect, None] = {}
+    for region in regions:
+        recipe = region.recipe
+        named = [*recipe.config.items(), *((f"torch._inductor.config.{name}", held) for name, held in recipe.options.items())]
+        for name, held in named:
+            if held.text is None:
+                found[Suspect(name, held.name)] = None
+        for device, held in recipe.custom_backend_passes.items():
+            found[Suspect("", held.name, device)] = None
+    return list(found)
+
+
 def culprit(
     program: Program, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict], render: Callable[[Program], str]
 ) -> str | None:
-    """The first suspect without which the program passes; None where there is none."""
+    """The first of the `suspects` without which the `program` passes; None where there is none.
+
+    `ask` is the oracle's, and `render` gives the script of a program.
+    """
     for suspect in suspects:
         if ask(Candidate(render(suspect.out_of(program)), "ablation", ())) is Verdict.PASSES:
             return suspect.words

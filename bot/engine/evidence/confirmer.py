@@ -10,6 +10,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, TypeVar
+
+from bot.oracle.budget import Budget
+
+S = TypeVar("S")
 
 
 class Slipped(Exception):
@@ -20,57 +26,49 @@ class Slipped(Exception):
         self.position = position
 
 
-@dataclass(frozen=True)
-class Confirmed:
-    """A script that failed in the same way, alone, in this many fresh processes of that many."""
-
-    text: str
-    position: int  # how many programs the search had accepted
-    runs: int
-    same: int
-
-
 @dataclass
-class Confirmer:
-    """One thread that runs the newest accepted script in a fresh process, one at a time.
+class Confirmer(Generic[S]):
+    """One thread that runs the newest accepted step in a fresh process, one at a time; it lives as long as the `with` block.
 
-    `check` runs a script once and says whether it failed in the same way, for as long as it is wanted; `on_confirmed` is told at once.
+    `check` runs a step once and says whether it failed in the same way; it gives up when the budget that it is given is cancelled.
+    `on_confirmed` is told each confirmed step with its position at once, in this thread.
     """
 
-    check: Callable[[str, Callable[[], bool]], bool]
-    on_confirmed: Callable[[Confirmed], None]
+    check: Callable[[S, Budget], bool]
+    on_confirmed: Callable[[S, int], object]
+    budget: Budget  # cancelled at the end of the block
     every: float = 20.0  # seconds between two confirmations: they share the machine with the search
     after: float = 5.0  # seconds before the first: a search that is over by then is proven at once
-    best: Confirmed | None = None
 
     def __post_init__(self) -> None:
+        self._lock = threading.Lock()  # of the next two, which both threads use
+        self._newest: tuple[S, int] | None = None
         self._slipped: int | None = None
-        self._newest: tuple[str, int] | None = None
         self._wake = threading.Event()
-        self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
 
-    def offer(self, text: str, position: int) -> None:
-        """A new best program of the search.
+    def __enter__(self) -> Confirmer[S]:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """No more confirmations: when this returns, nothing more is told. One that runs is cut off."""
+        self.budget.cancel()
+        self._wake.set()
+        self._thread.join()
+
+    def offer(self, step: S, position: int) -> None:
+        """Take `step`, the new best program of the search, which it accepted at this `position`.
 
         Raises:
             Slipped: an earlier one did not fail alone; said once.
         """
-        self._newest = (text, position)
+        with self._lock:
+            self._newest = (step, position)
+            slipped, self._slipped = self._slipped, None
         self._wake.set()
-        slipped, self._slipped = self._slipped, None
         if slipped is not None:
             raise Slipped(slipped)
-
-    def stop(self) -> None:
-        """No more confirmations: when this returns, nothing more is told. One that runs is cut off."""
-        self._stop.set()
-        self._wake.set()
-        self._thread.join()
-
-    def _wanted(self) -> bool:
-        return not self._stop.is_set()
 
     def _run(self) -> None:
         # without room on the disk there are no confirmations; the search and the proof say so for themselves
@@ -78,24 +76,29 @@ class Confirmer:
             self._work()
 
     def _work(self) -> None:
-        self._stop.wait(self.after)
-        while self._wanted():
+        self.budget.sleep(self.after)
+        best: S | None = None
+        while self.budget.should_continue():
             self._wake.wait()
             self._wake.clear()
-            if not self._wanted() or self._newest is None:
+            with self._lock:
+                newest = self._newest
+            if not self.budget.should_continue() or newest is None:
                 continue
-            text, position = self._newest
-            if self.best is not None and self.best.text == text:
+            step, position = newest
+            if step == best:
                 continue
             # a second run, as a busy machine may have cut the first one off
-            fails = self.check(text, self._wanted) or (self._wanted() and self.check(text, self._wanted))
-            if not self._wanted():
+            fails = self.check(step, self.budget) or (self.budget.should_continue() and self.check(step, self.budget))
+            if not self.budget.should_continue():
                 return
             if fails:
-                self.best = Confirmed(text, position, 1, 1)
-                self.on_confirmed(self.best)
+                best = step
+                self.on_confirmed(step, position)
             else:
-                self._slipped = position
-            self._stop.wait(self.every)
-            if self._newest is not None and self._newest[0] != text:
-                self._wake.set()
+                with self._lock:
+                    self._slipped = position
+            self.budget.sleep(self.every)
+            with self._lock:
+                if self._newest is not None and self._newest[0] != step:
+                    self._wake.set()

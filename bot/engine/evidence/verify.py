@@ -10,13 +10,15 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import Field
 
+from bot.engine.target import Launch
 from bot.failure.machine_faults import may_pass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -25,13 +27,13 @@ from bot.inside.protocol import ControlOption, command, read_reached
 from bot.inside.variables import without_settings
 from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
+from bot.oracle.budget import Budget
 from bot.workers import environment, isa_probes
-from bot.workers.process import HANG_RATIO, Wanted, run_process
+from bot.workers.process import HANG_RATIO, run_process
 
 AT_ONCE = 2  # fresh processes at a time
 # Seconds that starting Python and importing torch may add to a run.
 START = 15.0
-PLAIN = Rule()
 
 
 class Verification(Model):
@@ -50,46 +52,44 @@ class Verification(Model):
         return self.runs > 0 and self.same == self.runs and self.eager == "passes"
 
 
-def run_fresh(
-    python: str,
-    script: Path,
-    *,
-    timeout: float,
-    cache_dir: Path | None = None,
-    cwd: Path,
-    env: Mapping[str, str],
-    argv: Sequence[str] = (),
-    wrap: Sequence[str] = (),
-    wanted: Wanted = None,
-) -> Outcome:
-    """Run `python script argv...` alone.
+@dataclass(frozen=True)
+class Expected:
+    """What fresh runs are compared with: the `signature`, by the `rule`. Each run ends after `limit` seconds."""
 
-    `timeout` in seconds; then the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group
-    is killed. `cache_dir` is Inductor's; without one a temporary one is made and removed. `env` is the whole environment,
-    to which only what the proof needs is added. `wrap` goes before the command (a sandbox).
+    signature: Signature
+    rule: Rule
+    limit: float
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the failure is a hang."""
+        return self.signature.kind is Kind.HANG
+
+
+def run_fresh(launch: Launch, script: Path, *, timeout: float, cache_dir: Path | None = None, budget: Budget | None = None) -> Outcome:
+    """Run `script` alone, as `launch` says.
+
+    After `timeout` seconds the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group is killed.
+    `cache_dir` is Inductor's; without one a temporary one is made and removed. Only what the proof needs is added to the environment.
+
+    Raises:
+        Interrupted: `budget` was cancelled.
     """
-    return _run([*wrap, python, str(script), *argv], timeout=timeout, cache_dir=cache_dir, cwd=cwd, env=env, wanted=wanted)
+    return _run([launch.python, str(script), *launch.argv], launch, timeout, cache_dir, budget)
 
 
 def run_control_fresh(
-    python: str,
-    script: Path | str,
-    *,
-    timeout: float,
-    cwd: Path,
-    env: Mapping[str, str],
-    option: ControlOption | None = None,
-    argv: Sequence[str] = (),
-    wrap: Sequence[str] = (),
-    wanted: Wanted = None,
+    launch: Launch, script: Path | str, *, timeout: float, option: ControlOption | None = None, budget: Budget | None = None
 ) -> Outcome:
-    """Run the script (`-m`: the module that `argv` names) with the compiler taken out, see `inside/compiler_out.py`.
+    """Run `script` as `run_fresh` does, but with the compiler taken out, see `inside/compiler_out.py`.
 
-    `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With `--fp64` the compiled
-    parts are evaluated in float64; with `--repeats` no two pieces of uninitialized memory hold the same.
+    `script` may be `-m`: then the module is run that the first argument of `launch` names.
+    `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With the `option` `--fp64`
+    the compiled parts are evaluated in float64; with `--repeats` no two pieces of uninitialized memory hold the same. The run ends after
+    `timeout` seconds, or when `budget` is cancelled.
     """
-    words = [*wrap, *command(python, "control", *([option] if option else []), str(script), *argv)]
-    outcome = _run(words, timeout=timeout, cache_dir=None, cwd=cwd, env=env, wanted=wanted)
+    words = command(launch.python, "control", *([option] if option else []), str(script), *launch.argv)
+    outcome = _run(words, launch, timeout, None, budget)
     # each of its processes says what it saw: a script may leave its work to forked ones
     reached, text = read_reached(outcome.text)
     return outcome.model_copy(update={**reached._asdict(), "text": text})
@@ -101,37 +101,33 @@ def may_read_uninitialized(script: Path) -> bool:
 
 
 def verify(
-    python: str,
-    script: Path,
-    reference: Signature,
-    runs: int,
-    *,
-    timeout: float,
-    cwd: Path,
-    env: Mapping[str, str],
-    argv: Sequence[str] = (),
-    wrap: Sequence[str] = (),
-    rule: Rule = PLAIN,
-    cache_dir: Path | None = None,
-    wanted: Wanted = None,
+    launch: Launch, script: Path, expected: Expected, runs: int, *, cache_dir: Path | None = None, budget: Budget | None = None
 ) -> Verification:
-    """Run the script `runs` times and its eager control once, and compare with `reference` across forms.
+    """Run the script in fresh processes, and its eager control once, and compare with the expected failure across forms.
 
     A hang is a run still going `rule.hang_after` seconds after it had time to start, while the control is done in a tenth of that; for
-    any other reference a time-out is a difference. For accuracy the control is run in float64 as well: eager has to be right under the
+    any other failure a time-out is a difference. For accuracy the control is run in float64 as well: eager has to be right under the
     script's own tolerance; where float64 cannot be had, plain eager decides alone; and eager has to agree with itself whatever
-    uninitialized memory holds. Settings of the compiler in `env` are left out: a repro carries its own. `rule.precise` is false for a
-    program that did not meet this from the start: its user chose the tolerance, and a smaller program cannot be asked for more.
-    `cache_dir` is the first run's compile directory; without one it starts cold.
+    uninitialized memory holds. `rule.precise` is false for a program that did not meet this from the start: its user chose the tolerance,
+    and a smaller program cannot be asked for more.
+
+    Args:
+        launch: How to start it. Settings of the compiler in its environment are left out: a repro carries its own.
+        script: The repro.
+        expected: The failure, and by what rule it is the same.
+        runs: How many times the script is run.
+        cache_dir: The first run's compile directory; without one it starts cold.
+        budget: Cancelled, it ends the runs.
+
+    Raises:
+        Interrupted: `budget` was cancelled.
     """
     started = time.monotonic()
-    env = without_settings(env)
-    hangs = reference.kind is Kind.HANG
+    python = os.path.abspath(launch.python) if os.path.dirname(launch.python) else launch.python
+    launch = replace(launch, python=python, env=without_settings(launch.env))
+    rule = expected.rule
     # as capture: what a slow machine has not begun with after that time would be looked for in another phase
-    limit = rule.hang_after + START if hangs else timeout
-    differences: list[str] = []
-
-    python = os.path.abspath(python) if os.path.dirname(python) else python
+    limit = rule.hang_after + START if expected.hangs else expected.limit
     with (
         tempfile.TemporaryDirectory(prefix="torch-minify-proof-", ignore_cleanup_errors=True) as place,
         ThreadPoolExecutor(max_workers=AT_ONCE) as executor,
@@ -145,51 +141,34 @@ def verify(
             own = Path(place, str(number))
             cache = own / "compiled" if number else compiled
             own.mkdir()
-            if number and not hangs:  # which may have been stopped in the middle of writing
-                with suppress(OSError):  # what is missing is made anew
+            if number and not expected.hangs:  # which may have been stopped in the middle of writing
+                with suppress(OSError):  # what is missing is compiled again
                     shutil.copytree(compiled, cache)
             cache.mkdir(exist_ok=True)
             copy = own / script.name
             shutil.copyfile(script, copy)
             try:
-                return _unbroken(
-                    lambda: run_fresh(python, copy, timeout=limit, cache_dir=cache, cwd=own, env=env, argv=argv, wrap=wrap, wanted=wanted)
-                )
+                there = replace(launch, cwd=own)
+                return _unbroken(lambda: run_fresh(there, copy, timeout=limit, cache_dir=cache, budget=budget))
             finally:
                 shutil.rmtree(own, ignore_errors=True)
 
-        control = executor.submit(
-            _eager,
-            python,
-            script,
-            numbers=reference.kind is Kind.ACCURACY,
-            precise=rule.precise,
-            timeout=rule.hang_after / HANG_RATIO + START if hangs else limit,
-            cwd=cwd,
-            env=env,
-            argv=argv,
-            wrap=wrap,
-            wanted=wanted,
-        )
+        control = executor.submit(_eager, launch, script, expected, budget)
         # The first run starts cold (but for the probes of vector instructions) and fills its compile directory for the rest, who get
         # copies; the graph caches are off, so no run sees another's result.
         first = executor.submit(once, 0).result()
         outcomes = [first, *(future.result() for future in [executor.submit(once, number) for number in range(1, runs)])]
-        signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
-        eager, why = _judged(control.result(), first, script, rule, must_raise=reference.kind is Kind.NO_RAISE)
-    for number, signature in enumerate(signatures):
-        said = difference(reference, signature)
-        if said:
-            differences.append(f"run {number + 1}: {said}")
-    if why:
-        differences.append(f"eager control: {why}")
-    same = sum(signature is not None and reference.same_across_forms(signature) for signature in signatures)
+        eager, why = _judged(control.result(), first, script, expected)
+    signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
+    differences = [
+        f"run {number}: {said}" for number, signature in enumerate(signatures, 1) if (said := difference(expected.signature, signature))
+    ]
     return Verification(
         runs=runs,
-        same=same,
+        same=sum(signature is not None and expected.signature.same_across_forms(signature) for signature in signatures),
         eager=eager,
         signatures=tuple(signatures),
-        differences=tuple(differences),
+        differences=(*differences, f"eager control: {why}") if why else tuple(differences),
         seconds=round(time.monotonic() - started, 3),
     )
 
@@ -200,43 +179,31 @@ def _unbroken(run: Callable[[], Outcome]) -> Outcome:
     return run() if may_pass(outcome) else outcome
 
 
-def _eager(
-    python: str,
-    script: Path,
-    *,
-    numbers: bool,
-    precise: bool,
-    timeout: float,
-    cwd: Path,
-    env: Mapping[str, str],
-    argv: Sequence[str],
-    wrap: Sequence[str],
-    wanted: Wanted,
-) -> tuple[Outcome, str]:
-    """The eager control, and how its `numbers` are wrong as well (empty: they are not)."""
+def _eager(launch: Launch, script: Path, expected: Expected, budget: Budget | None) -> tuple[Outcome, str]:
+    """The eager control, and how its numbers are wrong as well (empty: they are not, or it is not about numbers)."""
+    timeout = expected.rule.hang_after / HANG_RATIO + START if expected.hangs else expected.limit
 
     def run(option: ControlOption | None) -> Outcome:
-        return _unbroken(
-            lambda: run_control_fresh(python, script, timeout=timeout, cwd=cwd, env=env, option=option, argv=argv, wrap=wrap, wanted=wanted)
-        )
+        return _unbroken(lambda: run_control_fresh(launch, script, timeout=timeout, option=option, budget=budget))
 
     def wrong(option: ControlOption) -> Signature | None:
         signature = signature_of(run(option), script=script.name)
         return signature if signature is not None and signature.kind is Kind.ACCURACY else None
 
     control = run(None)
-    if not numbers or control.status != "ok" or not control.calls:
+    if expected.signature.kind is not Kind.ACCURACY or control.status != "ok" or not control.calls:
         return control, ""
-    if precise and (signature := wrong("--fp64")):
+    if expected.rule.precise and (signature := wrong("--fp64")):
         return control, f"eager is wrong as well, against float64: {signature.line()}"
     if may_read_uninitialized(script) and (signature := wrong("--repeats")):
         return control, f"eager differs from itself as well, it reads uninitialized memory: {signature.line()}"
     return control, ""
 
 
-def _judged(control: tuple[Outcome, str], failed: Outcome, script: Path, rule: Rule, *, must_raise: bool) -> tuple[EagerControl, str]:
+def _judged(control: tuple[Outcome, str], failed: Outcome, script: Path, expected: Expected) -> tuple[EagerControl, str]:
     """The eager control's result and, if it does not pass, why."""
     outcome, wrong = control
+    rule, must_raise = expected.rule, expected.signature.kind is Kind.NO_RAISE
     behind = rule.partial and outcome.status == "raised" and failed_later_than(outcome.text, failed.text, script.name)
     if outcome.status != "ok" and not behind:
         signature = signature_of(outcome, script=script.name)
@@ -251,7 +218,7 @@ def _judged(control: tuple[Outcome, str], failed: Outcome, script: Path, rule: R
 
 
 def difference(reference: Signature, found: Signature | None) -> str:
-    """What sets a failure apart from the one it should be, in one line; empty if it is the same across forms."""
+    """What sets the failure `found` apart from the `reference`, in one line; empty if they are the same across forms."""
     if found is None:
         return "did not fail"
     if reference.same_across_forms(found):
@@ -288,6 +255,7 @@ def _cache(given: Path | None) -> Iterator[Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _run(command: Sequence[str], *, timeout: float, cache_dir: Path | None, cwd: Path, env: Mapping[str, str], wanted: Wanted) -> Outcome:
+def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
     with _cache(cache_dir) as cache:
-        return run_process(command, timeout=timeout, cwd=cwd, env=environment.of_proof(env, cache), wanted=wanted)
+        wanted = budget.should_continue if budget else None
+        return run_process(words, timeout=timeout, cwd=launch.cwd, env=environment.of_proof(launch.env, cache), wanted=wanted)

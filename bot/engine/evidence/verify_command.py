@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from bot.engine.evidence import verify
+from bot.engine.target import Launch
 from bot.models.result import Result
 
 # Seconds for one run; a cold compile takes 5-20 s.
@@ -16,7 +17,10 @@ LIMIT = 300.0
 
 
 def main(repro: Path, result: Path, python: str, runs: int) -> int:
-    """Exit status: 0 the same failure every time, 4 it does not reproduce, 5 sometimes, 2 unusable files."""
+    """Run the script `repro` so many times (`runs`) with the interpreter `python`, and compare with the file `result`.
+
+    Exit status: 0 the same failure every time, 4 it does not reproduce, 5 sometimes, 2 unusable files.
+    """
     try:
         recorded = Result.model_validate_json(result.read_text(encoding="utf-8"))
     except (OSError, ValidationError, ValueError) as error:
@@ -29,8 +33,8 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
         sys.stderr.write(f"torch-minify: {result} records no failure\n")
         return 2
     script = repro.resolve()
-    rule = recorded.verification.rule
-    proof = verify.verify(python, script, recorded.signature, runs, timeout=LIMIT, rule=rule, cwd=script.parent, env=os.environ)
+    expected = verify.Expected(recorded.signature, recorded.verification.rule, LIMIT)
+    proof = verify.verify(Launch(python, script.parent, os.environ), script, expected, runs)
     sys.stdout.write(f"expected: {recorded.signature.line()}\n")
     sys.stdout.write(f"same failure in {proof.same} of {proof.runs} fresh processes; eager control: {proof.eager}\n")
     for line in proof.differences:

@@ -1,4 +1,4 @@
-"""Command lines, and what a capture brings back; the rerun itself is in `tests/inside/capture/test_main.py`."""
+"""What a capture brings back; the rerun itself is in `tests/inside/capture/test_main.py`."""
 
 from __future__ import annotations
 
@@ -7,74 +7,12 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.engine.capture import run as room
 from bot.engine.capture.region import Capture, read_regions
-from bot.engine.capture.run import CommandError, Target, capture, target_of_command
+from bot.engine.capture.run import Tolerance, Watch, capture
+from bot.engine.target import Target
 from bot.failure.outcome import Outcome
-
-
-@pytest.mark.parametrize(
-    ("command", "target"),
-    [
-        ("pytest a.py::test_x -k 'a b'", Target(None, "pytest", ("a.py::test_x", "-k", "a b"))),
-        ("/venv/bin/pytest a.py", Target(None, "pytest", ("a.py",))),
-        ("py.test", Target(None, "pytest", ())),
-        ("python fail.py -v --x=1", Target(Path("fail.py"), None, ("-v", "--x=1"))),
-        ("/usr/bin/python3.11 -u fail.py", Target(Path("fail.py"), None, ())),
-        ("python -m pytest -x", Target(None, "pytest", ("-x",))),
-        ("python -mpytest -x", Target(None, "pytest", ("-x",))),
-        ("python -um unittest a", Target(None, "unittest", ("a",))),
-        ("python -W ignore -Xdev -X faulthandler fail.py -m x", Target(Path("fail.py"), None, ("-m", "x"))),
-        ("python -bWignore fail.py", Target(Path("fail.py"), None, ())),
-    ],
-)
-def test_commands(command: str, target: Target) -> None:
-    assert target_of_command(command) == target
-
-
-@pytest.mark.parametrize(
-    ("command", "file"),
-    [
-        ("python fail.py x.py", "fail.py"),
-        ("pytest -q t/a.py::A::test_x[1.py]", "t/a.py"),
-        ("pytest a.py::test_x a.py::test_y", "a.py"),
-        ("pytest a.py b.py", None),
-        ("pytest", None),
-        ("python -m unittest a.py", None),
-    ],
-)
-def test_file(command: str, file: str | None) -> None:
-    assert target_of_command(command).file == file
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("", "  ", "make test", "bash -c 'pytest'", "pytest 'a", "pythonic fail.py", "FOO=1 pytest a.py"),
-        *("python", "python -c 'import x' fail.py", "python -", "python -u", "python -m", "python --version", "python -Z fail.py"),
-    ],
-)
-def test_commands_that_run_no_python_program(command: str) -> None:
-    with pytest.raises(CommandError):
-        target_of_command(command)
-
-
-@given(st.lists(st.sampled_from(["python", "-m", "-W", "-u", "-c", "-", "--", "x", "-mx", "-X", "'"]), max_size=6))
-def test_a_command_gives_a_target_or_says_no(words: list[str]) -> None:
-    try:
-        target = target_of_command(" ".join(words))
-    except CommandError:
-        return
-    assert (target.script is None) != (target.module is None)
-
-
-def test_names() -> None:
-    assert Target(Path("a/fail.py"), None, ()).name == "fail.py"
-    assert Target(None, "pytest", ()).name == "pytest"
-
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "fail.py", line 1, in <module>\nKeyError: 1\n'
 
@@ -98,8 +36,8 @@ def process(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 
 def go(tmp_path: Path, **more: object) -> Capture:
     target = Target(Path("fail.py"), None, ("-v",))
-    options = {"python": "python", "cwd": tmp_path, "out": tmp_path / "out", "cache": tmp_path / "cache", "timeout": 9.0, **more}
-    return capture(target, **options)  # type: ignore[arg-type]
+    watch = Watch(tmp_path / "out", tmp_path / "cache", **more)  # type: ignore[arg-type]
+    return capture(target, "python", tmp_path, watch, timeout=9.0)
 
 
 def test_what_the_process_writes_counts(process: dict[str, object], tmp_path: Path) -> None:
@@ -129,8 +67,8 @@ def test_a_process_that_wrote_nothing(process: dict[str, object], tmp_path: Path
     assert (found.outcome.status, found.outcome.exit, found.versions, found.tolerance) == ("exit", 1, {}, None)
 
 
-@pytest.mark.parametrize(("more", "dump"), [({"check": True}, False), ({"beforehand": True}, False), ({}, True)])
-def test_only_a_plain_capture_calls_the_dumpers(process: dict[str, object], tmp_path: Path, more: dict[str, bool], dump: bool) -> None:
+@pytest.mark.parametrize(("more", "dump"), [({"compare": Tolerance()}, False), ({"beforehand": True}, False), ({}, True)])
+def test_only_a_plain_capture_calls_the_dumpers(process: dict[str, object], tmp_path: Path, more: dict[str, object], dump: bool) -> None:
     go(tmp_path, **more)
     order = process["order"]
     assert isinstance(order, dict)
@@ -146,16 +84,3 @@ def test_regions_come_in_order_with_their_files(tmp_path: Path) -> None:
     assert [region.hook for region in regions] == ["aot", "dynamo", "aoti"]
     assert regions[0].blobs == tmp_path / "region-001"
     assert read_regions(tmp_path / "none") == ()
-
-
-@pytest.mark.parametrize(
-    ("target", "name"),
-    [
-        (Target(Path("a/fail.py"), None, ()), "fail.py"),
-        (Target(None, "pytest", ("-x", "tests/test_it.py::test_this[1]")), "test_it.py"),
-        (Target(None, "pytest", ("-k", "this")), "pytest"),
-        (Target(None, "package.train", ()), "train.py"),
-    ],
-)
-def test_what_tracebacks_call_the_program(target: Target, name: str) -> None:
-    assert target.name == name

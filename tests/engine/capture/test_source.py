@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.engine.capture.run import Target
 from bot.engine.capture.source import source_of
+from bot.engine.target import Target
 
 TESTS = """import unittest
 

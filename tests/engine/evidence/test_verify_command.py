@@ -9,6 +9,7 @@ import pytest
 
 from bot.engine.evidence import verify as fresh
 from bot.engine.evidence import verify_command
+from bot.engine.target import Launch
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Result, Rule, VerificationFacts
 
@@ -30,10 +31,9 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     [(3, "passes", 0), (2, "passes", 5), (0, "passes", 4), (3, "fails", 4), (3, "not_applicable", 4), (1, "fails", 5)],
 )
 def test_exit_status(files: tuple[Path, Path], monkeypatch: Any, capsys: Any, same: int, eager: Any, status: int) -> None:
-    def verify(python: str, script: Path, reference: Signature, runs: int, **more: Any) -> fresh.Verification:
-        assert (python, script, reference, runs) == ("python", files[0].resolve(), SIGNATURE, 3)
-        assert more["cwd"] == files[0].parent
-        assert more["rule"] == RULE
+    def verify(launch: Launch, script: Path, expected: fresh.Expected, runs: int) -> fresh.Verification:
+        assert (launch.python, launch.cwd, script, runs) == ("python", files[0].parent, files[0].resolve(), 3)
+        assert (expected.signature, expected.rule) == (SIGNATURE, RULE)
         return fresh.Verification(runs=3, same=same, eager=eager, differences=("run 2: did not fail",) if same < 3 else ())
 
     monkeypatch.setattr(fresh, "verify", verify)

@@ -14,7 +14,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from bot.engine.capture.region import Capture  # noqa: E402
-from bot.engine.capture.run import STACKS, Target, capture  # noqa: E402
+from bot.engine.capture.run import STACKS, Watch, capture  # noqa: E402
+from bot.engine.target import Target  # noqa: E402
 from bot.inside.capture.main import Comparison  # noqa: E402
 from bot.inside.protocol import RUN_FILE, RunFacts  # noqa: E402
 from bot.models.failure import Kind  # noqa: E402
@@ -70,8 +71,7 @@ def rerun(tmp_path: Path) -> Callable[..., Capture]:
         script = tmp_path / name
         script.write_text(textwrap.dedent(BROKEN) + textwrap.dedent(body))
         target = Target(None, module, argv) if module else Target(script, None, argv)
-        options = {"python": sys.executable, "cwd": tmp_path, "out": tmp_path / "out", "cache": tmp_path / "cache", "timeout": 100.0}
-        return capture(target, **{**options, **more})  # type: ignore[arg-type]
+        return capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), **{"timeout": 100.0, **more})
 
     return run
 
@@ -186,7 +186,7 @@ def test_settings_that_the_program_gives_before_it_imports_torch(tmp_path: Path,
     script = tmp_path / "test_it.py"
     script.write_text(textwrap.dedent(body) + ("test_it()\n" if runner == "script" else ""))
     target = Target(script, None, ()) if runner == "script" else Target(None, "pytest", ("-q", "test_it.py::test_it"))
-    found = capture(target, python=sys.executable, cwd=tmp_path, out=tmp_path / "out", cache=tmp_path / "cache", timeout=100.0)
+    found = capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), timeout=100.0)
     assert found.signature is not None, found.outcome.text
     assert found.signature.exception[-1] == "NotImplementedError"
     assert found.regions[0].recipe.config["torch._inductor.config.fx_wrapper"].text == "True"

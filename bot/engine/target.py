@@ -1,0 +1,97 @@
+"""What to run: the user's program, as a command line names it, and with what."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# Python's own options: those that take a value, and those that do not. None of them changes what the compiler does.
+_VALUED, _FLAGS = "WX", "bBdEiIOPqRsSuvx"
+
+
+class CommandError(Exception):
+    """A `--command` that does not start a Python program."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to run: a script with arguments, or a module (`python -m NAME`)."""
+
+    script: Path | None
+    module: str | None
+    argv: tuple[str, ...]
+
+    @property
+    def file(self) -> str | None:
+        """The program's own file, where the command names one."""
+        if self.script:
+            return str(self.script)
+        named = {word.partition("::")[0] for word in self.argv if ".py" in word} if self.module == "pytest" else set()
+        return named.pop() if len(named) == 1 else None
+
+    @property
+    def name(self) -> str:
+        """What tracebacks call the program's own file."""
+        if self.script:
+            return self.script.name
+        if self.module == "pytest":
+            return next((Path(word.partition("::")[0]).name for word in self.argv if ".py" in word), self.module)
+        return (self.module or "").rpartition(".")[2] + ".py"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a program is started: the interpreter, the working directory, the whole environment, and the program's arguments."""
+
+    python: str
+    cwd: Path
+    env: Mapping[str, str]
+    argv: tuple[str, ...] = ()
+
+
+def target_of_command(command: str) -> Target:
+    """The Python program that the command line `command` runs.
+
+    Raises:
+        CommandError: it is not `pytest ...`, `python SCRIPT ...` or `python -m MODULE ...`.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise CommandError(f"cannot read the command: {error}") from error
+    if not words:
+        raise CommandError("the command is empty")
+    first, rest = Path(words[0]).name, words[1:]
+    if first in ("pytest", "py.test"):
+        return Target(None, "pytest", tuple(rest))
+    if re.fullmatch(r"python[0-9.]*", first):
+        found = _of_python(rest)
+        if found is not None:
+            return found
+    raise CommandError(f"{words[0]!r} is not a Python program: use 'pytest ...', 'python SCRIPT ...' or 'python -m MODULE ...'")
+
+
+def _of_python(words: list[str]) -> Target | None:
+    """What an interpreter's arguments run; None for code given in the command or on standard input.
+
+    Raises:
+        CommandError: an option that this interpreter does not have.
+    """
+    while words and words[0].startswith("-") and words[0] != "-":
+        word, words = words[0], words[1:]
+        for place, letter in enumerate(word[1:], 2):
+            tail = [word[place:]] if word[place:] else []
+            if letter == "c":
+                return None
+            if letter == "m":
+                module = [*tail, *words]
+                return Target(None, module[0], tuple(module[1:])) if module else None
+            if letter in _VALUED:
+                words = words if tail else words[1:]
+                break
+            if letter not in _FLAGS:
+                raise CommandError(f"{word!r} is no option that torch-minify knows of Python's")
+    return Target(Path(words[0]), None, tuple(words[1:])) if words and words[0] != "-" else None

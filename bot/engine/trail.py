@@ -1,0 +1,116 @@
+"""The accepted steps of a search, and how it goes back behind one that a warm worker took by mistake."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from bot.engine.evidence.confirmer import Slipped
+from bot.engine.state import SearchResult
+
+# A search goes back behind a step that did not fail alone at most this often.
+MOST_SLIPS = 3
+
+Reduction = TypeVar("Reduction")
+
+
+class Trail:
+    """The steps, and the last of them that a fresh process confirmed.
+
+    The search adds the steps in its thread, confirmations come from another. `offer` is told each step and its position; it raises
+    `Slipped` where an earlier one does not fail alone. `latest` gives the index of the last of some steps that does, `say` tells people.
+    """
+
+    def __init__(
+        self,
+        offer: Callable[[SearchResult, int], object] = lambda _step, _position: None,
+        latest: Callable[[Sequence[SearchResult]], int | None] = lambda _steps: None,
+        say: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self._offer, self._latest, self._say = offer, latest, say
+        self._lock = threading.Lock()
+        self._steps: list[SearchResult] = []
+        self._best: SearchResult | None = None
+        self._confirmed: SearchResult | None = None
+        self._confirmed_at = 0
+        self._abandoned = 0  # the steps before this position are left behind
+        self._slips = 0
+        self._may_go_back = False
+
+    @property
+    def best(self) -> SearchResult | None:
+        """The last that was accepted or noted."""
+        with self._lock:
+            return self._best
+
+    @property
+    def confirmed(self) -> SearchResult | None:
+        """The step that a fresh process confirmed last."""
+        with self._lock:
+            return self._confirmed
+
+    def confirm(self, position: int) -> None:
+        """Remember that a fresh process confirmed the step at this position."""
+        with self._lock:
+            self._confirmed = self._steps[position]
+            self._confirmed_at = max(self._confirmed_at, position)
+
+    def since_confirmed(self) -> list[SearchResult]:
+        """The steps from the confirmed one on; all steps where none was."""
+        with self._lock:
+            return self._steps[self._confirmed_at :]
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._steps)
+
+    def note(self, best: SearchResult) -> None:
+        """Remember what is `best` without a step."""
+        with self._lock:
+            self._best = best
+
+    def accept(self, step: SearchResult, *, steady: bool = True) -> None:
+        """Add a step. `steady`: its failure shows in every run.
+
+        Raises:
+            Slipped: inside `past_slips`, where an earlier step does not fail alone.
+        """
+        with self._lock:
+            self._steps.append(step)
+            self._best = step
+            position = len(self._steps) - 1
+        try:
+            self._offer(step, position)
+        except Slipped as slip:
+            # what shows only now and then does not show in each confirmation
+            if self._may_go_back and steady and slip.position >= self._abandoned and self._slips < MOST_SLIPS:
+                raise
+
+    def past_slips(self, reduce: Callable[[SearchResult], Reduction], step: SearchResult, reject: Callable[[str], None]) -> Reduction:
+        """Run `reduce` from a step on, and again from before one that did not fail alone; `reject` is told the text of that one."""
+        while True:
+            try:
+                self._may_go_back = True
+                return reduce(step)
+            except Slipped as slip:
+                self._may_go_back = False
+                step = self._back(slip.position, reject)
+            finally:
+                self._may_go_back = False
+
+    def _back(self, position: int, reject: Callable[[str], None]) -> SearchResult:
+        """The last step that fails alone; the one after it is never taken again."""
+        self._say("the warm workers slipped: going back to the last program that fails alone")
+        self._slips += 1
+        with self._lock:
+            steps = self._steps[max(self._confirmed_at, self._abandoned) : position + 1]
+            last = self._steps[-1]
+        good = self._latest(steps)
+        if good is None or good + 1 == len(steps):
+            return last  # nothing that could be said: the proof decides
+        reject(steps[good + 1].text)
+        with self._lock:
+            self._confirmed_at = self._abandoned = len(self._steps)
+        self.accept(steps[good])
+        return steps[good]

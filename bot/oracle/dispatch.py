@@ -1,0 +1,58 @@
+"""Asking the pool one question: what the machine broke is asked again, and what nobody needs any more is taken back."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable
+
+from bot.failure.machine_faults import may_pass
+from bot.failure.outcome import Outcome
+from bot.inside.protocol import Facts, Question
+from bot.oracle.budget import Budget
+from bot.reduce.candidate import BudgetSpent
+from bot.workers.pool import Asked, Pool
+
+# How often a question is asked again whose answer was no fault of the candidate.
+RETRIES = 2
+# Seconds between two looks at whether an answer is still needed.
+_BETWEEN = 0.05
+
+
+class Cancelled(Exception):
+    """A speculative question whose answer nobody needs any more."""
+
+
+def never() -> bool:
+    """Whether a question is cancelled that always needs its answer."""
+    return False
+
+
+def dispatch(pool: Pool, budget: Budget, question: Question, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
+    """What a worker of `pool` makes of `question`: its outcome, and all facts that it sent.
+
+    Raises:
+        Cancelled: `is_cancelled` gave True.
+        BudgetSpent: `budget` is spent.
+        PoolError: there is no worker.
+    """
+    outcome, facts = _wait(pool, budget, pool.submit(question), is_cancelled)
+    for _ in range(RETRIES):
+        if not may_pass(outcome):
+            break
+        outcome, facts = _wait(pool, budget, pool.submit(question), is_cancelled)
+    return outcome, facts
+
+
+def _wait(pool: Pool, budget: Budget, asked: Asked, is_cancelled: Callable[[], bool]) -> tuple[Outcome, Facts]:
+    while True:
+        try:
+            return asked.future.result(timeout=_BETWEEN)
+        except concurrent.futures.TimeoutError:
+            if is_cancelled():
+                pool.cancel(asked)
+                raise Cancelled from None
+            try:
+                budget.check()
+            except BudgetSpent:
+                pool.cancel(asked)
+                raise

@@ -1,0 +1,84 @@
+"""Command lines, and the programs that they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.engine.target import CommandError, Target, target_of_command
+
+
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [
+        ("pytest a.py::test_x -k 'a b'", Target(None, "pytest", ("a.py::test_x", "-k", "a b"))),
+        ("/venv/bin/pytest a.py", Target(None, "pytest", ("a.py",))),
+        ("py.test", Target(None, "pytest", ())),
+        ("python fail.py -v --x=1", Target(Path("fail.py"), None, ("-v", "--x=1"))),
+        ("/usr/bin/python3.11 -u fail.py", Target(Path("fail.py"), None, ())),
+        ("python -m pytest -x", Target(None, "pytest", ("-x",))),
+        ("python -mpytest -x", Target(None, "pytest", ("-x",))),
+        ("python -um unittest a", Target(None, "unittest", ("a",))),
+        ("python -W ignore -Xdev -X faulthandler fail.py -m x", Target(Path("fail.py"), None, ("-m", "x"))),
+        ("python -bWignore fail.py", Target(Path("fail.py"), None, ())),
+    ],
+)
+def test_commands(command: str, target: Target) -> None:
+    assert target_of_command(command) == target
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("python fail.py x.py", "fail.py"),
+        ("pytest -q t/a.py::A::test_x[1.py]", "t/a.py"),
+        ("pytest a.py::test_x a.py::test_y", "a.py"),
+        ("pytest a.py b.py", None),
+        ("pytest", None),
+        ("python -m unittest a.py", None),
+    ],
+)
+def test_file(command: str, file: str | None) -> None:
+    assert target_of_command(command).file == file
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("", "  ", "make test", "bash -c 'pytest'", "pytest 'a", "pythonic fail.py", "FOO=1 pytest a.py"),
+        *("python", "python -c 'import x' fail.py", "python -", "python -u", "python -m", "python --version", "python -Z fail.py"),
+    ],
+)
+def test_commands_that_run_no_python_program(command: str) -> None:
+    with pytest.raises(CommandError):
+        target_of_command(command)
+
+
+@given(st.lists(st.sampled_from(["python", "-m", "-W", "-u", "-c", "-", "--", "x", "-mx", "-X", "'"]), max_size=6))
+def test_a_command_gives_a_target_or_says_no(words: list[str]) -> None:
+    try:
+        target = target_of_command(" ".join(words))
+    except CommandError:
+        return
+    assert (target.script is None) != (target.module is None)
+
+
+def test_names() -> None:
+    assert Target(Path("a/fail.py"), None, ()).name == "fail.py"
+    assert Target(None, "pytest", ()).name == "pytest"
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (Target(Path("a/fail.py"), None, ()), "fail.py"),
+        (Target(None, "pytest", ("-x", "tests/test_it.py::test_this[1]")), "test_it.py"),
+        (Target(None, "pytest", ("-k", "this")), "pytest"),
+        (Target(None, "package.train", ()), "train.py"),
+    ],
+)
+def test_what_tracebacks_call_the_program(target: Target, name: str) -> None:
+    assert target.name == name
