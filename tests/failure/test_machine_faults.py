@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.failure.machine_faults import fault_of, may_pass
+from bot.failure.machine_faults import fault_of, last_line, may_pass, missing
 from bot.failure.outcome import Outcome
 
 
@@ -22,6 +22,7 @@ from bot.failure.outcome import Outcome
         ("ImportError: libtorch_cpu.so: cannot open shared object file", "torch"),
         ("ModuleNotFoundError: No module named 'torchvision'", None),
         ("ImportError: cannot import name 'no_such' from 'torch' (/x/torch/__init__.py)", None),
+        ("torch._inductor.exc.TritonMissing: no", "triton"),
         ("RuntimeError: Cannot find a working triton installation. Either the package is not installed or it is too old.", "triton"),
         ("fatal error: Python.h: No such file or directory", "headers"),
         ("AssertionError: the number of dimensions", None),
@@ -53,3 +54,18 @@ def test_memory_is_the_machine_and_old_output_is_not_looked_at() -> None:
 )
 def test_what_may_end_otherwise_the_next_time(outcome: Outcome, again: bool) -> None:
     assert may_pass(outcome) is again
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        ("ModuleNotFoundError: No module named 'timm'", "a package that this interpreter does not have, 'timm'"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'a.pt'", "a file that is not there, 'a.pt'"),
+        ("ValueError: No module named 'timm'", None),
+        ("", None),
+    ],
+)
+def test_what_a_program_lacks(last: str, words: str | None) -> None:
+    outcome = Outcome(status="raised", text=f"printed\n{last}\n    ^~~~\n\n" if last else "")
+    assert last_line(outcome) == last
+    assert missing(outcome) == words

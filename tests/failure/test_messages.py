@@ -35,3 +35,11 @@ def test_of_a_compiler_the_first_error_counts() -> None:
         "C++ compile error\nOutput:\n/a/b.cpp:3:4: error: no \u2018sinus\u2019; did you mean \u2018sin\u2019?\n/a/b.cpp:9:4: error: other\n"
     )
     assert essence("CppCompileError", said) == "no 'sinus'"
+
+
+@pytest.mark.parametrize(
+    "tail", ["from user code:", "For C++ stack trace, see", "  args[0]: 3", "[compiler-out] reached: 1", "==== TorchDynamo Stack Trace"]
+)
+def test_what_only_repeats_the_program_is_left_out(tail: str) -> None:
+    assert essence("ValueError", f"it broke:\n{tail}\nmore") == "it broke:"
+    assert essence("ValueError", f"it broke:\nsee {tail}") != "it broke:"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.reduce.source.passes.classes import empty_bases
+from bot.reduce.source.passes.classes import attributes_once, classes_to_functions, empty_bases, fields, holders
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,24 @@ from bot.reduce.source.passes.classes import empty_bases
 )
 def test_an_empty_base_is_replaced_by_its_own_bases(text: str, becomes: str) -> None:
     assert becomes in empty_bases(text)
+
+
+def test_constant_fields_are_written_where_they_are_read() -> None:
+    text = "class C:\n    n: int = 7\nc = C()\nf(c.n)\n"
+    assert text.replace("c.n", "7") in list(fields(text))
+    assert list(fields(text + "c.n = 8\nc.n = 9\n")) == [], "it is no constant"
+
+
+def test_an_object_that_only_holds_values_becomes_variables() -> None:
+    text = "class C:\n    def __init__(self, n):\n        self.n = n\nc = C([1])\nf(c.n)\n"
+    assert list(holders(text)) == [text.replace("c = C([1])\nf(c.n)", "c_n = [1]\nf(c_n)")]
+
+
+def test_an_attribute_that_one_place_reads_is_written_out() -> None:
+    text = "class C:\n    def __init__(self):\n        self.a = g(1)\n    def forward(self, x):\n        return f(self.a, x)\n"
+    assert any("return f(g(1), x)" in found for found in attributes_once(text)), list(attributes_once(text))
+
+
+def test_a_module_that_keeps_nothing_becomes_a_function() -> None:
+    text = "class C(torch.nn.Module):\n    def forward(self, x):\n        return x\ntorch.compile(C())(1)\n"
+    assert any("def " in found and "class " not in found for found in classes_to_functions(text)), list(classes_to_functions(text))

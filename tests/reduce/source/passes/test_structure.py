@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.reduce.source.passes.structure import conditions
+from bot.reduce.source.passes.structure import conditions, first_turn, generators, single_modules
 
 
 @pytest.mark.parametrize("becomes", ["def f(x):\n    bool(x > 8)\n", "def f(x):\n    if x > 8:\n        return\n"])
@@ -15,3 +15,33 @@ def test_a_condition_that_chooses_what_is_stored_is_asked_alone(becomes: str) ->
 def test_a_condition_that_decides_more_than_a_value_stays() -> None:
     text = "def f(x):\n    if x:\n        x = 1\n    else:\n        x = 2\n    if x:\n        x = g(x)\n    if x:\n        return 1\n"
     assert list(conditions(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("loop", "becomes"),
+    [
+        ("for i in range(3):\n    f(i)\n", "i = 0\nf(i)\n"),
+        ("for i in range(2, 3):\n    f(i)\n", "i = 2\nf(i)\n"),
+        ("for i, x in enumerate(xs):\n    f(i, x)\n", "i = 0\nx = xs[0]\nf(i, x)\n"),
+        ("for x in [a, b]:\n    f(x)\n", "x = a\nf(x)\n"),
+        ("for x in xs.items():\n    f(x)\n", "x = next(iter(xs.items()))\nf(x)\n"),
+        ("for x in xs:\n    f()\n", "f()\n"),
+    ],
+)
+def test_a_loop_becomes_its_first_iteration(loop: str, becomes: str) -> None:
+    assert list(first_turn(loop)) == [becomes]
+
+
+def test_a_loop_that_may_end_early_stays() -> None:
+    assert list(first_turn("for x in xs:\n    break\n")) == []
+
+
+def test_a_list_of_modules_becomes_its_first() -> None:
+    text = "m = nn.ModuleList([L(i) for i in range(3)])\nfor x in m:\n    x(1)\nm[0](2)\n"
+    assert "m = L(0)\nm(1)\nm(2)\n" in single_modules(text)
+
+
+def test_a_generator_of_one_value_becomes_a_function() -> None:
+    text = "def g():\n    yield 1\nx = next(iter(g()))\n"
+    assert list(generators(text)) == ["def g():\n    return 1\nx = g()\n"]
+    assert list(generators("def g():\n    yield 1\n    f()\n")) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.reduce.source.passes.values import strings, tuples
+from bot.reduce.source.passes.values import imports, inputs, numbers, strings, tuples, unread, used_once
 
 
 def test_an_assignment_of_several_keeps_those_that_are_read() -> None:
@@ -16,3 +16,34 @@ def test_what_nobody_reads_goes_out_of_an_assignment_of_several() -> None:
 
 def test_constant_parts_of_a_string_are_written_out() -> None:
     assert list(strings("f(f'layer{0}', f'{n}', f'{1!r}')\n")) == ["f('layer0', f'{n}', f'{1!r}')\n"]
+
+
+def test_a_variable_read_once_is_written_out() -> None:
+    assert list(used_once("x = a + 1\nf(x * 2)\n")) == ["f((a + 1) * 2)\n"]
+    assert list(used_once("x = a\nf(x, x)\n")) == ["f(a, a)\n"], "another name for something"
+    assert list(used_once("x = a + 1\nf(x, x)\n")) == []
+    assert list(used_once("x = a + 1\nf(lambda: x)\n")) == [], "it may be read later"
+
+
+def test_a_value_that_nobody_reads_loses_its_name() -> None:
+    assert list(unread("x = f()\ny = 1\n")) == ["f()\ny = 1\n"]
+
+
+def test_sizes_become_small_but_the_order_of_dimensions_stays() -> None:
+    found = list(numbers("f(8, 4).permute(2, 3)\n"))
+    assert found[0] == "f(2, 2).permute(2, 3)\n"
+    assert "f(1, 4).permute(2, 3)\n" in found
+    assert all(text.endswith(".permute(2, 3)\n") for text in found)
+
+
+def test_an_input_is_made_in_the_plainest_way() -> None:
+    found = list(inputs("x = torch.randn(64, 32, 16)\ny = torch.zeros(3)\n"))
+    assert found[0] == "x = torch.ones(())\ny = torch.zeros(3)\n"
+    assert len(found) == 5
+
+
+def test_imports_that_nobody_reads_go_together() -> None:
+    assert list(imports("import a, b\nfrom c import d\nfrom __future__ import annotations\nb()\n")) == [
+        "import b\nfrom __future__ import annotations\nb()\n"
+    ]
+    assert list(imports("import a\na()\n")) == []
