@@ -35,9 +35,6 @@ from bot.reduce.graph.passes import (
     values,
 )
 from bot.reduce.graph.passes.resize import sizes_of
-from bot.reduce.graph.size import size_key
-
-__all__ = ["Reduced", "reduce_program", "size_key"]
 
 _MOST_NEIGHBOURS = 40
 

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.reduce.graph.form import Arg, Code, Mapping, Node, Ref, Slice
@@ -50,6 +50,8 @@ def test_so_is_a_dict(value: dict[str, Arg]) -> None:
 
 
 @given(st.floats() | st.complex_numbers())
+@example(complex(1, -0.0))
+@example(complex(-0.0, 1))
 def test_a_number_is_what_it_was_to_the_sign_of_its_zeros(value: complex) -> None:
     found: Any = eval(number(value), {"torch": Torch, "complex": complex})
     assert repr(found) == repr(value)

@@ -64,6 +64,7 @@ def test_a_half_is_written_no_longer_than_it_must(element: float) -> None:
     shown = nested([element], (), (), "float16")
     assert struct.pack("<e", float(shown)) == struct.pack("<e", element)
     assert len(shown) <= len(repr(element))
+    assert nested([0.0999755859375], (), (), "float16") == "0.1"
 
 
 def test_special_numbers_are_written_by_torchs_names() -> None:
