@@ -14,16 +14,17 @@ MODULES = sorted((ROOT / "bot").rglob("*.py"))
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def public(body: list[ast.stmt], owner: str = "") -> Iterator[tuple[str, Function, str]]:
-    """Public functions and methods with their docstring; for `__init__` it is the class's as well."""
+def public(body: list[ast.stmt], owner: str = "", above: str = "") -> Iterator[tuple[str, Function, str]]:
+    """Public functions and methods with their docstring; of a method, the class's counts as well."""
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield from public(node.body, f"{node.name}.")
+            own = ast.get_docstring(node) or ""
+            yield from public(node.body, f"{node.name}.", own)
             for part in node.body:
                 if isinstance(part, ast.FunctionDef) and part.name == "__init__":
-                    yield f"{owner}{node.name}", part, f"{ast.get_docstring(node) or ''}\n{ast.get_docstring(part) or ''}"
+                    yield f"{owner}{node.name}", part, f"{own}\n{ast.get_docstring(part) or ''}"
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.name.startswith("_"):
-            yield owner + node.name, node, ast.get_docstring(node) or ""
+            yield owner + node.name, node, f"{above}\n{ast.get_docstring(node) or ''}"
 
 
 def parameters(function: Function) -> list[str]:
@@ -38,7 +39,8 @@ def unnamed(text: str) -> list[str]:
         f"{name}: {parameter}"
         for name, function, docstring in public(ast.parse(text).body)
         for parameter in parameters(function)
-        if not re.search(rf"\b{parameter}s?\b", docstring)
+        # what implements a protocol may say where its parameters are described
+        if not re.search(rf"\b{parameter}s?\b|See `[\w.]+`", docstring)
     ]
 
 
