@@ -64,7 +64,7 @@ _IMPORTED = re.compile(r"\s*Failed to import [^\n]*\n\s*(\w+): ([^\n]*)")
 
 
 @dataclass(frozen=True)
-class Rule:
+class MessageRule:
     """Replaces what changes from candidate to candidate. Applied alone, it makes `becomes` of `example`."""
 
     name: str
@@ -78,8 +78,8 @@ class Rule:
         return self.pattern.sub(self.replacement, text)
 
 
-def _rule(name: str, pattern: str, replacement: str, example: str, becomes: str) -> Rule:
-    return Rule(name, re.compile(pattern, re.MULTILINE), replacement, example, becomes)
+def _rule(name: str, pattern: str, replacement: str, example: str, becomes: str) -> MessageRule:
+    return MessageRule(name, re.compile(pattern, re.MULTILINE), replacement, example, becomes)
 
 
 # Applied to each line of a message, in this order.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bot.failure.messages import RULES, Rule, essence, normalize, peel
+from bot.failure.messages import RULES, MessageRule, essence, normalize, peel
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_each_rule_on_its_example(rule: Rule) -> None:
+def test_each_rule_on_its_example(rule: MessageRule) -> None:
     assert rule.apply(rule.example) == rule.becomes
     assert rule.becomes != rule.example
 

@@ -198,10 +198,10 @@ def _meaning(file: str, statement: ast.stmt) -> str:
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """The text with other names for what stands at its top. Attributes, keywords and what a function calls so itself stay."""
-    return cst.parse_module(text).visit(_Rename(names)).code if names else text
+    return cst.parse_module(text).visit(_GlobalRenamer(names)).code if names else text
 
 
-class _Rename(cst.CSTTransformer):
+class _GlobalRenamer(cst.CSTTransformer):
     def __init__(self, names: Mapping[str, str]) -> None:
         super().__init__()
         self._names = names

@@ -64,7 +64,7 @@ def reduce_source(
     Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
     Raises SyntaxError where `text` is not Python.
     """
-    search = _Search(text, oracle, size_of, on_accept, check)
+    search = _SourceSearch(text, oracle, size_of, on_accept, check)
     try:
         search.start(failing_lines, starts)
         steady = settle(unmarked(search.text))
@@ -85,7 +85,7 @@ def reduce_source(
     return ReducedSource(found, tuple(refused[:_MOST_REFUSED]), fixed_point)
 
 
-class _Search:
+class _SourceSearch:
     """The text, in its normal form with marks, and what was asked about it."""
 
     def __init__(self, text: str, oracle: Oracle, size: SizeOf, on_accept: Accepted | None, check: Callable[[], None]) -> None:

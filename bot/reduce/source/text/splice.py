@@ -56,7 +56,7 @@ def code(node: ast.AST, names: Mapping[str, str] | None = None) -> str:
     """The code of `node` on one line, with the variables in `names` replaced by code."""
     if not names:
         return ast.unparse(node)
-    return ast.unparse(_Rename(names).visit(copy.deepcopy(node)))
+    return ast.unparse(_Substitution(names).visit(copy.deepcopy(node)))
 
 
 def code_with(node: ast.AST, part: ast.expr, other: ast.expr) -> str:
@@ -64,7 +64,7 @@ def code_with(node: ast.AST, part: ast.expr, other: ast.expr) -> str:
     return ast.unparse(copy.deepcopy(node, {id(part): other}))
 
 
-class _Rename(ast.NodeTransformer):
+class _Substitution(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, str]) -> None:
         self._values = {name: ast.parse(value, mode="eval").body for name, value in names.items()}
 
