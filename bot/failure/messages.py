@@ -119,18 +119,13 @@ def _collapse(text: str) -> str:
     """`Name(...)` in place of each dump of a tensor, a node or a buffer."""
     out: list[str] = []
     at = 0
-    while True:
-        found = _DUMPED.search(text, at)
-        if found is None:
-            out.append(text[at:])
-            return "".join(out)
-        out.append(text[at : found.end()])
-        depth, i = 1, found.end()
-        while i < len(text) and depth:
-            depth += {"(": 1, ")": -1}.get(text[i], 0)
-            i += 1
-        out.append("...)")
-        at = i
+    while found := _DUMPED.search(text, at):
+        out += [text[at : found.end()], "...)"]
+        depth, at = 1, found.end()
+        while at < len(text) and depth:
+            depth += {"(": 1, ")": -1}.get(text[at], 0)
+            at += 1
+    return "".join(out) + text[at:]
 
 
 def normalize(text: str) -> str:
@@ -155,9 +150,8 @@ def _peel_once(name: str, message: str) -> tuple[str, str] | None:
     backend = _BACKEND.match(message)
     rest = message[backend.end() :] if backend else message
     inner = _INNER.match(rest)
-    if inner is None or not inner[1].rpartition(".")[2][:1].isupper():
-        return None
-    return inner[1].rpartition(".")[2], rest[inner.end() :]
+    own = inner[1].rpartition(".")[2] if inner else ""
+    return (own, rest[inner.end() :]) if inner and own[:1].isupper() else None
 
 
 def peel(name: str, message: str) -> tuple[tuple[str, ...], str]:

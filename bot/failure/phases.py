@@ -17,9 +17,9 @@ from bot.models.failure import Phase
 
 @dataclass(frozen=True)
 class Landmark:
-    """Frames of one phase. `path` and `function` are matched as a whole; the first row of a table that matches a frame counts.
+    """Frames of one phase, and such a frame as an `example`, `path:function`.
 
-    `example` is such a frame, `path:function`.
+    `path` and `function` are matched as a whole; the first row of a table that matches a frame counts.
     """
 
     path: re.Pattern[str]
@@ -33,7 +33,9 @@ class Landmark:
 
 
 def _at(path: str, function: str, phase: Phase, example: str) -> Landmark:
-    return Landmark(re.compile(path), re.compile(function), phase, example)
+    """A row. Where `path` names one file, the function is enough of an example."""
+    place = example if ":" in example else path.replace("\\", "") + ":" + example
+    return Landmark(re.compile(path), re.compile(function), phase, place)
 
 
 # Inductor writes its kernels to <cache>/<two characters>/c<hash of the source>.py; the name starts with c.
@@ -57,56 +59,47 @@ LANDMARKS = (
     # inductor, from the inside out
     _at(_INDUCTOR + r"(?:cpp_builder|cpu_vec_isa)\.py", _ANY, Phase.CPP_COMPILE, "torch/_inductor/cpp_builder.py:build"),
     _at(_INDUCTOR + r"compile_worker/.*", _ANY, Phase.TRITON_COMPILE, "torch/_inductor/compile_worker/subproc_pool.py:do_job"),
-    _at(_INDUCTOR + r"runtime/compile_tasks\.py", "_worker_compile_triton|_set_triton.*",
-        Phase.TRITON_COMPILE, "torch/_inductor/runtime/compile_tasks.py:_worker_compile_triton"),
-    _at(_INDUCTOR + r"runtime/compile_tasks\.py", _ANY, Phase.LOAD, "torch/_inductor/runtime/compile_tasks.py:_reload_python_module"),
+    _at(_INDUCTOR + r"runtime/compile_tasks\.py", "_worker_compile_triton|_set_triton.*", Phase.TRITON_COMPILE, "_worker_compile_triton"),
+    _at(_INDUCTOR + r"runtime/compile_tasks\.py", _ANY, Phase.LOAD, "_reload_python_module"),
     _at(_INDUCTOR + r"runtime/triton_heuristics\.py",
         "_?precompile.*|_?make_launchers?|_dynamic_scale_rblock|_create_compile_meta|compile_by_disabling_pipelining",
-        Phase.TRITON_COMPILE, "torch/_inductor/runtime/triton_heuristics.py:_create_compile_meta"),
+        Phase.TRITON_COMPILE, "_create_compile_meta"),
     _at(_INDUCTOR + r"runtime/triton_heuristics\.py", "run|bench|benchmark_.*|autotune_to_one_config|_?coordinate_descent.*",
-        Phase.RUN, "torch/_inductor/runtime/triton_heuristics.py:run"),
+        Phase.RUN, "run"),
     _at(_INDUCTOR + r"codecache\.py", "_?compile_file|_worker_compile_cpp|_?compile_command|_precompile_header|compile",
-        Phase.CPP_COMPILE, "torch/_inductor/codecache.py:compile_file"),
-    _at(_INDUCTOR + r"codecache\.py", "_?load.*|get_result|result|open|close|__init__|future|task",
-        Phase.LOAD, "torch/_inductor/codecache.py:load_by_key_path"),
-    _at(_INDUCTOR + r"async_compile\.py", "triton|_worker_compile.*", Phase.TRITON_COMPILE, "torch/_inductor/async_compile.py:triton"),
-    _at(_INDUCTOR + r"async_compile\.py", "wait|_wait_futures|_load_kernel_wrapper|reload_kernel_in_parent",
-        Phase.LOAD, "torch/_inductor/async_compile.py:wait"),
-    _at(_INDUCTOR + r"cudagraph_trees\.py", _ANY, Phase.RUN, "torch/_inductor/cudagraph_trees.py:run"),
-    _at(_INDUCTOR + r"output_code\.py", "__call__", Phase.RUN, "torch/_inductor/output_code.py:__call__"),
-    _at(_INDUCTOR + r"output_code\.py", "post_compile|.*cudagraph.*", Phase.LOAD, "torch/_inductor/output_code.py:post_compile"),
-    _at(_INDUCTOR + r"scheduler\.py", _ANY, Phase.INDUCTOR_CODEGEN, "torch/_inductor/scheduler.py:codegen"),
+        Phase.CPP_COMPILE, "compile_file"),
+    _at(_INDUCTOR + r"codecache\.py", "_?load.*|get_result|result|open|close|__init__|future|task", Phase.LOAD, "load_by_key_path"),
+    _at(_INDUCTOR + r"async_compile\.py", "triton|_worker_compile.*", Phase.TRITON_COMPILE, "triton"),
+    _at(_INDUCTOR + r"async_compile\.py", "wait|_wait_futures|_load_kernel_wrapper|reload_kernel_in_parent", Phase.LOAD, "wait"),
+    _at(_INDUCTOR + r"cudagraph_trees\.py", _ANY, Phase.RUN, "run"),
+    _at(_INDUCTOR + r"output_code\.py", "__call__", Phase.RUN, "__call__"),
+    _at(_INDUCTOR + r"output_code\.py", "post_compile|.*cudagraph.*", Phase.LOAD, "post_compile"),
+    _at(_INDUCTOR + r"scheduler\.py", _ANY, Phase.INDUCTOR_CODEGEN, "codegen"),
     _at(_INDUCTOR + r"graph\.py", "codegen.*|_?compile_to.*|_update_scheduler|count_bytes|init_wrapper_code|save_output_code",
-        Phase.INDUCTOR_CODEGEN, "torch/_inductor/graph.py:compile_to_module"),
+        Phase.INDUCTOR_CODEGEN, "compile_to_module"),
     _at(_INDUCTOR + r"graph\.py", "run|run_node|call_function|call_module|call_method|placeholder|get_attr|output|finalize|make_subgraph",
-        Phase.INDUCTOR_LOWERING, "torch/_inductor/graph.py:run_node"),
-    _at(_INDUCTOR + r"fx_passes/pre_grad\.py", "pre_grad_passes|run_pre_grad_passes|_run_pre_dispatch_passes",
-        Phase.PRE_GRAD, "torch/_inductor/fx_passes/pre_grad.py:pre_grad_passes"),
-    _at(_INDUCTOR + r"fx_passes/joint_graph\.py", "joint_graph_passes",
-        Phase.JOINT, "torch/_inductor/fx_passes/joint_graph.py:joint_graph_passes"),
-    _at(_INDUCTOR + r"fx_passes/post_grad\.py", "post_grad_passes",
-        Phase.POST_GRAD, "torch/_inductor/fx_passes/post_grad.py:post_grad_passes"),
-    _at(_INDUCTOR + r"compile_fx\.py", "_?(?:recursive_|run_)?pre_grad_passes",
-        Phase.PRE_GRAD, "torch/_inductor/compile_fx.py:_recursive_pre_grad_passes"),
-    _at(_INDUCTOR + r"compile_fx\.py", "_?(?:recursive_)?joint_graph_passes|partition_fn",
-        Phase.JOINT, "torch/_inductor/compile_fx.py:_recursive_joint_graph_passes"),
+        Phase.INDUCTOR_LOWERING, "run_node"),
+    _at(_INDUCTOR + r"fx_passes/pre_grad\.py", "(?:run_)?pre_grad_passes|_run_pre_dispatch_passes", Phase.PRE_GRAD, "pre_grad_passes"),
+    _at(_INDUCTOR + r"fx_passes/joint_graph\.py", "joint_graph_passes", Phase.JOINT, "joint_graph_passes"),
+    _at(_INDUCTOR + r"fx_passes/post_grad\.py", "post_grad_passes", Phase.POST_GRAD, "post_grad_passes"),
+    _at(_INDUCTOR + r"compile_fx\.py", "_?(?:recursive_|run_)?pre_grad_passes", Phase.PRE_GRAD, "_recursive_pre_grad_passes"),
+    _at(_INDUCTOR + r"compile_fx\.py", "_?(?:recursive_)?joint_graph_passes|partition_fn", Phase.JOINT, "_recursive_joint_graph_passes"),
     _at(_INDUCTOR + r"compile_fx\.py", "_?(?:recursive_)?post_grad_passes|view_to_reshape|fake_tensor_prop",
-        Phase.POST_GRAD, "torch/_inductor/compile_fx.py:_recursive_post_grad_passes"),
+        Phase.POST_GRAD, "_recursive_post_grad_passes"),
     _at(_INDUCTOR + r"(?:freezing|constant_folding)\.py", "freeze|constant_fold.*", Phase.POST_GRAD, "torch/_inductor/freezing.py:freeze"),
     _at(_INDUCTOR + r"compile_fx\.py",
         r"_?(?:fx_)?codegen_and_compile|_?compile_fx_inner|compile_fx_(?:forward|backward)|[fb]w_compiler(?:_\w+)?"
         "|inference_compiler",
-        Phase.INDUCTOR_LOWERING, "torch/_inductor/compile_fx.py:bw_compiler"),
+        Phase.INDUCTOR_LOWERING, "bw_compiler"),
     # packages: what runs, what loads
     _at(r"torch/(?:_inductor/package/package|export/pt2_archive/_package)\.py", "__call__",
         Phase.RUN, "torch/export/pt2_archive/_package.py:__call__"),
     _at(r"torch/(?:_inductor/package/package|export/pt2_archive/_package)\.py", "load_.*",
         Phase.LOAD, "torch/export/pt2_archive/_package.py:load_pt2"),
-    _at(_INDUCTOR + r"__init__\.py", "aoti_load_package", Phase.LOAD, "torch/_inductor/__init__.py:aoti_load_package"),
-    _at(r"torch/_export/__init__\.py", "aot_load", Phase.LOAD, "torch/_export/__init__.py:aot_load"),
-    _at(r"torch/export/_unlift\.py", "_check_input.*|forward|__call__|_guards_fn|.*pre_hook.*",
-        Phase.RUN, "torch/export/_unlift.py:forward"),
-    _at(r"torch/export/unflatten\.py", "forward|__call__|run_node|process_forward_inputs", Phase.RUN, "torch/export/unflatten.py:forward"),
+    _at(_INDUCTOR + r"__init__\.py", "aoti_load_package", Phase.LOAD, "aoti_load_package"),
+    _at(r"torch/_export/__init__\.py", "aot_load", Phase.LOAD, "aot_load"),
+    _at(r"torch/export/_unlift\.py", "_check_input.*|forward|__call__|_guards_fn|.*pre_hook.*", Phase.RUN, "forward"),
+    _at(r"torch/export/unflatten\.py", "forward|__call__|run_node|process_forward_inputs", Phase.RUN, "forward"),
     # AOTAutograd: its wrappers stay around the compiled code and are the run
     _at(_AOT + r"subclass_codegen\.py:codegen.*", _ANY, Phase.RUN, "torch/_functorch/_aot_autograd/subclass_codegen.py:codegen_1:inner"),
     _at(_AOT + r"runtime_wrappers\.py",
@@ -114,36 +107,32 @@ LANDMARKS = (
         "|_double_backward|run|__call__|call_compiled_backward|_compiled_backward|_compiled_forward|__torch_dispatch__"
         "|process_runtime_tangent|maybe_coerce|_?unpack_synthetic_bases|rng_functionalization_wrapper"
         "|_raise_tangent_metadata_error|_validate_compiled_output_arity|_apply_input_mutations|_replay_.*",
-        Phase.RUN, "torch/_functorch/_aot_autograd/runtime_wrappers.py:run"),
-    _at(_AOT + r"utils\.py", "call_func_at_runtime_with_args|g",
-        Phase.RUN, "torch/_functorch/_aot_autograd/utils.py:call_func_at_runtime_with_args"),
+        Phase.RUN, "run"),
+    _at(_AOT + r"utils\.py", "call_func_at_runtime_with_args|g", Phase.RUN, "call_func_at_runtime_with_args"),
     _at(_AOT + r".*", _ANY, Phase.AOT_AUTOGRAD, "torch/_functorch/_aot_autograd/graph_compile.py:aot_stage1_graph_capture"),
-    _at(r"torch/_functorch/aot_autograd\.py", "forward|boxed_forward|returned_function|flat_forward",
-        Phase.RUN, "torch/_functorch/aot_autograd.py:forward"),
+    _at(r"torch/_functorch/aot_autograd\.py", "forward|boxed_forward|returned_function|flat_forward", Phase.RUN, "forward"),
     _at(r"torch/_functorch/(?:aot_autograd|partitioners|compilers)\.py", _ANY,
         Phase.AOT_AUTOGRAD, "torch/_functorch/partitioners.py:min_cut_rematerialization_partition"),
     _at(_INDUCTOR + r"compile_fx\.py", r"_?compile_fx\w*|_maybe_wrap_and_compile_fx_main|get_\w+_(?:dict|config)",
-        Phase.PRE_GRAD, "torch/_inductor/compile_fx.py:compile_fx"),
+        Phase.PRE_GRAD, "compile_fx"),
     # export
     _at(r"torch/_?export/.*", _ANY, Phase.EXPORT, "torch/export/_trace.py:_export"),
     # Dynamo: what is passed through by every call of a compiled function, and what is used from outside, says nothing
     _at(r"torch/_dynamo/eval_frame\.py",
         r"get_compiler_fn|_?optimize(?:_assert)?|check_(?:if|for)_\w+|explain|export|rewrite_signature|argument_names",
-        Phase.DYNAMO, "torch/_dynamo/eval_frame.py:export"),
+        Phase.DYNAMO, "export"),
     _at(r"torch/_dynamo/utils\.py",
         "run_node|get_fake_values?|_get_fake_value_impl|_wrap_graph_break_with_torch_runtime_err|wrap_fake_exception",
-        Phase.DYNAMO, "torch/_dynamo/utils.py:run_node"),
+        Phase.DYNAMO, "run_node"),
     _at(r"torch/_dynamo/(?:variables/.*|(?:backends/registry|convert_frame|symbolic_convert|output_graph|bytecode_\w+)\.py)", _ANY,
         Phase.DYNAMO, "torch/_dynamo/symbolic_convert.py:step"),
     _at(r"torch/_dynamo/(?:codegen|guards|side_effects|resume_execution|functional_export|aot_compile|package|compiled_autograd)\.py", _ANY,
         Phase.DYNAMO, "torch/_dynamo/guards.py:build_guards"),
     _at(r"torch/_dynamo/(?:graph_\w+|pgo|source|trace_rules|cache_size|exc|types)\.py", _ANY,
         Phase.DYNAMO, "torch/_dynamo/source.py:reconstruct"),
-    _at(r"torch/__init__\.py", "compile", Phase.DYNAMO, "torch/__init__.py:compile"),
+    _at(r"torch/__init__\.py", "compile", Phase.DYNAMO, "compile"),
 )
-# fmt: on
 
-# fmt: off
 HINTS = (
     _at(_INDUCTOR + r"(?:lowering|\w+_lowerings?|ir|mkldnn_ir|loop_body|index_propagation|select_algorithm|kernel/.*)(?:\.py)?", _ANY,
         Phase.INDUCTOR_LOWERING, "torch/_inductor/lowering.py:scatter"),
@@ -151,39 +140,29 @@ HINTS = (
         Phase.INDUCTOR_CODEGEN, "torch/_inductor/codegen/cpp.py:codegen_kernel"),
     _at(_INDUCTOR + r"(?:fx_passes/.*|pattern_matcher\.py)", _ANY, Phase.POST_GRAD, "torch/_inductor/pattern_matcher.py:apply"),
     _at(_INDUCTOR + r".*", _ANY, Phase.INDUCTOR_LOWERING, "torch/_inductor/decomposition.py:mm"),
-    _at(r"torch/fx/experimental/proxy_tensor\.py", _ANY, Phase.AOT_AUTOGRAD, "torch/fx/experimental/proxy_tensor.py:proxy_call"),
+    _at(r"torch/fx/experimental/proxy_tensor\.py", _ANY, Phase.AOT_AUTOGRAD, "proxy_call"),
 )
-# fmt: on
 
-# These classes are raised in one phase only, whoever re-raises them.
-_BY_CLASS = {
-    "CppCompileError": Phase.CPP_COMPILE,
-    "CUDACompileError": Phase.CPP_COMPILE,
-    "InvalidCxxCompiler": Phase.CPP_COMPILE,
-    "CompilationError": Phase.TRITON_COMPILE,
-    "CompileTimeAssertionFailure": Phase.TRITON_COMPILE,
-    "PTXASError": Phase.TRITON_COMPILE,
-    "TritonMissing": Phase.TRITON_COMPILE,
-    "NoTritonConfigsError": Phase.TRITON_COMPILE,
-    "LoweringException": Phase.INDUCTOR_LOWERING,
-    "MissingOperatorWithDecomp": Phase.INDUCTOR_LOWERING,
-    "MissingOperatorWithoutDecomp": Phase.INDUCTOR_LOWERING,
-}
-
-_EXPORTER = re.compile(r"torch/(?:export/(?:_trace|_draft_export|exported_program)|_export/.*)(?:\.py)?")
-_EXPORTING = frozenset({Phase.DYNAMO, Phase.AOT_AUTOGRAD})
-
-# fmt: off
 BACKWARD = (
     _at(_AOT + r"(?:runtime_wrappers|graph_compile|subclass_codegen)\.py.*", "(?:.*_)?backward(?:_.*)?|.*_bw_.*|get_or_compile",
         Phase.AOT_AUTOGRAD, "torch/_functorch/_aot_autograd/runtime_wrappers.py:get_or_compile"),
-    _at(_INDUCTOR + r"compile_fx\.py", "bw_compiler.*|.*_backward", Phase.AOT_AUTOGRAD, "torch/_inductor/compile_fx.py:bw_compiler"),
-    _at(r"torch/_dynamo/compiled_autograd\.py", _ANY, Phase.AOT_AUTOGRAD, "torch/_dynamo/compiled_autograd.py:end_capture"),
+    _at(_INDUCTOR + r"compile_fx\.py", "bw_compiler.*|.*_backward", Phase.AOT_AUTOGRAD, "bw_compiler"),
+    _at(r"torch/_dynamo/compiled_autograd\.py", _ANY, Phase.AOT_AUTOGRAD, "end_capture"),
     _at(r"torch/autograd/(?:__init__|graph)\.py", "backward|grad|_engine_run_backward",
         Phase.AOT_AUTOGRAD, "torch/autograd/__init__.py:backward"),
 )
 # fmt: on
 
+# These classes are raised in one phase only, whoever re-raises them.
+_TRITON_CLASSES = ("CompilationError", "CompileTimeAssertionFailure", "PTXASError", "TritonMissing", "NoTritonConfigsError")
+_BY_CLASS = {
+    **dict.fromkeys(("CppCompileError", "CUDACompileError", "InvalidCxxCompiler"), Phase.CPP_COMPILE),
+    **dict.fromkeys(_TRITON_CLASSES, Phase.TRITON_COMPILE),
+    **dict.fromkeys(("LoweringException", "MissingOperatorWithDecomp", "MissingOperatorWithoutDecomp"), Phase.INDUCTOR_LOWERING),
+}
+
+_EXPORTER = re.compile(r"torch/(?:export/(?:_trace|_draft_export|exported_program)|_export/.*)(?:\.py)?")
+_EXPORTING = frozenset({Phase.DYNAMO, Phase.AOT_AUTOGRAD})
 # Raising helpers: every graph break ends in them, so they tell no failure from another.
 _RAISERS = re.compile(r"torch/(?:_dynamo/exc|_utils_internal|_utils)\.py|torch/testing/.*")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile, islice, takewhile
+from itertools import dropwhile, islice, pairwise, takewhile
 
 HEADER = "Traceback (most recent call last):"
 CUT = "[...]"  # a line that stands for what was left out of a long text
@@ -107,10 +107,8 @@ def short_path(path: str) -> str:
 
 
 def _frame(found: re.Match[str]) -> Frame:
-    line = found["line"]
-    return Frame(
-        short_path(found["path"]), found["function"] or "<module>", int(line) if line.isdecimal() and len(line) <= _MAX_DIGITS else None
-    )
+    line = int(found["line"]) if found["line"].isdecimal() and len(found["line"]) <= _MAX_DIGITS else None
+    return Frame(short_path(found["path"]), found["function"] or "<module>", line)
 
 
 def _frames(lines: Sequence[str], start: int) -> tuple[tuple[Frame, ...], int]:
@@ -131,17 +129,13 @@ def _frames(lines: Sequence[str], start: int) -> tuple[tuple[Frame, ...], int]:
     return tuple(frames), i
 
 
-def _short_name(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
 def _split_raised(lines: Sequence[str]) -> tuple[str, str]:
     if not lines:
         return "", ""
     found = _RAISED.match(lines[0])
     if not found:
         return "", "\n".join(lines)[:_MAX_MESSAGE]
-    return _short_name(found["name"]), "\n".join([found["text"] or "", *lines[1:]])[:_MAX_MESSAGE]
+    return found["name"].rpartition(".")[2], "\n".join([found["text"] or "", *lines[1:]])[:_MAX_MESSAGE]
 
 
 def _link(message: Sequence[str]) -> tuple[str, Sequence[str]]:
@@ -167,18 +161,13 @@ def exceptions(text: str) -> tuple[Raised, ...]:
     if not starts:
         return ()
     chain: list[Raised] = []
-    for i in range(len(starts) - 1, -1, -1):
-        frames, end = _frames(lines, starts[i] + 1)
-        until = starts[i + 1] if i + 1 < len(starts) else len(lines)
-        how, message = _link(lines[end:until]) if i + 1 < len(starts) else ("last", lines[end:until])
+    for start, until in reversed([*pairwise(starts), (starts[-1], None)]):
+        frames, end = _frames(lines, start + 1)
+        how, message = ("last", lines[end:]) if until is None else _link(lines[end:until])
         if how in ("", "context"):
             break
         name, said = _split_raised(message)
-        raised = Raised(name, said, frames)
-        if how == "carrier":
-            chain.insert(0, raised)
-        else:
-            chain.append(raised)
+        chain.insert(0 if how == "carrier" else len(chain), Raised(name, said, frames))
     return tuple(chain)
 
 
@@ -204,22 +193,15 @@ def _script_frames(text: str, script: str) -> list[Frame]:
     return list(takewhile(lambda frame: frame.is_of(script), behind_launcher))
 
 
-@dataclass(frozen=True)
-class _Thread:
-    """One thread of a dump, its frames outermost first."""
-
-    hit: bool
-    stack: Stack
-
-
-def _threads(dump: str) -> Iterator[_Thread]:
+def _threads(dump: str) -> Iterator[tuple[bool, Stack]]:
+    """Of each thread of a dump, whether it was hit, and its stack."""
     lines = dump.split("\n")
     heads = [(i, head) for i, line in enumerate(lines) if (head := _FAULT_THREAD.match(line))]
     ends = [*(i for i, _ in heads[1:]), len(lines)]
     for (start, head), end in zip(heads, ends, strict=False):
         found = list(islice(filter(None, map(_FAULT_FRAME.match, lines[start + 1 : end])), _MAX_FRAMES))
         whole = not any(map(_FAULT_CUT.match, lines[start + 1 : end]))
-        yield _Thread(head["current"] is not None, Stack(tuple(map(_frame, reversed(found))), whole))
+        yield head["current"] is not None, Stack(tuple(map(_frame, reversed(found))), whole)
 
 
 def fault_frames(text: str) -> tuple[Frame, ...]:
@@ -243,7 +225,7 @@ def final_stack(text: str) -> Stack:
     text = plain(text)
     raised = list(_QUOTED_FRAME.finditer(text))
     threads = _threads(text[max(_last_dump(text), raised[-1].end() if raised else 0) :])
-    dumped = _failing([replace(thread, stack=_with_lines(thread.stack)) for thread in threads])
+    dumped = _failing((hit, _with_lines(stack)) for hit, stack in threads)
     return dumped if dumped.frames else _with_lines(Stack(tuple(map(_frame, raised))))
 
 
@@ -256,10 +238,11 @@ def _last_dump(text: str) -> int:
     return max(text.rfind("Fatal Python error:"), text.rfind("\nTimeout ("), 0)
 
 
-def _failing(threads: Iterable[_Thread]) -> Stack:
+def _failing(threads: Iterable[tuple[bool, Stack]]) -> Stack:
     """The stack of the thread that was hit. That of the thread that ran the program where the one hit has no Python frames (the
     autograd engine's threads have none)."""
-    stacks = [thread for thread in threads if thread.stack.frames]
-    hit = next((thread.stack for thread in reversed(stacks) if thread.hit), None)
-    program = next((thread.stack for thread in stacks if any(frame.function == "<module>" for frame in thread.stack.frames)), None)
-    return hit or program or max((thread.stack for thread in stacks), key=lambda stack: len(stack.frames), default=Stack())
+    found = [(hit, stack) for hit, stack in threads if stack.frames]
+    stacks = [stack for _, stack in found]
+    last_hit = next((stack for hit, stack in reversed(found) if hit), None)
+    program = next((stack for stack in stacks if any(frame.function == "<module>" for frame in stack.frames)), None)
+    return last_hit or program or max(stacks, key=lambda stack: len(stack.frames), default=Stack())
