@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import libcst as cst
 
+from bot.reduce.source.text.blocks import FUNCTIONS
 from bot.reduce.source.text.names import dotted, names_of
 from bot.reduce.source.text.normal_form import MARK, legal, marked, normal, unmarked
 from bot.reduce.source.text.repair import replaced
@@ -48,7 +50,8 @@ class _Join:
     """Writes files into one. A name that two files give different meanings is renamed in the modules: `helpers_build`."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
-        self._modules = {name: self._raised(normal(text), name, modules) for name, text in modules.items()}
+        self._known = frozenset(modules)
+        self._modules = {name: self._raised(normal(text), name) for name, text in modules.items()}
         self._owner: dict[str, str] = {}  # name at the top of the result: the statement or the file that defines it
         self._renames: dict[str, dict[str, str]] = {}  # module: its names that were renamed
         self.done: set[str] = set()
@@ -56,11 +59,11 @@ class _Join:
 
     def whole(self, script: str) -> str:
         """The script with all of it."""
-        script = self._raised(script, "", self._modules)
-        meanings: dict[str, dict[str, str]] = {}
+        script = self._raised(script, "")
+        meanings: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for file, text in {"": script, **self._modules}.items():
             for name, meaning in self._meanings(file, text).items():
-                meanings.setdefault(name, {})[file] = meaning
+                meanings[name][file] = meaning
         for name, files in meanings.items():
             for file, meaning in files.items():
                 if len(set(files.values())) > 1 and file and not meaning.startswith(("import ", "from ")):
@@ -82,7 +85,7 @@ class _Join:
                 if statement.module == "__future__":
                     self.future = True
                     changes[statement] = None
-                elif self._is_ours(statement, name):
+                elif self._is_local(statement, name):
                     lines: list[str] = []
                     for alias in statement.names:
                         inner = f"{target}.{alias.name}"
@@ -94,45 +97,39 @@ class _Join:
                             meant = self._renames.get(target, {}).get(alias.name, alias.name)
                             if alias.asname is not None and alias.asname != meant:
                                 lines.append(f"{alias.asname} = {meant}")
-                    changes[statement] = "\n".join(line for line in lines if line) or None
-            elif isinstance(statement, ast.Import) and all(a.name in self._modules for a in statement.names):
+                    changes[statement] = "\n".join(filter(None, lines)) or None
+            elif isinstance(statement, ast.Import) and self._is_local(statement, name):
                 prefixes.update({a.asname or a.name: a.name for a in statement.names})
-                changes[statement] = "\n".join(t for t in (self._module(a.name) for a in statement.names) if t) or None
+                changes[statement] = "\n".join(filter(None, (self._module(a.name) for a in statement.names))) or None
             elif name and _is_guard(statement):
                 changes[statement] = None
             else:
                 self._claim(name, statement, self._imported(name, tree))
         inside = [s for s in changes if changes[s] is not None or isinstance(s, (ast.Import, ast.ImportFrom))]
         reads = [
-            (n, self._renames.get(prefixes[dotted(n.value) or ""], {}).get(n.attr, n.attr))
+            (n, self._renames.get(prefixes[prefix], {}).get(n.attr, n.attr))
             for s in tree.body
             if s not in inside
             for n in _attributes(s, frozenset())
-            if (dotted(n.value) or "") in prefixes
+            if (prefix := dotted(n.value) or "") in prefixes
         ]
         return replaced(spliced(text, reads), _moved(text, spliced(text, reads), changes))
 
-    def _raised(self, text: str, name: str, modules: Mapping[str, str]) -> str:
+    def _raised(self, text: str, name: str) -> str:
         """The text with the imports of modules that stand inside functions and blocks at its top."""
         tree = ast.parse(text)
-        nested = [
-            n
-            for n in ast.walk(tree)
-            if n not in tree.body
-            and (
-                (isinstance(n, ast.ImportFrom) and self._is_ours(n, name, modules))
-                or (isinstance(n, ast.Import) and all(a.name in modules for a in n.names))
-            )
-        ]
+        nested = [n for n in ast.walk(tree) if n not in tree.body and isinstance(n, ast.stmt) and self._is_local(n, name)]
         if not nested:
             return text
-        first = "".join(f"{code}\n" for code in dict.fromkeys(ast.unparse(n) for n in nested))
-        return normal(first + replaced(text, dict.fromkeys(n for n in nested if isinstance(n, ast.stmt))))
+        first = "".join(f"{code}\n" for code in dict.fromkeys(map(ast.unparse, nested)))
+        return normal(first + replaced(text, dict.fromkeys(nested)))
 
-    def _is_ours(self, statement: ast.ImportFrom, name: str, modules: Mapping[str, str] | None = None) -> bool:
-        known = self._modules if modules is None else modules
-        target = self._target(statement, name, known)
-        return target in known or any(f"{target}.{a.name}" in known for a in statement.names)
+    def _is_local(self, statement: ast.stmt, name: str) -> bool:
+        """Whether a statement of the file `name` imports modules that are written in."""
+        if isinstance(statement, ast.ImportFrom):
+            target = self._target(statement, name)
+            return target in self._known or any(f"{target}.{a.name}" in self._known for a in statement.names)
+        return isinstance(statement, ast.Import) and all(a.name in self._known for a in statement.names)
 
     def _meanings(self, file: str, text: str) -> dict[str, str]:
         """What each name at the top of a file means there, apart from what it has from the other files."""
@@ -140,11 +137,8 @@ class _Join:
         tree = ast.parse(text)
         imported = self._imported(file, tree)
         for statement in tree.body:
-            if isinstance(statement, ast.ImportFrom) and (self._is_ours(statement, file) or statement.module == "__future__"):
-                continue
-            if isinstance(statement, ast.Import) and all(a.name in self._modules for a in statement.names):
-                continue
-            if not (file and _is_guard(statement)):
+            future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+            if not future and not self._is_local(statement, file) and not (file and _is_guard(statement)):
                 found.update({bound: _meaning(file, statement) for bound in names_of(statement).binds - {"*", *imported}})
         return found
 
@@ -153,7 +147,7 @@ class _Join:
         return {
             self._renames.get(self._target(s, file), {}).get(a.name, a.asname or a.name)
             for s in tree.body
-            if isinstance(s, ast.ImportFrom) and self._is_ours(s, file)
+            if isinstance(s, ast.ImportFrom) and self._is_local(s, file)
             for a in s.names
         }
 
@@ -173,11 +167,10 @@ class _Join:
         self.done.add(name)
         return self.file(name, self._modules[name]).strip("\n")
 
-    def _target(self, statement: ast.ImportFrom, name: str, modules: Mapping[str, str] | None = None) -> str:
+    def _target(self, statement: ast.ImportFrom, name: str) -> str:
         """The full name of the module that a `from` import in the file `name` names."""
-        known = self._modules if modules is None else modules
         # a package's own file is inside the package
-        base = name if any(other.startswith(f"{name}.") for other in known) else name.rpartition(".")[0]
+        base = name if any(other.startswith(f"{name}.") for other in self._known) else name.rpartition(".")[0]
         for _ in range(statement.level - 1):
             base = base.rpartition(".")[0]
         own = statement.module or ""
@@ -212,17 +205,9 @@ class _GlobalRenamer(cst.CSTTransformer):
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
         return updated_node.with_changes(keyword=original_node.keyword)
 
-    def visit_Import(self, node: cst.Import) -> bool:
-        return False
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return not self._own(node.params)
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        return not self._own(node.params)
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        own = isinstance(node, (cst.Lambda, cst.FunctionDef)) and self._own(node.params)
+        return not own and not isinstance(node, (cst.Import, cst.ImportFrom))
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
         return updated_node.with_changes(value=self._names.get(updated_node.value, updated_node.value))
@@ -235,7 +220,7 @@ class _GlobalRenamer(cst.CSTTransformer):
 
 def _attributes(node: ast.AST, shadowed: frozenset[str]) -> Iterator[ast.Attribute]:
     """Attributes of names that no function around them binds itself."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+    if isinstance(node, (*FUNCTIONS, ast.Lambda)):
         shadowed |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
         shadowed |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     if isinstance(node, ast.Attribute) and (dotted(node.value) or "").partition(".")[0] not in shadowed:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from bot.reduce.source.delete import shrink
 from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import is_compiler
-from bot.reduce.source.text.names import Names, dotted, names_of, root
-from bot.reduce.source.text.normal_form import end_line, legal, normal, parsed, start_line
-from bot.reduce.source.text.splice import calls
+from bot.reduce.source.text.names import Names, dotted, names_of, root, trimmed
+from bot.reduce.source.text.normal_form import end_line, is_code_of, legal, normal, parsed, start_line
+from bot.reduce.source.text.splice import calls, defaults
 
 _NOISE = ("print", "warnings.filterwarnings", "logging.basicConfig")
 Ask = Callable[[Sequence[str]], "int | None"]
@@ -44,9 +44,7 @@ def preambles(source: str, wanted: Sequence[str], mentions: Sequence[str] = (), 
     that called what failed: nothing from there on is taken; None takes the whole script. Empty where nothing was found.
     Raises SyntaxError where the source is not Python.
     """
-    tree = parsed(source)
-    items = [i for i in _flatten(tree.body, source, failing_line) if not _unusable(i.node)]
-    items = _without_compiled_calls(items)
+    items = _without_compiled_calls([i for i in _flatten(parsed(source).body, source, failing_line) if not _unusable(i.node)])
     start = {w.split(".")[0] for w in wanted}
     found: list[str] = []
     for chosen, everything in (
@@ -96,10 +94,7 @@ def _plain(body: Iterable[ast.stmt], source: str) -> list[_Item]:
     out: list[_Item] = []
     for statement in body:
         guard = _guard(statement)
-        if guard is not None:
-            out += _plain(guard, source)
-        else:
-            out.append(_item(statement, source))
+        out += [_item(statement, source)] if guard is None else _plain(guard, source)
     return out
 
 
@@ -116,20 +111,21 @@ def _guard(node: ast.stmt) -> list[ast.stmt] | None:
 
 def _entered(here: ast.stmt, source: str, line: int | None) -> list[_Item]:
     """What had run inside the statement that holds the failing line."""
-    bound: list[ast.stmt] = []
+    bound: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(here, (ast.With, ast.AsyncWith)):
         for item in here.items:
             if item.optional_vars is not None:
-                entered = ast.Call(ast.Attribute(item.context_expr, "__enter__", ast.Load()), [], [])
-                bound.append(ast.Assign([item.optional_vars], entered, lineno=here.lineno))
+                bound.append((item.optional_vars, ast.Call(ast.Attribute(item.context_expr, "__enter__", ast.Load()), [], [])))
     elif isinstance(here, (ast.For, ast.AsyncFor)):
-        first = ast.Call(ast.Name("next", ast.Load()), [ast.Call(ast.Name("iter", ast.Load()), [here.iter], [])], [])
-        bound.append(ast.Assign([here.target], first, lineno=here.lineno))
-    out = [_made(b) for b in bound]
-    for block in all_blocks(here):
-        if start_line(block[0]) <= (line or 0) <= end_line(block[-1]):
-            return out + _flatten(block, source, line)
-    return out
+        iterator = ast.Call(ast.Name("iter", ast.Load()), [here.iter], [])
+        bound.append((here.target, ast.Call(ast.Name("next", ast.Load()), [iterator], [])))
+    held = next((b for b in all_blocks(here) if start_line(b[0]) <= (line or 0) <= end_line(b[-1])), [])
+    return [*_assigned(bound), *_flatten(held, source, line)]
+
+
+def _assigned(bound: Iterable[tuple[ast.expr, ast.expr]]) -> list[_Item]:
+    """Assignments of values to targets."""
+    return [_made(ast.Assign([target], value)) for target, value in bound]
 
 
 def _path(body: Sequence[ast.stmt], line: int | None) -> list[ast.stmt]:
@@ -173,29 +169,19 @@ def _around(body: Sequence[ast.stmt], here: ast.stmt, source: str) -> list[_Item
 def _parameters(node: Function, call: ast.Call | None) -> list[_Item]:
     """Assignments that bind the parameters: to the call's arguments if there are any, else to their defaults."""
     positional = [*node.args.posonlyargs, *node.args.args]
-    values: dict[str, ast.expr] = {}
-    for argument, default in zip(reversed(positional), reversed(node.args.defaults), strict=False):
-        values[argument.arg] = default
-    for argument, given in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
-        if given is not None:
-            values[argument.arg] = given
+    values = defaults(node)
     if call is not None and not any(isinstance(a, ast.Starred) for a in call.args):
         values.update({p.arg: a for p, a in zip(positional, call.args, strict=False)})
         values.update({k.arg: k.value for k in call.keywords if k.arg is not None})
     order = [a.arg for a in (*positional, *node.args.kwonlyargs)]
-    bound = [(n, values[n]) for n in order if n in values and not (isinstance(values[n], ast.Name) and ast.unparse(values[n]) == n)]
-    return [_made(ast.Assign([ast.Name(name, ast.Store())], value, lineno=node.lineno)) for name, value in bound]
+    return _assigned((ast.Name(n, ast.Store()), values[n]) for n in order if n in values and ast.unparse(values[n]) != n)
 
 
 def _item(node: ast.stmt, source: str) -> _Item:
     lines = source.splitlines()[start_line(node) - 1 : end_line(node)]
     text = textwrap.dedent("\n".join(lines))
-    try:
-        same = ast.dump(ast.parse(text)) == ast.dump(ast.Module([node], []))
-    except SyntaxError:
-        same = False
     # several statements on a line, or a text over several lines inside an indented body: printed anew
-    return _Item(node, text if same else ast.unparse(ast.fix_missing_locations(node)), names_of(node))
+    return _Item(node, text, names_of(node)) if is_code_of(ast.Module([node], []), text) else _made(node)
 
 
 def _made(node: ast.stmt) -> _Item:
@@ -316,11 +302,8 @@ def _closure(items: Sequence[_Item], start: set[str], mentions: Sequence[str], *
 
 def _text(items: Sequence[_Item], chosen: Sequence[_Item], wanted: set[str], *, keep_foreign: bool) -> str:
     """The chosen statements below the imports that they use."""
-    uses = set(wanted)
-    for item in chosen:
-        uses |= item.names.uses
-    bound = {name for i in chosen if not i.imports for name in i.names.binds}
-    open_names = uses - bound
+    uses = wanted.union(*(item.names.uses for item in chosen))
+    open_names = uses - {name for i in chosen if not i.imports for name in i.names.binds}
     out: list[str] = []
     for item in items:
         if item.imports:
@@ -337,18 +320,10 @@ def _import_line(node: ast.stmt, uses: set[str], open_names: set[str]) -> str | 
     assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         return ast.unparse(node) if open_names else None
-    kept = [a for a in node.names if (a.asname or a.name.split(".")[0]) in uses]
-    if not kept:
-        return None
-    if isinstance(node, ast.Import):
-        return ast.unparse(ast.Import(kept))
-    return ast.unparse(ast.ImportFrom(node.module, kept, node.level))
+    return trimmed(node, uses.__contains__)
 
 
 def _foreign(node: ast.stmt) -> bool:
     """An import for its side effect, perhaps: neither torch nor the standard library."""
-    if isinstance(node, ast.Import):
-        modules = [a.name for a in node.names]
-    else:
-        modules = [(node.module or "") if isinstance(node, ast.ImportFrom) else ""]
+    modules = [a.name for a in node.names] if isinstance(node, ast.Import) else [getattr(node, "module", None) or ""]
     return any(m.split(".")[0] not in (*sys.stdlib_module_names, "torch", "numpy", "") for m in modules)

@@ -8,18 +8,16 @@ frame (a call, or the read of a property), whose value is simply returned. One q
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 
 from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import ENTRIES, MAKES_CALLABLE, TRACES, entries
-from bot.reduce.source.text.names import bound_by, dotted, names_of, root
+from bot.reduce.source.text.names import BUILTINS, bound_by, dotted, names_of, root
 from bot.reduce.source.text.normal_form import MARK, as_far_as_legal
 from bot.reduce.source.text.repair import collected, has_mark, missing, repaired, replaced, unused
 from bot.reduce.source.text.variables import imported_names, reads, writes
 
-_BUILTINS = frozenset(dir(builtins))
 # How sure it is that an expression leads into the next frame.
 _KNOWN, _LIKELY, _UNKNOWN, _NOT = 3, 2, 1, 0
 
@@ -52,15 +50,15 @@ def _guesses(text: str, *, how: str, bold: bool) -> Iterator[str]:
     before = missing(text)
     keep = frozenset() if bold else unused(text)
     now = text
-    # innermost definitions last in the text may hold marks too: one scope at a time, since each edit moves the lines
     tree, functions = _functions(now)
-    for index in range(len(functions)):
-        if index >= len(functions):
-            break
+    index = 0
+    # innermost definitions last in the text may hold marks too: one scope at a time, since each edit moves the lines
+    while index < len(functions):
         cut = _cut(now, functions[index], tree, how=how, bold=bold, alone=False)
         if cut != now:
             now = cut
             tree, functions = _functions(now)
+        index += 1
     fixed = repaired(now if how == "statement" else _ended(now, alone=how == "shortcut"), before)
     if fixed is None:
         return
@@ -89,7 +87,8 @@ def _cut(text: str, scope: ast.Module | Function, tree: ast.Module, *, how: str,
     bold = bold and bool(own)  # what a function without arguments sets up is not for one caller's use
     if wanted is not None:
         code = ast.unparse(wanted)
-        returns = isinstance(scope, FUNCTIONS) and scope.name != "__init__" and not _yields(scope)
+        yields = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(scope))
+        returns = isinstance(scope, FUNCTIONS) and scope.name != "__init__" and not yields
         changes[here] = f"return {code}  {MARK}" if returns else f"{code}  {MARK}"
     module = isinstance(scope, ast.Module)
     for block, statement in reversed(path):
@@ -150,38 +149,25 @@ def _from_parameters(call: ast.Call, own: list[str]) -> tuple[ast.Call, set[str]
 
 def _path(text: str, body: list[ast.stmt]) -> list[tuple[list[ast.stmt], ast.stmt]]:
     """The blocks and statements that lead to the last marked statement of a scope, outermost first; definitions aside."""
-    for statement in reversed(body):
-        if _defines(statement) or not has_mark(text, statement):
-            continue
-        inner: list[tuple[list[ast.stmt], ast.stmt]] = []
-        for block in all_blocks(statement):
-            inner = inner or _path(text, block)
-        return [(body, statement), *inner]
-    return []
+    last = next((s for s in reversed(body) if not _defines(s) and has_mark(text, s)), None)
+    if last is None:
+        return []
+    return [(body, last), *next(filter(None, (_path(text, block) for block in all_blocks(last))), [])]
 
 
 def _defines(node: ast.stmt) -> bool:
     return isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
 
 
-def _yields(scope: ast.AST) -> bool:
-    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(scope))
-
-
 def _globals_of(tree: ast.Module, needed: set[str]) -> set[str]:
     """What the needed definitions read, transitively."""
     definitions = {s.name: s for s in tree.body if isinstance(s, (*FUNCTIONS, ast.ClassDef))}
     out: set[str] = set()
-    todo = [n for n in needed if n in definitions]
-    seen: set[str] = set()
+    todo = needed & definitions.keys()
     while todo:
-        name = todo.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        uses = names_of(definitions[name]).uses
+        uses = names_of(definitions.pop(todo.pop())).uses
         out |= uses
-        todo += [u for u in uses if u in definitions]
+        todo = (todo | uses) & definitions.keys()
     return out
 
 
@@ -189,15 +175,13 @@ def _acts(node: ast.stmt, needed: set[str], *, module: bool) -> bool:
     """Whether a statement that binds nothing needed may change something needed all the same."""
     if isinstance(node, (ast.Global, ast.Nonlocal)):
         return True
-    value = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
     if isinstance(node, ast.Assign):
         return module and all(isinstance(t, (ast.Attribute, ast.Subscript)) for t in node.targets)
-    if isinstance(value, ast.Call):
-        name = root(value.func)
-        if name == "print":
-            return False
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value
         # a call may write the file, or fill the list, that a needed statement reads
-        return module or _last(value.func) in ENTRIES or bool({n for n in reads(value) & needed if n[0] != "."} - {"self", "torch"})
+        touched = {n for n in reads(call) & needed if n[0] != "."} - {"self", "torch"}
+        return root(call.func) != "print" and (module or _last(call.func) in ENTRIES or bool(touched))
     return isinstance(node, (ast.For, ast.While, ast.With, ast.If)) and bool(reads(node) & needed)
 
 
@@ -281,7 +265,7 @@ class _Leads:
             return _LIKELY
         if last in self.holders or last in TRACES:
             return _LIKELY
-        return _NOT if name in self.imported or name in _BUILTINS else _UNKNOWN
+        return _NOT if name in self.imported or name in BUILTINS else _UNKNOWN
 
 
 def _last(node: ast.expr) -> str:

@@ -8,19 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from bot.reduce.source.text.blocks import FUNCTIONS
 from bot.reduce.source.text.names import names_of, root
-from bot.reduce.source.text.splice import (
-    both,
-    bound_arguments,
-    calls,
-    code,
-    inner_blocks,
-    own_text,
-    pairs,
-    scopes,
-    spliced,
-    without,
-    wrapped,
-)
+from bot.reduce.source.text.splice import both, bound_arguments, calls, code, own_text, pairs, scoped, spliced, without, wrapped
 from bot.reduce.source.text.variables import imported_names, loads, stores
 
 
@@ -55,11 +43,10 @@ def fields(text: str) -> Iterator[str]:
                 value = given.get(target.id, default) if isinstance(target, ast.Name) else None
                 if isinstance(target, ast.Name) and default is not None and isinstance(value, (ast.Constant, ast.Tuple, ast.UnaryOp)):
                     constants[target.id] = wrapped(value)
-        for method in node.body:
-            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-                for target, value in (p for s in method.body for p in pairs(s)):
-                    if isinstance(target, ast.Attribute) and isinstance(value, ast.Constant):
-                        constants[target.attr] = code(value)
+        init = _constructor(node)
+        for target, value in (p for s in init.body for p in pairs(s)) if init is not None else ():
+            if isinstance(target, ast.Attribute) and isinstance(value, ast.Constant):
+                constants[target.attr] = code(value)
     imported = imported_names(tree)
     reads = [
         (n, constants[n.attr])
@@ -88,31 +75,30 @@ def holders(text: str) -> Iterator[str]:
     """An object of `text` that only holds what its constructor was given becomes plain variables."""
     tree = ast.parse(text)
     classes = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
-    for scope in scopes(tree):
-        for statement in (s for b in inner_blocks(scope) for s in b):
-            if not (
-                isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and isinstance(statement.value, ast.Call)
-            ):
-                continue
-            name, call = statement.targets[0].id, statement.value
-            owner = classes.get(call.func.id) if isinstance(call.func, ast.Name) else None
-            if owner is None or stores(scope, name) != 1:
-                continue
-            init = next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == "__init__"), None)
-            reads = [n for n in ast.walk(scope) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name]
-            given = bound_arguments(init, call, skip=1) if init is not None else None
-            if init is None or given is None or not reads or len(reads) != len(loads(scope, name)):
-                continue
-            bodies = [s for s in init.body if not (isinstance(s, ast.Expr) and "super()" in code(s))]
-            kept = {t.attr: v for s in bodies for t, v in pairs(s) if isinstance(t, ast.Attribute)}
-            if len(kept) != sum(len(pairs(s)) or 1 for s in bodies) or not {r.attr for r in reads} <= set(kept):
-                continue
-            taken = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)} | set(classes)
-            own = {a: a if a not in taken else f"{name}_{a}" for a in kept}
-            names = {k: wrapped(v) for k, v in given.items()}
-            setting = {f"self.{a}": own[a] for a in kept}
-            made = "\n".join(f"{own[a]} = {_with_attributes(code(v, names), setting)}" for a, v in kept.items())
-            yield both(text, {statement: made}, [(r, own[r.attr]) for r in reads])
+    for scope, statement in scoped(tree):
+        target, call = (statement.targets[0], statement.value) if isinstance(statement, ast.Assign) else (None, None)
+        if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        name = target.id
+        init = _constructor(classes[call.func.id]) if call.func.id in classes and stores(scope, name) == 1 else None
+        reads = [n for n in ast.walk(scope) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name]
+        given = bound_arguments(init, call, skip=1) if init is not None else None
+        if init is None or given is None or not reads or len(reads) != len(loads(scope, name)):
+            continue
+        bodies = [s for s in init.body if not (isinstance(s, ast.Expr) and "super()" in code(s))]
+        kept = {t.attr: v for s in bodies for t, v in pairs(s) if isinstance(t, ast.Attribute)}
+        if len(kept) != sum(len(pairs(s)) or 1 for s in bodies) or not {r.attr for r in reads} <= set(kept):
+            continue
+        taken = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)} | set(classes)
+        own = {a: a if a not in taken else f"{name}_{a}" for a in kept}
+        names = {k: wrapped(v) for k, v in given.items()}
+        setting = {f"self.{a}": own[a] for a in kept}
+        made = "\n".join(f"{own[a]} = {_with_attributes(code(v, names), setting)}" for a, v in kept.items())
+        yield both(text, {statement: made}, [(r, own[r.attr]) for r in reads])
+
+
+def _constructor(owner: ast.ClassDef) -> ast.FunctionDef | None:
+    return next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == "__init__"), None)
 
 
 def _with_attributes(text: str, names: Mapping[str, str]) -> str:
@@ -143,11 +129,8 @@ def classes_to_functions(text: str) -> Iterator[str]:
         }
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", node.name).lower()
         name = name if stores(tree, name) == 0 and not loads(tree, name) else "fn"
-        lines = own_text(text, forward).split("\n")
-        rest = next(a.strip() for a in [code(forward.args)])
-        rest = rest.split(",", 1)[1].strip() if "," in rest else ""
-        start = forward.body[0].lineno - forward.lineno
-        body = "\n".join(lines[start:])
+        rest = code(forward.args).partition(",")[2].strip()
+        body = "\n".join(own_text(text, forward).split("\n")[forward.body[0].lineno - forward.lineno :])
         yield both(text, {node: f"def {name}({rest}):\n{body}"}, [(through.get(c, c), name) for c in made])
 
 
@@ -155,7 +138,7 @@ def attributes_once(text: str) -> Iterator[str]:
     """An attribute that a constructor of `text` sets and one place reads is written out there."""
     tree = ast.parse(text)
     for owner in (c for c in tree.body if isinstance(c, ast.ClassDef)):
-        init = next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == "__init__"), None)
+        init = _constructor(owner)
         if init is None:
             continue
         local = {a.arg for a in init.args.args} | {n for s in init.body for n in names_of(s).binds}

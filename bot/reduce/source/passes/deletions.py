@@ -11,10 +11,20 @@ from typing import Any
 import libcst as cst
 
 from bot.reduce.source.text.compiler_calls import ENTRIES, EXPORTERS, MAKES_CALLABLE
-from bot.reduce.source.text.cst_edits import Edit, blocks, body_of, is_pass, level, remove, show, small, statements, walk, width
+from bot.reduce.source.text.cst_edits import Edit, blocks, body_of, is_pass, level, remove, show, small, statements, together, walk, width
 from bot.reduce.source.text.normal_form import MARK
 
 _COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
+# What may stand in the place of an expression.
+_SIDES: dict[type[cst.CSTNode], tuple[str, ...]] = {
+    cst.BinaryOperation: ("left", "right"),
+    cst.BooleanOperation: ("left", "right"),
+    cst.Comparison: ("left",),
+    cst.IfExp: ("body", "orelse"),
+    cst.UnaryOperation: ("expression",),
+    cst.Await: ("expression",),
+    cst.Subscript: ("value",),
+}
 
 
 def levels(module: cst.Module, depth: int) -> list[Edit]:
@@ -43,12 +53,13 @@ def operands(module: cst.Module, which: int = 0) -> list[Edit]:
 
     `which` takes the second, third... operand of those that have as many.
     """
-    out: list[Edit] = []
-    for statement in statements(module):
-        for expression in _expressions(statement):
-            for node in _operands_in(expression):
-                out += [Edit(((node, change),), width(node)) for change in _operand_changes(node)[which : which + 1]]
-    return out
+    return [
+        Edit(((node, change),), width(node))
+        for statement in statements(module)
+        for expression in _expressions(statement)
+        for node in _operands_in(expression)
+        for change in _operand_changes(node)[which : which + 1]
+    ]
 
 
 def _expressions(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -86,30 +97,16 @@ def _operand_changes(node: cst.CSTNode) -> list[Any]:
     if isinstance(node, cst.Call):
         if _callee(node) in ENTRIES:
             return []
-        out: list[Any] = []
-        for index, argument in enumerate(node.args):
-            if argument.star == "" and _computed(argument.value):
-                out.append(_argument(index))
-        if isinstance(node.func, cst.Attribute) and _computed(node.func.value) and not _is_module(node.func.value):
-            out.insert(0, _object)
-        return out
-    if isinstance(node, cst.BinaryOperation):
-        return [_side("left"), _side("right")]
-    if isinstance(node, cst.BooleanOperation):
-        return [_side("left"), _side("right")]
-    if isinstance(node, cst.Comparison):
-        return [_side("left")]
-    if isinstance(node, cst.IfExp):
-        return [_side("body"), _side("orelse")]
-    if isinstance(node, cst.UnaryOperation) and not isinstance(node.expression, (cst.Integer, cst.Float)):
-        return [_side("expression")]
-    if isinstance(node, cst.Subscript):
-        return [_side("value")]
-    if isinstance(node, cst.Attribute) and isinstance(node.value, (cst.Call, cst.BinaryOperation, cst.Subscript)):
+        own = isinstance(node.func, cst.Attribute) and _computed(node.func.value) and not _is_module(node.func.value)
+        given = [_argument(index) for index, a in enumerate(node.args) if a.star == "" and _computed(a.value)]
+        return [_object, *given] if own else given
+    if isinstance(node, cst.Attribute):
+        if not isinstance(node.value, (cst.Call, cst.BinaryOperation, cst.Subscript)):
+            return []
         return [_side("value"), *(_below(change) for change in _operand_changes(node.value))]
-    if isinstance(node, cst.Await):
-        return [_side("expression")]
-    return []
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.expression, (cst.Integer, cst.Float)):
+        return []
+    return [_side(name) for name in _SIDES.get(type(node), ())]
 
 
 def _callee(node: cst.Call) -> str:
@@ -132,11 +129,7 @@ def _is_module(node: cst.BaseExpression) -> bool:
 
 
 def _argument(index: int) -> Any:
-    def change(node: Any) -> Any:
-        arguments = node.args
-        return arguments[min(index, len(arguments) - 1)].value if arguments else node
-
-    return change
+    return lambda node: node.args[min(index, len(node.args) - 1)].value if node.args else node
 
 
 def _object(node: Any) -> Any:
@@ -144,10 +137,7 @@ def _object(node: Any) -> Any:
 
 
 def _side(name: str) -> Any:
-    def change(node: Any) -> Any:
-        return getattr(node, name, node)
-
-    return change
+    return lambda node: getattr(node, name, node)
 
 
 def _below(change: Any) -> Any:
@@ -180,10 +170,7 @@ def _is_name(target: cst.BaseAssignTargetExpression, value: cst.BaseExpression |
 
 
 def _returned(marked: Any) -> Any:
-    def change(node: Any) -> Any:
-        return node.with_changes(body=[cst.Return(node.body[0].value)], trailing_whitespace=marked.trailing_whitespace)
-
-    return change
+    return lambda node: node.with_changes(body=[cst.Return(node.body[0].value)], trailing_whitespace=marked.trailing_whitespace)
 
 
 def arguments(module: cst.Module) -> list[Edit]:
@@ -194,14 +181,11 @@ def arguments(module: cst.Module) -> list[Edit]:
         if isinstance(node, cst.Call):
             first = 1 if _callee(node) in ENTRIES else 0
             # a simpler backend than the default one tells the reader where the fault is not
-            out += [
-                remove(a) for a in reversed(node.args[first:]) if not (first and a.keyword is not None and a.keyword.value == "backend")
-            ]
+            out += [remove(a) for a in reversed(node.args[first:]) if not (first and a.keyword and a.keyword.value == "backend")]
         elif isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)) and node not in targets:
             out += [remove(e) for e in reversed(node.elements)]
         elif isinstance(node, cst.ClassDef):
-            out += [remove(a) for a in (*node.bases, *node.keywords)]
-            out += [remove(d) for d in node.decorators]
+            out += [remove(n) for n in (*node.bases, *node.keywords, *node.decorators)]
         elif isinstance(node, cst.FunctionDef):
             out += [remove(d) for d in node.decorators if not _binds(d)]
     return out
@@ -251,17 +235,18 @@ def parameters(module: cst.Module) -> list[Edit]:
         for parameter in reversed([*positional, *function.params.kwonly_params]):
             if method and positional and parameter is positional[0]:
                 continue
-            if parameter.name.value in shared and _read_in(function.body, parameter.name.value):
+            own = parameter.name.value
+            if own in shared and any(isinstance(n, cst.Name) and n.value == own for n in walk(function.body)):
                 continue  # the body would read the variable of that name outside
             index = next((i for i, p in enumerate(positional) if p is parameter), None)
             edits = [remove(parameter)]
             for call in calls:
                 if name in _called_names(call, aliases) or (name == "forward" and _calls_module(call)):
-                    argument = _given(call, parameter.name.value, None if index is None else index - int(method))
+                    argument = _given(call, own, None if index is None else index - int(method))
                     edits += [remove(argument)] if argument is not None else []
                 elif name == "forward" and index is not None and _callee(call) in EXPORTERS:
-                    edits += map(remove, _exported_with(call, parameter.name.value, index - int(method), tuples))
-            out.append(Edit(tuple(c for e in edits for c in e.changes), sum(e.weight for e in edits)))
+                    edits += map(remove, _exported_with(call, own, index - int(method), tuples))
+            out.append(together(edits))
     return out
 
 
@@ -290,10 +275,6 @@ def _targets(statement: cst.CSTNode) -> list[cst.Name]:
     if not isinstance(line, cst.Assign):
         return []
     return [n for target in line.targets for n in walk(target.target) if isinstance(n, cst.Name)]
-
-
-def _read_in(body: cst.CSTNode, name: str) -> bool:
-    return any(isinstance(n, cst.Name) and n.value == name for n in walk(body))
 
 
 def _aliases(module: cst.Module) -> dict[str, str]:
@@ -353,10 +334,8 @@ def _exported_with(call: cst.Call, name: str, index: int, tuples: Mapping[str, c
 
 
 def _given(call: cst.Call, name: str, index: int | None) -> cst.Arg | None:
-    for argument in call.args:
-        if argument.keyword is not None and argument.keyword.value == name:
-            return argument
     plain = [a for a in call.args if a.keyword is None]
-    if index is not None and 0 <= index < len(plain) and not any(a.star for a in plain[: index + 1]):
+    named = next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
+    if named is None and index is not None and 0 <= index < len(plain) and not any(a.star for a in plain[: index + 1]):
         return plain[index]
-    return None
+    return named

@@ -9,7 +9,7 @@ from bot.reduce.source.text.blocks import FUNCTIONS, Function
 from bot.reduce.source.text.names import dotted, root
 from bot.reduce.source.text.normal_form import MARK
 from bot.reduce.source.text.repair import has_mark, replaced
-from bot.reduce.source.text.splice import both, bound_arguments, calls, code, code_with, inner_blocks, pairs, scopes, spliced, wrapped
+from bot.reduce.source.text.splice import both, bound_arguments, calls, code, code_with, pairs, scoped, spliced, wrapped
 from bot.reduce.source.text.variables import imported_names, loads, module_names, stores
 
 _PROPERTIES = ("property", "cached_property", "functools.cached_property")
@@ -18,37 +18,30 @@ _PROPERTIES = ("property", "cached_property", "functools.cached_property")
 def called_once(text: str) -> Iterator[str]:
     """A function or method of `text` called in one place, as a whole statement, is written out there."""
     tree = ast.parse(text)
-    for scope in scopes(tree):
-        for statement in (s for b in inner_blocks(scope) for s in b if isinstance(s, (ast.Expr, ast.Return, ast.Assign))):
-            if isinstance(statement.value, ast.Call):
-                found = _call_written_out(text, tree, scope, statement, statement.value)
-                if found is not None:
-                    yield found
+    for scope, statement in scoped(tree):
+        if isinstance(statement, (ast.Expr, ast.Return, ast.Assign)) and isinstance(statement.value, ast.Call):
+            found = _call_written_out(text, tree, scope, statement, statement.value)
+            if found is not None:
+                yield found
 
 
 def _call_written_out(text: str, tree: ast.Module, scope: ast.Module | Function, statement: ast.stmt, call: ast.Call) -> str | None:
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if isinstance(call.func, ast.Name):
-        name = call.func.id
-        found = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == name]
-        others = len(loads(tree, name))
-        skip = 0
-    elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
-        name = call.func.attr
-        found = [m for c in tree.body if isinstance(c, ast.ClassDef) for m in c.body if isinstance(m, ast.FunctionDef) and m.name == name]
-        others = len(_reads_of_attribute(tree, name))
-        skip = 1
+        name, bodies = call.func.id, [tree.body]
+        uses = len(loads(tree, name))
+    elif isinstance(call.func, ast.Attribute) and isinstance(owner, ast.Name):
+        name, bodies = call.func.attr, [c.body for c in tree.body if isinstance(c, ast.ClassDef)]
+        uses = len(_reads_of_attribute(tree, name))
     else:
         return None
-    if skip and found and not found[0].args.args:
+    found = [s for body in bodies for s in body if isinstance(s, ast.FunctionDef) and s.name == name]
+    if len(found) != 1 or uses != 1 or found[0].decorator_list or name.startswith("__") or (owner and not found[0].args.args):
         return None
-    if len(found) != 1 or others != 1 or found[0].decorator_list or name.startswith("__"):
-        return None
-    given = bound_arguments(found[0], call, skip=skip)
+    given = bound_arguments(found[0], call, skip=1 if owner else 0)
     if given is None:
         return None
-    names: dict[str, str] = {}
-    if skip and isinstance(call.func, ast.Attribute):
-        names[found[0].args.args[0].arg] = code(call.func.value)
+    names = {found[0].args.args[0].arg: code(owner)} if owner else {}
     opening: list[str] = []
     for parameter, value in given.items():
         if isinstance(value, (ast.Name, ast.Constant)) and stores(found[0], parameter) == 1:
@@ -78,12 +71,11 @@ def properties(text: str) -> Iterator[str]:
             continue
         names = {method.args.args[0].arg: code(uses[0].value)}
         # the innermost scope that holds the read comes last
-        for scope in reversed(list(scopes(tree))):
-            for statement in (s for b in inner_blocks(scope) for s in b):
-                if not hasattr(statement, "body") and uses[0] in ast.walk(statement):
-                    found = _written_out(text, tree, scope, statement, uses[0], method, names, [])
-                    if found is not None:
-                        yield found
+        for scope, statement in reversed(list(scoped(tree))):
+            if not hasattr(statement, "body") and uses[0] in ast.walk(statement):
+                found = _written_out(text, tree, scope, statement, uses[0], method, names, [])
+                if found is not None:
+                    yield found
 
 
 def _written_out(
@@ -100,12 +92,11 @@ def _written_out(
 
     None where the function does more than end in a return, or has a variable of a name that is taken there.
     """
-    returns = [n for n in ast.walk(function) if isinstance(n, ast.Return)]
-    if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Global)) for n in ast.walk(function)) or any(
-        r is not function.body[-1] for r in returns
-    ):
+    leaving = [n for n in ast.walk(function) if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Global))]
+    returns = isinstance(function.body[-1], ast.Return)
+    if leaving != (function.body[-1:] if returns else []) or function is scope:
         return None
-    if function is scope or (not returns and not (isinstance(statement, (ast.Expr, ast.Return)) and statement.value is use)):
+    if not returns and not (isinstance(statement, (ast.Expr, ast.Return)) and statement.value is use):
         return None
     taken = module_names(tree) if isinstance(scope, ast.Module) else {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)}
     local = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - set(names)
@@ -140,12 +131,10 @@ def forwarders(text: str) -> Iterator[str]:
             continue
         methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
         forward, init = methods.get("forward") or methods.get("__call__"), methods.get("__init__")
-        if forward is None or init is None or len(forward.body) != 1:
+        target = _hands_to(forward, 1) if forward is not None and len(forward.body) == 1 else None
+        if init is None or not (isinstance(target, ast.Attribute) and root(target) == "self"):
             continue
-        target = _hands_to(forward, 1)
-        if not (isinstance(target, ast.Attribute) and root(target) == "self"):
-            continue
-        value = _set_in(init, target.attr)
+        value = next((v for s in init.body for t, v in pairs(s) if isinstance(t, ast.Attribute) and t.attr == target.attr), None)
         if value is None or loads(value, "self"):
             continue
         made = calls(tree, node.name)
@@ -185,11 +174,6 @@ def _hands_to(function: Function, skip: int) -> ast.expr | None:
     return call.func if given == parameters else None
 
 
-def _set_in(init: ast.FunctionDef, attribute: str) -> ast.expr | None:
-    found = [v for s in init.body for t, v in pairs(s) if isinstance(t, ast.Attribute) and t.attr == attribute]
-    return found[0] if found else None
-
-
 def constant_parameters(text: str) -> Iterator[str]:
     """A parameter in `text` to which every call gives the same constant, or a global of its own name, is written into the body.
 
@@ -202,9 +186,8 @@ def constant_parameters(text: str) -> Iterator[str]:
             continue
         positional = [a.arg for a in (*function.args.posonlyargs, *function.args.args)[skip:]]
         for parameter in positional + [a.arg for a in function.args.kwonlyargs]:
-            values = {code(g[parameter]) for g in given if g is not None}
-            value = next(iter(values))
-            expression = ast.parse(value, mode="eval").body
+            values = {code(g[parameter]): g[parameter] for g in given if g is not None}
+            value, expression = next(iter(values.items()))
             constant = len(values) == 1 and (isinstance(expression, (ast.Constant, ast.UnaryOp)) or value == parameter)
             backward = _backward(tree, function)
             reads = [n for s in function.body for n in loads(s, parameter)]
@@ -217,7 +200,9 @@ def constant_parameters(text: str) -> Iterator[str]:
                 expressions.append((backward, ", ".join(code(e) for e in kept)))
             header = _header_without(text, function, parameter)
             if header is not None:
-                yield _with_header(spliced(text, expressions), function, header)
+                lines = spliced(text, expressions).split("\n")
+                lines[function.lineno - 1] = " " * function.col_offset + header
+                yield "\n".join(lines)
 
 
 def _all_called(tree: ast.Module) -> Iterator[tuple[Function, list[ast.Call], int]]:
@@ -251,8 +236,7 @@ def _backward(tree: ast.Module, forward: Function) -> ast.Tuple | None:
 
 def _call_without(call: ast.Call, function: Function, parameter: str, skip: int) -> str:
     order = [a.arg for a in (*function.args.posonlyargs, *function.args.args)][skip:]
-    index = order.index(parameter) if parameter in order else None
-    kept = [a for i, a in enumerate(call.args) if i != index]
+    kept = [a for i, a in enumerate(call.args) if order[i] != parameter]
     return code(ast.Call(call.func, kept, [k for k in call.keywords if k.arg != parameter]))
 
 
@@ -272,9 +256,3 @@ def _header_without(text: str, function: Function, parameter: str) -> str | None
     )
     bare.decorator_list, bare.body = [], [ast.Pass()]
     return code(bare).split("\n")[0]
-
-
-def _with_header(text: str, function: Function, header: str) -> str:
-    lines = text.split("\n")
-    lines[function.lineno - 1] = " " * function.col_offset + header
-    return "\n".join(lines)

@@ -6,32 +6,32 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from bot.reduce.source.text.blocks import FUNCTIONS
-from bot.reduce.source.text.names import bound_by, dotted
-from bot.reduce.source.text.normal_form import MARK
+from bot.reduce.source.text.names import dotted, trimmed
+from bot.reduce.source.text.normal_form import unmarked
 from bot.reduce.source.text.repair import has_mark, replaced, unused
-from bot.reduce.source.text.splice import Rewrite, both, code, inner_blocks, mark_of, pairs, scopes, spliced, without, wrapped
+from bot.reduce.source.text.splice import Rewrite, both, code, inner_blocks, mark_of, pairs, scoped, scopes, spliced, without, wrapped
 from bot.reduce.source.text.variables import loads, stores
 
 _WIDTH = 100
+_TENSOR_MAKERS = ("torch.randn", "torch.rand", "torch.randint", "torch.empty", "torch.tensor")
 
 
 def tuples(text: str) -> Iterator[str]:
     """`a, b = x, y` becomes `a = x` where nothing in `text` reads `b`."""
     tree = ast.parse(text)
     attributes = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
-    for scope in scopes(tree):
-        for statement in (s for b in inner_blocks(scope) for s in b):
-            taken_apart = pairs(statement)
-            gone = [
-                t
-                for t, v in taken_apart
-                if code(t) == code(v)
-                or (isinstance(t, ast.Name) and not loads(scope, t.id))
-                or (isinstance(t, ast.Attribute) and t.attr not in attributes)
-            ]
-            if gone and len(taken_apart) > 1:
-                left = without(statement, gone)
-                yield replaced(text, {statement: left + mark_of(text, statement) if left else None})
+    for scope, statement in scoped(tree):
+        taken_apart = pairs(statement)
+        gone = [
+            t
+            for t, v in taken_apart
+            if code(t) == code(v)
+            or (isinstance(t, ast.Name) and not loads(scope, t.id))
+            or (isinstance(t, ast.Attribute) and t.attr not in attributes)
+        ]
+        if gone and len(taken_apart) > 1:
+            left = without(statement, gone)
+            yield replaced(text, {statement: left + mark_of(text, statement) if left else None})
 
 
 def used_once(text: str) -> Iterator[str]:
@@ -60,11 +60,9 @@ def used_once(text: str) -> Iterator[str]:
                     if not rebound and block is not scope.body and inside != len(loads(scope, name)) - len(loads(statement, name)):
                         continue
                     value = wrapped(assigned)
-                    if not renames and any(
-                        len(lines[n.lineno - 1].replace("  " + MARK, "")) + len(value) - len(name) > _WIDTH for n in reads
-                    ):
-                        continue
-                    yield both(text, {statement: without(statement, [target])}, [(n, value) for n in reads])
+                    widest = max(len(unmarked(lines[n.lineno - 1])) for n in reads) + len(value) - len(name)
+                    if renames or widest <= _WIDTH:
+                        yield both(text, {statement: without(statement, [target])}, [(n, value) for n in reads])
 
 
 def _reads_of(name: str, later: Sequence[ast.stmt]) -> tuple[list[ast.Name] | None, bool]:
@@ -73,8 +71,7 @@ def _reads_of(name: str, later: Sequence[ast.stmt]) -> tuple[list[ast.Name] | No
     for statement in later:
         out += loads(statement, name)
         if stores(statement, name):
-            plain = isinstance(statement, ast.Assign)
-            return (out if plain else None), True
+            return (out if isinstance(statement, ast.Assign) else None), True
     return out, False
 
 
@@ -82,15 +79,10 @@ def unread(text: str) -> Iterator[str]:
     """A value that nothing in `text` reads loses its name."""
     tree = ast.parse(text)
     names = {name for _, name in unused(text)}
-    for scope in scopes(tree):
-        for statement in (s for b in inner_blocks(scope) for s in b):
-            target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-            if (
-                isinstance(statement, ast.Assign)
-                and isinstance(target, ast.Name)
-                and target.id in names
-                and not isinstance(statement.value, ast.Constant)
-            ):
+    for _, statement in scoped(tree):
+        if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Constant):
+            target, *others = statement.targets
+            if isinstance(target, ast.Name) and target.id in names and not others:
                 yield replaced(text, {statement: code(statement.value) + mark_of(text, statement)})
 
 
@@ -104,16 +96,12 @@ def numbers(text: str) -> Iterator[str]:
         if large:
             yield spliced(text, [(n, str(small)) for n in large])
     values = sorted({value for _, value in sized}, reverse=True)
-    if len(values) > 1:
-        for value in values:
-            for small in (1, 2):
-                if value > small:
-                    yield spliced(text, [(n, str(small)) for n, v in sized if v == value])
-    if len(sized) > len(values):
-        for node, value in sized:
-            for small in (1, 2):
-                if value > small:
-                    yield spliced(text, [(node, str(small))])
+    groups = [(value, [n for n, v in sized if v == value]) for value in values] if len(values) > 1 else []
+    groups += [(value, [n]) for n, value in sized] if len(sized) > len(values) else []
+    for value, nodes in groups:
+        for small in (1, 2):
+            if value > small:
+                yield spliced(text, [(n, str(small)) for n in nodes])
 
 
 def _orders(tree: ast.AST) -> set[ast.AST]:
@@ -141,15 +129,8 @@ def strings(text: str) -> Iterator[str]:
 
 def inputs(text: str) -> Iterator[str]:
     """An input in `text` is made in the plainest way."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (dotted(node.func) or "") in (
-            "torch.randn",
-            "torch.rand",
-            "torch.randint",
-            "torch.empty",
-            "torch.tensor",
-        ):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and dotted(node.func) in _TENSOR_MAKERS:
             for plain in ("torch.ones(())", "torch.ones(2)", "torch.ones(2, 2)", "torch.randn(2)", "torch.randn(2, 2)"):
                 if len(plain) < len(code(node)):
                     yield spliced(text, [(node, plain)])
@@ -161,10 +142,9 @@ def imports(text: str) -> Iterator[str]:
     changes: dict[ast.stmt, str | None] = {}
     for statement in ast.parse(text).body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)) and getattr(statement, "module", None) != "__future__":
-            kept = [a for a in statement.names if bound_by(a) not in unread_names]
-            if len(kept) < len(statement.names):
-                left = ast.Import(kept) if isinstance(statement, ast.Import) else ast.ImportFrom(statement.module, kept, statement.level)
-                changes[statement] = code(left) + mark_of(text, statement) if kept else None
+            left = trimmed(statement, lambda name: name not in unread_names)
+            if left != code(statement):
+                changes[statement] = left + mark_of(text, statement) if left else None
     if changes:
         yield replaced(text, changes)
 

@@ -39,17 +39,10 @@ def own_now(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt) or (isinstance(node, FUNCTIONS) and child not in node.decorator_list):
             continue
-        if isinstance(child, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
-            yield from _comprehended(child)
-            continue
-        yield from own_now(child)
-
-
-def _comprehended(node: ast.AST) -> Iterator[ast.AST]:
-    """Of a comprehension, what is read outside its own scope: the first iterable."""
-    generators = getattr(node, "generators", [])
-    if generators:
-        yield from own_now(generators[0].iter)
+        if isinstance(child, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
+            yield from own_now(child.generators[0].iter)  # the rest has a scope of its own
+        elif not isinstance(child, ast.Lambda):
+            yield from own_now(child)
 
 
 def in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import symtable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__builtins__"}
@@ -48,6 +49,13 @@ def global_names(text: str) -> tuple[set[str], set[str]]:
 def bound_by(alias: ast.alias) -> str:
     """The name that one part of an import (`alias`) binds: `a` of `import a.b`."""
     return (alias.asname or alias.name).split(".")[0]
+
+
+def trimmed(node: ast.Import | ast.ImportFrom, wanted: Callable[[str], bool]) -> str | None:
+    """The code of an import (`node`) with the names that are `wanted` alone; None where none is."""
+    kept = [a for a in node.names if wanted(bound_by(a))]
+    left = ast.Import(kept) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, kept, node.level)
+    return ast.unparse(left) if kept else None
 
 
 def root(node: ast.expr) -> str | None:

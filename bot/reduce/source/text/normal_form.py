@@ -10,7 +10,7 @@ import io
 import tokenize
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Union
+from typing import Any, Union
 
 import libcst as cst
 
@@ -83,11 +83,15 @@ def marked(text: str, lines: Collection[int]) -> str:
             # a mark stands in a comment's place
             split[line - 1] = split[line - 1][: comments.get(line)].rstrip() + "  " + MARK
     changed = "\n".join(split)
+    return changed if is_code_of(tree, changed) else text
+
+
+def is_code_of(tree: ast.Module, text: str) -> bool:
+    """Whether `text` is a program of the syntax tree `tree`."""
     try:
-        same = ast.dump(ast.parse(changed)) == ast.dump(tree)
+        return ast.dump(ast.parse(text)) == ast.dump(tree)
     except SyntaxError:
-        same = False
-    return changed if same else text
+        return False
 
 
 def _comments(text: str) -> dict[int, int]:
@@ -132,16 +136,12 @@ def _lines_of(
     body: Sequence[cst.BaseStatement | cst.BaseSmallStatement], end: cst.TrailingWhitespace | None = None
 ) -> list[cst.BaseStatement]:
     """The body without docstrings (kept as `pass` where nothing else is left)."""
-    kept = [s for s in body if not _is_docstring(s)]
-    out: list[cst.BaseStatement] = []
-    for statement in kept:
-        if isinstance(statement, cst.BaseSmallStatement):
-            out.append(cst.SimpleStatementLine([statement], trailing_whitespace=end or cst.TrailingWhitespace()))
-        else:
-            out.append(statement)
-    if not out and body:
-        out = [cst.SimpleStatementLine([cst.Pass()])]
-    return out
+    out = [
+        cst.SimpleStatementLine([s], trailing_whitespace=end or cst.TrailingWhitespace()) if isinstance(s, cst.BaseSmallStatement) else s
+        for s in body
+        if not _is_docstring(s)
+    ]
+    return out or [cst.SimpleStatementLine([cst.Pass()])] if body else []
 
 
 def _spaced(body: Sequence[cst.BaseStatement], blanks: int) -> list[cst.BaseStatement]:
@@ -219,21 +219,12 @@ class _Normal(cst.CSTTransformer):
             return updated_node.with_changes(value=f'"{value[1:-1]}"')
         return updated_node
 
-    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
-        return updated_node.with_changes(value=_bare(updated_node.value))
+    def _with_bare_value(self, original_node: Any, updated_node: Any) -> Any:
+        return updated_node if updated_node.value is None else updated_node.with_changes(value=_bare(updated_node.value))
 
-    def leave_Element(self, original_node: cst.Element, updated_node: cst.Element) -> cst.Element:
-        return updated_node.with_changes(value=_bare(updated_node.value))
+    leave_Arg = leave_Element = leave_Assign = leave_Return = _with_bare_value  # noqa: N815
 
-    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
-        return updated_node.with_changes(value=_bare(updated_node.value))
-
-    def leave_Return(self, original_node: cst.Return, updated_node: cst.Return) -> cst.Return:
-        value = updated_node.value
-        return updated_node if value is None else updated_node.with_changes(value=_bare(value))
-
-    def leave_Else(self, original_node: cst.Else, updated_node: cst.Else) -> cst.Else:
+    def _without_leading_lines(self, original_node: Any, updated_node: Any) -> Any:
         return updated_node.with_changes(leading_lines=[])
 
-    def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
-        return updated_node.with_changes(leading_lines=[])
+    leave_Else = leave_Decorator = _without_leading_lines  # noqa: N815

@@ -7,16 +7,16 @@ read the text with Python's own `ast` and `symtable`, and edit whole lines.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bot.reduce.source.text.blocks import FUNCTIONS, Function, blocks, in_order, own_nodes, own_now
-from bot.reduce.source.text.names import BUILTINS, bound_by, dotted, global_names, root
+from bot.reduce.source.text.blocks import FUNCTIONS, blocks, in_order, own_nodes, own_now
+from bot.reduce.source.text.names import BUILTINS, dotted, global_names, root, trimmed
 from bot.reduce.source.text.normal_form import MARK, end_line, start_line
-from bot.reduce.source.text.variables import binds, parameters
+from bot.reduce.source.text.variables import binds, imported_names, parameters
 
-Scope = ast.Module | Function | ast.ClassDef
 _ROUNDS = 60
 
 
@@ -54,14 +54,10 @@ def _emptied(text: str, gone: Collection[ast.stmt]) -> Iterator[tuple[int, int]]
         return
     places = {(start_line(n), n.col_offset) for n in gone}
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Module):
+        if isinstance(node, ast.Module) or (isinstance(node, ast.stmt) and (start_line(node), node.col_offset) in places):
             continue
         for block in blocks(node):
-            if (
-                block
-                and all((start_line(s), s.col_offset) in places for s in block)
-                and (not isinstance(node, ast.stmt) or (start_line(node), node.col_offset) not in places)
-            ):
+            if all((start_line(s), s.col_offset) in places for s in block):
                 yield start_line(block[0]) - 1, block[0].col_offset
 
 
@@ -95,15 +91,9 @@ def missing(text: str) -> Missing:
     bound, uses = global_names(text)
     tree = ast.parse(text)
     starred = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree))
-    return Missing(frozenset() if starred else frozenset(uses - bound - BUILTINS), frozenset(_self_reads(tree) - _set_attributes(tree)))
-
-
-def _self_reads(tree: ast.AST) -> set[str]:
-    return {
-        n.attr
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name) and n.value.id == "self"
-    }
+    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)]
+    of_self = {n.attr for n in loads if isinstance(n.value, ast.Name) and n.value.id == "self"}
+    return Missing(frozenset() if starred else frozenset(uses - bound - BUILTINS), frozenset(of_self - _set_attributes(tree)))
 
 
 def _set_attributes(tree: ast.AST) -> set[str]:
@@ -133,7 +123,7 @@ def repaired(text: str, before: Missing) -> str | None:
             return None
         names, attributes = now.names - before.names, now.attributes - before.attributes
         tree = ast.parse(text)
-        broken = [s for s in _innermost(tree) if _reads(s, names, attributes)] if names or attributes else []
+        broken = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and _reads(n, names, attributes)] if names or attributes else []
         broken += _early(tree)
         if not broken:
             return text if not names else None
@@ -143,27 +133,21 @@ def repaired(text: str, before: Missing) -> str | None:
     return None
 
 
-def _innermost(tree: ast.AST) -> Iterator[ast.stmt]:
-    return (n for n in ast.walk(tree) if isinstance(n, ast.stmt))
-
-
 def _reads(node: ast.stmt, names: Collection[str], attributes: Collection[str]) -> bool:
-    for inner in own_nodes(node):
-        if isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, (ast.Load, ast.Del)):
-            return True
-        if isinstance(inner, ast.Attribute) and inner.attr in attributes and isinstance(inner.ctx, ast.Load) and root(inner) == "self":
-            return True
-    return False
+    return any(
+        (isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, (ast.Load, ast.Del)))
+        or (isinstance(n, ast.Attribute) and n.attr in attributes and isinstance(n.ctx, ast.Load) and root(n) == "self")
+        for n in own_nodes(node)
+    )
 
 
 def _early(tree: ast.Module) -> list[ast.stmt]:
     """Statements that read a name of their own scope before anything in the scope has bound it."""
     found: list[ast.stmt] = []
-    scopes: list[Scope] = [tree, *(n for n in ast.walk(tree) if isinstance(n, FUNCTIONS))]
-    for scope in scopes:
+    for scope in (tree, *(n for n in ast.walk(tree) if isinstance(n, FUNCTIONS))):
         bound = parameters(scope)
         order = [(s, binds(s)) for s in in_order(scope.body)]
-        later = {name for _, names in order for name in names}
+        later = {name for _, names in order for name in names} - BUILTINS
         for statement, own_names in order:
             own = list(own_now(statement))
             # names bound by a comprehension or a walrus in the statement itself count as bound
@@ -171,8 +155,7 @@ def _early(tree: ast.Module) -> list[ast.stmt]:
             reads = {n.id for n in own if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
                 reads.add(statement.target.id)
-            early = {r for r in reads - bound - inside if r in later and r not in BUILTINS}
-            if early:
+            if (reads - bound - inside) & later:
                 found.append(statement)
             bound |= own_names
     return found
@@ -188,8 +171,7 @@ def _plain_target(statement: ast.stmt, name: ast.Name) -> bool:
 
 def unused(text: str) -> frozenset[tuple[str, str]]:
     """(scope, name) of all that `text` binds and never reads; attributes of `self` have the scope "self", methods "method"."""
-    tree = ast.parse(text)
-    return frozenset(key for key, _ in _unused(text, tree))
+    return frozenset(key for key, _ in _unused(text, ast.parse(text)))
 
 
 def _unused(text: str, tree: ast.Module) -> Iterator[tuple[tuple[str, str], ast.stmt]]:
@@ -223,14 +205,13 @@ def collected(text: str, before: frozenset[tuple[str, str]]) -> str:
     """The text without what it binds and never reads, unless it was already unread in the text that was edited (`before`)."""
     for _ in range(_ROUNDS):
         tree = ast.parse(text)
-        keys: dict[ast.stmt, set[tuple[str, str]]] = {}
+        keys: defaultdict[ast.stmt, set[tuple[str, str]]] = defaultdict(set)
         for key, statement in _unused(text, tree):
-            keys.setdefault(statement, set()).add(key)
+            keys[statement].add(key)
         changes: dict[ast.stmt, str | None] = {}
         for statement, found in keys.items():
-            if found <= before:
-                continue
-            _collect(text, statement, {name for _, name in found - before}, changes)
+            if not found <= before:
+                _collect(text, statement, {name for _, name in found - before}, changes)
         changes.update(_hollow(text, tree))
         if not changes:
             return text
@@ -240,34 +221,24 @@ def collected(text: str, before: frozenset[tuple[str, str]]) -> str:
 
 def _collect(text: str, statement: ast.stmt, names: set[str], changes: dict[ast.stmt, str | None]) -> None:
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        kept = [a for a in statement.names if bound_by(a) not in names]
-        if kept:
-            trimmed = ast.Import(kept) if isinstance(statement, ast.Import) else ast.ImportFrom(statement.module, kept, statement.level)
-            changes[statement] = ast.unparse(trimmed)
-        else:
-            changes[statement] = None
+        changes[statement] = trimmed(statement, lambda name: name not in names)
     elif isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
         if not has_mark(text, statement):
             changes[statement] = None
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
         if has_mark(text, statement) and statement.value is not None:
-            changes[statement] = f"{ast.get_source_segment(text, statement.value) or ast.unparse(statement.value)}  {MARK}"
-            if "\n" in (changes[statement] or ""):
-                changes[statement] = f"{ast.unparse(statement.value)}  {MARK}"
+            written = ast.get_source_segment(text, statement.value)
+            changes[statement] = (written if written and "\n" not in written else ast.unparse(statement.value)) + f"  {MARK}"
         elif binds(statement) <= names:
             # where no frame of the failure is known, a call of the user's own may be the one that fails
             value = statement.value
-            acts = MARK not in text and value is not None and _callsown_nodes(text, value)
-            changes[statement] = ast.unparse(value) if acts and value is not None else None
+            changes[statement] = ast.unparse(value) if value is not None and MARK not in text and _calls_own(text, value) else None
 
 
-def _callsown_nodes(text: str, value: ast.expr) -> bool:
+def _calls_own(text: str, value: ast.expr) -> bool:
     """Whether an expression calls something else than an imported function, a class of the text or a builtin."""
     tree = ast.parse(text)
-    harmless = {n.name for n in tree.body if isinstance(n, ast.ClassDef)} | BUILTINS
-    for statement in tree.body:
-        if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            harmless |= binds(statement)
+    harmless = {n.name for n in tree.body if isinstance(n, ast.ClassDef)} | imported_names(tree) | BUILTINS
     return any(dotted(c.func) is None or root(c.func) not in harmless for c in ast.walk(value) if isinstance(c, ast.Call))
 
 

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from bot.reduce.source.text.blocks import FUNCTIONS, Function
-from bot.reduce.source.text.normal_form import MARK, legal
+from bot.reduce.source.text.normal_form import MARK, legal, start_line
 from bot.reduce.source.text.repair import has_mark, replaced
 
 Rewrite = Callable[[str], Iterator[str]]
@@ -40,13 +40,13 @@ def spliced(text: str, changes: Iterable[tuple[ast.expr, str]]) -> str:
 
 def both(text: str, statements: Mapping[ast.stmt, str | None], expressions: Iterable[tuple[ast.expr, str]]) -> str:
     """The text with statements and expressions replaced, where no expression lies in a replaced statement."""
-    kept = []
-    for node, code in expressions:
-        inside = any(s.lineno <= node.lineno and (node.end_lineno or 0) <= (s.end_lineno or 0) for s in statements)
-        if not inside:
-            kept.append((node, code))
-    # one line stays one line: expression code has no line breaks
-    spread = spliced(text, [(n, c) for n, c in kept if "\n" not in c])
+    kept = [
+        (node, code)
+        for node, code in expressions
+        # one line stays one line: expression code has no line breaks
+        if "\n" not in code and not any(s.lineno <= node.lineno and (node.end_lineno or 0) <= (s.end_lineno or 0) for s in statements)
+    ]
+    spread = spliced(text, kept)
     if spread.count("\n") != text.count("\n") or not legal(spread):
         return text
     return replaced(spread, statements)
@@ -77,15 +77,9 @@ class _Substitution(ast.NodeTransformer):
         return value
 
 
-def atomic(node: ast.expr) -> bool:
-    """Whether an expression (`node`) needs no parentheses wherever it is put."""
-    return isinstance(node, _ATOMS) and not (isinstance(node, ast.Constant) and isinstance(node.value, (int, float, complex)))
-
-
-def wrapped(node: ast.expr, names: Mapping[str, str] | None = None) -> str:
-    """The code of an expression (`node`, `names` as in `code`), in parentheses where they may be needed."""
-    plain = isinstance(node, ast.Constant) or atomic(node)
-    return code(node, names) if plain else f"({code(node, names)})"
+def wrapped(node: ast.expr) -> str:
+    """The code of an expression (`node`), in parentheses where they may be needed."""
+    return code(node) if isinstance(node, _ATOMS) else f"({code(node)})"
 
 
 def calls(tree: ast.AST, name: str) -> list[ast.Call]:
@@ -99,15 +93,20 @@ def scopes(tree: ast.Module) -> Iterator[ast.Module | Function]:
     yield from (n for n in ast.walk(tree) if isinstance(n, FUNCTIONS))
 
 
+def defaults(function: Function) -> dict[str, ast.expr]:
+    """The default values of the parameters of `function` that have one."""
+    a = function.args
+    out = {p.arg: d for p, d in zip(reversed([*a.posonlyargs, *a.args]), reversed(a.defaults), strict=False)}
+    return out | {p.arg: d for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None}
+
+
 def bound_arguments(function: Function, call: ast.Call, *, skip: int = 0) -> dict[str, ast.expr] | None:
     """What a `call` gives each parameter of `function`, defaults included, without the first `skip` (`self`); None for a star or a gap."""
     a = function.args
     if a.vararg or a.kwarg or any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
         return None
-    positional = [*a.posonlyargs, *a.args]
-    out: dict[str, ast.expr] = dict(zip([p.arg for p in reversed(positional)], reversed(a.defaults), strict=False))
-    out.update({p.arg: d for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None})
-    names = [p.arg for p in positional[skip:]]
+    out = defaults(function)
+    names = [p.arg for p in (*a.posonlyargs, *a.args)[skip:]]
     if len(call.args) > len(names):
         return None
     out.update(zip(names, call.args, strict=False))
@@ -119,14 +118,17 @@ def bound_arguments(function: Function, call: ast.Call, *, skip: int = 0) -> dic
 def inner_blocks(scope: ast.Module | Function) -> Iterator[list[ast.stmt]]:
     """The scope's own statements, then those of its `with`, `if` and `for` statements."""
     yield scope.body
-    for node in ast.walk(scope):
-        if isinstance(node, (ast.With, ast.If, ast.For)):
-            yield node.body
+    yield from (node.body for node in ast.walk(scope) if isinstance(node, (ast.With, ast.If, ast.For)))
+
+
+def scoped(tree: ast.Module) -> Iterator[tuple[ast.Module | Function, ast.stmt]]:
+    """The statements of the `inner_blocks` of the module `tree` and of every function in it, each with its scope."""
+    yield from ((scope, s) for scope in scopes(tree) for block in inner_blocks(scope) for s in block)
 
 
 def own_text(text: str, node: ast.stmt) -> str:
     """The part of `text` that is the statement `node`, without its indentation, marks included."""
-    lines = text.split("\n")[(min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])) - 1 : node.end_lineno]
+    lines = text.split("\n")[start_line(node) - 1 : node.end_lineno]
     indent = " " * node.col_offset
     if all(line.startswith(indent) or not line for line in lines):
         return "\n".join(line[node.col_offset :] for line in lines)
