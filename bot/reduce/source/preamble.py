@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.reduce.source.delete import shrink
+from bot.reduce.source.delete import Ask, shrink
 from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import is_compiler
 from bot.reduce.source.text.names import Names, dotted, names_of, root, trimmed
@@ -20,7 +20,6 @@ from bot.reduce.source.text.normal_form import end_line, is_code_of, legal, norm
 from bot.reduce.source.text.splice import calls, defaults
 
 _NOISE = ("print", "warnings.filterwarnings", "logging.basicConfig")
-Ask = Callable[[Sequence[str]], "int | None"]
 
 
 @dataclass(frozen=True)
@@ -100,13 +99,10 @@ def _plain(body: Iterable[ast.stmt], source: str) -> list[_Item]:
 
 def _guard(node: ast.stmt) -> list[ast.stmt] | None:
     """The body that runs of `if __name__ == "__main__"`, if it is one."""
-    if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
-        sides = [node.test.left, *node.test.comparators]
-        named = any(isinstance(s, ast.Name) and s.id == "__name__" for s in sides)
-        main = any(isinstance(s, ast.Constant) and s.value == "__main__" for s in sides)
-        if named and main:
-            return node.body
-    return None
+    sides = [node.test.left, *node.test.comparators] if isinstance(node, ast.If) and isinstance(node.test, ast.Compare) else []
+    named = any(isinstance(s, ast.Name) and s.id == "__name__" for s in sides)
+    main = any(isinstance(s, ast.Constant) and s.value == "__main__" for s in sides)
+    return node.body if isinstance(node, ast.If) and named and main else None
 
 
 def _entered(here: ast.stmt, source: str, line: int | None) -> list[_Item]:
@@ -130,14 +126,8 @@ def _assigned(bound: Iterable[tuple[ast.expr, ast.expr]]) -> list[_Item]:
 
 def _path(body: Sequence[ast.stmt], line: int | None) -> list[ast.stmt]:
     """The statements that hold the line, outermost first."""
-    for statement in body:
-        if line is not None and start_line(statement) <= line <= end_line(statement):
-            for block in all_blocks(statement):
-                inner = _path(block, line)
-                if inner:
-                    return [statement, *inner]
-            return [statement]
-    return []
+    holder = next((s for s in body if line is not None and start_line(s) <= line <= end_line(s)), None)
+    return [holder, *next(filter(None, (_path(block, line) for block in all_blocks(holder))), [])] if holder is not None else []
 
 
 def _call_of(name: str, body: Sequence[ast.stmt]) -> ast.Call | None:
@@ -201,11 +191,8 @@ def _unusable(node: ast.stmt) -> bool:
 def _noise(node: ast.stmt) -> bool:
     if isinstance(node, ast.Assert):
         return True
-    return isinstance(node, ast.Expr) and (isinstance(node.value, ast.Constant) or _called(node.value) in _NOISE)
-
-
-def _called(node: ast.expr) -> str | None:
-    return dotted(node.func) if isinstance(node, ast.Call) else None
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) or (isinstance(value, ast.Call) and dotted(value.func) in _NOISE)
 
 
 def _now_compiles(node: ast.stmt) -> bool:

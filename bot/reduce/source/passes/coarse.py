@@ -132,10 +132,8 @@ class _Block:
             if any(self.parts[r].marked for r in broken):
                 return None
             unread = {b for name in self.parts[place].uses if not readers[name] for b in self._binders.get(name, ())} & kept
-            todo += [
-                *broken,
-                *(b for b in unread if self._only_for_others(self.parts[b]) and not any(readers[n] for n in self.parts[b].binds)),
-            ]
+            todo += broken
+            todo += (b for b in unread if self._only_for_others(self.parts[b]) and not any(readers[n] for n in self.parts[b].binds))
         return sorted(kept)
 
     def _only_for_others(self, part: _Part) -> bool:

@@ -61,8 +61,8 @@ def single_modules(text: str) -> Iterator[str]:
                 expressions.append((use, holder))
             elif isinstance(use, ast.For) and code(use.iter) == holder and isinstance(use.target, ast.Name):
                 name = use.target.id
-                body = [spliced(text, [(n, holder) for n in loads(use, name)])]
-                statements[use] = "\n".join(own_text(body[0], s) for s in use.body) if body[0].count("\n") == text.count("\n") else None
+                spread = spliced(text, [(n, holder) for n in loads(use, name)])
+                statements[use] = "\n".join(own_text(spread, s) for s in use.body) if spread.count("\n") == text.count("\n") else None
         yield both(text, statements, expressions)
 
 

@@ -35,8 +35,5 @@ def finish(base: Base, edited: str | None) -> str | None:
         text = normal(collected(fixed, base.unused))
     except SyntaxError:
         return None
-    if not legal(text) or measure(unmarked(text)) >= measure(unmarked(base.text)):
-        return None
-    if base.entries and not entries(text):
-        return None
-    return text
+    smaller = legal(text) and measure(unmarked(text)) < measure(unmarked(base.text))
+    return text if smaller and (entries(text) or not base.entries) else None

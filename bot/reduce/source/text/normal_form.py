@@ -10,6 +10,7 @@ import io
 import tokenize
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, Union
 
 import libcst as cst
@@ -72,8 +73,8 @@ def marked(text: str, lines: Collection[int]) -> str:
         holders = [n for n in statements if start_line(n) <= line <= end_line(n)]
         if holders:
             inner = max(holders, key=lambda n: (start_line(n), -end_line(n), n.col_offset))
-            body = getattr(inner, "body", None)
-            wanted.add(end_line(inner) if not isinstance(body, list) or not body else max(line, _header_end(inner, body[0])))
+            body: list[ast.stmt] = getattr(inner, "body", [])
+            wanted.add(max(line, inner.lineno, start_line(body[0]) - 1) if body else end_line(inner))
     if not wanted:
         return text
     split = text.split("\n")
@@ -103,10 +104,6 @@ def _comments(text: str) -> dict[int, int]:
 def unmarked(text: str) -> str:
     """The text without marks."""
     return text.replace("  " + MARK, "")
-
-
-def _header_end(node: ast.stmt, first: ast.stmt) -> int:
-    return max(node.lineno, start_line(first) - 1)
 
 
 def measure(text: str) -> tuple[int, int, str]:
@@ -146,20 +143,13 @@ def _lines_of(
 
 def _spaced(body: Sequence[cst.BaseStatement], blanks: int) -> list[cst.BaseStatement]:
     """The statements with `blanks` empty lines around definitions and after the imports, none elsewhere."""
-    out: list[cst.BaseStatement] = []
-    before: cst.BaseStatement | None = None
-    for statement in body:
-        own = isinstance(statement, (cst.FunctionDef, cst.ClassDef))
-        after = isinstance(before, (cst.FunctionDef, cst.ClassDef))
-        number = blanks if before is not None and (own or after) else 0
-        if number == 0 and before is not None and _imports(before) and not _imports(statement):
+    out = [statement.with_changes(leading_lines=[]) for statement in body[:1]]
+    for before, statement in pairwise(body):
+        defines = isinstance(before, (cst.FunctionDef, cst.ClassDef)) or isinstance(statement, (cst.FunctionDef, cst.ClassDef))
+        number = blanks if defines else 0
+        if number == 0 and _imports(before) and not _imports(statement):
             number = 1
-        lines = [_BLANK] * number
-        if isinstance(statement, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
-            out.append(statement.with_changes(leading_lines=lines))
-        else:
-            out.append(statement)
-        before = statement
+        out.append(statement.with_changes(leading_lines=[_BLANK] * number))
     return out
 
 

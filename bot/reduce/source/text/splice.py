@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import accumulate
 
 from bot.reduce.source.text.blocks import FUNCTIONS, Function
 from bot.reduce.source.text.normal_form import MARK, legal, start_line
@@ -17,9 +18,7 @@ _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.Li
 def spliced(text: str, changes: Iterable[tuple[ast.expr, str]]) -> str:
     """The text with each expression in `changes` (a node of its own tree) replaced by code; those inside another one are left out."""
     lines = text.split("\n")
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
 
     def offset(line: int, column: int) -> int:
         # columns count bytes of UTF-8
