@@ -162,7 +162,7 @@ class StartFailed(TypedDict):
 
 
 @final
-class Answer(TypedDict):
+class Reply(TypedDict):
     """What became of the question with this id."""
 
     id: int

@@ -4,7 +4,7 @@ A child that is forked after its parent ran one parallel kernel hangs in its own
 OpenMP threads did not come along. So the parent only imports. Where importing started a device's runtime, which does not
 survive a fork either, each question has a new process instead (`spare`).
 
-The messages, one JSON object a line, are in `protocol`. In: `Question` or `Cancel`. Out: `Ready` once, then an `Answer` to each question.
+The messages, one JSON object a line, are in `protocol`. In: `Question` or `Cancel`. Out: `Ready` once, then a `Reply` to each question.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import time
 from dataclasses import replace
 
-from .protocol import Answer, Facts, Question, Ready, StartFailed, decode
+from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
 from .spare import BEGUN, Spare
 
@@ -125,7 +125,7 @@ class Server:
         self.buffer = b""
         self.children: dict[int, Child] = {}
 
-    def send(self, message: Ready | StartFailed | Answer) -> None:
+    def send(self, message: Ready | StartFailed | Reply) -> None:
         """Write a `message` as one line, whole."""
         data = json.dumps(message).encode() + b"\n"
         while data:

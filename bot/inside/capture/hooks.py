@@ -31,7 +31,7 @@ DUMP_LIMIT = 120
 
 
 @dataclass
-class Region:
+class CapturedGraph:
     """One graph on its way through a hook point."""
 
     hook: HookPoint
@@ -50,16 +50,16 @@ class Tracker:
 
     out: str
     check: bool  # compare each region with eager and fp64 at its first call
-    rule: accuracy.Rule
+    rule: accuracy.ComparisonRule
     beforehand: bool  # write each region before it is compiled: the process may die of it
     dump: bool  # call PyTorch's dumpers too
     calls: int = 0
     written: int = 0
-    dynamo: Region | None = None  # the innermost graph that Dynamo handed over, or the last one
+    dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
 
-    def flag(self, region: Region, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
+    def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
         """Write a region that failed (`how`) on these `inputs` (None: its own); the file's path. Each failure of a graph is
         written once."""
         if region.failed not in ("", "pending"):
@@ -97,7 +97,7 @@ class Tracker:
             self.pytorch_dump(region)
         return path
 
-    def pytorch_dump(self, region: Region) -> None:
+    def pytorch_dump(self, region: CapturedGraph) -> None:
         """PyTorch's own dump of the graph of a `region` that failed to compile.
 
         In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
@@ -127,7 +127,7 @@ class Tracker:
             os._exit(0)
 
     @contextlib.contextmanager
-    def compiling(self, region: Region) -> Iterator[None]:
+    def compiling(self, region: CapturedGraph) -> Iterator[None]:
         """Around one compile: an exception that passes is this region's failure."""
         pending = self.flag(region, "pending") if self.beforehand else None
         try:
@@ -139,7 +139,7 @@ class Tracker:
             if pending:
                 os.unlink(pending)
 
-    def first_call(self, region: Region, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
+    def first_call(self, region: CapturedGraph, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
         """The `compiled` callable of a `region`, watched until it has worked once. `boxed`: it takes its arguments in one list."""
         worked = False
 
@@ -238,7 +238,7 @@ def _dynamo(tracker: Tracker) -> None:
             if how["dynamic"] is not None:
                 how["config"] = {name: held for name, held in how["config"].items() if name not in _SET_BY_DYNAMIC}
             backend = functools.partial(self._torchdynamo_orig_backend, **kwargs)
-            region = Region("dynamo", snapshot(gm), example_inputs, how, self._compiler_name or "backend", backend=backend)
+            region = CapturedGraph("dynamo", snapshot(gm), example_inputs, how, self._compiler_name or "backend", backend=backend)
             tracker.dynamo = region
             with tracker.compiling(region):
                 compiled = super().__call__(gm, example_inputs, **kwargs)
@@ -263,7 +263,7 @@ def _inductor(tracker: Tracker) -> None:
         def compile_inner(gm: Any, example_inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
             outer = tracker.dynamo
             how = outer.recipe if outer is not None else {**_call_recipe(None, None), **tracker.current_recipe()}
-            region = Region("aot", snapshot(gm), list(example_inputs), how, compiler_name, backward=bool(kwargs.get("is_backward")))
+            region = CapturedGraph("aot", snapshot(gm), list(example_inputs), how, compiler_name, backward=bool(kwargs.get("is_backward")))
             if tracker.aoti:  # the package, not this graph, is what the user sees fail
                 return wrapped(gm, example_inputs, *args, **kwargs)
             with tracker.compiling(region):
@@ -282,14 +282,14 @@ def _inductor(tracker: Tracker) -> None:
 def _aot_inductor(tracker: Tracker) -> None:
     inductor = _module("torch._inductor")
     compile_original, load_original = inductor.aoti_compile_and_package, inductor.aoti_load_package
-    packages: dict[str, Region] = {}
+    packages: dict[str, CapturedGraph] = {}
 
     @functools.wraps(compile_original)
     def compile_and_package(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
         tracker.calls += 1
         options = kwargs.get("inductor_configs") or {}
         how = {**_call_recipe({"options": options}, None), **tracker.current_recipe()}
-        region = Region("aoti", exported_program, None, how)
+        region = CapturedGraph("aoti", exported_program, None, how)
         tracker.aoti += 1
         try:
             with tracker.compiling(region):
@@ -318,7 +318,7 @@ def _aot_inductor(tracker: Tracker) -> None:
 class _Loaded:
     """A loaded package, watched at its first call."""
 
-    def __init__(self, tracker: Tracker, region: Region, loaded: Any) -> None:
+    def __init__(self, tracker: Tracker, region: CapturedGraph, loaded: Any) -> None:
         self._tracker, self._region, self._loaded, self._worked = tracker, region, loaded, False
 
     def __getattr__(self, name: str) -> Any:

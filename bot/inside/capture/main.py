@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> None:
     from ..eager import accuracy
     from . import hooks
 
-    rule = accuracy.Rule(order.strict, order.tolerance)
+    rule = accuracy.ComparisonRule(order.strict, order.tolerance)
     tracker = hooks.Tracker(out=order.out, check=order.check, rule=rule, beforehand=order.beforehand, dump=order.dump)
     comparison = None
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}

@@ -42,7 +42,7 @@ def differs(
     *,
     boxed: bool,
     backward: bool,
-    rule: Rule,
+    rule: ComparisonRule,
     backend: Callable[..., Any] | None,
 ) -> bool:
     """Whether `compiled` and the graph `gm` that it came from disagree on these inputs by this `rule`.
@@ -60,7 +60,7 @@ def differs(
     return _compare(gm, compiled, inputs, boxed, backward, rule)
 
 
-def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, rule: Rule) -> bool:
+def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, rule: ComparisonRule) -> bool:
     debug = importlib.import_module("torch._dynamo.debug_utils")
     backward = backward and torch.is_grad_enabled()
 
@@ -83,7 +83,7 @@ def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed
     return not rule.same(expected, actual, precise) and _repeats(gm, lambda: _run(eager, inputs, backward), expected, rule)
 
 
-def _repeats(module: Any, run: Callable[[], list[Any]], expected: list[Any], rule: Rule) -> bool:
+def _repeats(module: Any, run: Callable[[], list[Any]], expected: list[Any], rule: ComparisonRule) -> bool:
     """Whether eager gives the same once more, though uninitialized memory holds something else."""
     try:
         with made_to_differ(code_of(module)):
@@ -92,7 +92,7 @@ def _repeats(module: Any, run: Callable[[], list[Any]], expected: list[Any], rul
         return False
 
 
-def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: Rule) -> bool:
+def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: ComparisonRule) -> bool:
     """The same for a `loaded` AOTInductor package and the `exported` program it was made from, called with `args` and `kwargs`,
     by this `rule`."""
     flat = importlib.import_module("torch.utils._pytree").tree_leaves
@@ -160,7 +160,7 @@ def _run(function: Callable[..., Any], inputs: Sequence[Any], backward: bool) ->
 
 
 @dataclass(frozen=True)
-class Rule:
+class ComparisonRule:
     """When two results differ.
 
     Without `tolerance`: PyTorch's rule, `same` with the configured tolerance. With one (`(rtol, atol)`, or `()` for the

@@ -36,7 +36,7 @@ def localize(path: str, question: Question) -> Facts:
     """Facts for a `question` about the script at `path`, with `first` (names where an error begins, in program order) and
     `harmless` (wrong names that reach no output)."""
     program = _Program(read_source(path), path)
-    rule = accuracy.Rule(question.strict, question.tolerance)
+    rule = accuracy.ComparisonRule(question.strict, question.tolerance)
     original = torch.compile
     found: list[tuple[list[str], list[str]]] = []
 
@@ -123,7 +123,7 @@ class _Probe:
     """Compares eager and compiled on the inputs of the first compiled call."""
 
     def __init__(
-        self, program: _Program, model: Any, compiled: Callable[[], Any], args: Sequence[Any], rule: accuracy.Rule, directory: str
+        self, program: _Program, model: Any, compiled: Callable[[], Any], args: Sequence[Any], rule: accuracy.ComparisonRule, directory: str
     ) -> None:
         self.program, self.model, self.compiled, self.rule = program, model, compiled, rule
         self.inputs = tuple(accuracy.clones(args))
