@@ -40,7 +40,10 @@ _CHILD_SUBREAPER = 36
 
 
 class Child:
-    """One question on its way and what it has said so far. `begun`: it is warm; one that is not forked says so itself."""
+    """The process `pid` of one question, and what came so far by the pipes `output` and `result`.
+
+    `begun`: it is warm; one that is not forked says so itself.
+    """
 
     def __init__(self, question: Question, pid: int, output: int, result: int, *, begun: bool = True) -> None:
         self.question = question
@@ -110,7 +113,7 @@ class Child:
 
 
 class Server:
-    """Forks, watches and answers; single-threaded, so that forking stays safe.
+    """Forks, watches and answers, by the pipes `requests` and `answers`; single-threaded, so that forking stays safe.
 
     `forks`: else each question has a process of its own (`spare`). `resident`: the memory that a child holds is watched; else its
     address space is limited. A GPU's driver reserves more addresses than a machine has memory, and maps what is allocated on the GPU.
