@@ -201,17 +201,9 @@ class ExportedModule(Module):
     def __getattr__(self, name: str) -> Any:
         return EmptyStub() if name in ("graph", "code", "print_readable", "recompile") else super().__getattr__(name)
 
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.state_dict(*args, **kwargs)
-
-    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.load_state_dict(*args, **kwargs)
-
-    def named_parameters(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.named_parameters(*args, **kwargs)
-
-    def named_buffers(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.named_buffers(*args, **kwargs)
+    def __getattribute__(self, name: str) -> Any:
+        named = name in ("state_dict", "load_state_dict", "named_parameters", "named_buffers")
+        return getattr(self._orig_mod, name) if named else super().__getattribute__(name)
 
 
 class Exported:
