@@ -12,16 +12,16 @@ import os
 import sys
 
 PACKAGE = "torch_minify_inside"
+HERE = os.path.dirname(os.path.abspath(__file__))
 # The module of each role.
 ROLES = {"server": "server", "spare": "spare", "capture": "capture.main", "control": "eager.main"}
 
 
 def load_package() -> None:
     """Make the sibling modules importable as `torch_minify_inside.*`."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    spec = importlib.util.spec_from_file_location(PACKAGE, os.path.join(here, "__init__.py"), submodule_search_locations=[here])
+    spec = importlib.util.spec_from_file_location(PACKAGE, os.path.join(HERE, "__init__.py"), submodule_search_locations=[HERE])
     if spec is None or spec.loader is None:
-        raise ImportError(f"cannot load {here}")
+        raise ImportError(f"cannot load {HERE}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[PACKAGE] = module
     spec.loader.exec_module(module)
@@ -29,8 +29,7 @@ def load_package() -> None:
 
 def main() -> None:
     """Run one role: server, capture or control."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != here]
+    sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != HERE]
     load_package()
     role, *arguments = sys.argv[1:]
     importlib.import_module(f"{PACKAGE}.{ROLES[role]}").main(arguments)

@@ -26,13 +26,12 @@ COMPILED = ("cpp_compile", "triton_compile")
 
 def stop_after(phase: str | None) -> None:
     """Arrange that the first graph which gets past `phase` ends the run with `PhasePassed`; past Dynamo it runs as it is. None: nothing."""
-    with shortcut(f"leaving the compiler after {phase}"):
-        _arrange(phase)
+    if phase is not None:
+        with shortcut(f"leaving the compiler after {phase}"):
+            _arrange(phase)
 
 
-def _arrange(phase: str | None) -> None:
-    if phase is None:
-        return
+def _arrange(phase: str) -> None:
     if phase in TRACED:
         output_graph: Any = importlib.import_module("torch._dynamo.output_graph").OutputGraph
         _replace(output_graph, "call_user_compiler", _as_it_is, "self", "gm")
@@ -41,12 +40,9 @@ def _arrange(phase: str | None) -> None:
         _replace(importlib.import_module("torch._inductor.compile_fx"), "compile_fx_aot", _leave)
         return
     lowering = importlib.import_module("torch._inductor.graph").GraphLowering
-    if phase in LOWERED:
-        _replace(lowering, "codegen", _leave)
-        _replace(lowering, "codegen_with_cpp_wrapper", _leave)
-    elif phase in GENERATED:
-        _replace(lowering, "codegen", _leave_after(lowering.codegen))
-        _replace(lowering, "codegen_with_cpp_wrapper", _leave_after(lowering.codegen_with_cpp_wrapper))
+    if phase in (*LOWERED, *GENERATED):
+        for name in ("codegen", "codegen_with_cpp_wrapper"):
+            _replace(lowering, name, _leave if phase in LOWERED else _leave_after(getattr(lowering, name)))
     elif phase in COMPILED:
         _replace(lowering, "compile_to_module", _leave_after(lowering.compile_to_module))
         _check_only()

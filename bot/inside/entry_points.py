@@ -6,7 +6,6 @@ Standard library alone, so that both interpreters may import it. Names that a ve
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
 
 
 class Sort(Enum):
@@ -27,45 +26,34 @@ class Sort(Enum):
     LOAD_PACKAGE = "the path of a package or library; what can be called"
 
 
-class EntryPoint(NamedTuple):
-    """`name` is qualified. `former` are other places of the same function, private ones and those of other versions."""
-
-    name: str
-    sort: Sort
-    former: tuple[str, ...] = ()
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """All its qualified names."""
-        return (self.name, *self.former)
-
-
-ENTRY_POINTS = (
-    EntryPoint("torch.compile", Sort.COMPILE),
-    EntryPoint("torch.nn.Module.compile", Sort.COMPILE_IN_PLACE),
-    EntryPoint("torch._dynamo.optimize", Sort.OPTIMIZE),
-    EntryPoint("torch._dynamo.optimize_assert", Sort.OPTIMIZE),
-    EntryPoint("torch._dynamo.export", Sort.TRACE),
-    EntryPoint("torch._inductor.compile", Sort.COMPILE_GRAPH),
-    EntryPoint("torch._inductor.standalone_compile", Sort.COMPILE_GRAPH),
-    EntryPoint("torch._inductor.compile_fx.compile_fx", Sort.COMPILE_GRAPH),
-    EntryPoint("functorch.compile.aot_function", Sort.COMPILE_GRAPH, ("torch._functorch.aot_autograd.aot_function",)),
-    EntryPoint("functorch.compile.aot_module", Sort.COMPILE_GRAPH, ("torch._functorch.aot_autograd.aot_module",)),
-    EntryPoint("functorch.compile.aot_module_simplified", Sort.COMPILE_GRAPH, ("torch._functorch.aot_autograd.aot_module_simplified",)),
-    EntryPoint("torch.export.export", Sort.EXPORT, ("torch.export._trace._export",)),
-    EntryPoint("torch.export.export_for_training", Sort.EXPORT, ("torch.export._trace._export_for_training",)),
-    EntryPoint("torch.export.export_for_inference", Sort.EXPORT),
-    EntryPoint("torch.export.draft_export", Sort.EXPORT),
-    EntryPoint("torch.export.save", Sort.SAVE),
-    EntryPoint("torch.export.load", Sort.LOAD),
-    EntryPoint("torch.export.unflatten", Sort.UNFLATTEN),
-    EntryPoint("torch._inductor.aoti_compile_and_package", Sort.PACKAGE),
-    EntryPoint("torch._inductor.aot_compile", Sort.COMPILE_LIBRARY, ("torch._export.aot_compile",)),
-    EntryPoint("torch._inductor.aoti_load_package", Sort.LOAD_PACKAGE),
-    EntryPoint("torch._inductor.package.load_package", Sort.LOAD_PACKAGE, ("torch._inductor.package.package.load_package",)),
-    EntryPoint("torch._export.aot_load", Sort.LOAD_PACKAGE),
-    EntryPoint("torch._inductor.package.package_aoti", Sort.REPACKAGE, ("torch._inductor.package.package.package_aoti",)),
-)
+# The qualified names of each sort, with other places of the same functions: private ones, and those of other versions.
+PLACES = {
+    Sort.COMPILE: ("torch.compile",),
+    Sort.COMPILE_IN_PLACE: ("torch.nn.Module.compile",),
+    Sort.OPTIMIZE: ("torch._dynamo.optimize", "torch._dynamo.optimize_assert"),
+    Sort.TRACE: ("torch._dynamo.export",),
+    Sort.COMPILE_GRAPH: (
+        *("torch._inductor.compile", "torch._inductor.standalone_compile", "torch._inductor.compile_fx.compile_fx"),
+        *("functorch.compile.aot_function", "torch._functorch.aot_autograd.aot_function"),
+        *("functorch.compile.aot_module", "torch._functorch.aot_autograd.aot_module"),
+        *("functorch.compile.aot_module_simplified", "torch._functorch.aot_autograd.aot_module_simplified"),
+    ),
+    Sort.EXPORT: (
+        *("torch.export.export", "torch.export._trace._export"),
+        *("torch.export.export_for_training", "torch.export._trace._export_for_training"),
+        *("torch.export.export_for_inference", "torch.export.draft_export"),
+    ),
+    Sort.SAVE: ("torch.export.save",),
+    Sort.LOAD: ("torch.export.load",),
+    Sort.UNFLATTEN: ("torch.export.unflatten",),
+    Sort.PACKAGE: ("torch._inductor.aoti_compile_and_package",),
+    Sort.COMPILE_LIBRARY: ("torch._inductor.aot_compile", "torch._export.aot_compile"),
+    Sort.LOAD_PACKAGE: (
+        *("torch._inductor.aoti_load_package", "torch._export.aot_load"),
+        *("torch._inductor.package.load_package", "torch._inductor.package.package.load_package"),
+    ),
+    Sort.REPACKAGE: ("torch._inductor.package.package_aoti", "torch._inductor.package.package.package_aoti"),
+}
 
 # What is handed to these is compiled or traced, at once or when it is called.
 COMPILING = frozenset({Sort.COMPILE, Sort.OPTIMIZE, Sort.TRACE, Sort.COMPILE_GRAPH, Sort.EXPORT, Sort.PACKAGE, Sort.COMPILE_LIBRARY})
@@ -75,7 +63,7 @@ AT_ONCE = frozenset({Sort.EXPORT, Sort.TRACE, Sort.PACKAGE, Sort.COMPILE_LIBRARY
 
 def places(*sorts: Sort) -> tuple[str, ...]:
     """The qualified names of the entry points of these `sorts`, in the table's order."""
-    return tuple(place for entry in ENTRY_POINTS if entry.sort in sorts for place in entry.places)
+    return tuple(place for sort, names in PLACES.items() if sort in sorts for place in names)
 
 
 def last_names(*sorts: Sort) -> frozenset[str]:

@@ -62,7 +62,7 @@ def _plain(module: ModuleType, settings: tuple[tuple[str, str], ...]) -> dict[st
     finally:
         os.environ.update(settings)
     # both were read now: an entry may depend on the working directory as well
-    return {name: entry for name, entry in without.items() if name in given and _given(given[name]) != _given(entry)}
+    return {name: entry for name, entry in without.items() if name in given and unassigned(given[name]) != unassigned(entry)}
 
 
 def _read_again(module: ModuleType) -> ModuleType:
@@ -86,13 +86,13 @@ def _replace(module: ModuleType, again: ModuleType) -> None:
     """Give a config module the entries that another reading of it changes."""
     entries: dict[str, Any] = vars(module)["_config"]
     for name, entry in vars(again)["_config"].items():
-        if name in entries and _given(entries[name]) != _given(entry):
+        if name in entries and unassigned(entries[name]) != unassigned(entry):
             module.__delattr__(name)  # the one way, in all versions, to make it forget what it computed from the old one
             entries[name] = entry
 
 
-def _given(entry: Any) -> tuple[Any, ...]:
-    """What an entry is without anybody's assignment."""
+def unassigned(entry: Any) -> tuple[Any, ...]:
+    """What a config's `entry` may be without anybody's assignment."""
     return entry.default, entry.env_value_default, entry.env_value_force
 
 

@@ -64,6 +64,17 @@ def run_as_main(path: str, argv: Sequence[str], source: Callable[[str], str | as
     return {"status": "ok", "exit": 0, "text": ""}
 
 
+def run_watched(
+    path: str, argv: Sequence[str], watch: Callable[[types.FrameType, str, Any], None], source: Callable[[str], str | ast.Module] = str
+) -> Facts:
+    """`run_as_main`, whose calls `watch` sees (see `sys.setprofile`); `path`, `argv` and `source` are its."""
+    sys.setprofile(watch)
+    try:
+        return run_as_main(path, argv, source)
+    finally:
+        sys.setprofile(None)
+
+
 def ended_by(error: BaseException) -> Facts:
     """The facts of a run that this `error` ended."""
     if isinstance(error, SystemExit):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, final
 
@@ -162,7 +163,7 @@ class StartFailed(TypedDict):
 
 
 @final
-class Answer(TypedDict):
+class Reply(TypedDict):
     """What became of the question with this id."""
 
     id: int
@@ -203,6 +204,13 @@ def decode(kind: type[_Request], message: dict[str, Any]) -> _Request:
     """
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in message.items()}
     return kind(**fields)
+
+
+def write_json(path: str, facts: Mapping[str, Any]) -> None:
+    """Write `facts` to the file `path` in one step, so that no reader finds the half of them."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(facts, file)
+    os.replace(path + ".new", path)
 
 
 def command(python: str, role: Role, *arguments: str) -> list[str]:

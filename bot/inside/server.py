@@ -4,7 +4,7 @@ A child that is forked after its parent ran one parallel kernel hangs in its own
 OpenMP threads did not come along. So the parent only imports. Where importing started a device's runtime, which does not
 survive a fork either, each question has a new process instead (`spare`).
 
-The messages, one JSON object a line, are in `protocol`. In: `Question` or `Cancel`. Out: `Ready` once, then an `Answer` to each question.
+The messages, one JSON object a line, are in `protocol`. In: `Question` or `Cancel`. Out: `Ready` once, then a `Reply` to each question.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import time
 from dataclasses import replace
 
-from .protocol import Answer, Facts, Question, Ready, StartFailed, decode
+from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
 from .spare import BEGUN, Spare
 
@@ -40,7 +40,10 @@ _CHILD_SUBREAPER = 36
 
 
 class Child:
-    """One question on its way and what it has said so far. `begun`: it is warm; one that is not forked says so itself."""
+    """The process `pid` of one question, and what came so far by the pipes `output` and `result`.
+
+    `begun`: it is warm; one that is not forked says so itself.
+    """
 
     def __init__(self, question: Question, pid: int, output: int, result: int, *, begun: bool = True) -> None:
         self.question = question
@@ -110,7 +113,7 @@ class Child:
 
 
 class Server:
-    """Forks, watches and answers; single-threaded, so that forking stays safe.
+    """Forks, watches and answers, by the pipes `requests` and `answers`; single-threaded, so that forking stays safe.
 
     `forks`: else each question has a process of its own (`spare`). `resident`: the memory that a child holds is watched; else its
     address space is limited. A GPU's driver reserves more addresses than a machine has memory, and maps what is allocated on the GPU.
@@ -125,7 +128,7 @@ class Server:
         self.buffer = b""
         self.children: dict[int, Child] = {}
 
-    def send(self, message: Ready | StartFailed | Answer) -> None:
+    def send(self, message: Ready | StartFailed | Reply) -> None:
         """Write a `message` as one line, whole."""
         data = json.dumps(message).encode() + b"\n"
         while data:

@@ -26,7 +26,7 @@ def log_here() -> None:
 
 @contextlib.contextmanager
 def shortcut(what: str) -> Iterator[None]:
-    """The body may fail: its error is logged under this name and goes no further. An exit or an early end (no `Exception`) goes through."""
+    """The body may fail: `what` failed is logged and the error goes no further. An exit or an early end (no `Exception`) goes through."""
     try:
         yield
     except Exception as error:

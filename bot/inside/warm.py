@@ -13,87 +13,37 @@ from typing import Any
 from . import cache, shortcuts
 from .shortcuts import shortcut
 
-# Imported in this order; those a torch version lacks are passed over.
-MODULES = (
-    "torch",
-    "torch._dynamo",
-    "torch._inductor.compile_fx",
-    "torch._inductor.codegen.cpp",
-    "torch._inductor.codegen.cpp_wrapper_cpu",
-    "torch._inductor.codegen.wrapper",
-    "torch._inductor.scheduler",
-    "torch._inductor.lowering",
-    "torch._inductor.mkldnn_lowerings",
-    "torch._inductor.mkldnn_ir",
-    "torch._inductor.fx_passes.joint_graph",
-    "torch._inductor.fx_passes.post_grad",
-    "torch._inductor.fx_passes.pre_grad",
-    "torch._inductor.fx_passes.fuse_attention",
-    "torch._inductor.fx_passes.mkldnn_fusion",
-    "torch._inductor.fx_passes.freezing_patterns",
-    "torch._inductor.jagged_lowerings",
-    "torch._inductor.quantized_lowerings",
-    "torch._inductor.package",
-    "torch._functorch.aot_autograd",
-    "torch._functorch._aot_autograd.collect_metadata_analysis",
-    "torch._refs",
-    "torch._refs.nn.functional",
-    "torch._refs.special",
-    "torch._refs.linalg",
-    "torch._refs.fft",
-    "torch._decomp.decompositions_for_rng",
-    "torch._export.non_strict_utils",
-    "torch.export",
-    "torch.fx.experimental.proxy_tensor",
-    "torch.fx.experimental.symbolic_shapes",
-    "torch.testing",
-    "torch._dynamo.debug_utils",
-    "torch._dynamo.repro.after_dynamo",
-    "torch._dynamo.repro.after_aot",
-    "torch._inductor.hooks",
-    "torch._inductor.kernel_template_choice",
-    "torch._inductor.runtime.caching",
-    "torch._inductor.fx_passes.pad_mm",
-    "torch._inductor.fx_passes.misc_patterns",
-    "torch._inductor.fx_passes.serialized_patterns",
-    "torch._inductor.fx_passes.efficient_conv_bn_eval",
-    "torch._subclasses.schema_check_mode",
-    "torch.distributed.tensor.experimental",
-    "torch.export._leakage_detection_utils",
-    "torch.export._trace",
-    "torch.export._unlift",
-    "torch.fx.experimental.validator",
-    "torch.utils.cpp_extension",
-    "torch.utils._cpp_embed_headers",
-    "sympy",
-    "sympy.combinatorics.tensor_can",
-    "sympy.tensor.tensor",
-    "torch._dynamo.dce_extra_outputs",
-    "torch._export.passes._node_metadata_hook",
-    "torch._functorch._activation_checkpointing.remat_using_tags_for_fwd_loss_bwd_graph_pass",
-    "torch._functorch._aot_autograd.subclass_codegen",
-    "torch._higher_order_ops.passes.inline_invoke_subgraph",
-    "torch._inductor.bounds",
-    "torch._inductor.extern_node_serializer",
-    "torch._inductor.fx_passes.apply_gumbel_max_trick",
-    "torch._inductor.codegen.memory_planning",
-    "torch._inductor.codegen.segmented_tree",
-)
 
+def _modules(table: str) -> tuple[str, ...]:
+    """Each line holds the name of a package, then those of its modules."""
+    return tuple(f"{package}.{name}" for package, *names in map(str.split, table.strip().splitlines()) for name in names)
+
+
+# Imported in this order; those a torch version lacks are passed over.
+MODULES = _modules("""
+    torch                     _dynamo export testing _refs _decomp.decompositions_for_rng _subclasses.schema_check_mode
+    torch                     distributed.tensor.experimental utils.cpp_extension utils._cpp_embed_headers
+    torch                     _higher_order_ops.passes.inline_invoke_subgraph
+    torch._inductor           compile_fx scheduler lowering mkldnn_lowerings mkldnn_ir jagged_lowerings quantized_lowerings package
+    torch._inductor           hooks kernel_template_choice runtime.caching bounds extern_node_serializer
+    torch._inductor.codegen   cpp cpp_wrapper_cpu wrapper memory_planning segmented_tree
+    torch._inductor.fx_passes joint_graph post_grad pre_grad fuse_attention mkldnn_fusion freezing_patterns pad_mm misc_patterns
+    torch._inductor.fx_passes serialized_patterns efficient_conv_bn_eval apply_gumbel_max_trick
+    torch._functorch          aot_autograd _aot_autograd.collect_metadata_analysis _aot_autograd.subclass_codegen
+    torch._functorch          _activation_checkpointing.remat_using_tags_for_fwd_loss_bwd_graph_pass
+    torch._refs               nn.functional special linalg fft
+    torch._export             non_strict_utils passes._node_metadata_hook
+    torch.export              _leakage_detection_utils _trace _unlift
+    torch.fx.experimental     proxy_tensor symbolic_shapes validator
+    torch._dynamo             debug_utils repro.after_dynamo repro.after_aot dce_extra_outputs
+    sympy                     combinatorics.tensor_can tensor.tensor
+""")
 # The code generators of all devices, which the first compile imports whatever the device is. Not where there is CUDA: a
 # parent that asked the driver could not fork any more.
-GENERATORS = (
-    "torch._inductor.codegen.cpp_wrapper_cpu_array_ref",
-    "torch._inductor.codegen.cpp_wrapper_gpu",
-    "torch._inductor.codegen.cpp_wrapper_mps",
-    "torch._inductor.codegen.cuda_combined_scheduling",
-    "torch._inductor.codegen.halide",
-    "torch._inductor.codegen.mps",
-    "torch._inductor.codegen.pallas",
-    "torch._inductor.codegen.python_wrapper_mtia",
-    "torch._inductor.codegen.wrapper_fxir",
-    "torch._inductor.codegen.xpu.xpu_combined_scheduling",
-)
+GENERATORS = _modules("""
+    torch._inductor.codegen   cpp_wrapper_cpu_array_ref cpp_wrapper_gpu cpp_wrapper_mps cuda_combined_scheduling halide mps pallas
+    torch._inductor.codegen   python_wrapper_mtia wrapper_fxir xpu.xpu_combined_scheduling
+""")
 # What a GPU's driver makes: NVIDIA's, WSL's, AMD's.
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 
@@ -107,7 +57,7 @@ def warm_up() -> dict[str, Any]:
     import torch
 
     shortcuts.log_here()
-    for name in (*MODULES[1:], *(() if sees_gpu() else GENERATORS)):
+    for name in (*MODULES, *(() if sees_gpu() else GENERATORS)):
         with shortcut(f"importing {name}"), contextlib.suppress(ImportError):
             importlib.import_module(name)
     for save in (_initialise_dynamo, _initialise_passes, _initialise_classes, cache.remember_compiled, cache.remember_instructions):

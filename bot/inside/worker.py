@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import functools
 import gc
 import importlib
 import json
@@ -94,14 +95,10 @@ def _control(path: str, question: Question, fp64: bool = False) -> Facts:
     return {**facts, "calls": reached.calls, "raised": reached.raised, "error": reached.error}
 
 
-def _control_fp64(path: str, question: Question) -> Facts:
-    return _control(path, question, fp64=True)
-
-
 TASKS: dict[Task, Callable[[str, Question], Facts]] = {
     "run": _run,
     "control": _control,
-    "control_fp64": _control_fp64,
+    "control_fp64": functools.partial(_control, fp64=True),
     "shapes": shapes_and_export.describe,
     "export": shapes_and_export.export,
     "localize": localize.localize,

@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from bot.failure.outcome import Outcome
-from bot.inside.protocol import Answer, Cancel, Facts, Question, Ready, StartFailed, command, encode
+from bot.inside.protocol import Cancel, Facts, Question, Ready, Reply, StartFailed, command, encode
 from bot.inside.variables import without_settings
 from bot.workers import environment
 
@@ -150,7 +150,7 @@ class _Parent:
             else:
                 asked.answer({"status": "infra", "text": "the worker's parent died"})
 
-    def _heard(self, message: Ready | StartFailed | Answer) -> None:
+    def _heard(self, message: Ready | StartFailed | Reply) -> None:
         if "ready" in message:
             self._alarm.cancel()
             self._on_ready(message["ready"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.inside.entry_points import AT_ONCE, COMPILING, ENTRY_POINTS, Sort, last_names, places
+from bot.inside.entry_points import AT_ONCE, COMPILING, PLACES, Sort, last_names, places
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,9 +19,9 @@ def run(code: str) -> str:
 
 
 def test_each_place_is_named_once_and_each_sort_is_used() -> None:
-    found = [place for entry in ENTRY_POINTS for place in entry.places]
+    found = [place for names in PLACES.values() for place in names]
     assert len(found) == len(set(found))
-    assert {entry.sort for entry in ENTRY_POINTS} == set(Sort)
+    assert {sort for sort, names in PLACES.items() if names} == set(Sort)
     assert AT_ONCE < COMPILING
 
 

@@ -17,7 +17,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from .literals import NoText, container, installed, text_of
+from .literals import NoText, container, installed, is_at, text_of
 
 
 def of(value: Any) -> dict[str, Any] | None:
@@ -179,10 +179,7 @@ def _imported(value: Any) -> tuple[str, str] | None:
     name = getattr(value, "__qualname__", None) or getattr(value, "_name", None) or getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not installed(module):
         return None
-    found: Any = sys.modules[module]
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return (module, name) if found is value else None
+    return (module, name) if is_at(module, name, value) else None
 
 
 def _functions(value: type) -> Iterator[types.FunctionType]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from .fx_form import is_ref
 from .fx_targets import Unreadable
 
 
@@ -45,7 +46,7 @@ def keywords(ep: Any) -> list[str | None]:
 def nested(ep: Any, results: list[Any]) -> Any:
     """The results in the JSON form of an argument, nested as the program `ep` returns them; a flat tuple where that cannot be told."""
     spec = getattr(ep.call_spec, "out_spec", None)
-    if spec is None or not all(_is_leaf(item) for item in results):
+    if spec is None or not all(item is None or isinstance(item, (int, float)) or is_ref(item) for item in results):
         return {"$tuple": results}
     return _structure(torch.utils._pytree.tree_unflatten([_Leaf(item) for item in results], spec))
 
@@ -55,10 +56,6 @@ class _Leaf:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-
-
-def _is_leaf(item: Any) -> bool:
-    return item is None or isinstance(item, (int, float)) or (isinstance(item, dict) and "$ref" in item)
 
 
 def _structure(nested: Any) -> Any:

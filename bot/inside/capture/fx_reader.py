@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,15 +11,14 @@ import torch
 import torch.fx
 
 from . import exported_call
-from .fx_arguments import Arguments
+from .fx_arguments import Arguments, known_value, short_name
 from .fx_form import Form, is_ref
-from .fx_inputs import Inputs, known_value, short_name
-from .fx_kernels import is_launch, launch
-from .fx_symbols import Symbols
 from .fx_targets import Unreadable, path_of
 from .fx_values import meta_of
 
 __all__ = ["Unreadable", "read_exported", "read_graph"]
+
+_LAUNCH = "triton_kernel_wrapper_"
 
 
 def read_graph(
@@ -56,28 +57,21 @@ class _Reader:
 
     def __init__(self, form: Form) -> None:
         self.form = form
-        self.symbols = Symbols(form)
-        self.arguments = Arguments(form, self.symbols, self._body)
-        self.inputs = Inputs(form, self.symbols, self.arguments)
+        self.arguments = Arguments(form, self._body)
 
     def top(self, gm: torch.fx.GraphModule, examples: Sequence[Any] | None) -> Any:
-        places = [n for n in gm.graph.nodes if n.op == "placeholder"]
+        places = gm.graph.find_nodes(op="placeholder")
         if examples is not None and len(examples) != len(places):
             raise Unreadable(f"{len(examples)} example inputs for {len(places)} placeholders")
-        env: dict[torch.fx.Node, Any] = {}
-        for i, node in enumerate(places):
-            env[node] = self.inputs.placeholder(node, None if examples is None else examples[i])
+        given = [None] * len(places) if examples is None else examples
+        env = {node: self.arguments.placeholder(node, example) for node, example in zip(places, given, strict=True)}
         output = self._walk(gm, env, "")
         one = output.get("$tuple") if isinstance(output, dict) else output
         # A single result is returned as itself: that is how people write it.
         return one[0] if isinstance(one, list) and len(one) == 1 and is_ref(one[0]) else output
 
     def body(self, gm: torch.fx.GraphModule) -> Any:
-        env: dict[torch.fx.Node, Any] = {}
-        for node in gm.graph.nodes:
-            if node.op == "placeholder":
-                env[node] = self.inputs.unknown(node)
-        return self._walk(gm, env, "")
+        return self._walk(gm, {node: self.arguments.unknown(node) for node in gm.graph.find_nodes(op="placeholder")}, "")
 
     def exported(self, ep: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> Any:
         gm, signature = ep.graph_module, ep.graph_signature
@@ -88,7 +82,7 @@ class _Reader:
         specs = {spec.arg.name: spec for spec in signature.input_specs}
         env: dict[torch.fx.Node, Any] = {}
         user = 0
-        for node in (n for n in gm.graph.nodes if n.op == "placeholder"):
+        for node in gm.graph.find_nodes(op="placeholder"):
             spec = specs[node.name]
             kind = spec.kind.name
             if kind == "USER_INPUT":
@@ -98,7 +92,7 @@ class _Reader:
                 if type(spec.arg).__name__ == "ConstantArgument":
                     env[node] = self.arguments.encode(spec.arg.value)
                     continue
-                env[node] = self.inputs.placeholder(node, example, keyword_name=word, plain=True)
+                env[node] = self.arguments.placeholder(node, example, keyword_name=word, plain=True)
             elif kind in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
                 env[node] = self.form.add_constant(short_name(spec.target), exported_call.held_by(ep, spec), parameter=kind == "PARAMETER")
             else:
@@ -107,7 +101,7 @@ class _Reader:
         return self._exported_output(ep, results, {n.name: env[n] for n in env}, specs)
 
     def _exported_output(self, ep: Any, results: Any, env: dict[str, Any], specs: dict[str, Any]) -> Any:
-        flat = results["$tuple"] if isinstance(results, dict) and "$tuple" in results else results
+        flat = results.get("$tuple", results) if isinstance(results, dict) else results
         flat = flat if isinstance(flat, list) else [flat]
         by_target = {spec.target: env[name] for name, spec in specs.items() if spec.target is not None}
         user = []
@@ -149,25 +143,26 @@ class _Reader:
         return self._call("method", str(node.target), node, env, prefix)
 
     def _function(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any], prefix: str) -> Any:
-        if is_launch(node):
-            kernel, grid, given = launch(node)
+        if str(node.target).startswith(_LAUNCH):
+            kernel, grid, given = _launch(node)
             args = [{"$code": kernel}, self.arguments.encode(grid, env)]
             named = {key: self.arguments.encode(item, env) for key, item in given.items()}
             return self.form.add_node("function", path_of(node.target), args, named, meta_of(None), prefix + node.name)
         return self._call("function", path_of(node.target), node, env, prefix)
 
     def _call(self, op: str, target: str, node: torch.fx.Node, env: dict[torch.fx.Node, Any], prefix: str) -> Any:
-        args = [self.arguments.encode(item, env) for item in node.args]
-        kwargs = {key: self.arguments.encode(item, env) for key, item in node.kwargs.items()}
+        args, kwargs = self._given(node, env)
         known = known_value(node)
         made = self.form.add_node(op, target, args, kwargs, meta_of(known), prefix + node.name)
-        self.symbols.note(known, made)
+        self.arguments.symbols.note(known, made)
         return made
 
+    def _given(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any]) -> tuple[list[Any], dict[str, Any]]:
+        kwargs = {key: self.arguments.encode(item, env) for key, item in node.kwargs.items()}
+        return [self.arguments.encode(item, env) for item in node.args], kwargs
+
     def _attribute(self, gm: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
-        found: Any = gm
-        for part in str(node.target).split("."):
-            found = getattr(found, part)
+        found = operator.attrgetter(str(node.target))(gm)
         if isinstance(found, torch.fx.GraphModule):
             return self._body(found, node.name)
         if isinstance(found, torch.Tensor):
@@ -188,9 +183,8 @@ class _Reader:
             return None  # checks of the exported program's own inputs: they compute nothing
         module = gm.get_submodule(str(node.target))
         inner = module if isinstance(module, torch.fx.GraphModule) else _traced(module)
-        places = [n for n in inner.graph.nodes if n.op == "placeholder"]
-        given = [self.arguments.encode(item, env) for item in node.args]
-        named = {key: self.arguments.encode(item, env) for key, item in node.kwargs.items()}
+        places = inner.graph.find_nodes(op="placeholder")
+        given, named = self._given(node, env)
         inside: dict[torch.fx.Node, Any] = dict(zip(places, given, strict=False))
         for place in places[len(given) :]:
             if place.target in named:
@@ -204,7 +198,7 @@ class _Reader:
 
 def _traced_by_aot(gm: torch.fx.GraphModule) -> bool:
     # make_fx notes values under "val", Dynamo under "example_value".
-    places = [n for n in gm.graph.nodes if n.op == "placeholder"]
+    places = gm.graph.find_nodes(op="placeholder")
     return any("val" in n.meta for n in places) and not any("example_value" in n.meta for n in places)
 
 
@@ -219,3 +213,25 @@ def _traced(module: torch.nn.Module) -> torch.fx.GraphModule:
     except Exception as error:
         raise Unreadable(f"a call of {type(module).__name__}, which torch.fx cannot trace: {error}") from error
     return torch.fx.GraphModule(module, graph)
+
+
+def _launch(node: torch.fx.Node) -> tuple[str, Any, dict[str, Any]]:
+    """Of the launch of a Triton kernel of the user's own: its name in the script, its grid, its arguments by name, as they stand there.
+
+    Dynamo writes down numbers of a table that lives in this process: which kernel, and which arguments could not stand in a graph.
+    Raises `Unreadable` for several configurations at once, descriptors made on the host, a kernel that no name leads to, and for what
+    AOTAutograd makes of a launch: that one returns copies, and no script says so.
+    """
+    if str(node.target) != f"{_LAUNCH}mutation":
+        raise Unreadable("a launch of a Triton kernel that returns copies of what it changes")
+    from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
+
+    told = dict(node.kwargs)
+    grids: Any = told["grid"]
+    if len(grids) != 1 or told.get("tma_descriptor_metadata"):
+        raise Unreadable("a launch of a Triton kernel with several configurations, or with descriptors")
+    kernel = kernel_side_table.get_kernel(told["kernel_idx"])
+    constants = kernel_side_table.get_constant_args(told["constant_args_idx"])
+    given: Any = told["kwargs"]
+    name = next((name for name, value in vars(sys.modules["__main__"]).items() if value is kernel), None) or path_of(kernel)
+    return name, tuple(grids[0]), {**given, **constants}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import importlib
+import operator
 import sys
 import types
 from functools import lru_cache
@@ -21,15 +23,7 @@ class Unreadable(Exception):
 # Where a person looks first. Dynamo records the private C function; people know it by one of these names.
 _PUBLIC = (
     "torch",
-    "torch.nn.functional",
-    "torch.linalg",
-    "torch.special",
-    "torch.fft",
-    "torch.sparse",
-    "torch.nested",
-    "torch.amp",
-    "torch.autograd",
-    "torch.Tensor",
+    *(f"torch.{name}" for name in ("nn.functional", "linalg", "special", "fft", "sparse", "nested", "amp", "autograd", "Tensor")),
 )
 
 
@@ -51,13 +45,8 @@ def evaluates_to(path: str, target: Any) -> bool:
         module = sys.modules.get(".".join(parts[:cut]))
         if module is None:
             continue
-        found: Any = module
-        try:
-            for part in parts[cut:]:
-                found = getattr(found, part)
-        except AttributeError:
-            continue
-        return found is target
+        with contextlib.suppress(AttributeError):
+            return operator.attrgetter(".".join(parts[cut:]))(module) is target
     return False
 
 
@@ -121,11 +110,6 @@ def code_of(value: Any) -> str | None:
         return f"torch.{type(value).__name__}(torch.{value.dtype})"
     if isinstance(value, (set, frozenset)) and all(isinstance(item, (int, str)) for item in value):
         return repr(value)
-    if isinstance(value, (type, torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)) or _function(value):
-        return path_of(value)
-    return None
-
-
-def _function(value: Any) -> bool:
-    kinds: tuple[type, ...] = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
-    return isinstance(value, kinds)
+    operators = (torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)
+    functions = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
+    return path_of(value) if isinstance(value, (type, *operators, *functions)) else None

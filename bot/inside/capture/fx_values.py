@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import re
 import struct
 from typing import Any
 
@@ -100,20 +101,7 @@ def value_of(name: str, tensor: torch.Tensor, blob_dir: str | None) -> dict[str,
 
 def literal_dtype(dtype: torch.dtype) -> bool:
     """Whether `tolist` and `torch.tensor` know the `dtype`: the small floats and the packed types of some versions do not."""
-    return str(dtype).removeprefix("torch.") in (
-        "float64",
-        "float32",
-        "float16",
-        "bfloat16",
-        "complex64",
-        "complex128",
-        "int64",
-        "int32",
-        "int16",
-        "int8",
-        "uint8",
-        "bool",
-    )
+    return re.fullmatch(r"torch\.(float(16|32|64)|bfloat16|complex(64|128)|u?int8|int(16|32|64)|bool)", str(dtype)) is not None
 
 
 def _without_data(dtype: torch.dtype) -> dict[str, Any]:

@@ -11,18 +11,18 @@ import contextlib
 import copy
 import functools
 import importlib
-import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..eager import accuracy
-from ..protocol import REGION_PREFIX, Failed, HookPoint
-from . import recipe
+from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
+from . import fx_reader, recipe
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
@@ -31,7 +31,7 @@ DUMP_LIMIT = 120
 
 
 @dataclass
-class Region:
+class CapturedGraph:
     """One graph on its way through a hook point."""
 
     hook: HookPoint
@@ -50,16 +50,16 @@ class Tracker:
 
     out: str
     check: bool  # compare each region with eager and fp64 at its first call
-    rule: accuracy.Rule
+    rule: accuracy.ComparisonRule
     beforehand: bool  # write each region before it is compiled: the process may die of it
     dump: bool  # call PyTorch's dumpers too
     calls: int = 0
     written: int = 0
-    dynamo: Region | None = None  # the innermost graph that Dynamo handed over, or the last one
+    dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
 
-    def flag(self, region: Region, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
+    def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
         """Write a region that failed (`how`) on these `inputs` (None: its own); the file's path. Each failure of a graph is
         written once."""
         if region.failed not in ("", "pending"):
@@ -77,27 +77,24 @@ class Tracker:
             "graph": None,
             "reason": None,
         }
-        reader = _module(f"{__package__}.fx_reader")
         blobs = os.path.join(self.out, name)
         try:
             os.makedirs(blobs, exist_ok=True)
             if region.hook == "aoti":
-                facts["graph"] = reader.read_exported(region.graph, blob_dir=blobs)
+                facts["graph"] = fx_reader.read_exported(region.graph, blob_dir=blobs)
             else:
-                facts["graph"] = reader.read_graph(region.graph, real, blob_dir=blobs)
-        except reader.Unreadable as error:
+                facts["graph"] = fx_reader.read_graph(region.graph, real, blob_dir=blobs)
+        except fx_reader.Unreadable as error:
             facts["reason"] = str(error)
         except Exception as error:  # a fault of ours must not take the place of the program's own failure
             facts["reason"] = f"{type(error).__name__}: {error}"
         path = os.path.join(self.out, f"{name}.json")
-        with open(path + ".new", "w", encoding="utf-8") as file:
-            json.dump(facts, file)
-        os.replace(path + ".new", path)
+        write_json(path, facts)
         if self.dump and how == "compile":
             self.pytorch_dump(region)
         return path
 
-    def pytorch_dump(self, region: Region) -> None:
+    def pytorch_dump(self, region: CapturedGraph) -> None:
         """PyTorch's own dump of the graph of a `region` that failed to compile.
 
         In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
@@ -114,11 +111,13 @@ class Tracker:
         try:
             with torch._dynamo.config.patch(debug_dir_root=root, disable=True):
                 if region.hook == "aot":
-                    _module("torch._dynamo.repro.after_aot").dump_to_minify(region.graph, region.inputs, region.compiler)
+                    importlib.import_module("torch._dynamo.repro.after_aot").dump_to_minify(region.graph, region.inputs, region.compiler)
                 elif region.hook == "dynamo":
-                    _module("torch._dynamo.repro.after_dynamo").dump_to_minify_after_dynamo(region.graph, region.inputs, region.compiler)
+                    importlib.import_module("torch._dynamo.repro.after_dynamo").dump_to_minify_after_dynamo(
+                        region.graph, region.inputs, region.compiler
+                    )
                 else:
-                    _module("torch._dynamo.repro.aoti").dump_to_minify(region.graph, "aot_inductor")
+                    importlib.import_module("torch._dynamo.repro.aoti").dump_to_minify(region.graph, "aot_inductor")
             _scrub(root)
         except BaseException as error:
             with open(os.path.join(root, "failed.txt"), "a", encoding="utf-8") as file:
@@ -127,19 +126,21 @@ class Tracker:
             os._exit(0)
 
     @contextlib.contextmanager
-    def compiling(self, region: Region) -> Iterator[None]:
-        """Around one compile: an exception that passes is this region's failure."""
-        pending = self.flag(region, "pending") if self.beforehand else None
+    def watching(
+        self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None, *, beforehand: bool = False
+    ) -> Iterator[None]:
+        """An exception that passes is the failure of this `region`: `how`, `inputs` see `flag`. `beforehand`: it is written before, too."""
+        pending = self.flag(region, "pending", inputs) if beforehand else None
         try:
             yield
         except Exception:
-            self.flag(region, "compile")
+            self.flag(region, how, inputs)
             raise
         finally:
             if pending:
                 os.unlink(pending)
 
-    def first_call(self, region: Region, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
+    def first_call(self, region: CapturedGraph, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
         """The `compiled` callable of a `region`, watched until it has worked once. `boxed`: it takes its arguments in one list."""
         worked = False
 
@@ -156,33 +157,12 @@ class Tracker:
                 region.graph, compiled, kept, boxed=boxed, backward=region.hook == "dynamo", rule=self.rule, backend=region.backend
             ):
                 self.flag(region, "accuracy", kept)
-            pending = self.flag(region, "pending", kept) if self.beforehand else None
-            try:
+            with self.watching(region, "run", kept, beforehand=self.beforehand):
                 result = compiled(*args)
-            except Exception:
-                self.flag(region, "run", kept)
-                raise
-            finally:
-                if pending:
-                    os.unlink(pending)
             worked = True
             return result
 
         return call
-
-    def current_recipe(self) -> dict[str, Any]:
-        """How the graph at hand is being compiled."""
-        return {
-            "config": recipe.config_entries(),
-            "contexts": recipe.contexts(),
-            "setup": recipe.setup(),
-            "custom_backend_passes": recipe.backend_passes(),
-        }
-
-
-def _module(name: str) -> Any:
-    """A module of torch that has no stable interface: untyped on purpose."""
-    return importlib.import_module(name)
 
 
 def install(tracker: Tracker) -> None:
@@ -212,7 +192,9 @@ def _torch_compile(tracker: Tracker) -> None:
     torch.compile = recorded
 
 
-def _call_recipe(kwargs: dict[str, Any] | None, compiler: str | None) -> dict[str, Any]:
+def _current_recipe(kwargs: dict[str, Any] | None, compiler: str | None = None) -> dict[str, Any]:
+    """How the graph at hand is being compiled: by a call of torch.compile with these keywords (None: by this compiler), under torch's
+    settings."""
     if kwargs is None:
         kwargs = {"backend": compiler} if compiler and compiler != "inductor" else {}
     backend = kwargs.get("backend")
@@ -222,25 +204,29 @@ def _call_recipe(kwargs: dict[str, Any] | None, compiler: str | None) -> dict[st
         "options": {key: recipe.described(value) for key, value in (kwargs.get("options") or {}).items()},
         "dynamic": kwargs.get("dynamic"),
         "fullgraph": bool(kwargs.get("fullgraph")),
+        "config": recipe.config_entries(),
+        "contexts": recipe.contexts(),
+        "setup": recipe.setup(),
+        "custom_backend_passes": recipe.backend_passes(),
     }
 
 
 def _dynamo(tracker: Tracker) -> None:
-    after_dynamo = _module("torch._dynamo.repro.after_dynamo")
+    after_dynamo: Any = importlib.import_module("torch._dynamo.repro.after_dynamo")
 
-    class Hook(after_dynamo.WrapBackendDebug):  # type: ignore[name-defined]
+    class Hook(after_dynamo.WrapBackendDebug):
         def __init__(self, backend: Any, name: str | None, kwargs: dict[str, Any] | None) -> None:
             super().__init__(backend, name)
             self._compile_kwargs = kwargs
 
         def __call__(self, gm: Any, example_inputs: list[Any], **kwargs: Any) -> Any:
-            how = {**_call_recipe(self._compile_kwargs, self._compiler_name), **tracker.current_recipe()}
+            how = _current_recipe(self._compile_kwargs, self._compiler_name)
             if how["dynamic"] is not None:
                 how["config"] = {name: held for name, held in how["config"].items() if name not in _SET_BY_DYNAMIC}
             backend = functools.partial(self._torchdynamo_orig_backend, **kwargs)
-            region = Region("dynamo", snapshot(gm), example_inputs, how, self._compiler_name or "backend", backend=backend)
+            region = CapturedGraph("dynamo", snapshot(gm), example_inputs, how, self._compiler_name or "backend", backend=backend)
             tracker.dynamo = region
-            with tracker.compiling(region):
+            with tracker.watching(region, "compile", beforehand=tracker.beforehand):
                 compiled = super().__call__(gm, example_inputs, **kwargs)
             return tracker.first_call(region, compiled, boxed=False)
 
@@ -253,7 +239,7 @@ def _dynamo(tracker: Tracker) -> None:
 
 
 def _inductor(tracker: Tracker) -> None:
-    compile_fx = _module("torch._inductor.compile_fx")
+    compile_fx: Any = importlib.import_module("torch._inductor.compile_fx")
     original = compile_fx.wrap_compiler_debug
 
     def wrap(inner: Callable[..., Any], compiler_name: str) -> Callable[..., Any]:
@@ -262,11 +248,11 @@ def _inductor(tracker: Tracker) -> None:
         @functools.wraps(inner)
         def compile_inner(gm: Any, example_inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
             outer = tracker.dynamo
-            how = outer.recipe if outer is not None else {**_call_recipe(None, None), **tracker.current_recipe()}
-            region = Region("aot", snapshot(gm), list(example_inputs), how, compiler_name, backward=bool(kwargs.get("is_backward")))
+            how = outer.recipe if outer is not None else _current_recipe(None)
+            region = CapturedGraph("aot", snapshot(gm), list(example_inputs), how, compiler_name, backward=bool(kwargs.get("is_backward")))
             if tracker.aoti:  # the package, not this graph, is what the user sees fail
                 return wrapped(gm, example_inputs, *args, **kwargs)
-            with tracker.compiling(region):
+            with tracker.watching(region, "compile", beforehand=tracker.beforehand):
                 compiled = wrapped(gm, example_inputs, *args, **kwargs)
             if isinstance(compiled, str) or not callable(compiled):
                 return compiled
@@ -280,19 +266,17 @@ def _inductor(tracker: Tracker) -> None:
 
 
 def _aot_inductor(tracker: Tracker) -> None:
-    inductor = _module("torch._inductor")
+    inductor: Any = importlib.import_module("torch._inductor")
     compile_original, load_original = inductor.aoti_compile_and_package, inductor.aoti_load_package
-    packages: dict[str, Region] = {}
+    packages: dict[str, CapturedGraph] = {}
 
     @functools.wraps(compile_original)
     def compile_and_package(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
         tracker.calls += 1
-        options = kwargs.get("inductor_configs") or {}
-        how = {**_call_recipe({"options": options}, None), **tracker.current_recipe()}
-        region = Region("aoti", exported_program, None, how)
+        region = CapturedGraph("aoti", exported_program, None, _current_recipe({"options": kwargs.get("inductor_configs")}))
         tracker.aoti += 1
         try:
-            with tracker.compiling(region):
+            with tracker.watching(region, "compile", beforehand=tracker.beforehand):
                 path = compile_original(exported_program, *args, **kwargs)
         finally:
             tracker.aoti -= 1
@@ -304,11 +288,8 @@ def _aot_inductor(tracker: Tracker) -> None:
         region = packages.get(str(path))
         if region is None:
             return load_original(path, *args, **kwargs)
-        try:
+        with tracker.watching(region, "run"):
             loaded = load_original(path, *args, **kwargs)
-        except Exception:
-            tracker.flag(region, "run")
-            raise
         return _Loaded(tracker, region, loaded)
 
     inductor.aoti_compile_and_package = compile_and_package
@@ -318,7 +299,7 @@ def _aot_inductor(tracker: Tracker) -> None:
 class _Loaded:
     """A loaded package, watched at its first call."""
 
-    def __init__(self, tracker: Tracker, region: Region, loaded: Any) -> None:
+    def __init__(self, tracker: Tracker, region: CapturedGraph, loaded: Any) -> None:
         self._tracker, self._region, self._loaded, self._worked = tracker, region, loaded, False
 
     def __getattr__(self, name: str) -> Any:
@@ -329,25 +310,17 @@ class _Loaded:
             return self._loaded(*args, **kwargs)
         if self._tracker.check and accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
             self._tracker.flag(self._region, "accuracy")
-        try:
+        with self._tracker.watching(self._region, "run"):
             result = self._loaded(*args, **kwargs)
-        except Exception:
-            self._tracker.flag(self._region, "run")
-            raise
         self._worked = True
         return result
 
 
 def _scrub(root: str) -> None:
     """Take out of a dump the environment variables that PyTorch writes into it, whatever they hold."""
-    for directory, _, names in os.walk(root):
-        for name in names:
-            if name.endswith(".py"):
-                path = os.path.join(directory, name)
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    kept = [line for line in file if not line.startswith("os.environ[")]
-                with open(path, "w", encoding="utf-8") as file:
-                    file.writelines(kept)
+    for path in Path(root).rglob("*.py"):
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not line.startswith("os.environ[")), encoding="utf-8")
 
 
 def snapshot(gm: Any) -> Any:

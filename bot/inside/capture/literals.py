@@ -88,10 +88,15 @@ def _importable(value: Any) -> str | None:
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not module or not name or (not module.startswith("torch.") and module != "torch") or "<" in name:
         return None
+    return f"{module}.{name}" if is_at(module, name, value) else None
+
+
+def is_at(module: str, name: str, value: Any) -> bool:
+    """Whether an imported `module` holds this very `value` under a `name` with dots."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
-    return f"{module}.{name}" if found is value else None
+    return found is not None and found is value
 
 
 def installed(module: str | None) -> bool:

@@ -18,13 +18,14 @@ from typing import Any
 
 from .. import environment
 from ..program import flush, format_error, listen_to_unittest, read_source, run_as_main, run_module
-from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode
+from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode, write_json
 
 
 def main(arguments: list[str]) -> None:
     """Run the program of the order in the file `arguments[0]` and write what was seen. Leaves as the program would have left."""
     with open(arguments[0], encoding="utf-8") as file:
         order = decode(CaptureOrder, json.load(file))
+    run_file = os.path.join(order.out, RUN_FILE)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
     if order.file:
@@ -33,13 +34,13 @@ def main(arguments: list[str]) -> None:
             environment.state(read_source(order.file))
     unusable = _unusable_torch()
     if unusable:
-        _write(order, {"status": "infra", "text": unusable, "calls": 0, "versions": {}})
+        write_json(run_file, {"status": "infra", "text": unusable, "calls": 0, "versions": {}})
         return
     from .. import warm
     from ..eager import accuracy
     from . import hooks
 
-    rule = accuracy.Rule(order.strict, order.tolerance)
+    rule = accuracy.ComparisonRule(order.strict, order.tolerance)
     tracker = hooks.Tracker(out=order.out, check=order.check, rule=rule, beforehand=order.beforehand, dump=order.dump)
     comparison = None
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
@@ -64,7 +65,7 @@ def main(arguments: list[str]) -> None:
     finally:
         facts["calls"] = tracker.calls
         facts["tolerance"] = comparison.tolerance if comparison else None
-        _write(order, facts)
+        write_json(run_file, facts)
     flush()
     if facts["status"] == "raised":
         with contextlib.suppress(OSError):  # the program may have closed it
@@ -111,10 +112,3 @@ class Comparison:
             return original(*args, **kwargs)
 
         setattr(owner, name, compare)
-
-
-def _write(order: CaptureOrder, facts: RunFacts) -> None:
-    path = os.path.join(order.out, RUN_FILE)
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(facts, file)
-    os.replace(path + ".new", path)

@@ -5,7 +5,9 @@ Read from torch's state at the moment a graph is handed to a backend. Values are
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import operator
 import sys
 import warnings
 from typing import Any
@@ -19,13 +21,7 @@ from .literals import installed, text_of
 # Settings of a machine or of a run, not of a program: they are never part of a repro.
 _NOT_OURS = {
     "torch._inductor.config": {
-        "compile_threads",
-        "worker_start_method",
-        "fx_graph_cache",
-        "fx_graph_remote_cache",
-        "autotune_local_cache",
-        "trace",
-        "debug",
+        *("compile_threads", "worker_start_method", "fx_graph_cache", "fx_graph_remote_cache", "autotune_local_cache", "trace", "debug")
     },
     "torch._dynamo.config": {"verbose", "repro_after", "repro_level", "base_dir", "debug_dir_root"},
     "torch._functorch.config": {"enable_autograd_cache", "enable_remote_autograd_cache"},
@@ -42,12 +38,8 @@ def described(value: Any) -> dict[str, Any]:
     if text is not None:
         return {"text": text, "name": text, "expressions": [text], "wanted": [], "definitions": []}
     main = vars(sys.modules["__main__"])
-    expressions: list[str] = []
-    wanted: list[str] = []
-    for name, held in main.items():
-        if held is value and name.isidentifier() and not name.startswith("__"):
-            expressions.append(name)
-            wanted.append(name)
+    wanted = [name for name, held in main.items() if held is value and name.isidentifier() and not name.startswith("__")]
+    expressions = list(wanted)
     kind = value if isinstance(value, type) else type(value)
     if kind.__module__ == "__main__" and main.get(kind.__name__) is kind and not isinstance(value, type):
         expressions.append(f"{kind.__name__}()")
@@ -81,16 +73,12 @@ def config_entries() -> dict[str, Any]:
                 with warnings.catch_warnings():
                     # reading a deprecated entry warns, and the program may have made warnings errors
                     warnings.simplefilter("ignore")
-                    value = _nested(module, name)
+                    value = operator.attrgetter(name)(module)
             except AttributeError:
                 continue
-            plain = defaults.get(name, entry)
             # a variable that is no setting is the machine's
-            if any(
-                value is default or _equal(value, default) for default in (plain.default, plain.env_value_default, plain.env_value_force)
-            ):
-                continue
-            found[f"{module_name}.{name}"] = described(value)
+            if not any(value is default or _equal(value, default) for default in environment.unassigned(defaults.get(name, entry))):
+                found[f"{module_name}.{name}"] = described(value)
     return found
 
 
@@ -99,13 +87,6 @@ def _equal(a: Any, b: Any) -> bool:
         return type(a) is type(b) and bool(a == b)
     except Exception:
         return False
-
-
-def _nested(module: Any, name: str) -> Any:
-    value = module
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
 
 
 def contexts() -> list[str]:
@@ -149,7 +130,9 @@ def setup() -> list[str]:
     if torch.get_float32_matmul_precision() != "highest":
         found.append(f'torch.set_float32_matmul_precision("{torch.get_float32_matmul_precision()}")')
     for name, default in _SWITCHES.items():
-        value = _switch(name)
+        value = None
+        with contextlib.suppress(AttributeError, RuntimeError):  # this torch has none of that name, or no single value for it
+            value = operator.attrgetter(name.removeprefix("torch."))(torch)
         if type(value) is type(default) and value != default:
             found.append(f"{name} = {value!r}")
     for name in _ATTENTIONS:
@@ -157,14 +140,6 @@ def setup() -> list[str]:
         if enabled is not None and not enabled():
             found.append(f"torch.backends.cuda.enable_{name}_sdp(False)")
     return found
-
-
-def _switch(name: str) -> Any:
-    """The value of a switch; None where this torch has none of that name, or no single value for it."""
-    try:
-        return _nested(torch, name.removeprefix("torch."))
-    except (AttributeError, RuntimeError):
-        return None
 
 
 def backend_passes() -> dict[str, Any]:

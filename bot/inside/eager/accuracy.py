@@ -8,6 +8,7 @@ reference: in float64 the same seed gives other ones, and so far from those ever
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 from collections.abc import Callable, Sequence
@@ -42,7 +43,7 @@ def differs(
     *,
     boxed: bool,
     backward: bool,
-    rule: Rule,
+    rule: ComparisonRule,
     backend: Callable[..., Any] | None,
 ) -> bool:
     """Whether `compiled` and the graph `gm` that it came from disagree on these inputs by this `rule`.
@@ -52,76 +53,80 @@ def differs(
     A graph that draws random numbers is compiled once more so that it draws eager's numbers: Inductor's own generator
     gives other ones, which is no bug.
     """
-    random = any(_draws(node) for node in gm.graph.nodes)
-    if random and backend is not None:
+    if backend is not None and any(_draws(node) for node in gm.graph.nodes):
         with importlib.import_module("torch._inductor.config").patch(fallback_random=True):
-            compiled = backend(copy.deepcopy(gm), list(inputs))
-            return _compare(gm, compiled, inputs, getattr(compiled, "_boxed_call", False) and boxed, backward, rule)
+            again = backend(copy.deepcopy(gm), list(inputs))
+            return _compare(gm, again, inputs, getattr(again, "_boxed_call", False) and boxed, backward, rule)
     return _compare(gm, compiled, inputs, boxed, backward, rule)
 
 
-def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, rule: Rule) -> bool:
+def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, rule: ComparisonRule) -> bool:
     debug = importlib.import_module("torch._dynamo.debug_utils")
     backward = backward and torch.is_grad_enabled()
-
-    eager = _Watched(gm)
 
     def unboxed(*args: Any) -> Any:
         return compiled(list(args)) if boxed else compiled(*args)
 
-    try:
-        expected, actual = _run(eager, inputs, backward), _run(unboxed, inputs, backward)
-    except Exception:
-        return False
-    precise = None
-    try:
-        if not eager.drew:
-            model, arguments = debug.cast_to_fp64(copy.deepcopy(gm), clones(inputs))
-            precise = _run(model, arguments, backward)
-    except Exception:  # integer-only operators and the like have no float64 form: eager alone is the reference then
-        precise = None
-    return not rule.same(expected, actual, precise) and _repeats(gm, lambda: _run(eager, inputs, backward), expected, rule)
+    def run_precise() -> list[Any]:
+        model, arguments = debug.cast_to_fp64(copy.deepcopy(gm), clones(inputs))
+        return _run(model, arguments, backward)
+
+    return _results_differ(gm, unboxed, lambda function: _run(function, inputs, backward), run_precise, rule)
 
 
-def _repeats(module: Any, run: Callable[[], list[Any]], expected: list[Any], rule: Rule) -> bool:
-    """Whether eager gives the same once more, though uninitialized memory holds something else."""
-    try:
-        with made_to_differ(code_of(module)):
-            return rule.same(expected, run())
-    except Exception:
-        return False
-
-
-def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: Rule) -> bool:
+def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: ComparisonRule) -> bool:
     """The same for a `loaded` AOTInductor package and the `exported` program it was made from, called with `args` and `kwargs`,
     by this `rule`."""
-    flat = importlib.import_module("torch.utils._pytree").tree_leaves
+    mapping = importlib.import_module("torch.utils._pytree").tree_map
 
     def run(function: Callable[..., Any]) -> list[Any]:
         with torch.random.fork_rng(), torch.no_grad():
             torch.manual_seed(SEED)
             given, named = copy.deepcopy((args, kwargs))
-            return [x for x in flat(function(*given, **named)) if isinstance(x, torch.Tensor)]
+            return tensors_of(function(*given, **named))
 
-    module = exported.module()
-    eager = _Watched(module)
-    try:
-        expected, actual = run(eager), run(loaded)
-    except Exception:
-        return False
-    precise = None
-    try:
+    def run_precise() -> list[Any]:
         doubled = copy.deepcopy(module).double()
 
         def cast(tree: Any) -> Any:
-            mapping = importlib.import_module("torch.utils._pytree").tree_map
             return mapping(lambda x: x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x, tree)
 
-        if not eager.drew:
-            precise = run(lambda *a, **k: doubled(*cast(a), **cast(k)))
+        return run(lambda *a, **k: doubled(*cast(a), **cast(k)))
+
+    module = exported.module()
+    return _results_differ(module, loaded, run, run_precise, rule)
+
+
+def _results_differ(
+    module: Any,
+    compiled: Callable[..., Any],
+    run: Callable[[Callable[..., Any]], list[Any]],
+    run_precise: Callable[[], list[Any]],
+    rule: ComparisonRule,
+) -> bool:
+    """Whether `run` gives other results for what was compiled than for the module, and the same ones for the module again, though
+    uninitialized memory holds something else."""
+    eager = _Watched(module)
+    try:
+        expected, actual = run(eager), run(compiled)
     except Exception:
-        precise = None
-    return not rule.same(expected, actual, precise) and _repeats(module, lambda: run(eager), expected, rule)
+        return False
+    precise = None
+    # integer-only operators and the like have no float64 form: eager alone is the reference then
+    with contextlib.suppress(Exception):
+        precise = None if eager.drew else run_precise()
+    if rule.same(expected, actual, precise):
+        return False
+    try:
+        with made_to_differ(code_of(module)):
+            return rule.same(expected, run(eager))
+    except Exception:
+        return False
+
+
+def tensors_of(tree: Any) -> list[torch.Tensor]:
+    """The tensors in a `tree` of containers."""
+    return [x for x in importlib.import_module("torch.utils._pytree").tree_leaves(tree) if isinstance(x, torch.Tensor)]
 
 
 class _Watched:
@@ -141,26 +146,26 @@ class _Watched:
 def _run(function: Callable[..., Any], inputs: Sequence[Any], backward: bool) -> list[Any]:
     """Tensors that a call yields, gradients of the inputs after them."""
     testing = importlib.import_module("torch._dynamo.testing")
-    flat = importlib.import_module("torch.utils._pytree").tree_leaves
     with torch.random.fork_rng():
         torch.manual_seed(SEED)
         arguments = clones(inputs)
-        for value in arguments:
-            if isinstance(value, torch.Tensor) and value.is_leaf:
+        tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
+        for value in tensors:
+            if value.is_leaf:
                 value.grad = None
         out = function(*arguments)
-        results = [x for x in flat(out) if isinstance(x, torch.Tensor)]
+        results = tensors_of(out)
         if backward and testing.requires_bwd_pass(out):
-            for value in arguments:
-                if isinstance(value, torch.Tensor) and value.requires_grad and not value.is_leaf:
+            for value in tensors:
+                if value.requires_grad and not value.is_leaf:
                     value.retain_grad()
             testing.reduce_to_scalar_loss(out).backward()
-            results += [x.grad for x in arguments if isinstance(x, torch.Tensor) and x.requires_grad and x.grad is not None]
+            results += [x.grad for x in tensors if x.requires_grad and x.grad is not None]
         return [x.detach() for x in results]
 
 
 @dataclass(frozen=True)
-class Rule:
+class ComparisonRule:
     """When two results differ.
 
     Without `tolerance`: PyTorch's rule, `same` with the configured tolerance. With one (`(rtol, atol)`, or `()` for the
@@ -200,10 +205,8 @@ class Rule:
 
 
 def _draws(node: Any) -> bool:
-    if node.op == "call_function":
-        tags = getattr(node.target, "tags", ())
-        if torch.Tag.nondeterministic_seeded in tags:
-            return True
+    if node.op == "call_function" and torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        return True
     if node.op in ("call_function", "call_method"):
         name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
         return any(word in name for word in ("dropout", "rand", "bernoulli", "normal_", "uniform_", "multinomial", "exponential_"))

@@ -49,34 +49,22 @@ def _module_of(program: Any) -> Any:
     return program.module() if isinstance(program, torch.export.ExportedProgram) else program
 
 
-def _replace(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Put `make(original)` in the place of `owner.name`, for callers outside torch. Nothing where the name is unknown:
-    entry points come and go between versions."""
-    original = getattr(owner, name, None)
-    if original is None:
-        return
-    stand_in = make(original)
+def _replace(sort: Sort, stand_in: Callable[..., Any]) -> None:
+    """Put `stand_in`, which takes the original first, in the place of each entry point of one sort, for callers outside torch."""
+    for place in places(sort):
+        owner, _, name = place.rpartition(".")
+        with contextlib.suppress(ImportError, AttributeError):  # entry points come and go between versions
+            _replace_one(importlib.import_module(owner), name, stand_in)
+
+
+def _replace_one(owner: Any, name: str, stand_in: Callable[..., Any]) -> None:
+    original = getattr(owner, name)
 
     @functools.wraps(original)
     def entry(*args: Any, **kwargs: Any) -> Any:
-        return (original if _called_by_torch() else stand_in)(*args, **kwargs)
+        return original(*args, **kwargs) if _called_by_torch() else stand_in(original, *args, **kwargs)
 
     setattr(owner, name, entry)
-
-
-def _replace_all(sort: Sort, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replace the entry points of one sort, wherever they can be called."""
-    for place in places(sort):
-        owner, _, name = place.rpartition(".")
-        _replace(_find(owner), name, make)
-
-
-def _find(name: str) -> Any:
-    """A module of torch, or None where this version has none of that name."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
 
 
 def take_out(fp64: bool = False) -> CompilerStub:
@@ -93,124 +81,83 @@ def take_out(fp64: bool = False) -> CompilerStub:
 
 
 def _take_out_compile(stub: CompilerStub) -> None:
-    def compiler(_original: Any) -> Callable[..., Any]:
-        def run(model: Any = None, **_: Any) -> Any:
-            if model is None:
-                return lambda given: run(given)
-            stub.calls += 1
-            return stub.compiled(model)
+    def compiler(original: Any, /, model: Any = None, **_: Any) -> Any:
+        if model is None:
+            return functools.partial(compiler, original)
+        stub.calls += 1
+        return stub.compiled(model)
 
-        return run
-
-    def optimize(_original: Any) -> Callable[..., Any]:
-        def run(*_: Any, **__: Any) -> Any:
-            stub.calls += 1
-            return stub.compiled
-
-        return run
-
-    def dynamo_export(_original: Any) -> Callable[..., Any]:
-        def run(function: Any, *given: Any, **more: Any) -> Any:
-            def export(*args: Any, **kwargs: Any) -> Any:
-                return _ExportResult(stub.compiled(stub.exported(function, args, kwargs).original), None)
-
-            options = {"aten_graph", "pre_dispatch", "decomposition_table", "tracing_mode", "dynamic_shapes", "assume_static_by_default"}
-            return export(*given, **{k: v for k, v in more.items() if k not in options}) if given else export
-
-        return run
-
-    def graph_compiler(_original: Any) -> Callable[..., Any]:
-        def run(graph: Any, *_: Any, **__: Any) -> Any:
-            stub.calls += 1
-            return stub.compiled(_module_of(graph))
-
-        return run
-
-    _replace_all(Sort.COMPILE, compiler)
-    _replace_all(Sort.OPTIMIZE, optimize)
-    _replace_all(Sort.TRACE, dynamo_export)
-    _replace_all(Sort.COMPILE_GRAPH, graph_compiler)
-    _replace_module_compile(stub)
-
-
-def _replace_module_compile(stub: CompilerStub) -> None:
     def compile_in_place(self: torch.nn.Module, *_: Any, **__: Any) -> None:
         stub.calls += 1
         # bound to the original call, as torch does it: the module stays itself
         self._compiled_call_impl = stub.compiled(self._call_impl)
 
+    def optimize(_original: Any, /, *_: Any, **__: Any) -> Any:
+        stub.calls += 1
+        return stub.compiled
+
+    def dynamo_export(_original: Any, /, function: Any, *given: Any, **more: Any) -> Any:
+        def export(*args: Any, **kwargs: Any) -> Any:
+            return _ExportResult(stub.compiled(stub.exported(function, args, kwargs).original), None)
+
+        options = {"aten_graph", "pre_dispatch", "decomposition_table", "tracing_mode", "dynamic_shapes", "assume_static_by_default"}
+        return export(*given, **{k: v for k, v in more.items() if k not in options}) if given else export
+
+    def graph_compiler(_original: Any, /, graph: Any, *_: Any, **__: Any) -> Any:
+        stub.calls += 1
+        return stub.compiled(_module_of(graph))
+
+    _replace(Sort.COMPILE, compiler)
+    _replace(Sort.OPTIMIZE, optimize)
+    _replace(Sort.TRACE, dynamo_export)
+    _replace(Sort.COMPILE_GRAPH, graph_compiler)
     torch.nn.Module.compile = compile_in_place
 
 
 def _take_out_export(stub: CompilerStub) -> None:
-    def export(_original: Any) -> Callable[..., Any]:
-        def run(mod: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Exported:
-            return stub.exported(mod, args, kwargs)
+    def export(_original: Any, /, mod: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Exported:
+        return stub.exported(mod, args, kwargs)
 
-        return run
+    def save(original: Any, /, program: Any, file: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(program, Exported):
+            return original(program, file, *args, **kwargs)
+        stub.store(program, file, ".pt2")
+        return None
 
-    def save(original: Any) -> Callable[..., Any]:
-        def run(program: Any, file: Any, *args: Any, **kwargs: Any) -> Any:
-            if not isinstance(program, Exported):
-                return original(program, file, *args, **kwargs)
-            stub.store(program, file, ".pt2")
-            return None
+    def load(original: Any, /, file: Any, *args: Any, **kwargs: Any) -> Any:
+        return stub.load(file) or original(file, *args, **kwargs)
 
-        return run
+    def unflatten(original: Any, /, program: Any, *args: Any, **kwargs: Any) -> Any:
+        return program.module() if isinstance(program, Exported) else original(program, *args, **kwargs)
 
-    def load(original: Any) -> Callable[..., Any]:
-        def run(file: Any, *args: Any, **kwargs: Any) -> Any:
-            return stub.load(file) or original(file, *args, **kwargs)
-
-        return run
-
-    def unflatten(original: Any) -> Callable[..., Any]:
-        def run(program: Any, *args: Any, **kwargs: Any) -> Any:
-            return program.module() if isinstance(program, Exported) else original(program, *args, **kwargs)
-
-        return run
-
-    _replace_all(Sort.EXPORT, export)
-    _replace_all(Sort.SAVE, save)
-    _replace_all(Sort.LOAD, load)
-    _replace_all(Sort.UNFLATTEN, unflatten)
+    _replace(Sort.EXPORT, export)
+    _replace(Sort.SAVE, save)
+    _replace(Sort.LOAD, load)
+    _replace(Sort.UNFLATTEN, unflatten)
 
 
 def _take_out_aoti(stub: CompilerStub) -> None:
-    def package(_original: Any) -> Callable[..., Any]:
-        def run(program: Any, *_: Any, package_path: Any = None, **__: Any) -> Any:
-            stub.calls += 1
-            return stub.store(_module_of(program), package_path, ".pt2")
+    def package(_original: Any, /, program: Any, *_: Any, package_path: Any = None, **__: Any) -> Any:
+        stub.calls += 1
+        return stub.store(_module_of(program), package_path, ".pt2")
 
-        return run
+    def compiler(_original: Any, /, module: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Any:
+        stub.calls += 1
+        return stub.store(stub.exported(_module_of(module), args, kwargs).original, None, ".so")
 
-    def compiler(_original: Any) -> Callable[..., Any]:
-        def run(module: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Any:
-            stub.calls += 1
-            module = stub.exported(_module_of(module), args, kwargs).original
-            return stub.store(module, None, ".so")
+    def load(original: Any, /, path: Any, *args: Any, **kwargs: Any) -> Any:
+        module = stub.load(path)
+        return original(path, *args, **kwargs) if module is None else Loaded(stub, module)
 
-        return run
+    def repackage(original: Any, /, archive: Any, files: Any, *args: Any, **kwargs: Any) -> Any:
+        first = next(iter(files.values())) if isinstance(files, dict) else files
+        module = stub.load(first[0] if isinstance(first, list) else first)
+        return original(archive, files, *args, **kwargs) if module is None else stub.store(module, archive, ".pt2")
 
-    def load(original: Any) -> Callable[..., Any]:
-        def run(path: Any, *args: Any, **kwargs: Any) -> Any:
-            module = stub.load(path)
-            return original(path, *args, **kwargs) if module is None else Loaded(stub, module)
-
-        return run
-
-    def repackage(original: Any) -> Callable[..., Any]:
-        def run(archive: Any, files: Any, *args: Any, **kwargs: Any) -> Any:
-            first = next(iter(files.values())) if isinstance(files, dict) else files
-            module = stub.load(first[0] if isinstance(first, list) else first)
-            return original(archive, files, *args, **kwargs) if module is None else stub.store(module, archive, ".pt2")
-
-        return run
-
-    _replace_all(Sort.PACKAGE, package)
-    _replace_all(Sort.COMPILE_LIBRARY, compiler)
-    _replace_all(Sort.LOAD_PACKAGE, load)
-    _replace_all(Sort.REPACKAGE, repackage)
+    _replace(Sort.PACKAGE, package)
+    _replace(Sort.COMPILE_LIBRARY, compiler)
+    _replace(Sort.LOAD_PACKAGE, load)
+    _replace(Sort.REPACKAGE, repackage)
 
 
 def disable_compile_in_subprocesses() -> None:

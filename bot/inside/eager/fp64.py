@@ -122,11 +122,8 @@ def reachable(call: Callable[..., Any]) -> list[torch.Tensor]:
                 visit(tensor, depth)
             for attribute in value.__dict__.values():
                 visit(attribute, depth + 1)
-        elif isinstance(value, (list, tuple, set)):
-            for item in value:
-                visit(item, depth + 1)
-        elif isinstance(value, dict):
-            for item in value.values():
+        elif isinstance(value, (list, tuple, set, dict)):
+            for item in value.values() if isinstance(value, dict) else value:
                 visit(item, depth + 1)
         elif callable(value):
             code = getattr(value, "__code__", None)
@@ -203,20 +200,16 @@ def evaluate(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if drawn:
         raise Fp64Impossible("random numbers are not the same in float64")
     try:
-        double = _evaluate(call, args, kwargs)
+        raised = _Raised()
+        high_args, high_kwargs = pytree.tree_map(raised.up, (args, kwargs))
+        with _default_double(raised):
+            result = call(*high_args, **high_kwargs)
+        double = raised.write_back(result)
     except Fp64Impossible:
         raise
     except Exception as error:
         raise Fp64Impossible(f"{type(error).__name__}: {str(error)[:300]}") from error
     return _like(eager, double)
-
-
-def _evaluate(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    raised = _Raised()
-    high_args, high_kwargs = pytree.tree_map(raised.up, (args, kwargs))
-    with _default_double(raised):
-        result = call(*high_args, **high_kwargs)
-    return raised.write_back(result)
 
 
 def _like(eager: Any, double: Any) -> Any:

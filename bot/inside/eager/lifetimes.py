@@ -95,6 +95,11 @@ class _Mentions:
             self.left.add(name)
 
 
+def assigned(statement: ast.stmt) -> str | None:
+    """The name that an assignment binds first; None for another `statement`."""
+    return statement.targets[0].id if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) else None
+
+
 def _targets(statement: ast.stmt) -> list[ast.Name]:
     """The names that a plain assignment binds."""
     if isinstance(statement, ast.Assign):

@@ -21,6 +21,8 @@ from ..protocol import Reached
 from .fp64 import clones, evaluate, untouched
 
 _TOKEN = b"compiler taken out: "
+# Methods of an exported program that are those of the module it was made from.
+_TENSORS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
 
 
 class CompilerStub:
@@ -166,7 +168,7 @@ def _essence(error: Exception) -> str:
 
 
 class Module(torch.nn.Module):
-    """Looks like what `torch.compile(module)` gives: the original is `_orig_mod`, its attributes are seen through."""
+    """Looks like what `torch.compile(module)` gives: the original is `_orig_mod`, its attributes are seen through. A `stub` is called."""
 
     def __init__(self, stub: CompilerStub, module: torch.nn.Module) -> None:
         super().__init__()
@@ -199,21 +201,14 @@ class ExportedModule(Module):
     def __getattr__(self, name: str) -> Any:
         return EmptyStub() if name in ("graph", "code", "print_readable", "recompile") else super().__getattr__(name)
 
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.state_dict(*args, **kwargs)
-
-    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.load_state_dict(*args, **kwargs)
-
-    def named_parameters(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.named_parameters(*args, **kwargs)
-
-    def named_buffers(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod.named_buffers(*args, **kwargs)
+    def __getattribute__(self, name: str) -> Any:
+        named = name in ("state_dict", "load_state_dict", "named_parameters", "named_buffers")
+        return getattr(self._orig_mod, name) if named else super().__getattribute__(name)
 
 
 class Exported:
-    """Stands for a `torch.export.ExportedProgram`; it has no graph."""
+    """Stands for a `torch.export.ExportedProgram` of `module` with the example inputs `args` and `kwargs`; it has no graph. The `stub`
+    counts its calls."""
 
     dialect = "ATEN"
 
@@ -237,25 +232,14 @@ class Exported:
     def state_dict(self) -> dict[str, Any]:
         return dict(self.original.state_dict())
 
-    def parameters(self) -> Any:
-        return self.original.parameters()
-
-    def named_parameters(self) -> Any:
-        return self.original.named_parameters()
-
-    def buffers(self) -> Any:
-        return self.original.buffers()
-
-    def named_buffers(self) -> Any:
-        return self.original.named_buffers()
-
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise RuntimeError("an exported program is run by its module()")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return EmptyStub()  # a graph, its signature, what is only looked at
+        # a graph, its signature: what is only looked at
+        return getattr(self.original, name) if name in _TENSORS else EmptyStub()
 
 
 class EmptyStub:
@@ -280,7 +264,7 @@ class EmptyStub:
 
 
 class Loaded:
-    """Stands for a loaded AOTInductor package."""
+    """Stands for a loaded AOTInductor package of `module`; the `stub` counts its calls."""
 
     def __init__(self, stub: CompilerStub, module: Any) -> None:
         self._stub = stub

@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -19,7 +20,7 @@ import torch
 from ..capture import literals, recipe
 from ..capture.literals import NoText
 from ..eager import compiler_out, stand_ins
-from ..program import run_as_main
+from ..program import run_watched
 from ..protocol import Facts, FrameCall, Question
 
 # Longer lists and strings are data: a script that spells them out is no smaller.
@@ -36,11 +37,7 @@ def frames(path: str, question: Question) -> Facts:
     stand_ins.CompilerStub.call = calls.within(stand_ins.CompilerStub.call)  # type: ignore[method-assign]
     stand_ins.CompilerStub.exported = calls.within(stand_ins.CompilerStub.exported)  # type: ignore[method-assign]
     compiler_out.take_out()
-    sys.setprofile(calls.watch)
-    try:
-        facts = run_as_main(path, question.argv)
-    finally:
-        sys.setprofile(None)
+    facts = run_watched(path, question.argv, calls.watch)
     return {**facts, "frames": [call for _, call in sorted(calls.found.values(), key=lambda found: -found[0])]}
 
 
@@ -104,11 +101,7 @@ class _Calls:
 
     def _depth(self, frame: FrameType) -> int:
         """Calls of the script's functions that are under way."""
-        depth, at = 0, frame.f_back
-        while at is not None:
-            depth += at.f_code.co_filename == self.path
-            at = at.f_back
-        return depth
+        return sum(at.f_code.co_filename == self.path for at, _ in traceback.walk_stack(frame.f_back))
 
     def _name_of(self, code: CodeType) -> str | None:
         """The qualified name of a function, or of a method, at the level of the script that holds one of the lines."""
@@ -163,8 +156,8 @@ class _Calls:
     def _defaults_of(self, code: CodeType) -> dict[str, Any]:
         # a program may make many objects, and each comes by here
         if code not in self._defaults:
-            function = next((function for _, function in _functions() if function.__code__ is code), None)
-            self._defaults[code] = {} if function is None else {n: p.default for n, p in inspect.signature(function).parameters.items()}
+            functions = [function for _, function in _functions() if function.__code__ is code]
+            self._defaults[code] = {n: p.default for one in functions[:1] for n, p in inspect.signature(one).parameters.items()}
         return self._defaults[code]
 
     def _said(self, value: Any) -> str:

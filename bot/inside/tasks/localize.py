@@ -36,7 +36,7 @@ def localize(path: str, question: Question) -> Facts:
     """Facts for a `question` about the script at `path`, with `first` (names where an error begins, in program order) and
     `harmless` (wrong names that reach no output)."""
     program = _Program(read_source(path), path)
-    rule = accuracy.Rule(question.strict, question.tolerance)
+    rule = accuracy.ComparisonRule(question.strict, question.tolerance)
     original = torch.compile
     found: list[tuple[list[str], list[str]]] = []
 
@@ -75,7 +75,7 @@ class _Program:
         for statement in self.forward.body if self.forward else ():
             if isinstance(statement, ast.Return) and statement.value is not None:
                 self.operands[RETURNED] = _names(statement.value)
-            elif name := _assigned(statement):
+            elif name := lifetimes.assigned(statement):
                 assert isinstance(statement, ast.Assign)
                 self.operands[name] = _names(statement.value)
 
@@ -86,7 +86,7 @@ class _Program:
         body: list[ast.stmt] = []
         for statement in function.body:
             body.append(statement)
-            if name := _assigned(statement):
+            if name := lifetimes.assigned(statement):
                 body += ast.parse(f"{name} = {_KEEP}({name!r}, {name})").body
         function.body = body
         lifetimes.shorten(function)
@@ -109,12 +109,6 @@ class _Program:
         return made[function.name]
 
 
-def _assigned(statement: ast.stmt) -> str | None:
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        return statement.targets[0].id
-    return None
-
-
 def _names(expression: ast.expr) -> list[str]:
     return [n.id for n in ast.walk(expression) if isinstance(n, ast.Name)]
 
@@ -123,7 +117,7 @@ class _Probe:
     """Compares eager and compiled on the inputs of the first compiled call."""
 
     def __init__(
-        self, program: _Program, model: Any, compiled: Callable[[], Any], args: Sequence[Any], rule: accuracy.Rule, directory: str
+        self, program: _Program, model: Any, compiled: Callable[[], Any], args: Sequence[Any], rule: accuracy.ComparisonRule, directory: str
     ) -> None:
         self.program, self.model, self.compiled, self.rule = program, model, compiled, rule
         self.inputs = tuple(accuracy.clones(args))
@@ -149,7 +143,8 @@ class _Probe:
         """Compare one batch of values; whether it was the last."""
         batch = _Batch(compared)
         self.expected = self._eager(batch.keep)
-        returned, values = self._compiled([name for name in self.program.operands if name in batch.values])
+        names = [name for name in self.program.operands if name in batch.values]
+        returned, values = self._run(self.compiled(), self.program.returning(names, self.namespace))
         if not compared and not self._alike(self.expected, returned):
             self.wrong.add(RETURNED)
         for name, value in values.items():
@@ -168,10 +163,6 @@ class _Probe:
         self.namespace[_KEEP] = keep
         return self._run(self.model, self.kept)
 
-    def _compiled(self, names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
-        returned, values = self._run(self.compiled(), self.program.returning(names, self.namespace))
-        return returned, values
-
     def _run(self, function: Any, forward: Any) -> Any:
         """A call of `function`, the model itself or compiled, with this `forward`; the model's tensors stay as they are."""
         type(self.model).forward = forward
@@ -187,7 +178,7 @@ class _Probe:
         return not self._alike(self.expected, self._eager(keep))
 
     def _alike(self, expected: Any, actual: Any) -> bool:
-        return self.rule.same(_tensors(expected), _tensors(actual))
+        return self.rule.same(accuracy.tensors_of(expected), accuracy.tensors_of(actual))
 
 
 class _Batch:
@@ -240,9 +231,5 @@ class _Shelf:
         return os.path.join(self.directory, f"{self.names[name]}.pt")
 
 
-def _tensors(tree: Any) -> list[torch.Tensor]:
-    return [x for x in importlib.import_module("torch.utils._pytree").tree_leaves(tree) if isinstance(x, torch.Tensor)]
-
-
 def _storages(tree: Any) -> list[Any]:
-    return [x.untyped_storage() for x in _tensors(tree) if x.layout is torch.strided]
+    return [x.untyped_storage() for x in accuracy.tensors_of(tree) if x.layout is torch.strided]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import early_exit
+from ..eager.lifetimes import assigned
 from ..program import run_as_main
 from ..protocol import RETURNED, Facts, Question
 from ..shortcuts import function_at, shortcut
@@ -141,11 +142,7 @@ def _names_of(path: str) -> dict[int, str]:
     found: dict[int, str] = {}
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         for statement in function.body:
-            name = None
-            if isinstance(statement, ast.Return):
-                name = RETURNED
-            elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                name = statement.targets[0].id
+            name = RETURNED if isinstance(statement, ast.Return) else assigned(statement)
             if name is not None:
                 for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
                     found[line] = name

@@ -5,15 +5,15 @@ from __future__ import annotations
 import builtins
 import functools
 import os
-import sys
 from types import FrameType
 from typing import Any
 
 import torch
 
+from ..capture.fx_values import meta_of
 from ..capture.literals import device_text
 from ..eager import compiler_out, lifetimes
-from ..program import format_error, run_as_main
+from ..program import format_error, run_watched
 from ..protocol import RETURNED, Facts, Question, ValueMeta
 
 # The function that sees the values off which are deleted before `forward` returns.
@@ -37,11 +37,7 @@ def describe(path: str, question: Question) -> Facts:
             found[RETURNED] = meta(result)
 
     setattr(builtins, _ON_DELETE, on_delete)
-    sys.setprofile(watch)
-    try:
-        facts = run_as_main(path, question.argv, functools.partial(lifetimes.shortened, on_delete=_ON_DELETE))
-    finally:
-        sys.setprofile(None)
+    facts = run_watched(path, question.argv, watch, functools.partial(lifetimes.shortened, on_delete=_ON_DELETE))
     return {**facts, "values": found}
 
 
@@ -60,11 +56,7 @@ def export(path: str, question: Question) -> Facts:
             keywords = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
             found.append((held["self"], tuple(held[n] for n in names[1 : code.co_argcount]), {n: held[n] for n in keywords}))
 
-    sys.setprofile(watch)
-    try:
-        facts = run_as_main(path, question.argv)
-    finally:
-        sys.setprofile(None)
+    facts = run_watched(path, question.argv, watch)
     if not found:
         return {**facts, "status": "raised", "text": facts.get("text") or "the script does not call Repro"}
     module, arguments, keywords = found[0]
@@ -90,12 +82,7 @@ def meta(value: Any) -> ValueMeta:
             "dtype": str(value.dtype).removeprefix("torch."),
             "device": device_text(value.device),
         }
-    if isinstance(value, bool):
-        return {"kind": "bool"}
-    if isinstance(value, (int, torch.SymInt)):
-        return {"kind": "int"}
-    if isinstance(value, (float, torch.SymFloat)):
-        return {"kind": "float"}
     if isinstance(value, (tuple, list)):
         return {"kind": "other", "items": [meta(item) for item in value]}
-    return {"kind": "other"}
+    number: Any = meta_of(value)
+    return number

@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch")
 
 from bot.inside.capture.fx_arguments import Arguments  # noqa: E402
 from bot.inside.capture.fx_form import Form, is_ref  # noqa: E402
-from bot.inside.capture.fx_symbols import Symbols  # noqa: E402
 from bot.inside.capture.fx_targets import Unreadable  # noqa: E402
 from bot.reduce.graph.codec import graph_from_json  # noqa: E402
 from bot.reduce.graph.form import Arg, Code, Mapping, Ref, Slice  # noqa: E402
@@ -23,7 +22,7 @@ def form() -> Form:
 
 
 def encode(form: Form, value: Any) -> Any:
-    return Arguments(form, Symbols(form), lambda _, name: {"$ref": name}).encode(value)
+    return Arguments(form, lambda _, name: {"$ref": name}).encode(value)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ INSTALL = """
     del os.environ["AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL"]
     from torch_minify_inside.eager import accuracy
     from torch_minify_inside.capture import hooks
-    tracker = hooks.Tracker(out={out!r}, check={check}, rule=accuracy.Rule(), beforehand={beforehand}, dump=False)
+    tracker = hooks.Tracker(out={out!r}, check={check}, rule=accuracy.ComparisonRule(), beforehand={beforehand}, dump=False)
     STUBS
     hooks.install(tracker)
 """

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 import torch._dynamo.config as dynamo_config  # noqa: E402
 
 from bot.inside.eager import accuracy  # noqa: E402
-from bot.inside.eager.accuracy import Rule  # noqa: E402
+from bot.inside.eager.accuracy import ComparisonRule  # noqa: E402
 
 ONES = torch.ones(4)
 NAN, INF = float("nan"), float("inf")
@@ -22,7 +22,7 @@ def tensors(*values: Any) -> list[Any]:
     return [torch.as_tensor(value) for value in values]
 
 
-class TestRule:
+class TestComparisonRule:
     """Two lists of results."""
 
     @pytest.mark.parametrize(
@@ -39,17 +39,17 @@ class TestRule:
     )
     @pytest.mark.parametrize("tolerance", [None, (1e-3, 1e-3)])
     def test_numbers(self, expected: list[Any], actual: list[Any], same: bool, tolerance: Any) -> None:
-        assert Rule(tolerance=tolerance).same(tensors(expected), tensors(actual)) is same
+        assert ComparisonRule(tolerance=tolerance).same(tensors(expected), tensors(actual)) is same
 
     def test_integral_outputs_count_only_if_strict(self) -> None:
         expected, actual = tensors([1.0], [1, 2], [True]), tensors([1.0], [1, 3], [False])
-        assert Rule().same(expected, actual)
-        assert not Rule(strict=True).same(expected, actual)
-        assert Rule(strict=True).same(expected, expected)
+        assert ComparisonRule().same(expected, actual)
+        assert not ComparisonRule(strict=True).same(expected, actual)
+        assert ComparisonRule(strict=True).same(expected, expected)
 
     def test_another_shape_type_or_number_of_results(self) -> None:
         for tolerance in (None, ()):
-            rule = Rule(tolerance=tolerance)
+            rule = ComparisonRule(tolerance=tolerance)
             assert not rule.same([ONES], [])
             assert not rule.same([ONES], [torch.ones(3)])
             assert not rule.same([ONES], [ONES.double()])
@@ -58,27 +58,27 @@ class TestRule:
         """Worse than the tolerance, and no worse than eager is against float64."""
         exact = torch.linspace(1, 2, 64, dtype=torch.float64)
         eager, compiled = (exact * 1.004).half(), (exact * 0.996).half()
-        assert not Rule().same([eager], [compiled])
-        assert Rule().same([eager], [compiled], [exact])
-        assert not Rule().same([eager], [(exact * 1.5).half()], [exact])
+        assert not ComparisonRule().same([eager], [compiled])
+        assert ComparisonRule().same([eager], [compiled], [exact])
+        assert not ComparisonRule().same([eager], [(exact * 1.5).half()], [exact])
         with dynamo_config.patch(same_two_models_use_fp64=False):
-            assert not Rule().same([eager], [compiled], [exact])
+            assert not ComparisonRule().same([eager], [compiled], [exact])
 
     def test_the_configured_tolerance_counts(self) -> None:
         with dynamo_config.patch(repro_tolerance=0.5):
-            assert Rule().same([ONES], [ONES * 1.3])
+            assert ComparisonRule().same([ONES], [ONES * 1.3])
 
     def test_the_programs_own_tolerance_counts(self) -> None:
-        assert not Rule(tolerance=()).same([ONES], [ONES * 1.001]), "PyTorch's rule would let it pass"
-        assert Rule(tolerance=(0.5, 0.0)).same([ONES], [ONES * 1.3]), "PyTorch's rule would not"
+        assert not ComparisonRule(tolerance=()).same([ONES], [ONES * 1.001]), "PyTorch's rule would let it pass"
+        assert ComparisonRule(tolerance=(0.5, 0.0)).same([ONES], [ONES * 1.3]), "PyTorch's rule would not"
 
     def test_an_eager_run_that_misses_its_own_tolerance_proves_nothing(self) -> None:
-        rule = Rule(tolerance=(1e-6, 0.0))
+        rule = ComparisonRule(tolerance=(1e-6, 0.0))
         assert rule.same([ONES], [ONES * 1.1], [ONES.double() * 1.01])
         assert not rule.same([ONES], [ONES * 1.1], [ONES.double()])
 
     def test_float64_results_of_another_number_are_not_used(self) -> None:
-        assert not Rule().same([ONES], [ONES * 2], [])
+        assert not ComparisonRule().same([ONES], [ONES * 2], [])
 
 
 def relu(x: Any) -> Any:
@@ -94,7 +94,7 @@ def graph(function: Callable[..., Any]) -> Any:
 
 
 def differs(function: Callable[..., Any], compiled: Callable[..., Any], *inputs: Any, **more: Any) -> bool:
-    options = {"boxed": False, "backward": False, "rule": Rule(), "backend": None, **more}
+    options = {"boxed": False, "backward": False, "rule": ComparisonRule(), "backend": None, **more}
     return accuracy.differs(graph(function), compiled, inputs, **options)
 
 
@@ -116,7 +116,7 @@ class TestDiffers:
                 Counts.calls += 1
                 return x + Counts.calls
 
-        options: Any = {"boxed": False, "backward": False, "rule": Rule(), "backend": None}
+        options: Any = {"boxed": False, "backward": False, "rule": ComparisonRule(), "backend": None}
         assert not accuracy.differs(Counts(), lambda x: x * 100, [ONES], **options)
 
     def test_uninitialised_memory_is_no_wrong_number(self) -> None:
@@ -228,7 +228,7 @@ class TestPackage:
         ],
     )
     def test_results(self, exported: Any, loaded: Any, wrong: bool, strictly: bool) -> None:
-        for rule, expected in ((Rule(), wrong), (Rule(strict=True), strictly)):
+        for rule, expected in ((ComparisonRule(), wrong), (ComparisonRule(strict=True), strictly)):
             found = accuracy.package_differs(exported, loaded, (torch.arange(4.0),), {"scale": torch.ones(())}, rule)
             assert found is expected
 
@@ -239,8 +239,8 @@ def test_a_package_that_draws_is_compared_with_eager_alone() -> None:
             return x * torch.rand_like(x)
 
     exported = torch.export.export(Module(), (ONES,))
-    assert accuracy.package_differs(exported, lambda x: (x + 1) * torch.rand_like(x), (ONES,), {}, Rule())
-    assert not accuracy.package_differs(exported, lambda x: x * torch.rand_like(x), (ONES,), {}, Rule())
+    assert accuracy.package_differs(exported, lambda x: (x + 1) * torch.rand_like(x), (ONES,), {}, ComparisonRule())
+    assert not accuracy.package_differs(exported, lambda x: x * torch.rand_like(x), (ONES,), {}, ComparisonRule())
 
 
 def test_clones_keep_strides_gradients_and_leaves() -> None:
