@@ -20,9 +20,8 @@ from pydantic import SecretStr
 from bot.action import auto, request_file
 from bot.action.console import Console, InputError, JobOutcome
 from bot.action.gate import gate
-from bot.action.github.api import Api
 from bot.action.github.client import GitHub
-from bot.action.github.transport import GitHubError
+from bot.action.github.transport import GitHubError, Transport
 from bot.action.minify import checkout, isolation
 from bot.action.minify import minify as minify_request
 from bot.action.minify.minify import ENGINE, RunnerConfig
@@ -36,7 +35,7 @@ UNPOSTED_DIRECTORY = Path("torch-minify-unposted")
 EDIT_INTERVAL = 30.0
 
 
-def connect(token: SecretStr, settings: Settings) -> Api:
+def connect(token: SecretStr, settings: Settings) -> GitHub:
     """A client for the GitHub that `settings` name, with `token`.
 
     Raises:
@@ -44,7 +43,7 @@ def connect(token: SecretStr, settings: Settings) -> Api:
     """
     if not token.get_secret_value():
         raise InputError("input github-token is empty: everything but the mode minify speaks with GitHub")
-    return GitHub(token.get_secret_value(), settings.api_url, login=settings.bot_login)
+    return GitHub(Transport(token.get_secret_value(), settings.api_url), settings.bot_login)
 
 
 def _fetch(server: str, repository: str, commit: str, where: Path, token: str) -> None:
@@ -55,12 +54,12 @@ def _fetch(server: str, repository: str, commit: str, where: Path, token: str) -
 class Edge:
     """What the modes reach beyond this process: GitHub, the engine, git; and `edit_interval` in seconds. Tests replace it."""
 
-    connect: Callable[[SecretStr, Settings], Api] = connect
+    connect: Callable[[SecretStr, Settings], GitHub] = connect
     engine: Sequence[str] = ENGINE
     fetch: auto.Fetch = _fetch
     edit_interval: float = EDIT_INTERVAL
 
-    def storage(self, settings: Settings, api: Api) -> Api:
+    def storage(self, settings: Settings, api: GitHub) -> GitHub:
         """Who keeps files: `api`, or a client of its own where `settings` have a token for that."""
         return self.connect(settings.durable_token, settings) if settings.durable_token.get_secret_value() else api
 

@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 
 from bot.action.console import Console, JobOutcome
-from bot.action.gate.events import IssueComment
 from bot.action.gate.gate import AnyEvent, decide
 from bot.action.gate.stop import stop
-from bot.action.github.api import Api, Posting
+from bot.action.github.client import GitHub
+from bot.action.github.resources import IssueComment
 from bot.action.github.transport import GitHubError
 from bot.action.minify.checkout import FetchError
 from bot.action.minify.minify import GREEN, RunnerConfig, minify, write_error
@@ -79,8 +79,8 @@ class Auto:
     def __init__(
         self,
         settings: Settings,
-        api: Api,
-        storage: Posting,
+        api: GitHub,
+        storage: GitHub,
         config: RunnerConfig,
         console: Console,
         fetch: Fetch,
@@ -126,7 +126,7 @@ class Auto:
         return minify(request, config, out, self._console, watch)
 
 
-def shower(api: Posting, requests: Sequence[Request], index: int, run_url: str) -> Callable[[str], None]:
+def shower(api: GitHub, requests: Sequence[Request], index: int, run_url: str) -> Callable[[str], None]:
     """What puts a line into the comment that the gate made for `requests`, through `api`.
 
     The request with `index` is being done, in the run at `run_url`.

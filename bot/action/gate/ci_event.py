@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bot.action.comment import answer, marker
 from bot.action.gate import ci_failures, groups, permissions
-from bot.action.gate.events import WorkflowRun
 from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
-from bot.action.github.api import Api
-from bot.action.github.resources import PullRequest
+from bot.action.github.client import GitHub
+from bot.action.github.resources import PullRequest, WorkflowRun
 from bot.action.report.render import notes, replies
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
@@ -18,7 +17,7 @@ MOST_TITLE = 200
 class RedRun:
     """One finished run, and what is done about it."""
 
-    def __init__(self, event: WorkflowRun, settings: Settings, api: Api) -> None:
+    def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub) -> None:
         self._run, self._settings, self._api = event.workflow_run, settings, api
         self._repository, self._default = event.repository.full_name, event.repository.default_branch
         self._key = f"run-{self._run.id}-{self._run.run_attempt}"

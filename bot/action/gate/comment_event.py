@@ -10,10 +10,9 @@ from bot.action.comment import answer, marker, react
 from bot.action.gate import ci_failures, code_blocks, groups, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.command_lines import COMMAND
-from bot.action.gate.events import IssueComment
 from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
-from bot.action.github.api import Api
-from bot.action.github.resources import PullRequest, Reaction, Run
+from bot.action.github.client import GitHub
+from bot.action.github.resources import IssueComment, PullRequest, Reaction, Run
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes, replies
 from bot.action.settings import Settings
@@ -29,7 +28,7 @@ class Refusal(Exception):
 class Conversation:
     """One comment, and what is said and done about it."""
 
-    def __init__(self, event: IssueComment, settings: Settings, api: Api) -> None:
+    def __init__(self, event: IssueComment, settings: Settings, api: GitHub) -> None:
         self._event, self._settings, self._api = event, settings, api
         self._repository, self._issue, self._comment = event.repository.full_name, event.issue.number, event.comment
         self._key = f"comment-{event.comment.id}"
@@ -42,7 +41,7 @@ class Conversation:
         Raises:
             GitHubError: GitHub does not answer what must be known.
         """
-        body, author, wrong = self._comment.text, self._comment.user, None
+        body, author, wrong = self._comment.body, self._comment.user, None
         try:
             found = commands(body)
         except CommandSyntaxError as error:
@@ -85,7 +84,7 @@ class Conversation:
 
     def _requests(self, found: tuple[Command, ...]) -> Decision:
         self._react("eyes")
-        text, author, url = self._comment.text, self._event.sender.login, self._comment.html_url
+        text, author, url = self._comment.body, self._event.sender.login, self._comment.html_url
         if found[0].verb == "again":
             found, text, author, url = self._earlier(found[0])
         pull = self._api.pull_request(self._repository, self._issue) if self._event.issue.pull_request is not None else None
@@ -103,7 +102,7 @@ class Conversation:
             if comment.id >= self._comment.id:
                 continue
             try:
-                found = commands(comment.text)
+                found = commands(comment.body)
             except CommandSyntaxError:
                 continue
             if not found or any(command.verb != "minify" for command in found):
@@ -119,7 +118,7 @@ class Conversation:
                     )
                     for command in found
                 )
-                return again_as, comment.text, comment.user.login, comment.html_url
+                return again_as, comment.body, comment.user.login, comment.html_url
         raise Refusal("There is no earlier command here to do again.")
 
     def _of(self, command: Command, name: str, text: str, author: str, url: str, pull: PullRequest | None) -> tuple[Request, ...]:
@@ -127,7 +126,7 @@ class Conversation:
         if command.url is not None:
             return self._of_run(command, command.url, name, pull)
         in_comment = code_blocks.find(text)
-        in_issue = code_blocks.find(self._event.issue.body or "", torch_only=True)
+        in_issue = code_blocks.find(self._event.issue.body, torch_only=True)
         checkout = self._checkout(pull)
         if command.test is not None:
             return (self._request(command, name, checkout, self._whose(pull), test=command.test),)

@@ -15,15 +15,16 @@ from bot.action.comment import react
 from bot.action.console import InputError, JobOutcome
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
-from bot.action.gate.events import EVENTS, IssueComment, WorkflowRun
 from bot.action.gate.requests import Decision
 from bot.action.gate.stop import stop
-from bot.action.github.api import Api
+from bot.action.github.client import GitHub
+from bot.action.github.resources import IssueComment, WorkflowRun
 from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings
 from bot.models.request import Request
 
 AnyEvent = IssueComment | WorkflowRun | None
+EVENTS: dict[str, type[IssueComment] | type[WorkflowRun]] = {"issue_comment": IssueComment, "workflow_run": WorkflowRun}
 log = logging.getLogger(__name__)
 
 # Bytes.
@@ -49,7 +50,7 @@ def read_event(path: Path, name: str) -> AnyEvent:
         raise EventError(f"cannot read the {name} event in {path}: {what}") from error
 
 
-def decide(event: AnyEvent, settings: Settings, api: Api) -> Decision:
+def decide(event: AnyEvent, settings: Settings, api: GitHub) -> Decision:
     """What becomes of `event` in the repository that `settings` names, after asking `api` what must be known.
 
     Raises:
@@ -75,7 +76,7 @@ def matrix(requests: tuple[Request, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def run_gate(event: AnyEvent, settings: Settings, api: Api, file: Path) -> JobOutcome:
+def run_gate(event: AnyEvent, settings: Settings, api: GitHub, file: Path) -> JobOutcome:
     """Decide on `event` by `settings`, answer it through `api` and write the requests, if any, to `file`.
 
     Exit status: 0, 6 or 7 by the decision (always 0 in Actions); 1 if GitHub does not answer.
@@ -90,12 +91,12 @@ def run_gate(event: AnyEvent, settings: Settings, api: Api, file: Path) -> JobOu
     return _outcome(event, settings, api, made)
 
 
-def run_stop(event: AnyEvent, settings: Settings, api: Api) -> JobOutcome:
+def run_stop(event: AnyEvent, settings: Settings, api: GitHub) -> JobOutcome:
     """Cancel through `api` what the `/minify stop` in `event` is about. Exit status as of `run_gate`; `settings` name our run."""
     return _outcome(event, settings, api, lambda: stop(event, settings, api) if isinstance(event, IssueComment) else Decision("nothing"))
 
 
-def _outcome(event: AnyEvent, settings: Settings, api: Api, make: Callable[[], Decision]) -> JobOutcome:
+def _outcome(event: AnyEvent, settings: Settings, api: GitHub, make: Callable[[], Decision]) -> JobOutcome:
     try:
         decision = make()
     except GitHubError as error:
@@ -114,7 +115,7 @@ def _outcome(event: AnyEvent, settings: Settings, api: Api, make: Callable[[], D
     )
 
 
-def _failed(event: AnyEvent, settings: Settings, api: Api, why: str) -> JobOutcome:
+def _failed(event: AnyEvent, settings: Settings, api: GitHub, why: str) -> JobOutcome:
     """Say that it did not work, where that may still go through: a reaction, the summary."""
     if isinstance(event, IssueComment):
         react(api, settings.repository, event.comment.id, "confused")

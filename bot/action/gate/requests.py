@@ -9,7 +9,7 @@ from typing import Literal
 
 from bot.action.gate.groups import Group
 from bot.action.gate.permissions import ForkPolicy, Head
-from bot.action.github.api import Asking
+from bot.action.github.client import GitHub
 from bot.action.report.render.replies import Cause
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
@@ -88,7 +88,7 @@ def code_of_pull_request(author: str, fork: str | None, url: str) -> CodeOrigin:
     return CodeOrigin(where="pull_request", author=author, trusted=fork is None, url=url or None, note=note)
 
 
-def fork_policy(api: Asking, repository: str, settings: Settings, head: Head) -> ForkPolicy:
+def fork_policy(api: GitHub, repository: str, settings: Settings, head: Head) -> ForkPolicy:
     """What `settings` and `repository` say about code from forks, such as `head`.
 
     GitHub creates a missing environment without protection, so `api` is asked whether it has any.

@@ -6,7 +6,7 @@ import logging
 import re
 from typing import Literal
 
-from bot.action.github.api import Posting
+from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.report.render.text import one_line
 from bot.action.report.render.verdict import status
@@ -25,7 +25,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9-]+")
 Where = Literal["none", "branch", "release"]
 
 
-def keep(section: Section, folder: Folder | None, where: Where, api: Posting, repository: str, run: int) -> Section:
+def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, repository: str, run: int) -> Section:
     """`section` with the addresses of what `api` kept of `folder`, the result of `run`, in `repository`: `where` says how.
 
     What cannot be kept is logged: the comment goes on without.

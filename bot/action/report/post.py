@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.action.comment import react
 from bot.action.console import Console, JobOutcome
-from bot.action.github.api import Api, Posting
+from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.report import durable, result_dir
 from bot.action.report.render import annotation
@@ -69,7 +69,7 @@ def summary_of(comments: Sequence[PendingComment]) -> str:
     return "\n".join(render(comment.report, room) for comment in comments)
 
 
-def downloads(api: Api, settings: Settings, requests: Sequence[Request]) -> dict[int, Download]:
+def downloads(api: GitHub, settings: Settings, requests: Sequence[Request]) -> dict[int, Download]:
     """Where the files of `requests` can be had, by index: artifacts of the run in `settings`, as far as `api` knows them."""
     if not settings.run_id:
         return {}
@@ -88,7 +88,7 @@ def downloads(api: Api, settings: Settings, requests: Sequence[Request]) -> dict
 
 
 def collect(
-    requests: Sequence[Request], folders: Mapping[int, Folder], settings: Settings, api: Api | None, storage: Posting | None
+    requests: Sequence[Request], folders: Mapping[int, Folder], settings: Settings, api: GitHub | None, storage: GitHub | None
 ) -> tuple[Section, ...]:
     """A section for each of `requests`, from the result directories in `folders`, by index.
 
@@ -105,7 +105,7 @@ def collect(
     return tuple(made)
 
 
-def post(comment: PendingComment, api: Posting, settings: Settings) -> str:
+def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
     """Write `comment` over the gate's through `api`, and react to who asked. Its URL; `settings` name the one repository for it.
 
     The comment is looked for by its marker and our login, not by the number in the request: that file was in the hands of
@@ -145,7 +145,7 @@ def save_unposted(comment: PendingComment, path: Path, settings: Settings, error
         log.error("            gh issue comment %d --repo %s --body-file %s", comment.answer.issue, settings.repository, path.name)
 
 
-def deliver(comments: Sequence[PendingComment], api: Posting, settings: Settings, console: Console, unposted: Path) -> JobOutcome:
+def deliver(comments: Sequence[PendingComment], api: GitHub, settings: Settings, console: Console, unposted: Path) -> JobOutcome:
     """Post `comments` through `api`; what cannot be posted is left in the directory `unposted`.
 
     Summary and annotations go to `console` first, since they cannot fail with GitHub. `settings` are as for `post`.
@@ -174,7 +174,7 @@ def preview(requests: Sequence[Request], results: Sequence[Path], settings: Sett
 
 
 def report(
-    requests: Sequence[Request], results: Sequence[Path], settings: Settings, api: Api, storage: Posting, console: Console, unposted: Path
+    requests: Sequence[Request], results: Sequence[Path], settings: Settings, api: GitHub, storage: GitHub, console: Console, unposted: Path
 ) -> JobOutcome:
     """Post what came back for `requests` in the directories `results`.
 

@@ -13,8 +13,7 @@ from bot.action.gate import gate, logs
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.ci_failures import sign
 from bot.action.gate.comment_event import Conversation
-from bot.action.gate.events import IssueComment, WorkflowRun
-from bot.action.github.resources import Permission
+from bot.action.github.resources import IssueComment, Permission, WorkflowRun
 from bot.action.github.transport import GitHubError
 from bot.action.settings import SettingsError, read_settings
 from bot.cli import main as cli
