@@ -16,10 +16,6 @@ from bot.models.failure import Stage
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
 
 
-class SettingsError(InputError):
-    """An input that cannot be used; the message names it, its value and what is allowed."""
-
-
 def _input(name: str, default: Any, description: str, **more: Any) -> Any:
     """A field that is the input `name`. A container action gets it with its dashes, a step's `env:` better without."""
     upper = f"INPUT_{name.upper()}"
@@ -118,12 +114,12 @@ def read_settings() -> Settings:
     """The settings in this process's environment.
 
     Raises:
-        SettingsError: something in it cannot be used.
+        InputError: something in it cannot be used; the message names it, its value and what is allowed.
     """
     try:
         return Settings()
     except ValidationError as error:
-        raise SettingsError("; ".join(_words(problem) for problem in error.errors(include_url=False))) from None
+        raise InputError("; ".join(_words(problem) for problem in error.errors(include_url=False))) from None
 
 
 def _words(problem: ErrorDetails) -> str:

@@ -7,7 +7,7 @@ from bot.action.gate import ci_failures, groups, permissions
 from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
 from bot.action.github.client import GitHub
 from bot.action.github.resources import PullRequest, WorkflowRun
-from bot.action.report.render import notes, replies
+from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 
@@ -43,7 +43,7 @@ class RedRun:
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, pull.base.ref if pull else self._default)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=False)
-        table = replies.candidates(rows(found, taken)) if found else "The run names no failing test."
+        table = notes.candidates(rows(found, taken)) if found else "The run names no failing test."
         if not taken:
             return Decision("nothing", note=table)
         first = self._first(pull, Checkout(source or self._repository, run.head_sha), head.from_fork, taken[0])
@@ -78,7 +78,7 @@ class RedRun:
         assert group.signature is not None
         about = f"<!-- torch-minify:signature-{group.signature.fingerprint} -->"
         words = " ".join("".join(c if c.isprintable() else " " for c in group.signature.line()).split())
-        body = replies.opened(self._repository, self._default, self._run.html_url)
+        body = notes.opened(self._repository, self._default, self._run.html_url)
         return self._api.open_issue(self._repository, about, f"CI: {words}"[:MOST_TITLE], body).number
 
     def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:

@@ -14,7 +14,7 @@ from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, c
 from bot.action.github.client import GitHub
 from bot.action.github.resources import IssueComment, PullRequest, Reaction, Run
 from bot.action.github.transport import GitHubError
-from bot.action.report.render import notes, replies
+from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request
 
@@ -54,7 +54,7 @@ class Conversation:
         if isinstance(decision, permissions.Ignored):
             return Decision("nothing", note="not for us: a bot, or words of another")
         if any(command.verb == "help" for command in found):
-            return self._reply(replies.helped(help_text()), "eyes", "help")
+            return self._reply(notes.helped(help_text()), "eyes", "help")
         if isinstance(decision, permissions.Refused):
             return self._reply(notes.refused(decision.reason), "confused", decision.reason)
         if wrong is not None:
@@ -176,7 +176,7 @@ class Conversation:
         subjects = [ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job) for run in runs]
         found = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=True)
-        self._tables.append(replies.candidates(rows(found, taken)) if found else "")
+        self._tables.append(notes.candidates(rows(found, taken)) if found else "")
         if not taken:
             raise Refusal("No failing test there looks like a failure of the compiler." if found else "The run names no failing test.")
         first = self._request(command, name, checkout, whose, test=taken[0].first.test)

@@ -31,15 +31,11 @@ log = logging.getLogger(__name__)
 MAX_EVENT = 32 << 20
 
 
-class EventError(InputError):
-    """The event cannot be read."""
-
-
 def read_event(path: Path, name: str) -> AnyEvent:
     """The event called `name` in the file at `path`; None for one of no interest.
 
     Raises:
-        EventError: the file does not hold such an event.
+        InputError: the file does not hold such an event.
     """
     if name not in EVENTS:
         return None
@@ -47,7 +43,7 @@ def read_event(path: Path, name: str) -> AnyEvent:
         return EVENTS[name].model_validate_json(path.read_bytes()[:MAX_EVENT])
     except (OSError, ValidationError) as error:
         what = f"{error.error_count()} fields are wrong or missing" if isinstance(error, ValidationError) else str(error)
-        raise EventError(f"cannot read the {name} event in {path}: {what}") from error
+        raise InputError(f"cannot read the {name} event in {path}: {what}") from error
 
 
 def decide(event: AnyEvent, settings: Settings, api: GitHub) -> Decision:

@@ -10,7 +10,7 @@ from typing import Literal
 from bot.action.gate.groups import Group
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
-from bot.action.report.render.replies import Cause
+from bot.action.report.render.notes import Cause
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 from bot.units import duration

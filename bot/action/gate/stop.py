@@ -9,7 +9,7 @@ from bot.action.gate.requests import Decision
 from bot.action.github.client import GitHub
 from bot.action.github.resources import IssueComment
 from bot.action.github.transport import GitHubError
-from bot.action.report.render import notes, replies
+from bot.action.report.render import notes
 from bot.action.settings import Settings
 
 # of the last comments: what is older has ended
@@ -39,7 +39,7 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
         body, reason = notes.refused(decision.reason), decision.reason
     else:
         stopped = sum(_cancel(api, repository, run) for run in _runs(api, repository, issue, settings.run_id))
-        body = reason = replies.stopped(stopped)
+        body = reason = notes.stopped(stopped)
         react(api, repository, event.comment.id, "rocket" if stopped else "confused")
     answer(api, repository, issue, f"comment-{event.comment.id}", settings.run_id, body)
     return Decision("stop" if isinstance(decision, permissions.Allowed) else "refused", note=reason)

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.action.comment import react
-from bot.action.console import Console, JobOutcome
+from bot.action.console import Console, InputError, JobOutcome
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.report import durable, result_dir
-from bot.action.report.render import annotation
-from bot.action.report.render.rendering import SUMMARY_LIMIT, render
+from bot.action.report.render.rendering import SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.text import marker_line, one_line, size
 from bot.action.report.render.verdict import status, title
 from bot.action.report.result_dir import Folder
-from bot.action.request_file import RequestFileError
 from bot.action.settings import Settings
 from bot.models.report import Download, Report, Section
 from bot.models.request import Answer, Request
@@ -40,13 +38,13 @@ def check_markers(requests: Sequence[Request]) -> None:
     """Make sure that the comments of all `requests` can be found again.
 
     Raises:
-        RequestFileError: one of them holds no marker of ours.
+        InputError: one of them holds no marker of ours.
     """
     try:
         for request in requests:
             marker_line(request.answer.marker)
     except ValueError as error:
-        raise RequestFileError(f"cannot use the requests: {error}") from error
+        raise InputError(f"cannot use the requests: {error}") from error
 
 
 def pending_comments(requests: Sequence[Request], sections: Sequence[Section], run_url: str | None) -> tuple[PendingComment, ...]:
@@ -150,7 +148,7 @@ def deliver(comments: Sequence[PendingComment], api: GitHub, settings: Settings,
 
     Summary and annotations go to `console` first, since they cannot fail with GitHub. `settings` are as for `post`.
     """
-    shown = tuple(each for comment in comments for each in annotation.annotations_of(comment.report))
+    shown = tuple(each for comment in comments for each in annotations_of(comment.report))
     console.publish(JobOutcome(summary=summary_of(comments) + "\n", annotations=shown))
     exit_status, lines = POSTED, []
     for number, comment in enumerate(comments, 1):

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from bot.action import request_file
+from bot.action.console import InputError
 from bot.action.gate import gate, logs
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.ci_failures import sign
 from bot.action.gate.comment_event import Conversation
 from bot.action.github.resources import IssueComment, Permission, WorkflowRun
 from bot.action.github.transport import GitHubError
-from bot.action.settings import SettingsError, read_settings
+from bot.action.settings import read_settings
 from bot.cli import main as cli
 from bot.models.request import Request
 from tests.action.gate.memory import BLOCK, HEAD, REPO, Memory, asked, finished, settings
@@ -61,7 +62,7 @@ def test_another_event_asks_for_nothing(tmp_path: Path) -> None:
 def test_a_torn_event_is_an_error_in_one_line(content: str, tmp_path: Path) -> None:
     path = tmp_path / "event.json"
     path.write_text(content)
-    with pytest.raises(gate.EventError, match="cannot read the issue_comment event in"):
+    with pytest.raises(InputError, match="cannot read the issue_comment event in"):
         gate.read_event(path, "issue_comment")
 
 
@@ -124,7 +125,7 @@ def test_the_token_is_in_no_text(environment: pytest.MonkeyPatch) -> None:
 )
 def test_an_unusable_input_is_named_with_its_value(environment: pytest.MonkeyPatch, name: str, value: str, words: str) -> None:
     environment.setenv(name, value)
-    with pytest.raises(SettingsError, match=re.escape(words)):
+    with pytest.raises(InputError, match=re.escape(words)):
         read_settings()
 
 
