@@ -11,7 +11,6 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.action.console import InputError
-from bot.models.failure import Stage
 
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
 
@@ -43,7 +42,6 @@ class Settings(BaseSettings):
     output: Path | None = Field(default=None, validation_alias="GITHUB_OUTPUT")
     summary: Path | None = Field(default=None, validation_alias="GITHUB_STEP_SUMMARY")
     in_actions: bool = Field(default=False, validation_alias="GITHUB_ACTIONS")
-    workspace: Path = Field(default=Path(), validation_alias="GITHUB_WORKSPACE")
 
     # inputs
     token: SecretStr = Field(
@@ -97,11 +95,6 @@ class Settings(BaseSettings):
     def run_url(self) -> str:
         """Where people watch this run."""
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
-
-    @property
-    def default_stage(self) -> Stage | None:
-        """The stage that is asked for; None for `auto`."""
-        return None if self.stage == "auto" else Stage(self.stage)
 
 
 def inputs() -> tuple[str, ...]:

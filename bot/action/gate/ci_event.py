@@ -15,7 +15,7 @@ MOST_TITLE = 200
 
 
 class RedRun:
-    """One finished run, and what is done about it."""
+    """The finished run in `event`, and what is done about it through `api` by `settings`."""
 
     def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub) -> None:
         self._run, self._settings, self._api = event.workflow_run, settings, api
@@ -36,7 +36,7 @@ class RedRun:
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
-        head = permissions.Head(source is None or source.lower() != self._repository.lower(), source, run.created_at)
+        head = permissions.Head(source is None or source.lower() != self._repository.lower(), run.created_at)
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)

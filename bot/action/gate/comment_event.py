@@ -26,7 +26,7 @@ class Refusal(Exception):
 
 
 class Conversation:
-    """One comment, and what is said and done about it."""
+    """The comment in `event`, and what is said and done about it through `api` by `settings`."""
 
     def __init__(self, event: IssueComment, settings: Settings, api: GitHub) -> None:
         self._event, self._settings, self._api = event, settings, api
@@ -49,8 +49,7 @@ class Conversation:
         if self._event.action != "created" or not author.id or not (found or wrong):
             return Decision("nothing", note="no command")
         permission = "none" if author.is_bot else self._api.permission(self._repository, author.login)
-        asker = permissions.Asker(author.login, author.id, self._event.sender.id, author.is_bot, permission)
-        decision = permissions.may_ask(asker)
+        decision = permissions.may_ask(author, self._event.sender, permission)
         if isinstance(decision, permissions.Ignored):
             return Decision("nothing", note="not for us: a bot, or words of another")
         if any(command.verb == "help" for command in found):
@@ -162,7 +161,7 @@ class Conversation:
             raise
         source = run.head_repository.full_name if run.head_repository else None
         fork = source is None or source.lower() != self._repository.lower()
-        self._may_run(permissions.Head(fork, source, run.created_at))
+        self._may_run(permissions.Head(fork, run.created_at))
         where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
         note = f"from the fork {source}" if fork else None
         whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
@@ -187,7 +186,7 @@ class Conversation:
         if pull is None:
             return Checkout(self._repository, self._api.commit(self._repository, self._event.repository.default_branch))
         source = pull.head.repo.full_name if pull.head.repo else None
-        self._may_run(permissions.Head(pull.from_fork, source, self._api.pushed_at(self._repository, pull)))
+        self._may_run(permissions.Head(pull.from_fork, self._api.pushed_at(self._repository, pull)))
         return Checkout(source or self._repository, pull.head.sha)
 
     def _may_run(self, head: permissions.Head) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,29 +71,19 @@ def matrix(requests: tuple[Request, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def run_gate(event: AnyEvent, settings: Settings, api: GitHub, file: Path) -> JobOutcome:
+def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> JobOutcome:
     """Decide on `event` by `settings`, answer it through `api` and write the requests, if any, to `file`.
 
-    Exit status: 0, 6 or 7 by the decision (always 0 in Actions); 1 if GitHub does not answer.
+    Without a `file` the job is to cancel what the `/minify stop` in `event` is about. Exit status: 0, 6 or 7 by the decision (always 0
+    in Actions); 1 if GitHub does not answer.
     """
-
-    def made() -> Decision:
-        decision = decide(event, settings, api)
-        if decision.requests:
-            file.write_text(request_file.to_json(decision.requests), encoding="utf-8")
-        return decision
-
-    return _outcome(event, settings, api, made)
-
-
-def run_stop(event: AnyEvent, settings: Settings, api: GitHub) -> JobOutcome:
-    """Cancel through `api` what the `/minify stop` in `event` is about. Exit status as of `run_gate`; `settings` name our run."""
-    return _outcome(event, settings, api, lambda: stop(event, settings, api) if isinstance(event, IssueComment) else Decision("nothing"))
-
-
-def _outcome(event: AnyEvent, settings: Settings, api: GitHub, make: Callable[[], Decision]) -> JobOutcome:
     try:
-        decision = make()
+        if file is not None:
+            decision = decide(event, settings, api)
+        else:
+            decision = stop(event, settings, api) if isinstance(event, IssueComment) else Decision("nothing")
+        if file is not None and decision.requests:
+            file.write_text(request_file.to_json(decision.requests), encoding="utf-8")
     except GitHubError as error:
         log.error("torch-minify: GitHub does not answer: %s", error)
         return _failed(event, settings, api, "GitHub did not answer.")

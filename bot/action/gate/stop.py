@@ -32,7 +32,7 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
     if event.action != "created" or not author.id or "stop" not in verbs:
         return Decision("nothing", note="no command to stop")
     permission = "none" if author.is_bot else api.permission(repository, author.login)
-    decision = permissions.may_ask(permissions.Asker(author.login, author.id, event.sender.id, author.is_bot, permission))
+    decision = permissions.may_ask(author, event.sender, permission)
     if isinstance(decision, permissions.Ignored):
         return Decision("nothing", note="not for us: a bot, or words of another")
     if isinstance(decision, permissions.Refused):

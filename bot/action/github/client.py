@@ -186,15 +186,9 @@ class GitHub:
         """The newest finished run of a `workflow` (id) on a `branch`, by a push or a schedule, that began before `before`."""
         wanted = {"branch": branch, "status": "completed"}
         runs = self._all(Run, f"{_repo(repository)}/actions/workflows/{workflow}/runs", wanted, "workflow_runs", limit=1)
-        return next(
-            (
-                run
-                for run in runs
-                # a pull request from a fork's branch of the same name is listed too
-                if run.created_at < before and run.event in ("push", "schedule") and run.conclusion in ("success", "failure")
-            ),
-            None,
-        )
+        ended = (run for run in runs if run.created_at < before and run.conclusion in ("success", "failure"))
+        # a pull request from a fork's branch of the same name is listed too
+        return next((run for run in ended if run.event in ("push", "schedule")), None)
 
     def jobs(self, repository: str, run: int) -> Sequence[WorkflowJob]:
         """The jobs of a run's last attempt."""

@@ -24,7 +24,7 @@ _PASSING = frozenset({429, 500, 502, 503, 504})
 
 
 class GitHubError(Exception):
-    """GitHub refused, or could not be reached however long we waited. `status` is null without an answer."""
+    """GitHub refused, or could not be reached however long we waited: `message`. `status` is null without an answer."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -66,7 +66,10 @@ def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
 
 
 class Transport:
-    """PyGithub's requester under our patience. PyGithub's own retry is off: it posts twice after a 502."""
+    """PyGithub's requester for `api_url` and `token` under our patience. PyGithub's own retry is off: it posts twice after a 502.
+
+    `sleep` waits so many seconds, `now` is the time in seconds since the epoch.
+    """
 
     def __init__(
         self,

@@ -45,8 +45,7 @@ def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> in
 
 def queued(comment: Comment) -> bool:
     """Whether `comment`, one of ours, still says what the gate wrote into it."""
-    lines = [line for line in comment.body.splitlines()[1:] if line.strip()]
-    return bool(lines) and lines[0] == "### Queued"
+    return next((line for line in comment.body.splitlines()[1:] if line.strip()), "") == "### Queued"
 
 
 def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetime) -> str | None:

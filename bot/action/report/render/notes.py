@@ -112,8 +112,9 @@ def candidates(found: Sequence[Cause]) -> str:
 def _row(candidate: Cause) -> str:
     count = len(candidate.tests)
     tests = cell(candidate.tests[0], 150) + (f" and {count - 1} more" if count > 1 else "") if count else "–"
-    verdict = (candidate.verdict if candidate.verdict in ("suggested", "possible") else "not a candidate") + (", taken" if candidate.taken else "")
-    return f"<tr><td>{verdict}</td><td>{cell(candidate.reason)}</td><td>{cell(candidate.failure, 200)}</td><td>{tests}</td></tr>"
+    verdict = candidate.verdict if candidate.verdict in ("suggested", "possible") else "not a candidate"
+    taken = ", taken" if candidate.taken else ""
+    return f"<tr><td>{verdict}{taken}</td><td>{cell(candidate.reason)}</td><td>{cell(candidate.failure, 200)}</td><td>{tests}</td></tr>"
 
 
 def helped(help_text: str) -> str:
