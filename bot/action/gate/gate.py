@@ -78,12 +78,12 @@ def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> 
     in Actions); 1 if GitHub does not answer.
     """
     try:
-        if file is not None:
-            decision = decide(event, settings, api)
-        else:
+        if file is None:
             decision = stop(event, settings, api) if isinstance(event, IssueComment) else Decision("nothing")
-        if file is not None and decision.requests:
-            file.write_text(request_file.to_json(decision.requests), encoding="utf-8")
+        else:
+            decision = decide(event, settings, api)
+            if decision.requests:
+                file.write_text(request_file.to_json(decision.requests), encoding="utf-8")
     except GitHubError as error:
         log.error("torch-minify: GitHub does not answer: %s", error)
         return _failed(event, settings, api, "GitHub did not answer.")

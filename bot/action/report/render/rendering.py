@@ -51,5 +51,5 @@ def annotations_of(report: Report) -> tuple[Annotation, ...]:
 def _annotation(part: Section) -> Annotation:
     result = part.result
     said = result.signature.line() if result and result.signature else (result.reason if result else part.problem) or ""
-    words = ": ".join(part for part in (one_line(what(part.request), 150), one_line(said)) if part)
+    words = ": ".join(filter(None, (one_line(what(part.request), 150), one_line(said))))
     return Annotation("warning" if verdict.status(part) == "error" else "notice", verdict.title(part), words)
