@@ -9,7 +9,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def duration(text: str) -> float:
-    """Seconds from `90`, `90s`, `30m` or `1h`.
+    """Seconds from a `text` like `90`, `90s`, `30m` or `1h`.
 
     Raises:
         argparse.ArgumentTypeError: it is none of these.
@@ -21,7 +21,7 @@ def duration(text: str) -> float:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1.
+    """The whole number from 1 in `text`.
 
     Raises:
         argparse.ArgumentTypeError: it is not.

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -20,23 +21,24 @@ from pydantic import SecretStr
 from bot.action import auto, request_file
 from bot.action.console import Console, InputError, JobOutcome
 from bot.action.gate import gate
-from bot.action.github.api import Api
 from bot.action.github.client import GitHub
-from bot.action.github.transport import GitHubError
+from bot.action.github.transport import GitHubError, Transport
 from bot.action.minify import checkout, isolation
 from bot.action.minify import minify as minify_request
 from bot.action.minify.minify import ENGINE, RunnerConfig
 from bot.action.report import post
 from bot.action.report.sweep import sweep
 from bot.action.settings import Settings, read_settings
+from bot.units import duration
 
 # Comments that could not be posted are left in this directory, for the workflow to upload.
 UNPOSTED_DIRECTORY = Path("torch-minify-unposted")
 # Seconds between two edits of a comment. GitHub counts them.
 EDIT_INTERVAL = 30.0
+FETCH: auto.Fetch = partial(checkout.fetch, environ=os.environ)
 
 
-def connect(token: SecretStr, settings: Settings) -> Api:
+def connect(token: SecretStr, settings: Settings) -> GitHub:
     """A client for the GitHub that `settings` name, with `token`.
 
     Raises:
@@ -44,23 +46,19 @@ def connect(token: SecretStr, settings: Settings) -> Api:
     """
     if not token.get_secret_value():
         raise InputError("input github-token is empty: everything but the mode minify speaks with GitHub")
-    return GitHub(token.get_secret_value(), settings.api_url, login=settings.bot_login)
-
-
-def _fetch(server: str, repository: str, commit: str, where: Path, token: str) -> None:
-    checkout.fetch(server, repository, commit, where, token, os.environ)
+    return GitHub(Transport(token.get_secret_value(), settings.api_url), settings.bot_login)
 
 
 @dataclass(frozen=True)
 class Edge:
     """What the modes reach beyond this process: GitHub, the engine, git; and `edit_interval` in seconds. Tests replace it."""
 
-    connect: Callable[[SecretStr, Settings], Api] = connect
+    connect: Callable[[SecretStr, Settings], GitHub] = connect
     engine: Sequence[str] = ENGINE
-    fetch: auto.Fetch = _fetch
+    fetch: auto.Fetch = FETCH
     edit_interval: float = EDIT_INTERVAL
 
-    def storage(self, settings: Settings, api: Api) -> Api:
+    def storage(self, settings: Settings, api: GitHub) -> GitHub:
         """Who keeps files: `api`, or a client of its own where `settings` have a token for that."""
         return self.connect(settings.durable_token, settings) if settings.durable_token.get_secret_value() else api
 
@@ -111,7 +109,7 @@ def _event(settings: Settings) -> gate.AnyEvent:
 def _decide(settings: Settings, edge: Edge, file: Path | None) -> JobOutcome:
     event = _event(settings)
     api = edge.connect(settings.token, settings)
-    return gate.run_stop(event, settings, api) if file is None else gate.run_gate(event, settings, api, file)
+    return gate.run(event, settings, api, file)
 
 
 def _post(settings: Settings, console: Console, edge: Edge, results: Sequence[Path], file: Path, *, dry_run: bool) -> JobOutcome:
@@ -124,7 +122,17 @@ def _post(settings: Settings, console: Console, edge: Edge, results: Sequence[Pa
 
 
 def _config(settings: Settings, edge: Edge) -> RunnerConfig:
-    return RunnerConfig.of(settings, edge.engine, isolation.program_account(), os.environ)
+    return RunnerConfig(
+        checkout=settings.checkout,
+        setup=settings.setup,
+        python=settings.python,
+        budget=duration(settings.budget),
+        device=settings.device or None,
+        jobs=settings.jobs,
+        engine=edge.engine,
+        account=isolation.program_account(),
+        environ=os.environ,
+    )
 
 
 def _minimize(settings: Settings, console: Console, edge: Edge, file: Path, index: int, out: Path) -> int:

@@ -9,16 +9,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 
 from bot.action.console import Console, JobOutcome
-from bot.action.gate.events import IssueComment
 from bot.action.gate.gate import AnyEvent, decide
 from bot.action.gate.stop import stop
-from bot.action.github.api import Api, Posting
+from bot.action.github.client import GitHub
+from bot.action.github.resources import IssueComment
 from bot.action.github.transport import GitHubError
 from bot.action.minify.checkout import FetchError
 from bot.action.minify.minify import GREEN, RunnerConfig, minify, write_error
@@ -54,7 +53,7 @@ class LiveLine:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         # an edit that is under way ends first: the report comes after it
         self._thread.join()
@@ -69,6 +68,7 @@ class LiveLine:
                 return
 
 
+@dataclass(frozen=True)
 class Auto:
     """One job from an event to its report.
 
@@ -76,21 +76,14 @@ class Auto:
     `every` is the time between two edits of a comment, in seconds.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        api: Api,
-        storage: Posting,
-        config: RunnerConfig,
-        console: Console,
-        fetch: Fetch,
-        unposted: Path,
-        every: float,
-    ) -> None:
-        # a fork's code needs a job in the environment that somebody approves, and this one has begun
-        self._settings = settings.model_copy(update={"fork_environment": ""})
-        self._api, self._storage, self._config, self._console = api, storage, config, console
-        self._fetch, self._unposted, self._every = fetch, unposted, every
+    settings: Settings
+    api: GitHub
+    storage: GitHub
+    config: RunnerConfig
+    console: Console
+    fetch: Fetch
+    unposted: Path
+    every: float
 
     def run(self, event: AnyEvent) -> JobOutcome:
         """Do what `event` asks for. Exit status: 0, also where that is nothing; 1 where the work could not be done.
@@ -98,35 +91,37 @@ class Auto:
         Raises:
             GitHubError: GitHub does not answer what must be known.
         """
-        decision = decide(event, self._settings, self._api)
+        # a fork's code needs a job in the environment that somebody approves, and this one has begun
+        settings = self.settings.model_copy(update={"fork_environment": ""})
+        decision = decide(event, settings, self.api)
         if decision.status == "stop" and isinstance(event, IssueComment):
-            decision = stop(event, self._settings, self._api)
-        self._console.publish(JobOutcome(outputs={"outcome": decision.status}, stdout=f"{decision.status} {decision.note}\n"))
+            decision = stop(event, settings, self.api)
+        self.console.publish(JobOutcome(outputs={"outcome": decision.status}, stdout=f"{decision.status} {decision.note}\n"))
         return self._minify_all(decision.requests) if decision.requests else JobOutcome()
 
     def _minify_all(self, requests: Sequence[Request]) -> JobOutcome:
         statuses = []
         with TemporaryDirectory(prefix="torch-minify-auto-") as scratch:
             for index, request in enumerate(requests):
-                with LiveLine(shower(self._api, requests, index, self._settings.run_url), self._every) as live:
+                with LiveLine(shower(self.api, requests, index, self.settings.run_url), self.every) as live:
                     statuses.append(
-                        self._minify(request, Path(scratch) / f"checkout-{index}", self._settings.result / str(index), live.watch)
+                        self._minify(request, Path(scratch) / f"checkout-{index}", self.settings.result / str(index), live.watch)
                     )
-        posted = report(requests, [self._settings.result], self._settings, self._api, self._storage, self._console, self._unposted)
+        posted = report(requests, [self.settings.result], self.settings, self.api, self.storage, self.console, self.unposted)
         return replace(posted, exit_status=posted.exit_status or next((status for status in statuses if status not in GREEN), 0))
 
     def _minify(self, request: Request, checkout: Path, out: Path, watch: Callable[[str], None]) -> int:
-        config, settings = self._config, self._settings
+        config, settings = self.config, self.settings
         if request.commit is not None:
             try:
-                self._fetch(settings.server_url, request.repository, request.commit, checkout, settings.token.get_secret_value())
+                self.fetch(settings.server_url, request.repository, request.commit, checkout, settings.token.get_secret_value())
             except FetchError as error:
-                return write_error(out, str(error), self._console)
+                return write_error(out, str(error), self.console)
             config = replace(config, checkout=checkout)
-        return minify(request, config, out, self._console, watch)
+        return minify(request, config, out, self.console, watch)
 
 
-def shower(api: Posting, requests: Sequence[Request], index: int, run_url: str) -> Callable[[str], None]:
+def shower(api: GitHub, requests: Sequence[Request], index: int, run_url: str) -> Callable[[str], None]:
     """What puts a line into the comment that the gate made for `requests`, through `api`.
 
     The request with `index` is being done, in the run at `run_url`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 
-from bot.action.github.api import Posting
+from bot.action.github.client import GitHub
 from bot.action.github.resources import Reaction
 from bot.action.github.transport import GitHubError
 
@@ -33,7 +33,7 @@ def run_of_comment(body: str) -> int | None:
     return int(found["run"]) if found else None
 
 
-def answer(api: Posting, repository: str, issue: int, event: str, run: int, body: str) -> int | None:
+def answer(api: GitHub, repository: str, issue: int, event: str, run: int, body: str) -> int | None:
     """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the one that is there.
 
     Its id; None where `api` cannot write it.
@@ -46,7 +46,7 @@ def answer(api: Posting, repository: str, issue: int, event: str, run: int, body
         return None
 
 
-def react(api: Posting, repository: str, comment: int, reaction: Reaction) -> None:
+def react(api: GitHub, repository: str, comment: int, reaction: Reaction) -> None:
     """Add `reaction` to a `comment` in `repository` through `api`. It is an ornament: without it all goes on."""
     try:
         api.react(repository, comment, reaction)

@@ -15,10 +15,6 @@ from bot.models.request import Request
 MAX_SIZE = 32 << 20
 
 
-class RequestFileError(InputError):
-    """A request file that cannot be used."""
-
-
 def to_json(requests: Sequence[Request]) -> str:
     """The text of a file that holds `requests`."""
     return json.dumps([request.model_dump(mode="json", by_alias=True) for request in requests], indent=2) + "\n"
@@ -28,19 +24,19 @@ def read(path: Path) -> tuple[Request, ...]:
     """The requests in the file at `path`, at least one.
 
     Raises:
-        RequestFileError: the file cannot be read, is larger than `MAX_SIZE`, or is not what the gate writes.
+        InputError: the file cannot be read, is larger than `MAX_SIZE`, or is not what the gate writes.
     """
     try:
         with path.open("rb") as file:
             content = file.read(MAX_SIZE + 1)
         if len(content) > MAX_SIZE:
-            raise RequestFileError(f"{path} is larger than {MAX_SIZE >> 20} MiB")
+            raise InputError(f"{path} is larger than {MAX_SIZE >> 20} MiB")
         requests = TypeAdapter(tuple[Request, ...]).validate_json(content)
     except (OSError, ValidationError) as error:
         what = f"{error.error_count()} fields are wrong or missing" if isinstance(error, ValidationError) else str(error)
-        raise RequestFileError(f"cannot read the requests in {path}: {what}") from error
+        raise InputError(f"cannot read the requests in {path}: {what}") from error
     if not requests:
-        raise RequestFileError(f"{path} holds 0 requests")
+        raise InputError(f"{path} holds 0 requests")
     return requests
 
 
@@ -48,9 +44,9 @@ def read_one(path: Path, index: int) -> Request:
     """The request number `index` (from 0) in the file at `path`.
 
     Raises:
-        RequestFileError: there is none, or the file cannot be used.
+        InputError: there is none, or the file cannot be used.
     """
     requests = read(path)
     if not 0 <= index < len(requests):
-        raise RequestFileError(f"{path} holds {len(requests)} requests, none with index {index}")
+        raise InputError(f"{path} holds {len(requests)} requests, none with index {index}")
     return requests[index]

@@ -11,13 +11,8 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.action.console import InputError
-from bot.models.failure import Stage
 
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
-
-
-class SettingsError(InputError):
-    """An input that cannot be used; the message names it, its value and what is allowed."""
 
 
 def _input(name: str, default: Any, description: str, **more: Any) -> Any:
@@ -47,7 +42,6 @@ class Settings(BaseSettings):
     output: Path | None = Field(default=None, validation_alias="GITHUB_OUTPUT")
     summary: Path | None = Field(default=None, validation_alias="GITHUB_STEP_SUMMARY")
     in_actions: bool = Field(default=False, validation_alias="GITHUB_ACTIONS")
-    workspace: Path = Field(default=Path(), validation_alias="GITHUB_WORKSPACE")
 
     # inputs
     token: SecretStr = Field(
@@ -102,11 +96,6 @@ class Settings(BaseSettings):
         """Where people watch this run."""
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
 
-    @property
-    def default_stage(self) -> Stage | None:
-        """The stage that is asked for; None for `auto`."""
-        return None if self.stage == "auto" else Stage(self.stage)
-
 
 def inputs() -> tuple[str, ...]:
     """The names of all inputs, as action.yml has them."""
@@ -118,12 +107,12 @@ def read_settings() -> Settings:
     """The settings in this process's environment.
 
     Raises:
-        SettingsError: something in it cannot be used.
+        InputError: something in it cannot be used; the message names it, its value and what is allowed.
     """
     try:
         return Settings()
     except ValidationError as error:
-        raise SettingsError("; ".join(_words(problem) for problem in error.errors(include_url=False))) from None
+        raise InputError("; ".join(_words(problem) for problem in error.errors(include_url=False))) from None
 
 
 def _words(problem: ErrorDetails) -> str:

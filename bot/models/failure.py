@@ -63,7 +63,7 @@ class Verdict(str, Enum):
 class Model(BaseModel):
     """Base of every model here: immutable, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 class Signature(Model):
@@ -103,7 +103,7 @@ class Signature(Model):
         return (self.phase.value, root, self.message)
 
     def same_across_forms(self, other: Signature) -> bool:
-        """Whether two failures are the same although the scripts differ in form (the outer wrappers differ then).
+        """Whether `other` is the same failure although the scripts differ in form (the outer wrappers differ then).
 
         A missing error shows as the failed assertion of the script that expected it; that eager raises, its control says.
         """
@@ -112,16 +112,13 @@ class Signature(Model):
         return self.kind is other.kind and self._essence() == other._essence()
 
     def same(self, other: Signature) -> bool:
-        """Whether two failures of scripts of one form are the same."""
+        """Whether `other` is the same failure, of a script of the same form."""
         if not self.same_across_forms(other):
             return False
+        same_frame = self.frame == other.frame or self.frame is None or other.frame is None
         if self.kind is Kind.EXCEPTION:
-            return (self.exception, self.backward) == (other.exception, other.backward) and (
-                self.frame == other.frame or self.frame is None or other.frame is None
-            )
-        if self.kind is Kind.CRASH:
-            return self.frame == other.frame or self.frame is None or other.frame is None
-        return True
+            return same_frame and (self.exception, self.backward) == (other.exception, other.backward)
+        return same_frame or self.kind is not Kind.CRASH
 
     def line(self) -> str:
         """One line for people."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from bot.models.failure import Model, Stage
 
@@ -55,8 +55,6 @@ class Request(Model):
     answer: Answer
     expected: str | None = Field(default=None, description="one line: the failure that CI showed")
     tests: tuple[str, ...] = Field(default=(), description="all tests that fail in this way")
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     @model_validator(mode="after")
     def _one_program(self) -> Request:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from bot.models.failure import Model, Signature, Stage
 
@@ -121,8 +121,6 @@ class Result(Model):
     evidence: Evidence = Evidence()
     exported_program: ExportedProgram | None = None
     files: Files = Files()
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     def to_json(self) -> str:
         """As `result.json` holds it."""

@@ -103,7 +103,7 @@ def test_a_fork_is_refused_whatever_the_environment(tmp_path: Path) -> None:
     event = asked(f"/minify\n{BLOCK}", pull=True)
     assert job(api, tmp_path, fork_environment="forks")[0].run(event).exit_status == 0
     (comment,) = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
-    assert "does not run code from forks" in comment.text
+    assert "does not run code from forks" in comment.body
     assert "\nrefused\n" in (tmp_path / "output").read_text()
     # the gate as a job of its own lets it through
     assert decide(event, memory.settings(fork_environment="forks"), api).status == "requests"
@@ -124,7 +124,7 @@ def test_from_the_comment_to_the_report(tmp_path: Path) -> None:
     assert [(given[:3], given[4]) for given in fetched] == [(("https://github.com", REPO, memory.MAIN), "t")]
     assert out.getvalue().startswith("requests ")
     (comment,) = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
-    assert "### Did not reproduce here" in comment.text
+    assert "### Did not reproduce here" in comment.body
 
 
 def test_a_commit_that_cannot_be_fetched_is_no_verdict_on_the_program(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_commit_that_cannot_be_fetched_is_no_verdict_on_the_program(tmp_path: 
 
     assert job(api, tmp_path, fetch=fetch)[0].run(asked(f"/minify\n{BLOCK}")).exit_status == 1
     (comment,) = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
-    assert "git fetch failed: gone" in comment.text
+    assert "git fetch failed: gone" in comment.body
 
 
 def test_nothing_is_asked_for(tmp_path: Path) -> None:

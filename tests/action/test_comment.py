@@ -20,8 +20,8 @@ def test_an_event_that_is_sent_again_finds_its_comment() -> None:
     first = answer(api, REPO, 7, "comment-5", 77, "one")
     assert answer(api, REPO, 7, "comment-5", 78, "two") == first
     assert answer(api, REPO, 7, "comment-51", 78, "other") != first
-    assert [run_of_comment(comment.text) for comment in api.comments(REPO, 7)] == [78, 78]
-    assert api.comments(REPO, 7)[0].text.endswith("\ntwo")
+    assert [run_of_comment(comment.body) for comment in api.comments(REPO, 7)] == [78, 78]
+    assert api.comments(REPO, 7)[0].body.endswith("\ntwo")
 
 
 def test_a_comment_that_github_does_not_take_is_none() -> None:

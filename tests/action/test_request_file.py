@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from bot.action import request_file
-from bot.action.request_file import RequestFileError, read, read_one
+from bot.action.console import InputError
+from bot.action.request_file import read, read_one
 from bot.models.request import Answer, CodeOrigin, Request
 
 REQUESTS = tuple(
@@ -35,20 +36,20 @@ def test_what_is_written_is_read(file: Path) -> None:
 def test_the_request_with_an_index(file: Path) -> None:
     assert read_one(file, 1).id == "b"
     for index in (-1, 2):
-        with pytest.raises(RequestFileError, match=f"2 requests, none with index {index}"):
+        with pytest.raises(InputError, match=f"2 requests, none with index {index}"):
             read_one(file, index)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "[1]", "[" * 100_000])
 def test_a_file_that_is_none(file: Path, text: str) -> None:
     file.write_text(text)
-    with pytest.raises(RequestFileError, match=r"request\.json") as caught:
+    with pytest.raises(InputError, match=r"request\.json") as caught:
         read(file)
     assert len(str(caught.value)) < 500
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(RequestFileError, match="No such file"):
+    with pytest.raises(InputError, match="No such file"):
         read_one(tmp_path / "none.json", 0)
 
 
@@ -58,5 +59,5 @@ def test_both_readers_have_the_limit(file: Path, monkeypatch: pytest.MonkeyPatch
     assert len(read(file)) == 2
     monkeypatch.setattr(request_file, "MAX_SIZE", size - 1)
     for reader in (read, lambda path: read_one(path, 0)):
-        with pytest.raises(RequestFileError, match="is larger than"):
+        with pytest.raises(InputError, match="is larger than"):
             reader(file)

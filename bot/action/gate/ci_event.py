@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bot.action.comment import answer, marker
 from bot.action.gate import ci_failures, groups, permissions
-from bot.action.gate.events import WorkflowRun
 from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
-from bot.action.github.api import Api
-from bot.action.github.resources import PullRequest
-from bot.action.report.render import notes, replies
+from bot.action.github.client import GitHub
+from bot.action.github.resources import PullRequest, WorkflowRun
+from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 
@@ -16,9 +15,9 @@ MOST_TITLE = 200
 
 
 class RedRun:
-    """One finished run, and what is done about it."""
+    """The finished run in `event`, and what is done about it through `api` by `settings`."""
 
-    def __init__(self, event: WorkflowRun, settings: Settings, api: Api) -> None:
+    def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub) -> None:
         self._run, self._settings, self._api = event.workflow_run, settings, api
         self._repository, self._default = event.repository.full_name, event.repository.default_branch
         self._key = f"run-{self._run.id}-{self._run.run_attempt}"
@@ -37,14 +36,14 @@ class RedRun:
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
-        head = permissions.Head(source is None or source.lower() != self._repository.lower(), source, run.created_at)
+        head = permissions.Head(source is None or source.lower() != self._repository.lower(), run.created_at)
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, pull.base.ref if pull else self._default)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=False)
-        table = replies.candidates(rows(found, taken)) if found else "The run names no failing test."
+        table = notes.candidates(rows(found, taken)) if found else "The run names no failing test."
         if not taken:
             return Decision("nothing", note=table)
         first = self._first(pull, Checkout(source or self._repository, run.head_sha), head.from_fork, taken[0])
@@ -79,7 +78,7 @@ class RedRun:
         assert group.signature is not None
         about = f"<!-- torch-minify:signature-{group.signature.fingerprint} -->"
         words = " ".join("".join(c if c.isprintable() else " " for c in group.signature.line()).split())
-        body = replies.opened(self._repository, self._default, self._run.html_url)
+        body = notes.opened(self._repository, self._default, self._run.html_url)
         return self._api.open_issue(self._repository, about, f"CI: {words}"[:MOST_TITLE], body).number
 
     def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:

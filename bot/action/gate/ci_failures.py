@@ -10,7 +10,7 @@ from datetime import datetime
 
 from bot.action.gate import groups, junit, logs
 from bot.action.gate.failing_test import Failure
-from bot.action.github.api import Asking
+from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.failure.machine_faults import fault_of
 from bot.failure.outcome import Outcome
@@ -56,7 +56,7 @@ def fault(failure: Failure) -> str | None:
     return fault_of(_outcome(failure))
 
 
-def failing_tests(api: Asking, repository: str, run: int, junit_artifacts: str, job: int | None = None) -> tuple[Failure, ...]:
+def failing_tests(api: GitHub, repository: str, run: int, junit_artifacts: str, job: int | None = None) -> tuple[Failure, ...]:
     """The failing tests of `run` in `repository`, or of its one `job`, as far as `api` has them.
 
     From the JUnit XML in artifacts whose names match `junit_artifacts`, and from the logs of failing jobs.
@@ -86,7 +86,7 @@ def failing_tests(api: Asking, repository: str, run: int, junit_artifacts: str, 
     return tuple(found.values())
 
 
-def base_of(api: Asking, repository: str, subject: Subject, junit_artifacts: str) -> groups.BaseRun | None:
+def base_of(api: GitHub, repository: str, subject: Subject, junit_artifacts: str) -> groups.BaseRun | None:
     """What failed in the last run of the branch that `subject` is compared with; None where there is none, or its logs are gone.
 
     `api`, `repository` and `junit_artifacts` are as for `failing_tests`.
@@ -107,7 +107,7 @@ def base_of(api: Asking, repository: str, subject: Subject, junit_artifacts: str
     return groups.BaseRun.of(subject.base, failures, sign) if failures else None
 
 
-def examine(api: Asking, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> tuple[groups.Group, ...]:
+def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> tuple[groups.Group, ...]:
     """The causes of the red runs `subjects` of one commit, each once; those worth minimizing first.
 
     `api`, `repository` and `junit_artifacts` are as for `failing_tests`.

@@ -12,6 +12,9 @@ _PYTHON = frozenset({"python", "py", "python3", "py3", "pycon3", ""})
 _TORCH = re.compile(r"^\s*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
 _COMPILES = re.compile(r"\b(?:compile|export|aoti?_\w+|_dynamo|_inductor)\b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+# What a rank says of one block, and of several.
+_IMPORTS = ("imports torch", "import torch")
+_WHY = {4: ("imports torch and compiles", "import torch and compile"), 3: _IMPORTS, 2: ("is Python", "are Python"), 1: _IMPORTS}
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,7 @@ def find(body: str, *, torch_only: bool = False) -> Found | None:
     taken = ranks.index(best)
     if len(blocks) == 1:
         return Found(blocks[0].text, None)
-    why = {4: "imports torch and compiles", 3: "imports torch", 2: "is Python", 1: "imports torch"}[best]
-    which = "the only one that" if ranks.count(best) == 1 else f"the first of {ranks.count(best)} that"
-    verb = (
-        why
-        if ranks.count(best) == 1
-        else why.replace("imports", "import").replace("compiles", "compile").replace("is Python", "are Python")
-    )
-    return Found(blocks[taken].text, f"the {_ordinal(taken)} of {len(blocks)} code blocks, {which} {verb}")
+    one, several = _WHY[best]
+    alike = ranks.count(best)
+    which = f"the only one that {one}" if alike == 1 else f"the first of {alike} that {several}"
+    return Found(blocks[taken].text, f"the {_ordinal(taken)} of {len(blocks)} code blocks, {which}")

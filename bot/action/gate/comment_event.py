@@ -10,12 +10,11 @@ from bot.action.comment import answer, marker, react
 from bot.action.gate import ci_failures, code_blocks, groups, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.command_lines import COMMAND
-from bot.action.gate.events import IssueComment
 from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
-from bot.action.github.api import Api
-from bot.action.github.resources import PullRequest, Reaction, Run
+from bot.action.github.client import GitHub
+from bot.action.github.resources import IssueComment, PullRequest, Reaction, Run
 from bot.action.github.transport import GitHubError
-from bot.action.report.render import notes, replies
+from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request
 
@@ -27,9 +26,9 @@ class Refusal(Exception):
 
 
 class Conversation:
-    """One comment, and what is said and done about it."""
+    """The comment in `event`, and what is said and done about it through `api` by `settings`."""
 
-    def __init__(self, event: IssueComment, settings: Settings, api: Api) -> None:
+    def __init__(self, event: IssueComment, settings: Settings, api: GitHub) -> None:
         self._event, self._settings, self._api = event, settings, api
         self._repository, self._issue, self._comment = event.repository.full_name, event.issue.number, event.comment
         self._key = f"comment-{event.comment.id}"
@@ -42,7 +41,7 @@ class Conversation:
         Raises:
             GitHubError: GitHub does not answer what must be known.
         """
-        body, author, wrong = self._comment.text, self._comment.user, None
+        body, author, wrong = self._comment.body, self._comment.user, None
         try:
             found = commands(body)
         except CommandSyntaxError as error:
@@ -50,12 +49,11 @@ class Conversation:
         if self._event.action != "created" or not author.id or not (found or wrong):
             return Decision("nothing", note="no command")
         permission = "none" if author.is_bot else self._api.permission(self._repository, author.login)
-        asker = permissions.Asker(author.login, author.id, self._event.sender.id, author.is_bot, permission)
-        decision = permissions.may_ask(asker)
+        decision = permissions.may_ask(author, self._event.sender, permission)
         if isinstance(decision, permissions.Ignored):
             return Decision("nothing", note="not for us: a bot, or words of another")
         if any(command.verb == "help" for command in found):
-            return self._reply(replies.helped(help_text()), "eyes", "help")
+            return self._reply(notes.helped(help_text()), "eyes", "help")
         if isinstance(decision, permissions.Refused):
             return self._reply(notes.refused(decision.reason), "confused", decision.reason)
         if wrong is not None:
@@ -85,7 +83,7 @@ class Conversation:
 
     def _requests(self, found: tuple[Command, ...]) -> Decision:
         self._react("eyes")
-        text, author, url = self._comment.text, self._event.sender.login, self._comment.html_url
+        text, author, url = self._comment.body, self._event.sender.login, self._comment.html_url
         if found[0].verb == "again":
             found, text, author, url = self._earlier(found[0])
         pull = self._api.pull_request(self._repository, self._issue) if self._event.issue.pull_request is not None else None
@@ -103,7 +101,7 @@ class Conversation:
             if comment.id >= self._comment.id:
                 continue
             try:
-                found = commands(comment.text)
+                found = commands(comment.body)
             except CommandSyntaxError:
                 continue
             if not found or any(command.verb != "minify" for command in found):
@@ -119,7 +117,7 @@ class Conversation:
                     )
                     for command in found
                 )
-                return again_as, comment.text, comment.user.login, comment.html_url
+                return again_as, comment.body, comment.user.login, comment.html_url
         raise Refusal("There is no earlier command here to do again.")
 
     def _of(self, command: Command, name: str, text: str, author: str, url: str, pull: PullRequest | None) -> tuple[Request, ...]:
@@ -127,7 +125,7 @@ class Conversation:
         if command.url is not None:
             return self._of_run(command, command.url, name, pull)
         in_comment = code_blocks.find(text)
-        in_issue = code_blocks.find(self._event.issue.body or "", torch_only=True)
+        in_issue = code_blocks.find(self._event.issue.body, torch_only=True)
         checkout = self._checkout(pull)
         if command.test is not None:
             return (self._request(command, name, checkout, self._whose(pull), test=command.test),)
@@ -163,7 +161,7 @@ class Conversation:
             raise
         source = run.head_repository.full_name if run.head_repository else None
         fork = source is None or source.lower() != self._repository.lower()
-        self._may_run(permissions.Head(fork, source, run.created_at))
+        self._may_run(permissions.Head(fork, run.created_at))
         where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
         note = f"from the fork {source}" if fork else None
         whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
@@ -177,7 +175,7 @@ class Conversation:
         subjects = [ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job) for run in runs]
         found = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=True)
-        self._tables.append(replies.candidates(rows(found, taken)) if found else "")
+        self._tables.append(notes.candidates(rows(found, taken)) if found else "")
         if not taken:
             raise Refusal("No failing test there looks like a failure of the compiler." if found else "The run names no failing test.")
         first = self._request(command, name, checkout, whose, test=taken[0].first.test)
@@ -188,7 +186,7 @@ class Conversation:
         if pull is None:
             return Checkout(self._repository, self._api.commit(self._repository, self._event.repository.default_branch))
         source = pull.head.repo.full_name if pull.head.repo else None
-        self._may_run(permissions.Head(pull.from_fork, source, self._api.pushed_at(self._repository, pull)))
+        self._may_run(permissions.Head(pull.from_fork, self._api.pushed_at(self._repository, pull)))
         return Checkout(source or self._repository, pull.head.sha)
 
     def _may_run(self, head: permissions.Head) -> None:

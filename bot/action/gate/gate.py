@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +14,27 @@ from bot.action.comment import react
 from bot.action.console import InputError, JobOutcome
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
-from bot.action.gate.events import EVENTS, IssueComment, WorkflowRun
 from bot.action.gate.requests import Decision
 from bot.action.gate.stop import stop
-from bot.action.github.api import Api
+from bot.action.github.client import GitHub
+from bot.action.github.resources import IssueComment, WorkflowRun
 from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings
 from bot.models.request import Request
 
 AnyEvent = IssueComment | WorkflowRun | None
+EVENTS: dict[str, type[IssueComment] | type[WorkflowRun]] = {"issue_comment": IssueComment, "workflow_run": WorkflowRun}
 log = logging.getLogger(__name__)
 
 # Bytes.
 MAX_EVENT = 32 << 20
 
 
-class EventError(InputError):
-    """The event cannot be read."""
-
-
 def read_event(path: Path, name: str) -> AnyEvent:
     """The event called `name` in the file at `path`; None for one of no interest.
 
     Raises:
-        EventError: the file does not hold such an event.
+        InputError: the file does not hold such an event.
     """
     if name not in EVENTS:
         return None
@@ -46,10 +42,10 @@ def read_event(path: Path, name: str) -> AnyEvent:
         return EVENTS[name].model_validate_json(path.read_bytes()[:MAX_EVENT])
     except (OSError, ValidationError) as error:
         what = f"{error.error_count()} fields are wrong or missing" if isinstance(error, ValidationError) else str(error)
-        raise EventError(f"cannot read the {name} event in {path}: {what}") from error
+        raise InputError(f"cannot read the {name} event in {path}: {what}") from error
 
 
-def decide(event: AnyEvent, settings: Settings, api: Api) -> Decision:
+def decide(event: AnyEvent, settings: Settings, api: GitHub) -> Decision:
     """What becomes of `event` in the repository that `settings` names, after asking `api` what must be known.
 
     Raises:
@@ -75,29 +71,19 @@ def matrix(requests: tuple[Request, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def run_gate(event: AnyEvent, settings: Settings, api: Api, file: Path) -> JobOutcome:
+def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> JobOutcome:
     """Decide on `event` by `settings`, answer it through `api` and write the requests, if any, to `file`.
 
-    Exit status: 0, 6 or 7 by the decision (always 0 in Actions); 1 if GitHub does not answer.
+    Without a `file` the job is to cancel what the `/minify stop` in `event` is about. Exit status: 0, 6 or 7 by the decision (always 0
+    in Actions); 1 if GitHub does not answer.
     """
-
-    def made() -> Decision:
-        decision = decide(event, settings, api)
-        if decision.requests:
-            file.write_text(request_file.to_json(decision.requests), encoding="utf-8")
-        return decision
-
-    return _outcome(event, settings, api, made)
-
-
-def run_stop(event: AnyEvent, settings: Settings, api: Api) -> JobOutcome:
-    """Cancel through `api` what the `/minify stop` in `event` is about. Exit status as of `run_gate`; `settings` name our run."""
-    return _outcome(event, settings, api, lambda: stop(event, settings, api) if isinstance(event, IssueComment) else Decision("nothing"))
-
-
-def _outcome(event: AnyEvent, settings: Settings, api: Api, make: Callable[[], Decision]) -> JobOutcome:
     try:
-        decision = make()
+        if file is None:
+            decision = stop(event, settings, api) if isinstance(event, IssueComment) else Decision("nothing")
+        else:
+            decision = decide(event, settings, api)
+            if decision.requests:
+                file.write_text(request_file.to_json(decision.requests), encoding="utf-8")
     except GitHubError as error:
         log.error("torch-minify: GitHub does not answer: %s", error)
         return _failed(event, settings, api, "GitHub did not answer.")
@@ -114,7 +100,7 @@ def _outcome(event: AnyEvent, settings: Settings, api: Api, make: Callable[[], D
     )
 
 
-def _failed(event: AnyEvent, settings: Settings, api: Api, why: str) -> JobOutcome:
+def _failed(event: AnyEvent, settings: Settings, api: GitHub, why: str) -> JobOutcome:
     """Say that it did not work, where that may still go through: a reaction, the summary."""
     if isinstance(event, IssueComment):
         react(api, settings.repository, event.comment.id, "confused")

@@ -75,14 +75,14 @@ def _sections(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     section: list[str] = []
     for line in lines:
         begins = _BLOCK.match(line)
-        if begins or (inside and _RULE.match(line)):
-            if title:
-                yield title, section
-            inside, title, section = bool(begins), "", []
-        elif inside and (match := _TITLE.match(line)):
-            if title:
-                yield title, section
-            title, section = match["title"], []
+        ends = begins or (inside and _RULE.match(line))
+        titled = None if ends or not inside else _TITLE.match(line)
+        if title and (ends or titled):
+            yield title, section
+        if ends:
+            inside, title = bool(begins), ""
+        elif titled:
+            title, section = titled["title"], []
         elif title:
             section.append(line)
     if title:

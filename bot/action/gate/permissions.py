@@ -5,16 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-
-@dataclass(frozen=True)
-class Asker:
-    """Who wrote the comment, and who sent the event about it."""
-
-    login: str
-    id: int
-    sender_id: int
-    is_bot: bool
-    permission: str
+from bot.action.github.resources import User
 
 
 @dataclass(frozen=True)
@@ -22,7 +13,6 @@ class Head:
     """The head of the pull request whose code would run."""
 
     from_fork: bool
-    repository: str | None
     pushed_at: datetime | None
 
 
@@ -34,11 +24,8 @@ class ForkPolicy:
     protected: bool = False
 
 
-@dataclass(frozen=True)
 class Allowed:
-    """Go on; `environment` is where the code must run, empty for anywhere."""
-
-    environment: str = ""
+    """Go on."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +39,14 @@ class Ignored:
     """Nothing is to be said: a bot, or somebody who edited another's comment."""
 
 
-def may_ask(asker: Asker) -> Allowed | Refused | Ignored:
-    """Whether `asker` may have code run.
+def may_ask(author: User, sender: User, permission: str) -> Allowed | Refused | Ignored:
+    """Whether `author`, who has that `permission`, may have code run by a comment about which `sender` sent the event.
 
     The sender must be the author: on an edit the sender is whoever edited, and would lend their own rights to words of another.
     """
-    if asker.is_bot or asker.id != asker.sender_id or asker.id == 0:
+    if author.is_bot or author.id != sender.id or author.id == 0:
         return Ignored()
-    if asker.permission not in ("admin", "write"):
+    if permission not in ("admin", "write"):
         return Refused(
             "Running code takes write permission for this repository, which you do not have here. "
             "Somebody who has it can write the same command."
@@ -89,4 +76,4 @@ def may_run(head: Head, policy: ForkPolicy, asked_at: datetime) -> Allowed | Ref
         )
     if head.pushed_at is None:
         return Refused("This pull request comes from a fork, and GitHub does not say when its last commit was pushed.")
-    return Allowed(policy.environment)
+    return Allowed()

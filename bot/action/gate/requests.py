@@ -9,9 +9,10 @@ from typing import Literal
 
 from bot.action.gate.groups import Group
 from bot.action.gate.permissions import ForkPolicy, Head
-from bot.action.github.api import Asking
-from bot.action.report.render.replies import Cause
+from bot.action.github.client import GitHub
+from bot.action.report.render.notes import Cause
 from bot.action.settings import Settings
+from bot.models.failure import Stage
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 from bot.units import duration
 
@@ -42,9 +43,8 @@ class Checkout:
 
 def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
     """The options `given` in a command, and for the others the defaults in `settings`."""
-    defaults = RequestOptions(
-        stage=settings.default_stage, accuracy=settings.accuracy, device=settings.device or None, budget=duration(settings.budget)
-    )
+    stage = None if settings.stage == "auto" else Stage(settings.stage)
+    defaults = RequestOptions(stage=stage, accuracy=settings.accuracy, device=settings.device or None, budget=duration(settings.budget))
     return defaults.model_copy(update=given.model_dump(exclude_none=True))
 
 
@@ -55,20 +55,18 @@ def command_of(test: str, settings: Settings) -> str:
 
 def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request, settings: Settings) -> tuple[Request, ...]:
     """A request for each group in `chosen`, like `first` but for its test; `answers` has one for each, `settings` the command."""
-    made: list[Request] = []
-    for index, (group, answer) in enumerate(zip(chosen, answers, strict=True)):
-        made.append(
-            first.model_copy(
-                update={
-                    "id": f"{first.id}-{index + 1}",
-                    "command": command_of(group.first.test, settings),
-                    "answer": answer,
-                    "expected": group.signature.line() if group.signature else None,
-                    "tests": group.tests[:100],
-                }
-            )
+    return tuple(
+        first.model_copy(
+            update={
+                "id": f"{first.id}-{number}",
+                "command": command_of(group.first.test, settings),
+                "answer": answer,
+                "expected": group.signature.line() if group.signature else None,
+                "tests": group.tests[:100],
+            }
         )
-    return tuple(made)
+        for number, (group, answer) in enumerate(zip(chosen, answers, strict=True), 1)
+    )
 
 
 def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
@@ -88,7 +86,7 @@ def code_of_pull_request(author: str, fork: str | None, url: str) -> CodeOrigin:
     return CodeOrigin(where="pull_request", author=author, trusted=fork is None, url=url or None, note=note)
 
 
-def fork_policy(api: Asking, repository: str, settings: Settings, head: Head) -> ForkPolicy:
+def fork_policy(api: GitHub, repository: str, settings: Settings, head: Head) -> ForkPolicy:
     """What `settings` and `repository` say about code from forks, such as `head`.
 
     GitHub creates a missing environment without protection, so `api` is asked whether it has any.

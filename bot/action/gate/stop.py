@@ -5,18 +5,18 @@ from __future__ import annotations
 from bot.action.comment import answer, react, run_of_comment
 from bot.action.gate import permissions
 from bot.action.gate.command import CommandSyntaxError, commands
-from bot.action.gate.events import IssueComment
 from bot.action.gate.requests import Decision
-from bot.action.github.api import Api
+from bot.action.github.client import GitHub
+from bot.action.github.resources import IssueComment
 from bot.action.github.transport import GitHubError
-from bot.action.report.render import notes, replies
+from bot.action.report.render import notes
 from bot.action.settings import Settings
 
 # of the last comments: what is older has ended
 MOST_RUNS = 20
 
 
-def stop(event: IssueComment, settings: Settings, api: Api) -> Decision:
+def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
     """Cancel through `api` what runs for the issue in `event`, except our own run in `settings`, and say so.
 
     The command and the right to give it are looked at again.
@@ -26,33 +26,33 @@ def stop(event: IssueComment, settings: Settings, api: Api) -> Decision:
     """
     author, repository, issue = event.comment.user, event.repository.full_name, event.issue.number
     try:
-        verbs = [command.verb for command in commands(event.comment.text)]
+        verbs = [command.verb for command in commands(event.comment.body)]
     except CommandSyntaxError:
         verbs = []
     if event.action != "created" or not author.id or "stop" not in verbs:
         return Decision("nothing", note="no command to stop")
     permission = "none" if author.is_bot else api.permission(repository, author.login)
-    decision = permissions.may_ask(permissions.Asker(author.login, author.id, event.sender.id, author.is_bot, permission))
+    decision = permissions.may_ask(author, event.sender, permission)
     if isinstance(decision, permissions.Ignored):
         return Decision("nothing", note="not for us: a bot, or words of another")
     if isinstance(decision, permissions.Refused):
         body, reason = notes.refused(decision.reason), decision.reason
     else:
         stopped = sum(_cancel(api, repository, run) for run in _runs(api, repository, issue, settings.run_id))
-        body = reason = replies.stopped(stopped)
+        body = reason = notes.stopped(stopped)
         react(api, repository, event.comment.id, "rocket" if stopped else "confused")
     answer(api, repository, issue, f"comment-{event.comment.id}", settings.run_id, body)
     return Decision("stop" if isinstance(decision, permissions.Allowed) else "refused", note=reason)
 
 
-def _runs(api: Api, repository: str, issue: int, own: int) -> list[int]:
+def _runs(api: GitHub, repository: str, issue: int, own: int) -> list[int]:
     """The runs that our comments on an issue name, the newest first, each once."""
     login = api.login()
-    named = [run_of_comment(comment.text) for comment in api.comments(repository, issue) if comment.user.login == login]
+    named = [run_of_comment(comment.body) for comment in api.comments(repository, issue) if comment.user.login == login]
     return list(dict.fromkeys(run for run in reversed(named) if run is not None and run != own))[:MOST_RUNS]
 
 
-def _cancel(api: Api, repository: str, run: int) -> bool:
+def _cancel(api: GitHub, repository: str, run: int) -> bool:
     try:
         if api.run(repository, run).status == "completed":
             return False

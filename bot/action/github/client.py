@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, TypeVar, get_args
 from urllib.parse import quote
@@ -12,12 +11,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.action.github import storage
 from bot.action.github.resources import Artifact, Comment, Issue, Permission, PullRequest, Reaction, Resource, Run, User, WorkflowJob
-from bot.action.github.transport import ATTEMPTS, GitHubError, Transport
+from bot.action.github.transport import GitHubError, Transport
 
 LOG_LIMIT = 32 << 20
 ARTIFACT_LIMIT = 64 << 20
 # GITHUB_TOKEN may not ask who it is.
 ACTIONS_LOGIN = "github-actions[bot]"
+
+_MOMENT = TypeAdapter(datetime)
 
 R = TypeVar("R", bound=Resource)
 
@@ -34,25 +35,19 @@ def _repo(repository: str) -> str:
     return f"/repos/{quote(owner, safe='')}/{quote(name, safe='')}"
 
 
-def _moment(text: Any) -> datetime:
-    return TypeAdapter(datetime).validate_python(text)
-
-
 class GitHub:
-    """Implements `bot.action.github.api.Api`. `login` is who the token belongs to; asked for where it is not known."""
+    """All that is asked of GitHub through `http`. `login` is who the token belongs to; asked for where it is not known.
 
-    def __init__(
-        self,
-        token: str,
-        api_url: str = "https://api.github.com",
-        *,
-        login: str | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-        now: Callable[[], float] = time.time,
-        attempts: int = ATTEMPTS,
-    ) -> None:
-        self._http = Transport(token, api_url, sleep=sleep, now=now, attempts=attempts)
-        self._login = login
+    Everywhere `repository` is `owner/name`, `issue` the number of an issue or pull request, `comment` the id of a comment, `marker`
+    the hidden first line by which ours are found again, `body` Markdown, `run` the id of a workflow run, `commit` a full hash.
+    Every method may raise `GitHubError`.
+    """
+
+    def __init__(self, http: Transport, login: str | None = None) -> None:
+        self._http, self._login = http, login
+
+    def _all(self, kind: type[R], path: str, parameters: Mapping[str, Any] | None = None, key: str = "", limit: int = 10) -> list[R]:
+        return [_read(kind, data) for data in self._http.pages(path, parameters, key, limit)]
 
     # answering
 
@@ -68,21 +63,24 @@ class GitHub:
         return self._login
 
     def comments(self, repository: str, issue: int) -> Sequence[Comment]:
-        """See `Api.comments`."""
-        return [_read(Comment, data) for data in self._http.pages(f"{_repo(repository)}/issues/{issue}/comments", limit=50)]
+        """All comments, oldest first."""
+        return self._all(Comment, f"{_repo(repository)}/issues/{issue}/comments", limit=50)
 
     def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
-        """See `Api.recent_comments`."""
+        """The comments on all issues that were written or edited since `since`, oldest first."""
         wanted = {"since": since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "asc"}
-        return [_read(Comment, data) for data in self._http.pages(f"{_repo(repository)}/issues/comments", wanted, limit=50)]
+        return self._all(Comment, f"{_repo(repository)}/issues/comments", wanted, limit=50)
 
     def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
-        """See `Api.own_comment`."""
+        """Our own comment whose body begins with `marker`."""
         login = self.login()
-        return next((c for c in self.comments(repository, issue) if c.user.login == login and c.text.startswith(marker)), None)
+        return next((c for c in self.comments(repository, issue) if c.user.login == login and c.body.startswith(marker)), None)
 
     def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
-        """See `Api.upsert_comment`."""
+        """Write `body` into the comment `comment`, else into the one with the marker, else into a new one; never two.
+
+        The marker is put before the body where it does not begin with it.
+        """
         text = body if body.startswith(marker) else f"{marker}\n{body}"
         at = _repo(repository)
         if comment is not None:
@@ -99,16 +97,16 @@ class GitHub:
                 return found.model_dump() if found else None
 
             known = _read(Comment, self._http.create(f"{at}/issues/{issue}/comments", {"body": text}, find))
-        if known.text != text:
+        if known.body != text:
             return _read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{known.id}", body={"body": text}))
         return known
 
     def react(self, repository: str, comment: int, reaction: Reaction) -> None:
-        """See `Api.react`."""
+        """Add `reaction` to a comment on an issue. Twice is once."""
         self._http.ask("POST", f"{_repo(repository)}/issues/comments/{comment}/reactions", body={"content": reaction})
 
     def open_issue(self, repository: str, marker: str, title: str, body: str) -> Issue:
-        """See `Api.open_issue`."""
+        """The open issue of ours whose body begins with `marker`; where there is none, a new one with `title` and `body`."""
 
         def find() -> Any:
             # the list, not the search: the search lags behind by minutes
@@ -121,44 +119,42 @@ class GitHub:
         return _read(Issue, found)
 
     def put_file(self, repository: str, branch: str, path: str, content: bytes, message: str) -> str:
-        """See `Api.put_file`."""
+        """Keep `content` as the file `path` on `branch`, over what is there, in a commit with `message`. Its URL.
+
+        A missing branch is created without history.
+        """
         return storage.put_file(self._http, _repo(repository), branch, path, content, message)
 
     def put_asset(self, repository: str, tag: str, name: str, content: bytes) -> str:
-        """See `Api.put_asset`."""
+        """Keep `content` as the asset `name`, over what is there, of the release with the tag `tag`, made where missing. Its URL."""
         return storage.put_asset(self._http, _repo(repository), tag, name, content)
 
     # asking
 
     def permission(self, repository: str, login: str) -> Permission:
-        """See `Api.permission`. Maintain counts as write, triage as read, as GitHub's answer has it."""
-        try:
-            data = self._http.ask("GET", f"{_repo(repository)}/collaborators/{quote(login, safe='')}/permission")
-        except GitHubError as error:
-            if error.status == 404:
-                return "none"
-            raise
-        said = data.get("permission")
+        """What the account `login` may do; `none` for a stranger. Maintain counts as write, triage as read, as GitHub's answer has it."""
+        data = self._http.find(f"{_repo(repository)}/collaborators/{quote(login, safe='')}/permission") or {}
+        said: Any = data.get("permission")
         return said if said in get_args(Permission) else "none"
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
-        """See `Api.pull_request`."""
+        """The pull request with that `number`."""
         return _read(PullRequest, self._http.ask("GET", f"{_repo(repository)}/pulls/{number}"))
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
-        """See `Api.pull_requests_of`."""
-        listed = [_read(PullRequest, data) for data in self._http.pages(f"{_repo(repository)}/commits/{quote(commit, safe='')}/pulls")]
+        """The open pull requests whose head is that commit."""
+        listed = self._all(PullRequest, f"{_repo(repository)}/commits/{quote(commit, safe='')}/pulls")
         return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
 
     def commit(self, repository: str, ref: str) -> str:
-        """See `Api.commit`."""
+        """The full hash that `ref`, a branch, tag or hash, stands for now."""
         sha = self._http.ask("GET", f"{_repo(repository)}/commits/{quote(ref, safe='')}").get("sha")
         if not isinstance(sha, str):
             raise GitHubError(f"GitHub names no commit for {ref!r}")
         return sha
 
     def pushed_at(self, repository: str, pull_request: PullRequest) -> datetime | None:
-        """See `Api.pushed_at`.
+        """When GitHub received the head of `pull_request`, by GitHub's own clock; None where it does not say.
 
         From the activity of the repository with the head, else from the first run that it set off. A commit's own dates are its
         author's to choose.
@@ -168,67 +164,52 @@ class GitHub:
         try:
             if head.repo is not None:
                 listed = self._http.ask("GET", f"{_repo(head.repo.full_name)}/activity", {"ref": f"refs/heads/{head.ref}", "per_page": 100})
-                moments = [_moment(data["timestamp"]) for data in listed if data.get("after") == head.sha]
+                moments = [_MOMENT.validate_python(data["timestamp"]) for data in listed if data.get("after") == head.sha]
         except (GitHubError, KeyError, ValidationError):
-            moments = []
+            pass  # the runs say it as well
         return max(moments) if moments else min((run.created_at for run in self.runs_of(repository, head.sha)), default=None)
 
     def environment_protected(self, repository: str, name: str) -> bool:
-        """See `Api.environment_protected`."""
-        try:
-            data = self._http.ask("GET", f"{_repo(repository)}/environments/{quote(name, safe='')}")
-        except GitHubError as error:
-            if error.status == 404:
-                return False
-            raise
+        """Whether the environment `name` exists and somebody has to approve what runs in it."""
+        data = self._http.find(f"{_repo(repository)}/environments/{quote(name, safe='')}") or {}
         return any(rule.get("type") == "required_reviewers" for rule in data.get("protection_rules") or [])
 
     def run(self, repository: str, run: int) -> Run:
-        """See `Api.run`."""
+        """A run of a workflow."""
         return _read(Run, self._http.ask("GET", f"{_repo(repository)}/actions/runs/{run}"))
 
     def runs_of(self, repository: str, commit: str) -> Sequence[Run]:
-        """See `Api.runs_of`."""
-        return [_read(Run, data) for data in self._http.pages(f"{_repo(repository)}/actions/runs", {"head_sha": commit}, "workflow_runs")]
+        """The runs for a commit, newest first."""
+        return self._all(Run, f"{_repo(repository)}/actions/runs", {"head_sha": commit}, "workflow_runs")
 
     def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
-        """See `Api.last_run`."""
+        """The newest finished run of a `workflow` (id) on a `branch`, by a push or a schedule, that began before `before`."""
         wanted = {"branch": branch, "status": "completed"}
-        listed = self._http.pages(f"{_repo(repository)}/actions/workflows/{workflow}/runs", wanted, "workflow_runs", limit=1)
-        runs = (_read(Run, data) for data in listed)
-        return next(
-            (
-                run
-                for run in runs
-                # a pull request from a fork's branch of the same name is listed too
-                if run.created_at < before and run.event in ("push", "schedule") and run.conclusion in ("success", "failure")
-            ),
-            None,
-        )
+        runs = self._all(Run, f"{_repo(repository)}/actions/workflows/{workflow}/runs", wanted, "workflow_runs", limit=1)
+        ended = (run for run in runs if run.created_at < before and run.conclusion in ("success", "failure"))
+        # a pull request from a fork's branch of the same name is listed too
+        return next((run for run in ended if run.event in ("push", "schedule")), None)
 
     def jobs(self, repository: str, run: int) -> Sequence[WorkflowJob]:
-        """See `Api.jobs`."""
-        return [
-            _read(WorkflowJob, data)
-            for data in self._http.pages(f"{_repo(repository)}/actions/runs/{run}/jobs", {"filter": "latest"}, "jobs")
-        ]
+        """The jobs of a run's last attempt."""
+        return self._all(WorkflowJob, f"{_repo(repository)}/actions/runs/{run}/jobs", {"filter": "latest"}, "jobs")
 
     def job_log(self, repository: str, job: int) -> str:
-        """See `Api.job_log`."""
+        """The end of the log of `job` (id): at most `LOG_LIMIT` bytes of it."""
         return self._http.download(f"{_repo(repository)}/actions/jobs/{job}/logs", LOG_LIMIT).decode("utf-8", errors="replace")
 
     def artifacts(self, repository: str, run: int) -> Sequence[Artifact]:
-        """See `Api.artifacts`."""
-        return [_read(Artifact, data) for data in self._http.pages(f"{_repo(repository)}/actions/runs/{run}/artifacts", key="artifacts")]
+        """The artifacts of a run."""
+        return self._all(Artifact, f"{_repo(repository)}/actions/runs/{run}/artifacts", key="artifacts")
 
     def artifact(self, repository: str, artifact: Artifact) -> bytes | None:
-        """See `Api.artifact`."""
+        """The zip file of `artifact`; None where it is larger than `ARTIFACT_LIMIT` bytes."""
         if artifact.size > ARTIFACT_LIMIT:
             return None
         return self._http.download(f"{_repo(repository)}/actions/artifacts/{artifact.id}/zip", ARTIFACT_LIMIT)
 
     def cancel(self, repository: str, run: int) -> bool:
-        """See `Api.cancel`."""
+        """Cancel a run; false where it had ended before."""
         try:
             self._http.ask("POST", f"{_repo(repository)}/actions/runs/{run}/cancel")
         except GitHubError as error:

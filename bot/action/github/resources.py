@@ -1,4 +1,7 @@
-"""What GitHub's API answers, in the parts that are read here. Unknown keys are ignored: the API grows."""
+"""What GitHub's API answers, and the events it sends, in the parts that are read. Unknown keys are ignored: the API grows.
+
+What they hold is hostile text; only its types are checked.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Permission = Literal["admin", "write", "read", "none"]
 Reaction = Literal["eyes", "rocket", "confused"]
-Conclusion = str  # success, failure, cancelled, timed_out, ...: GitHub adds to them
 
 
 class Resource(BaseModel):
@@ -36,28 +38,20 @@ class User(Resource):
         return self.type != "User" or self.login.endswith("[bot]")
 
 
-GHOST = User()
-
-
 class Authored(Resource):
     """What somebody wrote."""
 
-    user: User = GHOST
+    user: User = User()
 
 
 class Comment(Authored):
     """A comment on an issue or pull request."""
 
     id: int
-    body: str | None = None
+    body: str = ""
     created_at: datetime
     html_url: str = ""
     issue_url: str = ""
-
-    @property
-    def text(self) -> str:
-        """The body; empty where GitHub says null."""
-        return self.body or ""
 
     @property
     def issue(self) -> int | None:
@@ -71,8 +65,7 @@ class Issue(Authored):
 
     number: int
     title: str = ""
-    body: str | None = None
-    state: str = "open"
+    body: str = ""
     html_url: str = ""
     pull_request: dict[str, Any] | None = None
 
@@ -115,14 +108,14 @@ class Run(Resource):
     workflow_id: int = 0
     event: str = ""
     status: str | None = None
-    conclusion: Conclusion | None = None
+    conclusion: str | None = None  # success, failure, cancelled, timed_out, ...: GitHub adds to them
     head_sha: str
     head_branch: str | None = None
     head_repository: Repository | None = None
     run_attempt: int = 1
     created_at: datetime
     html_url: str = ""
-    actor: User = GHOST
+    actor: User = User()
 
 
 class WorkflowJob(Resource):
@@ -130,10 +123,8 @@ class WorkflowJob(Resource):
 
     id: int
     name: str
-    run_id: int = 0
     status: str = ""
-    conclusion: Conclusion | None = None
-    html_url: str | None = None
+    conclusion: str | None = None
 
 
 class Artifact(Resource):
@@ -144,4 +135,21 @@ class Artifact(Resource):
     size: int = Field(default=0, alias="size_in_bytes")
     expired: bool = False
     expires_at: datetime | None = None
-    digest: str | None = None
+
+
+class IssueComment(Resource):
+    """The event `issue_comment`."""
+
+    action: str
+    comment: Comment
+    issue: Issue
+    repository: Repository
+    sender: User
+
+
+class WorkflowRun(Resource):
+    """The event `workflow_run`."""
+
+    action: str
+    workflow_run: Run
+    repository: Repository

@@ -24,7 +24,7 @@ _PASSING = frozenset({429, 500, 502, 503, 504})
 
 
 class GitHubError(Exception):
-    """GitHub refused, or could not be reached however long we waited. `status` is null without an answer."""
+    """GitHub refused, or could not be reached however long we waited: `message`. `status` is null without an answer."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -66,23 +66,25 @@ def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
 
 
 class Transport:
-    """PyGithub's requester under our patience. PyGithub's own retry is off: it posts twice after a 502."""
+    """PyGithub's requester for `api_url` and `token` under our patience. PyGithub's own retry is off: it posts twice after a 502.
+
+    `sleep` waits so many seconds, `now` is the time in seconds since the epoch.
+    """
 
     def __init__(
         self,
         token: str,
-        api_url: str,
+        api_url: str = "https://api.github.com",
         *,
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
-        attempts: int = ATTEMPTS,
     ) -> None:
         self._requester = Github(
             auth=Auth.Token(token), base_url=api_url, retry=None, timeout=int(TIMEOUT), user_agent="torch-minify", per_page=PAGE,
             seconds_between_requests=0, seconds_between_writes=0,
         ).requester  # fmt: skip
         self._api_url, self._token = api_url.rstrip("/"), token
-        self._sleep, self._now, self._attempts = sleep, now, attempts
+        self._sleep, self._now = sleep, now
         self._waited = 0.0
 
     def _patiently(self, what: str, ask: Callable[[], Any]) -> Any:
@@ -90,7 +92,7 @@ class Transport:
             return wait_for(state.outcome.exception() if state.outcome else None, state.attempt_number, self._now())
 
         def stop(state: RetryCallState) -> bool:
-            return state.attempt_number >= self._attempts or self._waited + state.upcoming_sleep > PATIENCE
+            return state.attempt_number >= ATTEMPTS or self._waited + state.upcoming_sleep > PATIENCE
 
         def before(state: RetryCallState) -> None:
             self._waited += state.upcoming_sleep
@@ -121,6 +123,15 @@ class Transport:
 
         return self._patiently(f"{verb} {path}", once)
 
+    def find(self, path: str, parameters: Mapping[str, Any] | None = None) -> Any:
+        """What `ask` gets from `path` with query `parameters`; None where there is nothing (404)."""
+        try:
+            return self.ask("GET", path, parameters)
+        except GitHubError as error:
+            if error.status == 404:
+                return None
+            raise
+
     def create(self, path: str, body: Any, find: Callable[[], Any]) -> Any:
         """POST `body` to `path` to create what must not exist twice.
 
@@ -141,7 +152,7 @@ class Transport:
 
         return self._patiently(f"POST {path}", once)
 
-    def pages(self, path: str, parameters: Mapping[str, Any] | None = None, key: str | None = None, limit: int = 10) -> list[Any]:
+    def pages(self, path: str, parameters: Mapping[str, Any] | None = None, key: str = "", limit: int = 10) -> list[Any]:
         """The items of at most `limit` pages of `path` with query `parameters`; `key` names the list where the answer is an object."""
         items: list[Any] = []
         for page in range(1, limit + 1):
@@ -164,8 +175,7 @@ class Transport:
             answer = requests.get(self._api_url + path, headers=headers, allow_redirects=False, stream=True, timeout=TIMEOUT)
             if answer.is_redirect:
                 answer = requests.get(answer.headers["location"], headers={"User-Agent": "torch-minify"}, stream=True, timeout=TIMEOUT)
-            if answer.status_code >= 400:
-                raise GithubException(answer.status_code, {"message": answer.reason}, dict(answer.headers), answer.reason)
+            _check(answer)
             kept = bytearray()
             for chunk in answer.iter_content(1 << 16):
                 kept += chunk
@@ -185,11 +195,15 @@ class Transport:
 
         def once() -> Any:
             answer = requests.post(url, data=content, headers=headers, timeout=10 * TIMEOUT)
-            if answer.status_code >= 400:
-                raise GithubException(answer.status_code, {"message": answer.reason}, dict(answer.headers), answer.reason)
+            _check(answer)
             return answer.json()
 
         return self._patiently(f"POST {url}", once)
+
+
+def _check(answer: requests.Response) -> None:
+    if answer.status_code >= 400:
+        raise GithubException(answer.status_code, {"message": answer.reason}, dict(answer.headers), answer.reason)
 
 
 def _words(error: BaseException | None) -> str:

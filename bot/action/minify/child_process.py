@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import IO, TextIO
 
 from bot.action.console import Console
@@ -124,11 +123,7 @@ class Children:
 @contextmanager
 def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     """SIGINT and SIGTERM call `stop` instead of ending this process."""
-
-    def told(_: int, __: FrameType | None) -> None:
-        stop()
-
-    saved = {number: signal.signal(number, told) for number in (signal.SIGINT, signal.SIGTERM)}
+    saved = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

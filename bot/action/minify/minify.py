@@ -21,11 +21,9 @@ from bot.action.console import Console, JobOutcome
 from bot.action.minify import venv
 from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
 from bot.action.minify.isolation import Account, allowed_environment, chown_like_parent, copy_out
-from bot.action.settings import Settings
 from bot.machine import gpu
 from bot.models.request import Request
 from bot.models.result import EXIT_STATUS, Result
-from bot.units import duration
 from bot.workflow_commands import log_group
 
 # Seconds for the commands that set the checkout up, and beyond its budget for the engine.
@@ -33,8 +31,6 @@ SETUP_LIMIT, BEYOND_BUDGET = 3600.0, 600.0
 DEFAULT_BUDGET = 1800.0
 ENGINE = (sys.executable, "-I", "-m", "bot")
 _WORK = Path("original/work")
-
-
 # Answers about the program, not faults: they leave a job green.
 GREEN = {EXIT_STATUS[status] for status in ("minimized", "reproduced", "not_reproduced", "flaky")}
 
@@ -60,21 +56,6 @@ class RunnerConfig:
     engine: Sequence[str] = ENGINE
     account: Account = field(default_factory=Account)
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @staticmethod
-    def of(settings: Settings, engine: Sequence[str], account: Account, environ: Mapping[str, str]) -> RunnerConfig:
-        """By the inputs in `settings`; `engine`, `account` and `environ` are taken as they are."""
-        return RunnerConfig(
-            checkout=settings.checkout,
-            setup=settings.setup,
-            python=settings.python,
-            budget=duration(settings.budget),
-            device=settings.device or None,
-            jobs=settings.jobs,
-            engine=engine,
-            account=account,
-            environ=environ,
-        )
 
 
 def budget(request: Request, config: RunnerConfig) -> float:
@@ -149,11 +130,10 @@ def outcome_of(out: Path, status: int) -> JobOutcome:
 
 
 class JobDirectory:
-    """A private directory in which one request is done."""
+    """The private directory `root`, in which `request` is done as `config` says by `children`; its result is for `target`."""
 
     def __init__(self, root: Path, request: Request, config: RunnerConfig, target: Path, children: Children) -> None:
-        self.root, self.request, self.config, self.target = root, request, config, target
-        self.children = children
+        self.root, self.request, self.config, self.target, self.children = root, request, config, target, children
         self.out, self.home, self.tmp, self.venv = (root / name for name in ("out", "home", "tmp", "venv"))
         self.script = root / "program" / "program.py"
 
@@ -168,7 +148,8 @@ class JobDirectory:
             raise NotReadyError(f"--device cuda: {why}")
         checkout = self._prepare()
         python = self._interpreter(checkout)
-        self._set_up(checkout)
+        if self.config.setup.strip():
+            self._run_setup(["bash", "-eo", "pipefail", "-c", self.config.setup], checkout, "the setup commands")
         engine = [*self.config.engine, *arguments(self.request, self.config, script=self.script, python=python, out=self.out)]
         limit = budget(self.request, self.config) + BEYOND_BUDGET
         with self._group("torch-minify run"):
@@ -212,10 +193,6 @@ class JobDirectory:
         for command in commands:
             self._run_setup(command, self.root, "the interpreter that was asked for")
         return str(self.venv / "bin" / "python")
-
-    def _set_up(self, checkout: Path) -> None:
-        if self.config.setup.strip():
-            self._run_setup(["bash", "-eo", "pipefail", "-c", self.config.setup], checkout, "the setup commands")
 
     def _run_setup(self, command: list[str], cwd: Path, what: str) -> None:
         with self._group(what):

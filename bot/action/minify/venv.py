@@ -27,17 +27,8 @@ def install_commands(where: Path, *, python: str | None, torch: str | None, own_
     if torch is not None and not _TORCH.fullmatch(torch):
         raise VersionError(f"{torch[:40]!r} is no torch version: use for example 2.13.0")
     wanted = torch or own_torch
+    packages = [f"torch=={wanted}" if wanted else "torch", "numpy", "pytest"]
     return [
         ["uv", "venv", "--quiet", "--seed", "--python", python or own_python, str(where)],
-        [
-            "uv",
-            "pip",
-            "install",
-            "--quiet",
-            "--python",
-            str(where / "bin" / "python"),
-            f"torch=={wanted}" if wanted else "torch",
-            "numpy",
-            "pytest",
-        ],
+        ["uv", "pip", "install", "--quiet", "--python", str(where / "bin" / "python"), *packages],
     ]

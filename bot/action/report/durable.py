@@ -6,12 +6,12 @@ import logging
 import re
 from typing import Literal
 
-from bot.action.github.api import Posting
+from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.report.render.text import one_line
 from bot.action.report.render.verdict import status
 from bot.action.report.result_dir import EXPORTED, REPRO, RESULT, Folder, UnreadableResult
-from bot.models.report import Section, Stored
+from bot.models.report import Section
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9-]+")
 Where = Literal["none", "branch", "release"]
 
 
-def keep(section: Section, folder: Folder | None, where: Where, api: Posting, repository: str, run: int) -> Section:
+def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, repository: str, run: int) -> Section:
     """`section` with the addresses of what `api` kept of `folder`, the result of `run`, in `repository`: `where` says how.
 
     What cannot be kept is logged: the comment goes on without.
@@ -42,7 +42,7 @@ def keep(section: Section, folder: Folder | None, where: Where, api: Posting, re
                 kept[name] = api.put_asset(repository, NAME, f"{prefix}-{name}", content)
         except GitHubError as error:
             log.warning("%s is not kept: %s", name, one_line(str(error)))
-    files = tuple(_with(stored, kept.get(stored.name)) for stored in section.files)
+    files = tuple(stored.model_copy(update={"kept": kept.get(stored.name)}) for stored in section.files)
     return section.model_copy(update={"files": files})
 
 
@@ -58,7 +58,3 @@ def _contents(section: Section, folder: Folder) -> dict[str, bytes]:
     except UnreadableResult as error:
         log.info("%s is not kept: %s", EXPORTED, error)
     return held
-
-
-def _with(stored: Stored, url: str | None) -> Stored:
-    return stored.model_copy(update={"kept": url})

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.action.comment import react
-from bot.action.console import Console, JobOutcome
-from bot.action.github.api import Api, Posting
+from bot.action.console import Console, InputError, JobOutcome
+from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.report import durable, result_dir
-from bot.action.report.render import annotation
-from bot.action.report.render.rendering import SUMMARY_LIMIT, render
+from bot.action.report.render.rendering import SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.text import marker_line, one_line, size
 from bot.action.report.render.verdict import status, title
 from bot.action.report.result_dir import Folder
-from bot.action.request_file import RequestFileError
 from bot.action.settings import Settings
 from bot.models.report import Download, Report, Section
 from bot.models.request import Answer, Request
@@ -40,13 +38,13 @@ def check_markers(requests: Sequence[Request]) -> None:
     """Make sure that the comments of all `requests` can be found again.
 
     Raises:
-        RequestFileError: one of them holds no marker of ours.
+        InputError: one of them holds no marker of ours.
     """
     try:
         for request in requests:
             marker_line(request.answer.marker)
     except ValueError as error:
-        raise RequestFileError(f"cannot use the requests: {error}") from error
+        raise InputError(f"cannot use the requests: {error}") from error
 
 
 def pending_comments(requests: Sequence[Request], sections: Sequence[Section], run_url: str | None) -> tuple[PendingComment, ...]:
@@ -69,7 +67,7 @@ def summary_of(comments: Sequence[PendingComment]) -> str:
     return "\n".join(render(comment.report, room) for comment in comments)
 
 
-def downloads(api: Api, settings: Settings, requests: Sequence[Request]) -> dict[int, Download]:
+def downloads(api: GitHub, settings: Settings, requests: Sequence[Request]) -> dict[int, Download]:
     """Where the files of `requests` can be had, by index: artifacts of the run in `settings`, as far as `api` knows them."""
     if not settings.run_id:
         return {}
@@ -88,7 +86,7 @@ def downloads(api: Api, settings: Settings, requests: Sequence[Request]) -> dict
 
 
 def collect(
-    requests: Sequence[Request], folders: Mapping[int, Folder], settings: Settings, api: Api | None, storage: Posting | None
+    requests: Sequence[Request], folders: Mapping[int, Folder], settings: Settings, api: GitHub | None, storage: GitHub | None
 ) -> tuple[Section, ...]:
     """A section for each of `requests`, from the result directories in `folders`, by index.
 
@@ -105,7 +103,7 @@ def collect(
     return tuple(made)
 
 
-def post(comment: PendingComment, api: Posting, settings: Settings) -> str:
+def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
     """Write `comment` over the gate's through `api`, and react to who asked. Its URL; `settings` name the one repository for it.
 
     The comment is looked for by its marker and our login, not by the number in the request: that file was in the hands of
@@ -145,12 +143,12 @@ def save_unposted(comment: PendingComment, path: Path, settings: Settings, error
         log.error("            gh issue comment %d --repo %s --body-file %s", comment.answer.issue, settings.repository, path.name)
 
 
-def deliver(comments: Sequence[PendingComment], api: Posting, settings: Settings, console: Console, unposted: Path) -> JobOutcome:
+def deliver(comments: Sequence[PendingComment], api: GitHub, settings: Settings, console: Console, unposted: Path) -> JobOutcome:
     """Post `comments` through `api`; what cannot be posted is left in the directory `unposted`.
 
     Summary and annotations go to `console` first, since they cannot fail with GitHub. `settings` are as for `post`.
     """
-    shown = tuple(each for comment in comments for each in annotation.annotations_of(comment.report))
+    shown = tuple(each for comment in comments for each in annotations_of(comment.report))
     console.publish(JobOutcome(summary=summary_of(comments) + "\n", annotations=shown))
     exit_status, lines = POSTED, []
     for number, comment in enumerate(comments, 1):
@@ -174,7 +172,7 @@ def preview(requests: Sequence[Request], results: Sequence[Path], settings: Sett
 
 
 def report(
-    requests: Sequence[Request], results: Sequence[Path], settings: Settings, api: Api, storage: Posting, console: Console, unposted: Path
+    requests: Sequence[Request], results: Sequence[Path], settings: Settings, api: GitHub, storage: GitHub, console: Console, unposted: Path
 ) -> JobOutcome:
     """Post what came back for `requests` in the directories `results`.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from bot.action.comment import run_of_comment
-from bot.action.github.api import Api
+from bot.action.github.client import GitHub
 from bot.action.github.resources import Comment, Run, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
@@ -16,7 +16,7 @@ LOOK_BACK = timedelta(days=7)
 _WAITING = frozenset({"queued", "waiting", "pending", "requested"})
 
 
-def sweep(api: Api, repository: str, stale_after: float, now: datetime) -> int:
+def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> int:
     """Mark the comments in `repository` whose run waits longer than `stale_after` hours at `now`, or ended without a result.
 
     How many were marked through `api`.
@@ -26,7 +26,7 @@ def sweep(api: Api, repository: str, stale_after: float, now: datetime) -> int:
     """
     login, marked = api.login(), 0
     for comment in api.recent_comments(repository, now - LOOK_BACK):
-        number = run_of_comment(comment.text)
+        number = run_of_comment(comment.body)
         if comment.user.login != login or number is None or comment.issue is None or not queued(comment):
             continue
         try:
@@ -37,7 +37,7 @@ def sweep(api: Api, repository: str, stale_after: float, now: datetime) -> int:
                 raise
             body = notes.ended(None, None)
         if body is not None:
-            first = comment.text.splitlines()[0]
+            first = comment.body.splitlines()[0]
             api.upsert_comment(repository, comment.issue, first, body, comment.id)
             marked += 1
     return marked
@@ -45,8 +45,7 @@ def sweep(api: Api, repository: str, stale_after: float, now: datetime) -> int:
 
 def queued(comment: Comment) -> bool:
     """Whether `comment`, one of ours, still says what the gate wrote into it."""
-    lines = [line for line in comment.text.splitlines()[1:] if line.strip()]
-    return bool(lines) and lines[0] == "### Queued"
+    return next((line for line in comment.body.splitlines()[1:] if line.strip()), "") == "### Queued"
 
 
 def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetime) -> str | None:

@@ -1,4 +1,4 @@
-"""A GitHub in memory, which answers `bot.action.github.api.Api`, and the events that it would send."""
+"""A GitHub in memory, which answers as `bot.action.github.client.GitHub` does, and the events that it would send."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from bot.action.gate.events import IssueComment, WorkflowRun
-from bot.action.github.api import Api
+from bot.action.github.client import GitHub
 from bot.action.github.resources import (
     Artifact,
     Branch,
     Comment,
     Issue,
+    IssueComment,
     Permission,
     PullRequest,
     Reaction,
@@ -25,8 +25,9 @@ from bot.action.github.resources import (
     Run,
     User,
     WorkflowJob,
+    WorkflowRun,
 )
-from bot.action.github.transport import GitHubError
+from bot.action.github.transport import GitHubError, Transport
 from bot.action.settings import Settings
 
 REPO, BOT = "octo/models", "github-actions[bot]"
@@ -59,7 +60,7 @@ def user(login: str) -> User:
 
 
 @dataclass
-class Memory(Api):
+class Memory(GitHub):
     """What is there, and what was done to it."""
 
     permissions: dict[str, Permission] = field(default_factory=lambda: {"maintainer": "write"})
@@ -76,17 +77,14 @@ class Memory(Api):
     cancelled: list[int] = field(default_factory=list)
     silent: bool = False  # takes no comment
 
-    def login(self) -> str:
-        return BOT
+    def __post_init__(self) -> None:
+        super().__init__(Transport("token"), BOT)
 
     def comments(self, repository: str, issue: int) -> Sequence[Comment]:
         return list(self.written.get(issue, []))
 
     def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
         return [comment for comments in self.written.values() for comment in comments]
-
-    def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
-        return next((c for c in self.comments(repository, issue) if c.user.login == BOT and c.text.startswith(marker)), None)
 
     def add(self, issue: int, login: str, body: str) -> Comment:
         number = 1000 + sum(map(len, self.written.values()))
@@ -111,7 +109,7 @@ class Memory(Api):
         self.reactions.append((comment, reaction))
 
     def open_issue(self, repository: str, marker: str, title: str, body: str) -> Issue:
-        found = next((issue for issue in self.issues.values() if (issue.body or "").startswith(marker)), None)
+        found = next((issue for issue in self.issues.values() if issue.body.startswith(marker)), None)
         if found is None:
             found = Issue(number=500 + len(self.issues), title=title, body=f"{marker}\n{body}", user=user(BOT))
             self.issues[found.number] = found

@@ -7,8 +7,8 @@ import shlex
 import pytest
 
 from bot.action.gate.ci_event import RedRun
-from bot.action.gate.events import WorkflowRun
 from bot.action.gate.requests import Decision
+from bot.action.github.resources import WorkflowRun
 from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, REPO, Memory, finished, settings, zipped
 
 
@@ -25,9 +25,9 @@ def test_a_pull_request_gets_a_request_for_each_cause() -> None:
         ("pytest tests/test_models.py::TestCompiled::test_class_in_function", 1),
     ]
     (comment,) = api.comments(REPO, 7)
-    assert comment.text.startswith("<!-- torch-minify:run-20-1 run:77 -->\n")
+    assert comment.body.startswith("<!-- torch-minify:run-20-1 run:77 -->\n")
     for words in ("suggested, taken", "possible", "not a candidate", "fails outside the compiler", "wrong numbers"):
-        assert words in comment.text
+        assert words in comment.body
     assert {(request.answer.issue, request.answer.comment, request.commit, request.code.where) for request in made.requests} == {
         (7, comment.id, HEAD, "pull_request")
     }
@@ -42,7 +42,7 @@ def test_what_fails_on_the_base_as_well_is_not_suggested() -> None:
     assert [(request.command, len(request.tests)) for request in made.requests] == [
         ("pytest 'tests/test_params.py::test_pool_by_name[[x]]'", 5)
     ]
-    assert "fails in the same way on main" in api.comments(REPO, 7)[0].text
+    assert "fails in the same way on main" in api.comments(REPO, 7)[0].body
     assert shlex.split(str(made.requests[0].command)) == ["pytest", "tests/test_params.py::test_pool_by_name[[x]]"]
 
 
@@ -51,7 +51,7 @@ def test_a_green_base_is_said() -> None:
     api.add_pull()
     api.add_run(10, None, sha=MAIN, branch="main", event="push", hours=5)
     assert outcome(finished(api.add_run(20, "pytest")), api).status == "requests"
-    assert "it did not on main" in api.comments(REPO, 7)[0].text
+    assert "it did not on main" in api.comments(REPO, 7)[0].body
 
 
 def test_the_default_branch_gets_one_issue_for_each_signature() -> None:
@@ -125,5 +125,5 @@ def test_hostile_names_stay_text() -> None:
     api.logs[200] = api.logs[200].replace("test_class_in_function", "test_@maintainer_$(touch_pwned)_</td>")
     made = outcome(finished(run), api)
     assert all(len(shlex.split(str(request.command))) == 2 for request in made.requests)
-    assert "</td>_" not in api.comments(REPO, 7)[0].text
-    assert "test_@maintainer_$(touch_pwned)_&lt;/td&gt;" in api.comments(REPO, 7)[0].text
+    assert "</td>_" not in api.comments(REPO, 7)[0].body
+    assert "test_@maintainer_$(touch_pwned)_&lt;/td&gt;" in api.comments(REPO, 7)[0].body

@@ -9,8 +9,8 @@ import pytest
 
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
-from bot.action.gate.events import IssueComment
 from bot.action.gate.requests import Decision
+from bot.action.github.resources import IssueComment
 from bot.action.settings import Settings
 from bot.models.failure import Stage
 from bot.models.request import Request
@@ -30,7 +30,7 @@ def only(made: Decision) -> Request:
 def said(api: Memory, issue: int = 7) -> str:
     """The one comment of ours."""
     (comment,) = [comment for comment in api.comments(REPO, issue) if comment.user.login == BOT]
-    return comment.text
+    return comment.body
 
 
 def test_code_in_the_comment_is_what_runs() -> None:

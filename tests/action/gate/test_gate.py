@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from bot.action import request_file
+from bot.action.console import InputError
 from bot.action.gate import gate, logs
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.ci_failures import sign
 from bot.action.gate.comment_event import Conversation
-from bot.action.gate.events import IssueComment, WorkflowRun
-from bot.action.github.resources import Permission
+from bot.action.github.resources import IssueComment, Permission, WorkflowRun
 from bot.action.github.transport import GitHubError
-from bot.action.settings import SettingsError, read_settings
+from bot.action.settings import read_settings
 from bot.cli import main as cli
 from bot.models.request import Request
 from tests.action.gate.memory import BLOCK, HEAD, REPO, Memory, asked, finished, settings
@@ -62,7 +62,7 @@ def test_another_event_asks_for_nothing(tmp_path: Path) -> None:
 def test_a_torn_event_is_an_error_in_one_line(content: str, tmp_path: Path) -> None:
     path = tmp_path / "event.json"
     path.write_text(content)
-    with pytest.raises(gate.EventError, match="cannot read the issue_comment event in"):
+    with pytest.raises(InputError, match="cannot read the issue_comment event in"):
         gate.read_event(path, "issue_comment")
 
 
@@ -125,7 +125,7 @@ def test_the_token_is_in_no_text(environment: pytest.MonkeyPatch) -> None:
 )
 def test_an_unusable_input_is_named_with_its_value(environment: pytest.MonkeyPatch, name: str, value: str, words: str) -> None:
     environment.setenv(name, value)
-    with pytest.raises(SettingsError, match=re.escape(words)):
+    with pytest.raises(InputError, match=re.escape(words)):
         read_settings()
 
 
@@ -142,7 +142,7 @@ def test_unusable_input_is_exit_status_2(environment: pytest.MonkeyPatch, tmp_pa
 
 
 def test_the_gate_writes_its_requests_and_says_so(tmp_path: Path) -> None:
-    outcome = gate.run_gate(asked(f"/minify\n{BLOCK}"), settings(), Memory(), tmp_path / "request.json")
+    outcome = gate.run(asked(f"/minify\n{BLOCK}"), settings(), Memory(), tmp_path / "request.json")
     (request,) = request_file.read(tmp_path / "request.json")
     assert request.repository == REPO
     assert (outcome.exit_status, outcome.outputs["outcome"], outcome.stdout) == (0, "requests", "requests: 1 requests\n")
@@ -152,7 +152,7 @@ def test_the_gate_writes_its_requests_and_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("body", "status", "word"), [("hello", 6, "nothing"), ("/minify stop", 6, "stop"), ("/minify wat", 7, "refused")])
 def test_what_is_no_request_has_an_exit_status_but_not_in_actions(tmp_path: Path, body: str, status: int, word: str) -> None:
     for in_actions, expected in ((False, status), (True, 0)):
-        outcome = gate.run_gate(asked(body), settings(in_actions=in_actions), Memory(), tmp_path / "request.json")
+        outcome = gate.run(asked(body), settings(in_actions=in_actions), Memory(), tmp_path / "request.json")
         assert (outcome.exit_status, outcome.outputs) == (expected, {"outcome": word, "matrix": "[]"})
     assert not (tmp_path / "request.json").exists()
 
@@ -163,7 +163,7 @@ def test_where_github_fails_the_person_is_told() -> None:
             raise GitHubError("GET: 502", 502)
 
     api = Down()
-    for run in (lambda event: gate.run_stop(event, settings(), api), lambda event: gate.run_gate(event, settings(), api, Path("none"))):
+    for run in (lambda event: gate.run(event, settings(), api, None), lambda event: gate.run(event, settings(), api, Path("none"))):
         outcome = run(asked("/minify stop"))
         assert (outcome.exit_status, outcome.outputs) == (1, {})
         assert outcome.summary == "GitHub did not answer. The log of this job says more.\n"
@@ -171,5 +171,5 @@ def test_where_github_fails_the_person_is_told() -> None:
 
 
 def test_only_a_comment_can_ask_for_a_stop() -> None:
-    assert gate.run_stop(None, settings(), Memory()).outputs["outcome"] == "nothing"
-    assert gate.run_stop(asked("/minify stop"), settings(), Memory()).outputs["outcome"] == "stop"
+    assert gate.run(None, settings(), Memory(), None).outputs["outcome"] == "nothing"
+    assert gate.run(asked("/minify stop"), settings(), Memory(), None).outputs["outcome"] == "stop"

@@ -23,7 +23,7 @@ def test_the_run_of_the_request_is_cancelled() -> None:
     api.add(7, BOT, "of another workflow, quoting <!-- torch-minify:comment-2 run:75 -->")
     assert stop(asked("/minify stop", id=4243), settings(run_id=90), api).status == "stop"
     assert api.cancelled == [77]
-    assert api.comments(REPO, 7)[-1].text.endswith("Stopped 1 run.")
+    assert api.comments(REPO, 7)[-1].body.endswith("Stopped 1 run.")
     assert (4243, "rocket") in api.reactions
 
 
@@ -38,7 +38,7 @@ def test_a_stop_that_is_sent_again_does_not_stop_itself() -> None:
 def test_nothing_to_stop_is_said() -> None:
     api = Memory()
     stop(asked("/minify stop"), settings(), api)
-    assert api.comments(REPO, 7)[-1].text.endswith("Nothing is running for this.")
+    assert api.comments(REPO, 7)[-1].body.endswith("Nothing is running for this.")
 
 
 def test_a_stranger_stops_nothing() -> None:

@@ -11,10 +11,10 @@ import vcr
 from vcr.errors import CannotOverwriteExistingCassetteException
 
 from bot.action.gate.comment_event import Conversation
-from bot.action.gate.events import IssueComment
 from bot.action.gate.requests import Decision
 from bot.action.github.client import GitHub
-from bot.action.github.transport import GitHubError
+from bot.action.github.resources import IssueComment
+from bot.action.github.transport import GitHubError, Transport
 from bot.action.settings import Settings
 
 TRAFFIC = Path(__file__).resolve().parents[2] / "fixtures" / "traffic"
@@ -38,7 +38,7 @@ def converse(event: dict[str, Any], api: GitHub) -> Decision:
 def replay(name: str, event: dict[str, Any]) -> Decision:
     tape = vcr.VCR(record_mode="none", match_on=["method", "uri", "body"])
     with tape.use_cassette(str(TRAFFIC / f"{name}.yaml")) as cassette:
-        outcome = converse(event, GitHub("token", API, login=BOT, sleep=lambda _: None))
+        outcome = converse(event, GitHub(Transport("token", API, sleep=lambda _: None), BOT))
     assert cassette.all_played
     return outcome
 

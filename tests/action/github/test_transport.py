@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.action.github.client import ACTIONS_LOGIN, GitHub
-from bot.action.github.transport import PATIENCE, SECONDARY_WAIT, GitHubError, wait_for
+from bot.action.github.transport import PATIENCE, SECONDARY_WAIT, GitHubError, Transport, wait_for
 from tests.action.github.stub import Fault, Stub
 
 REPO, MARK = "octo/models", "<!-- m -->"
@@ -28,7 +28,7 @@ class Clock:
 
 
 def client(stub: Stub, clock: Clock, login: str | None = "bot") -> GitHub:
-    return GitHub("secret-token", stub.url, login=login, sleep=clock.sleep, now=lambda: 1_000_000.0)
+    return GitHub(Transport("secret-token", stub.url, sleep=clock.sleep, now=lambda: 1_000_000.0), login)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from bot import cli
 from bot.action.__main__ import Edge
 from bot.action.github.client import GitHub
+from bot.action.github.transport import Transport
 from bot.action.settings import Settings
 from bot.models.request import Request
 from tests.action.github.contract import Contract
@@ -58,7 +59,7 @@ class Job:
             return cli.main(arguments, Edge(connect=self._connect))
 
     def _connect(self, token: SecretStr, settings: Settings) -> GitHub:
-        return GitHub(token.get_secret_value(), settings.api_url, login=settings.bot_login, sleep=self.slept.append)
+        return GitHub(Transport(token.get_secret_value(), settings.api_url, sleep=self.slept.append), settings.bot_login)
 
     def gate(self, event: dict[str, Any], **more: Any) -> int:
         return self.run("gate", "--out", "request.json", event=event, **more)

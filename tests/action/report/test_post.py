@@ -15,7 +15,7 @@ import responses
 from bot.action.console import Console
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Artifact, Comment, Reaction, User
-from bot.action.github.transport import GitHubError
+from bot.action.github.transport import GitHubError, Transport
 from bot.action.report import durable, post
 from bot.action.report.render.rendering import COMMENT_LIMIT, SUMMARY_LIMIT
 from bot.action.report.render.text import size
@@ -45,7 +45,7 @@ class Memory:
         if self.down:
             raise GitHubError("POST: 503", 503)
         assert body.startswith(marker)
-        known = next((held.id for held in self.held.values() if held.text.startswith(marker)), len(self.held) + 1)
+        known = next((held.id for held in self.held.values() if held.body.startswith(marker)), len(self.held) + 1)
         url = f"https://github.com/{repository}/issues/{issue}#issuecomment-{known}"
         self.held[known] = Comment(id=known, body=body, created_at=WHEN, html_url=url, user=User(login="bot", id=1))
         return self.held[known]
@@ -98,9 +98,9 @@ def deliver(requests: Sequence[Request], names: Sequence[str], settings: Setting
 def test_one_comment_for_an_event(api: Memory, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     assert deliver(asked(), ["lowering", "not_reproduced"], settings, api) == 0
     (comment,) = api.held.values()
-    assert "### 1. Minimized" in comment.text
-    assert "### 2. Did not reproduce here" in comment.text
-    assert "actions/runs/7" in comment.text
+    assert "### 1. Minimized" in comment.body
+    assert "### 2. Did not reproduce here" in comment.body
+    assert "actions/runs/7" in comment.body
     assert api.reactions == [(42, "rocket")]
     assert settings.summary is not None
     assert settings.summary.read_text(encoding="utf-8").startswith("<!-- torch-minify:comment-42")
@@ -113,7 +113,7 @@ def test_again_is_an_edit(api: Memory, settings: Settings) -> None:
     for names in (["lowering"], ["machine_fault"]):
         deliver(asked(1), names, settings, api)
     (comment,) = api.held.values()
-    assert "### Could not be minimized" in comment.text
+    assert "### Could not be minimized" in comment.body
     assert api.reactions == [(42, "rocket"), (42, "confused")]
 
 
@@ -161,7 +161,7 @@ def test_artifacts_are_linked_with_their_expiry(api: Memory, settings: Settings)
     api.listed = [new, old, other]
     deliver(asked(1), ["lowering"], settings, api)
     (comment,) = api.held.values()
-    assert "[the run's files](https://github.com/owner/name/actions/runs/7/artifacts/2) until `2026-12-02`" in comment.text
+    assert "[the run's files](https://github.com/owner/name/actions/runs/7/artifacts/2) until `2026-12-02`" in comment.body
 
 
 @pytest.mark.parametrize("where", ["branch", "release"])
@@ -174,7 +174,7 @@ def test_durable_files(api: Memory, settings: Settings, where: str) -> None:
     assert api.kept[prefix + "exported_program.pt2"] == (RECORDED / "lowering" / "exported_program.pt2").read_bytes()
     assert json.loads(api.kept[prefix + "result.json"])["status"] == "minimized"
     (comment,) = api.held.values()
-    assert ", and [for good](https://github.com/owner/name/" in comment.text
+    assert ", and [for good](https://github.com/owner/name/" in comment.body
 
 
 def test_nothing_is_kept_unless_asked_for(api: Memory, settings: Settings) -> None:
@@ -210,7 +210,7 @@ ANSWERED = {"id": 5, "created_at": "2026-11-20T00:00:00Z", "html_url": "https://
 
 
 def client() -> GitHub:
-    return GitHub("t", login="bot", sleep=lambda seconds: None)
+    return GitHub(Transport("t", sleep=lambda seconds: None), "bot")
 
 
 @responses.activate

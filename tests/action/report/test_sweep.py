@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from bot.action.comment import marker
-from bot.action.github.api import Api
+from bot.action.github.client import GitHub
 from bot.action.github.resources import Comment, Run, User, WorkflowJob
-from bot.action.github.transport import GitHubError
+from bot.action.github.transport import GitHubError, Transport
 from bot.action.report import sweep
 from bot.action.report.render import notes
 from bot.models.request import Answer, CodeOrigin, Request
@@ -25,15 +25,13 @@ REQUEST = Request(
 )
 
 
-class Hub(Api):
+class Hub(GitHub):
     """One comment, one run."""
 
     def __init__(self, comment: Comment, run: Run | None, jobs: tuple[str, ...]) -> None:
+        super().__init__(Transport("token"), BOT)
         self.comment, self.held, self.statuses = comment, run, jobs
         self.edits: list[tuple[int, str, str, int | None]] = []
-
-    def login(self) -> str:
-        return BOT
 
     def recent_comments(self, repository: str, since: datetime) -> list[Comment]:
         return [self.comment] if since < self.comment.created_at else []
@@ -111,7 +109,7 @@ def test_other_comments_are_left_alone(given: Comment) -> None:
 
 
 def test_a_forged_marker_further_down_is_none() -> None:
-    forged = comment().model_copy(update={"body": "hello\n" + comment().text})
+    forged = comment().model_copy(update={"body": "hello\n" + comment().body})
     assert not swept(Hub(forged, run(), ("queued",)))
 
 

@@ -33,15 +33,13 @@ def command(request: Request) -> str:
         words += ["--command", " ".join(clean(request.command).split("\n"))]
     else:
         words.append("fail.py")
-    if options.stage is not None:
-        words += ["--stage", options.stage.value]
-    if options.accuracy is not None:
-        words += ["--accuracy", options.accuracy]
-    if options.device is not None:
-        words += ["--device", options.device]
-    if options.budget is not None:
-        words += ["--budget", f"{options.budget:g}s"]
-    return shlex.join(words)
+    given = {
+        "--stage": options.stage and options.stage.value,
+        "--accuracy": options.accuracy,
+        "--device": options.device,
+        "--budget": options.budget and f"{options.budget:g}s",
+    }
+    return shlex.join([*words, *(word for name, value in given.items() if value is not None for word in (name, str(value)))])
 
 
 def steps(section: Section) -> str:

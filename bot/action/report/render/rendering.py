@@ -1,18 +1,22 @@
-"""A Report as Markdown, for a comment or a job's summary."""
+"""A Report as Markdown, for a comment or a job's summary, and as annotations of the run."""
 
 from __future__ import annotations
 
-from bot.action.report.render import section
+from bot.action.report.render import section, verdict
 from bot.action.report.render.layout import fit, whole
 from bot.action.report.render.markdown import link
-from bot.action.report.render.text import marker_line, size
-from bot.models.report import Report
+from bot.action.report.render.notes import what
+from bot.action.report.render.text import marker_line, one_line, size
+from bot.models.report import Report, Section
+from bot.workflow_commands import Annotation
 
 # GitHub refuses a comment of more characters; bytes are never fewer.
 COMMENT_LIMIT = 65_536
 SUMMARY_LIMIT = 1_000_000
 # Bytes beside the repro that a comment on one request needs at most for its marker and its title.
 FRAME = 400
+# GitHub shows ten of a kind for a step.
+MOST_ANNOTATIONS = 10
 _CUT = "_Shortened to fit into a comment: the rest is in the run's files._"
 
 
@@ -37,3 +41,15 @@ def render(report: Report, limit: int = COMMENT_LIMIT) -> str:
 
 def _footer(report: Report) -> str:
     return f"{link('The run', report.run_url)} · `/minify help` says what else can be asked for" if report.run_url else ""
+
+
+def annotations_of(report: Report) -> tuple[Annotation, ...]:
+    """One for each request in `report`: a notice for what was found, a warning where the tool or its machine failed."""
+    return tuple(_annotation(part) for part in report.sections[:MOST_ANNOTATIONS])
+
+
+def _annotation(part: Section) -> Annotation:
+    result = part.result
+    said = result.signature.line() if result and result.signature else (result.reason if result else part.problem) or ""
+    words = ": ".join(filter(None, (one_line(what(part.request), 150), one_line(said))))
+    return Annotation("warning" if verdict.status(part) == "error" else "notice", verdict.title(part), words)

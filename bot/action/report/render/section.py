@@ -88,10 +88,9 @@ def _repro(section: Section, index: int) -> Block:
 def module_of(repro: str) -> str | None:
     """The class `Repro` in the script `repro`; found by its lines, since a stranger's text is not parsed."""
     rows = repro.split("\n")
-    starts = [number for number, row in enumerate(rows) if row.startswith("class Repro")]
-    if not starts:
+    start = next((number for number, row in enumerate(rows) if row.startswith("class Repro")), None)
+    if start is None:
         return None
-    start = starts[0]
     end = next((number for number in range(start + 1, len(rows)) if rows[number].strip() and not rows[number][0].isspace()), len(rows))
     return "\n".join(rows[start:end]).rstrip()
 

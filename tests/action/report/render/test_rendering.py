@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bot.action.report.render.markdown import fence
-from bot.action.report.render.rendering import COMMENT_LIMIT, FRAME, SUMMARY_LIMIT, render
+from bot.action.report.render.rendering import COMMENT_LIMIT, FRAME, MOST_ANNOTATIONS, SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.text import MARKER_START, size
 from bot.models.report import Report, Section
 from tests.action.report import reports
@@ -160,3 +160,16 @@ def test_a_thousand_fences(ticks: int, rows: int, tabs: int) -> None:
     tokens = MARKDOWN.parse(body)
     blocks = [token.content for token in tokens if token.type == "fence" and token.info == "python"]
     assert [block.strip("\n") for block in blocks] == [repro.replace("\r\n", "\n").strip("\n")]
+
+
+def test_a_fault_is_a_warning_and_a_result_a_notice() -> None:
+    found = Section(request=reports.request(), result=reports.result(), repro="x = 1")
+    none = Section(request=reports.request(), problem="torn\nfile")
+    first, second = annotations_of(reports.report(found, none))
+    assert (first.level, first.title) == ("notice", "Minimized")
+    assert (second.level, second.title) == ("warning", "Could not be minimized")
+    assert second.message.endswith(": torn file")
+
+
+def test_github_shows_only_so_many() -> None:
+    assert len(annotations_of(reports.report(*[Section(request=reports.request())] * (MOST_ANNOTATIONS + 5)))) == MOST_ANNOTATIONS

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.action.report.render import annotation, notes, replies
+from bot.action.report.render import notes
 from bot.action.report.render.local import command, loading
-from bot.action.report.render.rendering import COMMENT_LIMIT, SUMMARY_LIMIT, render
+from bot.action.report.render.rendering import COMMENT_LIMIT, SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.section import module_of
 from bot.action.report.render.text import clean, size
 from bot.action.report.render.verdict import doubt, status, title
@@ -153,7 +153,7 @@ def test_the_module_of_a_repro() -> None:
 @settings(max_examples=40)
 @given(reports.reports)
 def test_annotations_are_one_command_each(report: Report) -> None:
-    lines = [each.command() for each in annotation.annotations_of(report)]
+    lines = [each.command() for each in annotations_of(report)]
     assert 0 < len(lines) <= 10
     for line in lines:
         assert line.startswith(("::notice title=", "::warning title="))
@@ -170,7 +170,7 @@ def test_notes_leave_room_and_mention_nobody(asked: list[Request], words: str, u
 
 
 candidates = st.builds(
-    replies.Cause,
+    notes.Cause,
     verdict=st.sampled_from(["suggested", "possible", "no", "?"]),
     reason=reports.texts,
     failure=reports.long_texts,
@@ -181,9 +181,9 @@ candidates = st.builds(
 
 @settings(max_examples=40)
 @given(st.lists(candidates, max_size=30))
-def test_a_table_of_causes_is_bounded_and_one_block(found: list[replies.Cause]) -> None:
-    table = replies.candidates(found)
-    assert size(table) <= replies.MOST_BYTES
+def test_a_table_of_causes_is_bounded_and_one_block(found: list[notes.Cause]) -> None:
+    table = notes.candidates(found)
+    assert size(table) <= notes.MOST_BYTES
     rows, _, more = table.partition("\n</table>")
     listed = rows.count("<tr>") - 1
     assert rows.count("\n") == listed + 1
@@ -192,8 +192,8 @@ def test_a_table_of_causes_is_bounded_and_one_block(found: list[replies.Cause]) 
 
 
 def test_causes_that_fit_are_all_listed() -> None:
-    each = replies.Cause("suggested", "it fails in the compiler", "RuntimeError: x", ("a::b", "a::c"), True)
-    table = replies.candidates([each] * 25)
+    each = notes.Cause("suggested", "it fails in the compiler", "RuntimeError: x", ("a::b", "a::c"), True)
+    table = notes.candidates([each] * 25)
     assert table.count("<td>suggested, taken</td>") == 20
     assert table.endswith("5 more causes are not listed.")
     assert "<code>a::b</code> and 1 more" in table
