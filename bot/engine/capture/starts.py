@@ -47,7 +47,11 @@ class Start:
 
 
 def starts(regions: Sequence[Region], failure: Signature, source: str | None, failing_line: int | None, *, seed: int) -> Iterator[Start]:
-    """Programs to ask first, the smallest form first. `source` is the user's script, where there is one."""
+    """Programs to ask first, the smallest form first, of the captured `regions`.
+
+    `failure` is what they should show; `source` is the user's script, where there is one, and `failing_line` its line that called into
+    torch. The scripts fix their random numbers with `seed`.
+    """
     for hook in _ORDER:
         # of several failures at one hook point the last one ended the program
         for region in reversed([r for r in regions if r.hook == hook and r.graph is not None]):
@@ -197,9 +201,7 @@ def _reads_numbers(graph: Graph) -> bool:
 
 def _in_place(node: Node) -> bool:
     parts = node.target.split(".")
-    if is_launch(node):
-        return True
-    if any(name == "inplace" and value is True for name, value in node.kwargs):
+    if is_launch(node) or any(name == "inplace" and value is True for name, value in node.kwargs):
         return True
     if parts[:2] == ["torch", "ops"]:
         return len(parts) > 3 and parts[3].endswith("_") and not parts[3].endswith("__")
