@@ -75,6 +75,8 @@ class Job:
         self._trail = Trail()
         self._ledger: Ledger | None = None
         self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
+        self._cache = Path(self._scratch.name) / "compile"  # the one compile directory of this job: a cold one costs twelve seconds
+        self._cache.mkdir()
         self._last_difference = ""
 
     def run(self) -> Result | None:
@@ -103,26 +105,26 @@ class Job:
         reason: str | None
         fault: str | None = None
         try:
-            with Pool(self.options.python, self._cache(), self.space.original / "workers.log", versions=self._versions) as pool:
+            with Pool(self.options.python, self._cache, self.space.original / "workers.log", versions=self._versions) as pool:
                 self._work(pool)
             status = self._found.status(self.options.verify_runs)
-            reason = self._if_unverified(self._unlike() + self._last_difference) if status == "error" else None
+            said = self._unlike() + self._last_difference
+            reason = self._found.reason_if_unverified(said, self.options.verify_runs) if status == "error" else None
         except Ended as end:
             self._fall_back()
             status, reason, fault = end.status, end.reason, end.machine_fault
         except (BudgetSpent, Interrupted):
             self._fall_back()
             status, reason = self._found.status(self.options.verify_runs), self._cut_short(self._found)
-        except PoolError as error:
+        except (PoolError, OSError) as error:
             self._fall_back()
-            status, reason, fault = "error", str(error), str(error)
-        except OSError as error:
-            self._fall_back()
-            status, reason, fault = "error", str(error), "the disk is full" if error.errno in FULL else None
+            status, reason = "error", str(error)
+            fault = reason if isinstance(error, PoolError) else "the disk is full" if error.errno in FULL else None
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             self._fall_back()
             status, reason = "error", f"torch-minify itself failed: {type(error).__name__}: {error}"
-            self._log(traceback.format_exc())
+            with open(self.space.original / "torch-minify.log", "a", encoding="utf-8") as file:
+                file.write(traceback.format_exc())
         with contextlib.suppress(OSError):
             self.space.keep_dump()
         finished = self._found.search is not None and self._found.search.fixed_point
@@ -152,13 +154,13 @@ class Job:
 
     def _work(self, pool: Pool) -> None:
         pool.start()
-        reproduction = Intake(self.options, self.space, self.progress, self._cache(), self.budget).run()
+        reproduction = Intake(self.options, self.space, self.progress, self._cache, self.budget).run()
         self._found = Findings(reproduction.original, reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
         self.progress.say(reproduction.failure.line())
         ledger = self._ledger = Ledger(self.space.ledger, resume=self.options.resume)
         limit = max(60.0, reproduction.limit * 2)
-        prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache(), self.budget)
+        prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache, self.budget)
         confirmer = Confirmer[SearchResult](
             lambda step, budget: replace(prover, budget=budget).confirms(step), self._on_confirmed, self.budget.part()
         )
@@ -260,7 +262,7 @@ class Job:
                 exported=found.explanation.exported is not None,
             ),
             self._versions,
-            pytorch_dump=self.space.has_dump,
+            pytorch_dump=self.space.dump.is_dir(),
         )
 
     def _write_repro(self, found: Findings) -> None:
@@ -284,9 +286,6 @@ class Job:
 
     # --- small things
 
-    def _if_unverified(self, reason: str) -> str | None:
-        return self._found.reason_if_unverified(reason, self.options.verify_runs)
-
     def _unlike(self) -> str:
         """What the fresh runs showed to be unlike the failure of the program."""
         if self.options.target.module is not None and (self._found.search is None or self._found.search.reference is None):
@@ -297,16 +296,6 @@ class Job:
         why = "out of time" if self.budget.should_continue() else "interrupted"
         done = f"{found.verification.same} of {self.options.verify_runs}"
         return found.reason_if_unverified(f"{why} after {done} fresh runs; --resume goes on from here", self.options.verify_runs)
-
-    def _cache(self) -> Path:
-        """The one compile directory of this job: a cold one costs twelve seconds."""
-        path = Path(self._scratch.name) / "compile"
-        path.mkdir(parents=True, exist_ok=True)
-        return path
-
-    def _log(self, text: str) -> None:
-        with open(self.space.original / "torch-minify.log", "a", encoding="utf-8") as file:
-            file.write(text)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

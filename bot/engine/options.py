@@ -30,7 +30,7 @@ class Options:
 
 
 class Ended(Exception):
-    """The job ends here, with this status and a sentence that says why."""
+    """The job ends here, with this status and a `reason`, a sentence. `machine_fault` says so where the machine is to blame."""
 
     def __init__(self, status: Status, reason: str, *, machine_fault: str | None = None) -> None:
         super().__init__(reason)

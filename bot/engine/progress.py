@@ -18,7 +18,7 @@ PLAIN_EVERY = 5.0
 
 
 class Progress:
-    """One job's progress. `step` starts a part of the job, `update` says how far it is."""
+    """One job's progress, written to `stream` (standard error). `step` starts a part of the job, `update` says how far it is: `text`."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
@@ -38,18 +38,14 @@ class Progress:
             self._status = self._console.status(Text(text))  # what looks like markup is none
             self._status.start()
         else:
-            self._line(text)
+            self.say(text)
 
     def update(self, text: str) -> None:
         """How far the part is."""
         if self._status is not None:
             self._status.update(Text(text))
         elif time.monotonic() - self._last > PLAIN_EVERY:
-            self._line(text)
-
-    def say(self, text: str) -> None:
-        """A line that stays."""
-        self._line(text)
+            self.say(text)
 
     def close(self) -> None:
         """End the part."""
@@ -60,7 +56,8 @@ class Progress:
             self._console.print(END_GROUP, markup=False)
             self._grouped = False
 
-    def _line(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """A line that stays: `text`."""
         self._last = time.monotonic()
         # A line of its own might begin with :: and so be a command to the runner of Actions.
         words = " | ".join(text.splitlines())

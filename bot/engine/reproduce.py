@@ -61,7 +61,7 @@ class Intake:
             raise Ended("error", f"--device cuda: this interpreter's torch sees no GPU: {why}", machine_fault="no GPU")
         self._say_large()
         with ThreadPoolExecutor(1) as executor:
-            control = executor.submit(self._control)
+            control = executor.submit(self._control, hang_after)
             found = self._captured(hang_after)
             without = control.result()
         if _COLLIDED.search(found.outcome.text[-20_000:]):
@@ -74,7 +74,7 @@ class Intake:
                 found = self._captured(hang_after)
         failure = self._failure(found, without)
         if without.status != "timeout" and self._fails(without, found):
-            without = self._control()  # alone: what it met may have been the program itself
+            without = self._control(hang_after)  # alone: what it met may have been the program itself
         self._judge(without, found)
         if failure.kind is Kind.HANG and _too_soon(found, without, hang_after):
             raise Ended(
@@ -86,7 +86,7 @@ class Intake:
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
         if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
-        if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory():
+        if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory(hang_after):
             raise Ended("not_reproduced", "the program compares uninitialised memory: without the compiler its numbers differ as well")
         source = source_of(self.options.target, Path.cwd(), found.test)
         original = source_of(self.options.target, Path.cwd()) or source
@@ -180,19 +180,19 @@ class Intake:
         said = f": {outcome.text.strip()[-200:]}" if outcome.text.strip() else ""
         raise Ended("not_reproduced", f"the program ended with exit status {outcome.exit} and no Python error to compare{said}")
 
-    def _eager_comparison_depends_on_uninitialized_memory(self) -> bool:
+    def _eager_comparison_depends_on_uninitialized_memory(self, hang_after: float) -> bool:
         """Whether a script's comparison fails in eager too when every piece of uninitialized memory holds something else."""
         script = self.options.target.script
         if script is None or not verify.may_read_uninitialized(script):
             return False
-        signature = signature_of(self._control("--repeats"), script=script.name)
+        signature = signature_of(self._control(hang_after, "--repeats"), script=script.name)
         return signature is not None and signature.kind is Kind.ACCURACY
 
-    def _control(self, option: ControlOption | None = None) -> Outcome:
+    def _control(self, hang_after: float, option: ControlOption | None = None) -> Outcome:
         target = self.options.target
         argv = target.argv if target.script else (target.module or "", *target.argv)
         launch = Launch(self.options.python, Path.cwd(), os.environ, argv)
-        timeout = max(CONTROL_LIMIT, self.options.hang_after)
+        timeout = max(CONTROL_LIMIT, hang_after)
         return verify.run_control_fresh(launch, target.script or "-m", timeout=timeout, option=option, budget=self.budget)
 
     def _fails(self, control: Outcome, found: Capture) -> bool:

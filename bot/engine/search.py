@@ -86,7 +86,8 @@ class Search:
             best = self.trail.best
             if best is None or not self.oracle.budget.should_continue():
                 raise
-            return best
+            # what only was noted may since have been seen to need another rule
+            return best if len(self.trail) else replace(best, rule=self._rule())
 
     def _started(self) -> Start | None:
         """The first form of the program, smallest first, that fails as the original did."""

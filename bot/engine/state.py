@@ -23,7 +23,8 @@ from bot.models.result import (
     VerificationFacts,
 )
 from bot.reduce.graph.form import Program
-from bot.reduce.graph.printer.script import embed_blobs, lines, render
+from bot.reduce.graph.printer.script import lines, render
+from bot.reduce.graph.printer.tensors import embed_blobs
 
 # The packages whose versions a repro's header names.
 _NAMED = ("torch", "triton", "python")

@@ -18,7 +18,7 @@ class NotOurs(Exception):
 
 
 class Workspace:
-    """`--out`: the files of the command line's contract."""
+    """`--out`: the files of the command line's contract, in the directory `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -28,6 +28,7 @@ class Workspace:
         self.exported = self.root / "exported_program.pt2"
         self.exported_text = self.exported.with_suffix(".txt")  # what prints it, written beside it
         self.result = self.root / _MARK
+        self.dump = self.original / "pytorch"  # of PyTorch's own dumper
         # capture and compile directories, needed only while the job runs or is resumed
         self.work = self.original / "work"
 
@@ -76,7 +77,7 @@ class Workspace:
             return None
 
     def write(self, path: Path, text: str) -> None:
-        """Replace a file in one step."""
+        """Replace the file `path` by one with this `text` in one step."""
         new = path.with_name(path.name + ".new")
         try:
             new.write_text(text, encoding="utf-8")
@@ -101,16 +102,11 @@ class Workspace:
             exported_text=name(self.exported_text, exported),
         )
 
-    @property
-    def has_dump(self) -> bool:
-        """Whether PyTorch's own dumper wrote anything that was kept."""
-        return (self.original / "pytorch").is_dir()
-
     def keep_dump(self) -> None:
         """Keep what PyTorch's own dumper wrote, beside the original."""
         dumped = self.work / "capture" / "pytorch"
         if dumped.is_dir():
-            shutil.copytree(dumped, self.original / "pytorch", dirs_exist_ok=True)
+            shutil.copytree(dumped, self.dump, dirs_exist_ok=True)
 
     def abandon(self) -> None:
         """Leave an empty directory, where not even the result could be written: the same command is to work next time."""

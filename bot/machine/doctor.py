@@ -42,7 +42,7 @@ class Line:
 
 
 def facts_of(python: str) -> dict[str, object]:
-    """What an interpreter says of itself and its torch; `error` where it cannot."""
+    """What the interpreter `python` says of itself and its torch; `error` where it cannot."""
     try:
         run = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=120, check=False)
         found = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
@@ -52,20 +52,19 @@ def facts_of(python: str) -> dict[str, object]:
 
 
 def examine(python: str) -> list[Line]:
-    """What is there, in the order in which a person would look."""
-    lines = []
+    """What is there for the interpreter `python`, in the order in which a person would look."""
     facts = facts_of(python)
-    lines.append(Line("python", str(facts.get("python", f"{python} does not run")), "python" in facts, True))
-    torch = facts.get("torch")
-    lines.append(Line("torch", str(torch or facts.get("error", "not installed")), torch is not None and _supported(str(torch)), True))
+    torch, gpus = facts.get("torch"), facts.get("gpus")
     compiler = next((c for c in (os.environ.get("CXX"), "g++", "clang++", "c++") if c and shutil.which(c)), None)
-    lines.append(Line("C++ compiler", compiler or "none found: Inductor on a CPU needs g++ or clang++", compiler is not None, True))
-    lines.append(Line("Python headers", "found" if facts.get("headers") else "missing", bool(facts.get("headers")), False))
-    gpus = facts.get("gpus")
-    lines.append(Line("GPU", ", ".join(map(str, gpus)) if isinstance(gpus, list) and gpus else "none", bool(gpus), False))
-    lines.append(Line("triton", str(facts.get("triton", "none")), "triton" in facts, False))
-    lines.append(Line("sandbox", "none: programs run with your rights", False, False))
-    return lines
+    return [
+        Line("python", str(facts.get("python", f"{python} does not run")), "python" in facts, True),
+        Line("torch", str(torch or facts.get("error", "not installed")), torch is not None and _supported(str(torch)), True),
+        Line("C++ compiler", compiler or "none found: Inductor on a CPU needs g++ or clang++", compiler is not None, True),
+        Line("Python headers", "found" if facts.get("headers") else "missing", bool(facts.get("headers")), False),
+        Line("GPU", ", ".join(map(str, gpus)) if isinstance(gpus, list) and gpus else "none", bool(gpus), False),
+        Line("triton", str(facts.get("triton", "none")), "triton" in facts, False),
+        Line("sandbox", "none: programs run with your rights", False, False),
+    ]
 
 
 def _supported(version: str) -> bool:

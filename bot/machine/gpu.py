@@ -13,7 +13,10 @@ Ran = tuple[int, str]
 
 
 def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[Path] | None = None) -> str | None:
-    """What keeps this machine or container from a GPU, for people; None where nothing does. Runs nobody's program."""
+    """What keeps this machine or container from a GPU, for people; None where nothing does. Runs nobody's program.
+
+    `run` gives the exit status and the output of a command, `devices` are the GPUs' device files; by default they are this machine's.
+    """
     if devices is None:
         devices = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")]
     if not devices:
@@ -31,7 +34,7 @@ def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[
 
 
 def missing(python: str) -> str | None:
-    """What keeps this interpreter's torch from a GPU, for people; None where nothing does. Runs the interpreter."""
+    """What keeps the torch of the interpreter `python` from a GPU, for people; None where nothing does. Runs the interpreter."""
     lines = doctor.examine(python)
     if any(line.what == "GPU" and line.good for line in lines):
         return None

@@ -13,12 +13,13 @@ from bot.failure.machine_faults import fault_of, may_pass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import own_words, signature_of
 from bot.failure.traceback import failed_later_than
-from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Question, ValueMeta
+from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Question
 from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle.budget import Budget
 from bot.oracle.dispatch import Cancelled, dispatch, never
 from bot.oracle.memo import Ledger, key_of
 from bot.reduce.candidate import Candidate
+from bot.reduce.graph.codec import meta_from_json
 from bot.reduce.graph.form import Meta
 from bot.workers.pool import Pool
 from bot.workers.process import HANG_RATIO
@@ -124,7 +125,7 @@ class ScriptOracle:
         outcome, facts = self.answer(Question(text, "shapes", self._eager_limit()))
         if outcome.status != "ok":
             return None
-        return {name: _meta(value) for name, value in facts.get("values", {}).items()}
+        return {name: meta_from_json(value) for name, value in facts.get("values", {}).items()}
 
     def _judge(self, candidate: Candidate, is_cancelled: Callable[[], bool] = never, *, ignore_memo: bool = False) -> Verdict:
         self.budget.check()
@@ -253,7 +254,7 @@ class ScriptOracle:
         Raises:
             BudgetSpent: the time is spent, or the job is interrupted.
         """
-        return self._facts(question)
+        return dispatch(self.pool, self.budget, question)
 
     def passes(self, text: str) -> bool:
         """Whether the script `text` passes in the full pipeline, and does call the compiler."""
@@ -262,18 +263,13 @@ class ScriptOracle:
     def other_failures(self, most: int = 20) -> list[Signature]:
         """The failures beside the one that is minimized, of programs that eager runs: of the compiler, not of broken programs.
         Looks at `most` of those that the search met; one that only used other words of the program's own reads like this one."""
-        found = []
         others = [(signature, text) for signature, text in self.by_products.values() if not self.reference.same(signature)]
-        for signature, text in others[:most]:
-            control = self._run(Question(text, "control", self.limit))
-            if control.status == "ok" and control.calls:
-                found.append(signature)
-        return found
+        asked = ((signature, self._run(Question(text, "control", self.limit))) for signature, text in others[:most])
+        return [signature for signature, control in asked if control.status == "ok" and control.calls]
 
     def observe(self, text: str) -> tuple[Outcome, Signature | None]:
         """Run the script `text` in the full pipeline, and say what it shows. This is not a query of the search."""
-        limit = self._limit()
-        outcome, _ = self.answer(Question(text, "run", limit))
+        outcome = self._run(Question(text, "run", self._limit()))
         return outcome, signature_of(outcome)
 
     def _limit(self) -> float:
@@ -302,7 +298,7 @@ class ScriptOracle:
         if known is not None and known is not Verdict.SAME:
             return known, None
         for seed in range(self.tries):
-            outcome, facts = self._facts(self._run_of(text, self._exit_after(), seed), is_cancelled)
+            outcome, facts = dispatch(self.pool, self.budget, self._run_of(text, self._exit_after(), seed), is_cancelled)
             if outcome.status not in ("ok", "stopped"):
                 break
         else:
@@ -373,18 +369,4 @@ class ScriptOracle:
         return Verdict.SAME
 
     def _run(self, question: Question, is_cancelled: Callable[[], bool] = never) -> Outcome:
-        return self._facts(question, is_cancelled)[0]
-
-    def _facts(self, question: Question, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
-        return dispatch(self.pool, self.budget, question, is_cancelled)
-
-
-def _meta(value: ValueMeta) -> Meta:
-    return Meta(
-        kind=value["kind"],
-        shape=tuple(value.get("shape", ())),
-        stride=tuple(value.get("stride", ())),
-        dtype=value.get("dtype", ""),
-        device=value.get("device", "cpu"),
-        items=tuple(_meta(item) for item in value.get("items", ())),
-    )
+        return dispatch(self.pool, self.budget, question, is_cancelled)[0]

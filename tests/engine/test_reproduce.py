@@ -187,6 +187,21 @@ def test_a_program_that_compares_uninitialised_memory(intake: Callable[..., Inta
     assert len(controls) == (0 if "empty" in text else 1)
 
 
+def test_a_longer_limit_is_that_of_later_controls_as_well(intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, limits = PASSED.model_copy(update={"seconds": START + 50}), []
+    wrong = Outcome(status="raised", text=NOT_CLOSE)
+    begun = intake([Outcome(status="timeout"), wrong], [], accuracy="off")
+    begun.options.target.script.write_text("torch.empty(3)")
+
+    def control(*_: Any, timeout: float, **__: Any) -> Outcome:
+        limits.append(timeout)
+        return slow
+
+    monkeypatch.setattr(verify, "run_control_fresh", control)
+    assert begun.run().failure.kind is Kind.ACCURACY
+    assert limits == [300.0, 500.0]
+
+
 def test_a_program_that_met_its_control_is_run_again_alone(intake: Callable[..., Intake]) -> None:
     assert intake([TAKEN, RAISED], [PASSED]).run().failure.exception == ("InternalTorchDynamoError",)
 

@@ -46,7 +46,7 @@ def local_modules(script: Path, further: Sequence[Path] = ()) -> dict[str, str]:
 
 
 def search_path(directory: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where the modules of a command that runs in a directory may lie besides beside its script: there, and in its PYTHONPATH.
+    """Where modules of a command that runs in `directory` may lie besides beside its script: there, and in the PYTHONPATH of `environ`.
 
     Without what holds installed packages or the interpreter's own: a repro may import these.
     """

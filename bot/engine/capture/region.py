@@ -76,9 +76,6 @@ class Capture(Model):
 
 
 def read_regions(directory: Path) -> tuple[Region, ...]:
-    """The regions that a capture wrote, in the order in which they failed."""
-    found = []
-    for path in sorted(directory.glob(f"{REGION_PREFIX}*.json")):
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        found.append(Region(**facts, blobs=path.with_suffix("")))
-    return tuple(found)
+    """The regions that a capture wrote into `directory`, in the order in which they failed."""
+    paths = sorted(directory.glob(f"{REGION_PREFIX}*.json"))
+    return tuple(Region(**json.loads(path.read_text(encoding="utf-8")), blobs=path.with_suffix("")) for path in paths)

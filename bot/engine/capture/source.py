@@ -37,7 +37,7 @@ class Source:
 
 
 def source_of(target: Target, directory: Path, failed: str = "") -> Source | None:
-    """The script's text; for `pytest FILE::TEST` the file's with a call of the test at its end.
+    """The text of the script in `target`; for `pytest FILE::TEST` the file's (below `directory`) with a call of the test at its end.
 
     `failed` names the test that failed (see `Capture.test`): of a test with parameters it is the case that is called, and a script that
     runs its own tests calls that one alone.

@@ -16,36 +16,15 @@ from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import Graph, Node, Pipeline, Program, Recipe, Value, is_launch, kernels
 from bot.reduce.graph.naming import bind_symbols, canonical
+from bot.reduce.graph.rewrite import map_inputs
 from bot.reduce.source.preamble import preambles
 
 # Operator namespaces that torch itself registers.
 TORCH_NAMESPACES = frozenset(
-    [
-        "aten",
-        "prims",
-        "prim",
-        "inductor",
-        "inductor_prims",
-        "higher_order",
-        "quantized",
-        "mkldnn",
-        "mkl",
-        "quantized_decomposed",
-        "onednn",
-        "c10d",
-        "_c10d_functional",
-        "rngprims",
-        "debugprims",
-        "profiler",
-        "sparse",
-        "fsdp",
-        "mkldnn_prepacked",
-        "xnnpack",
-    ]
+    """aten prims prim inductor inductor_prims higher_order quantized quantized_decomposed mkldnn mkldnn_prepacked mkl onednn xnnpack
+    c10d _c10d_functional rngprims debugprims profiler sparse fsdp""".split()  # noqa: SIM905
 )
-_AUGMENTED = frozenset(
-    ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift", "imatmul"]
-)
+_AUGMENTED = frozenset("iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift imatmul".split())  # noqa: SIM905
 _READS = frozenset("item _local_scalar_dense tolist nonzero masked_select unique _unique2 unique_consecutive repeat_interleave".split())  # noqa: SIM905
 _STAGES = {"aot": Stage.AOT, "dynamo": Stage.DYNAMO, "aoti": Stage.AOT_INDUCTOR}
 # The deepest form that still fails is the smallest: a package before its parts, Inductor's graph before Dynamo's.
@@ -68,7 +47,11 @@ class Start:
 
 
 def starts(regions: Sequence[Region], failure: Signature, source: str | None, failing_line: int | None, *, seed: int) -> Iterator[Start]:
-    """Programs to ask first, the smallest form first. `source` is the user's script, where there is one."""
+    """Programs to ask first, the smallest form first, of the captured `regions`.
+
+    `failure` is what they should show; `source` is the user's script, where there is one, and `failing_line` its line that called into
+    torch. The scripts fix their random numbers with `seed`.
+    """
     for hook in _ORDER:
         # of several failures at one hook point the last one ended the program
         for region in reversed([r for r in regions if r.hook == hook and r.graph is not None]):
@@ -136,11 +119,7 @@ def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int
     if not objects and not namespaces and not launched:
         yield "", base
         return
-    seen: set[tuple[str, Recipe]] = set()
-    for preamble, recipe in _with_objects(base, objects, namespaces, launched, source, failing_line):
-        if (preamble, recipe) not in seen:
-            seen.add((preamble, recipe))
-            yield preamble, recipe
+    yield from dict.fromkeys(_with_objects(base, objects, namespaces, launched, source, failing_line))
 
 
 def _with_objects(
@@ -211,7 +190,7 @@ def _dynamic(region: Region, graph: Graph) -> bool | None:
 
 def _mutates(graph: Graph) -> bool:
     """Whether a call changes its inputs, so that each call needs fresh ones."""
-    return any(_in_place(node) for node in graph.nodes) or any(_mutates(body) for _, body in graph.bodies)
+    return any(map(_in_place, graph.all_nodes()))
 
 
 def _reads_numbers(graph: Graph) -> bool:
@@ -222,9 +201,7 @@ def _reads_numbers(graph: Graph) -> bool:
 
 def _in_place(node: Node) -> bool:
     parts = node.target.split(".")
-    if is_launch(node):
-        return True
-    if any(name == "inplace" and value is True for name, value in node.kwargs):
+    if is_launch(node) or any(name == "inplace" and value is True for name, value in node.kwargs):
         return True
     if parts[:2] == ["torch", "ops"]:
         return len(parts) > 3 and parts[3].endswith("_") and not parts[3].endswith("__")
@@ -239,22 +216,12 @@ def _located(graph: Graph, blobs: Path) -> Graph:
     def place(value: Value) -> Value:
         return Value("blob", (str(blobs / str(value.args[0])), *value.args[1:])) if value.kind == "blob" else value
 
-    return replace(
-        graph,
-        inputs=tuple(replace(i, value=place(i.value)) for i in graph.inputs),
-        constants=tuple(replace(i, value=place(i.value)) for i in graph.constants),
-    )
+    return map_inputs(graph, lambda item: replace(item, value=place(item.value)))
 
 
 def _namespaces(graph: Graph) -> set[str]:
-    found = set()
-    for node in graph.nodes:
-        parts = node.target.split(".")
-        if parts[:2] == ["torch", "ops"] and len(parts) > 2 and parts[2] not in TORCH_NAMESPACES:
-            found.add(parts[2])
-    for _, body in graph.bodies:
-        found |= _namespaces(body)
-    return found
+    targets = (node.target.split(".") for node in graph.all_nodes())
+    return {parts[2] for parts in targets if parts[:2] == ["torch", "ops"] and len(parts) > 2} - TORCH_NAMESPACES
 
 
 def _imports(source: str) -> str:

@@ -13,7 +13,7 @@ from bot.models.result import ExportedProgram
 
 
 def loading(script: str, path: str) -> str | None:
-    """The script with `Repro` taken from a saved program instead of its class; None where there is no such class."""
+    """The `script` with `Repro` taken from the program saved at `path` instead of its class; None where there is no such class."""
     tree = ast.parse(script)
     rows = script.split("\n")  # as Python counts lines, not by form feeds
     for statement in tree.body:
@@ -31,7 +31,10 @@ def write(
     same: Callable[[Signature], bool],
     observe: Callable[[str], tuple[Outcome, Signature | None]],
 ) -> ExportedProgram | None:
-    """Save `Repro` with its inputs, load it again, compile it as the script does; None where it cannot be exported."""
+    """Save the `Repro` of `script` with its inputs to `path`, load it again, compile it as the script does; None where it cannot be loaded.
+
+    `answer` asks a worker, with a `limit` in seconds; `observe` runs a script, and `same` says whether what it showed is the failure.
+    """
     outcome, _ = answer(Question(script, "export", limit, save=str(path)))
     if outcome.status != "ok" or not path.exists():
         reason = outcome.text.strip().splitlines()[-1:] or [outcome.status]

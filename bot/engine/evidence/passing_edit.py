@@ -9,7 +9,7 @@ MOST = 6
 
 
 def edit_between(failing: str, passing: str) -> str | None:
-    """The lines to take out (-) and to put in (+) so that the program passes; None where they are too many."""
+    """The lines to take out (-) and to put in (+) that make the text `failing` the text `passing`; None where they are too many."""
     changed = [
         line
         for line in difflib.unified_diff(failing.splitlines(), passing.splitlines(), n=0, lineterm="")

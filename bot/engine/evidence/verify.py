@@ -10,9 +10,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -243,19 +243,7 @@ def _said(value: tuple[str, ...] | str | None) -> str:
     return repr(text[:160]) if isinstance(text, str) else "none"
 
 
-@contextmanager
-def _cache(given: Path | None) -> Iterator[Path]:
-    if given is not None:
-        yield given
-        return
-    made = Path(tempfile.mkdtemp(prefix="torch-minify-cache-"))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
 def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
-    with _cache(cache_dir) as cache:
-        wanted = budget.should_continue if budget else None
-        return run_process(words, timeout=timeout, cwd=launch.cwd, env=environment.of_proof(launch.env, cache), wanted=wanted)
+    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", ignore_cleanup_errors=True) as made:
+        env = environment.of_proof(launch.env, cache_dir or Path(made))
+        return run_process(words, timeout=timeout, cwd=launch.cwd, env=env, wanted=budget.should_continue if budget else None)

@@ -28,13 +28,6 @@ class Neighbour:
     candidate: Candidate
 
 
-@dataclass(frozen=True)
-class _Offer:
-    number: int
-    program: Program
-    candidate: Candidate
-
-
 class Incumbent:
     """Holds the smallest program that is SAME; passes offer it smaller ones.
 
@@ -43,6 +36,9 @@ class Incumbent:
 
     Passes see the names of the original graph, since guesses and `exposable` speak of these; scripts are printed under canonical
     names, so that programs which differ in names alone are one candidate.
+
+    `oracle` is asked for the text that `render` prints. `exposable` names the values that may become outputs (None: any). `on_accept`
+    is told each accepted program as it is shown.
     """
 
     def __init__(
@@ -70,13 +66,6 @@ class Incumbent:
         text = self.render(under_canonical_names(program))
         return Candidate(text, origin, size_key(program, text)[0])
 
-    def _take(self, program: Program, candidate: Candidate) -> None:
-        self.program = program
-        self.shown = under_canonical_names(program)
-        self.candidate = candidate
-        self.neighbours = []
-        self._on_accept(self.shown, candidate)
-
     def forget(self) -> None:
         """What was rejected until now may be asked again."""
         self._rejected.clear()
@@ -99,12 +88,12 @@ class Incumbent:
         are tried at once: what stands behind the first that is SAME costs a single worker nothing. So a pass may offer whatever it
         would offer next if all of it were refused.
         """
-        together: list[_Offer] = []
+        together: list[tuple[int, Neighbour]] = []
         for number, program in enumerate(programs):
             candidate = None if program is None else self._askable(program, origin, any_size)
-            if program is None or candidate is None or any(candidate.text == other.candidate.text for other in together):
+            if program is None or candidate is None or any(candidate.text == other.candidate.text for _, other in together):
                 continue
-            together.append(_Offer(number, program, candidate))
+            together.append((number, Neighbour(program, candidate)))
             if len(together) == getattr(self.oracle, "jobs", 1):
                 taken = self._asked(together)
                 if taken is not None:
@@ -118,28 +107,30 @@ class Incumbent:
         if candidate.text == self.candidate.text or (not any_size and (candidate.size, candidate.text) >= self.key):
             return None
         if candidate.text in self._rejected:
-            self._add_neighbour(program, candidate)
+            self._add_neighbour(Neighbour(program, candidate))
             return None
         return candidate
 
-    def _asked(self, offers: Sequence[_Offer]) -> int | None:
+    def _asked(self, offers: Sequence[tuple[int, Neighbour]]) -> int | None:
         """Asks all at once, and takes the first that is SAME; its number."""
         if len(offers) == 1:
-            index = 0 if self.oracle.ask(offers[0].candidate) is Verdict.SAME else None
+            index = 0 if self.oracle.ask(offers[0][1].candidate) is Verdict.SAME else None
         else:
-            index = self.oracle.first([offer.candidate for offer in offers]) if offers else None
-        for offer in offers[:index]:
-            self._rejected.add(offer.candidate.text)
-            self._add_neighbour(offer.program, offer.candidate)
+            index = self.oracle.first([offer.candidate for _, offer in offers]) if offers else None
+        for _, refused in offers[:index]:
+            self._rejected.add(refused.candidate.text)
+            self._add_neighbour(refused)
         if index is None:
             return None
-        self._take(offers[index].program, offers[index].candidate)
-        return offers[index].number
+        number, taken = offers[index]
+        self.program, self.shown, self.candidate = taken.program, under_canonical_names(taken.program), taken.candidate
+        self.neighbours = []
+        self._on_accept(self.shown, self.candidate)
+        return number
 
-    def _add_neighbour(self, program: Program, candidate: Candidate) -> None:
+    def _add_neighbour(self, refused: Neighbour) -> None:
         # each text once, the latest at the end
-        self.neighbours = [other for other in self.neighbours if other.candidate.text != candidate.text]
-        self.neighbours.append(Neighbour(program, candidate))
+        self.neighbours = [*(other for other in self.neighbours if other.candidate.text != refused.candidate.text), refused]
 
     def offer_structures(self, programs: Iterable[Program | None], origin: str, *, sharing: bool = False) -> int | None:
         """As `offer_first` with `programs` and `origin`, for programs that differ from the smallest one in their operations.

@@ -209,11 +209,11 @@ class _Builder:
         return outputs[0] if len(outputs) == 1 else tuple(outputs), alive
 
     def _finish(self, kept: list[Node], output: Arg, stand_in: dict[str, Arg]) -> Graph:
-        used = {name for n in kept for name in n.uses()} | set(refs(output))
         users: dict[str, list[str]] = {}
         for n in kept:
             for name in n.uses():
                 users.setdefault(name, []).append(n.target)
+        used = {*users, *refs(output)}
         new: list[Input] = []
         for name in stand_in:
             meta = self.metas[name]

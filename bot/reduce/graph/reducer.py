@@ -39,20 +39,6 @@ from bot.reduce.graph.passes.resize import sizes_of
 _MOST_NEIGHBOURS = 40
 
 
-def _steady(_text: str) -> Callable[[], bool]:
-    """A failure that always shows."""
-    return lambda: True
-
-
-def _always(_text: str) -> bool:
-    """A script that ends well if it passes."""
-    return True
-
-
-def _ignore(program: Program, candidate: Candidate) -> None:
-    """Does nothing when a smaller program is accepted."""
-
-
 @dataclass(frozen=True)
 class Reduced:
     """What a search ended with.
@@ -74,10 +60,10 @@ def reduce_program(
     *,
     guesses: Sequence[frozenset[str]] = (),
     exposable: frozenset[str] | None = None,
-    on_accept: Callable[[Program, Candidate], None] = _ignore,
+    on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,
     keep_seed: bool = False,
-    settle: Callable[[str], Callable[[], bool]] = _steady,
-    ends_well: Callable[[str], bool] = _always,
+    settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
+    ends_well: Callable[[str], bool] = lambda _text: True,
 ) -> Reduced:
     """The smallest program found that is SAME for `oracle`, starting from one that the caller has verified to be.
 
@@ -90,7 +76,7 @@ def reduce_program(
         on_accept: called at each accepted step.
         keep_seed: the failure depends on the numbers, so the script has to go on seeding.
         settle: told the smallest program once the guesses were asked; what it returns is called when the passes came to their end,
-            and says whether the answers count: a failure that shows now and then may have hidden.
+            and says whether the answers count: a failure that shows now and then may have hidden. By default it always shows.
         ends_well: whether a script that passes does so all the way: what the script says of its static form has to hold for whoever
             runs that.
 

@@ -12,9 +12,9 @@ import pytest
 from bot.engine.capture.region import Object, Region, RegionRecipe, RuleUsed
 from bot.engine.capture.starts import Start, starts
 from bot.models.failure import Kind, Phase, Signature, Stage
-from bot.reduce.graph.codec import graph_to_json
 from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Pipeline, Ref, Value
 from bot.reduce.graph.printer.script import render
+from tests.reduce.graph.json_form import graph_to_json
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING)
 WRONG = Signature(kind=Kind.ACCURACY, phase=Phase.RUN)

@@ -18,9 +18,12 @@ from torch.testing import assert_close
 
 from bot.inside.capture.fx_reader import Unreadable, read_exported, read_graph
 from bot.inside.capture.fx_targets import evaluates_to, path_of
-from bot.reduce.graph.codec import graph_from_json, graph_to_json
+from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import Graph, Pipeline, Program, Recipe
-from bot.reduce.graph.printer.script import bind_symbols, canonical, embed_blobs, render
+from bot.reduce.graph.naming import bind_symbols, canonical
+from bot.reduce.graph.printer.script import render
+from bot.reduce.graph.printer.tensors import embed_blobs
+from tests.reduce.graph.json_form import graph_to_json
 
 F = torch.nn.functional
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reduce.graph.codec import graph_from_json, graph_to_json, meta_from_json, meta_to_json
+from bot.reduce.graph.codec import graph_from_json, meta_from_json
 from bot.reduce.graph.form import Code, Graph, Input, Mapping, Meta, Node, Ref, Slice, Value
+from tests.reduce.graph.json_form import graph_to_json, meta_to_json
 
 names = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
 sizes = st.lists(st.integers(0, 9), max_size=4).map(tuple)

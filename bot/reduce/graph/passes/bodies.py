@@ -27,19 +27,11 @@ def run(incumbent: Incumbent) -> bool:
 
 def edits(program: Program) -> list[Edit]:
     """An edit for each operation of a body of `program`, the last first."""
-    found: list[Edit] = []
-    for path in _paths(program.graph):
-        body = _at(program.graph, path)
-        found.extend(_drop(path, n.name) for n in reversed(body.nodes) if is_op(n))
-    return found
+    return [_drop(path, n.name) for path in _paths(program.graph) for n in reversed(_at(program.graph, path).nodes) if is_op(n)]
 
 
 def _paths(graph: Graph) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = []
-    for name, body in graph.bodies:
-        found.append((name,))
-        found.extend((name, *inner) for inner in _paths(body))
-    return found
+    return [(name, *inner) for name, body in graph.bodies for inner in ((), *_paths(body))]
 
 
 def _at(graph: Graph, path: tuple[str, ...]) -> Graph:

@@ -8,24 +8,9 @@ from dataclasses import replace
 from bot.reduce.graph.form import Arg, Code, Node, Slice
 from bot.reduce.graph.passes.lift_names import TORCH_FUNCTIONS
 
-_OPERATORS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "div": "truediv",
-    "matmul": "matmul",
-    "eq": "eq",
-    "ne": "ne",
-    "lt": "lt",
-    "le": "le",
-    "gt": "gt",
-    "ge": "ge",
-    "neg": "neg",
-    "pow": "pow",
-    "bitwise_and": "and_",
-    "bitwise_or": "or_",
-    "bitwise_xor": "xor",
-}
+_OPERATOR_NAMES = "add sub mul matmul eq ne lt le gt ge neg pow"
+_OPERATORS = {name: name for name in _OPERATOR_NAMES.split()}
+_OPERATORS |= {"div": "truediv", "bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor"}
 _BINARY = ("Tensor", "Scalar", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")
 # Called on the tensor, with a list of sizes or dimensions spread out.
 _SPREAD = {"view": "view", "_unsafe_view": "reshape", "reshape": "reshape", "permute": "permute", "expand": "expand", "repeat": "repeat"}
@@ -117,13 +102,11 @@ def _convolution(node: Node) -> Node | None:
     dims = len(node.args[3])
     if dims not in (1, 2, 3):
         return None
-    args: list[Arg] = [x, weight, bias]
     plain: list[Arg] = [None, [1] * dims, [0] * dims, [1] * dims, 1]
     rest: list[Arg] = [bias, stride, padding, dilation, groups]
     while rest and rest[-1] == plain[len(rest) - 1]:
         rest.pop()
-    args = [x, weight, *rest]
-    return replace(node, target=f"{_FUNCTIONAL}conv{dims}d", args=tuple(args))
+    return replace(node, target=f"{_FUNCTIONAL}conv{dims}d", args=(x, weight, *rest))
 
 
 def _functional(name: str, *order: int) -> Form:

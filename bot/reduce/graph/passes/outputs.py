@@ -19,10 +19,8 @@ from bot.reduce.graph.keep import keep_only, units
 def sinks(incumbent: Incumbent) -> bool:
     """Offers `incumbent` the program that returns only what nothing else uses; says whether it was taken."""
     graph = incumbent.program.graph
-    used = {name for n in graph.nodes for name in n.uses()}
-    outputs = set(refs(graph.output))
-    inputs = {i.name for i in graph.sources}
-    if not outputs & (used | inputs):
+    used = {name for n in graph.nodes for name in n.uses()} | {i.name for i in graph.sources}
+    if used.isdisjoint(refs(graph.output)):
         return False
     return incumbent.offer(keep_only(incumbent.program, units(graph), exposable=incumbent.exposable, sinks_only=True), "outputs")
 

@@ -56,11 +56,11 @@ def _with(change: Callable[[Recipe], Recipe]) -> Edit:
 
 
 def _without(name: str, entry: object) -> Edit:
-    def edit(program: Program) -> Program | None:
-        changes: dict[str, Any] = {name: tuple(e for e in getattr(program.recipe, name) if e != entry)}
-        return replace(program, recipe=replace(program.recipe, **changes))
+    def change(recipe: Recipe) -> Recipe:
+        rest: dict[str, Any] = {name: tuple(e for e in getattr(recipe, name) if e != entry)}
+        return replace(recipe, **rest)
 
-    return edit
+    return _with(change)
 
 
 def static(program: Program) -> Program | None:

@@ -37,13 +37,9 @@ def run(incumbent: Incumbent) -> bool:
 
 def _alike(program: Program, node: Node) -> list[str]:
     metas = program.graph.metas()
-    mine = (node.meta.kind, node.meta.shape, node.meta.dtype, node.meta.device)
-    found = []
-    for name in dict.fromkeys(node.uses()):
-        meta = metas.get(name)
-        if meta is not None and meta.kind == "tensor" and (meta.kind, meta.shape, meta.dtype, meta.device) == mine:
-            found.append(name)
-    return found
+    mine = ("tensor", node.meta.shape, node.meta.dtype, node.meta.device)
+    known = ((name, metas[name]) for name in dict.fromkeys(node.uses()) if name in metas and node.meta.kind == "tensor")
+    return [name for name, meta in known if (meta.kind, meta.shape, meta.dtype, meta.device) == mine]
 
 
 def _forward(program: Program, node: Node) -> Program | None:

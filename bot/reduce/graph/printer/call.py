@@ -18,7 +18,7 @@ def in_call_order(inputs: tuple[Input, ...]) -> list[Input]:
 
 
 class Call:
-    """The last lines of the script: compile, call, differentiate, compare."""
+    """The last lines of the script for `graph`, as the `recipe` says. `random`: an operation draws random numbers."""
 
     def __init__(self, graph: Graph, recipe: Recipe, random: bool) -> None:
         self.graph = graph

@@ -39,7 +39,7 @@ _GRAD = ("torch._C._set_grad_enabled", "torch.set_grad_enabled")
 
 
 class Regions:
-    """Turns the calls by which Dynamo records contexts into `with` blocks, where they nest."""
+    """Turns the calls in `nodes` by which Dynamo records contexts into `with` blocks, where they nest."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.depth = 0

@@ -7,28 +7,11 @@ import re
 
 from bot.reduce.graph.form import Arg, Code, Mapping, Node, Ref, Slice, is_launch
 
-_BINARY = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "matmul": "@",
-    "and_": "&",
-    "or_": "|",
-    "xor": "^",
-    "lshift": "<<",
-    "rshift": ">>",
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-}
-_IN_PLACE = {f"i{name.rstrip('_')}": f"{sign}=" for name, sign in _BINARY.items() if sign not in ("==", "!=", "<", "<=", ">", ">=")}
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"}
+_ARITHMETIC |= {"and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
+_BINARY = _ARITHMETIC | _COMPARISONS
+_IN_PLACE = {f"i{name.rstrip('_')}": f"{sign}=" for name, sign in _ARITHMETIC.items()}
 _UNARY = {"neg": "-", "pos": "+", "invert": "~", "inv": "~", "not_": "not "}
 _SIZES = {"sym_size": "size", "sym_stride": "stride", "sym_numel": "numel", "sym_storage_offset": "storage_offset"}
 # What Dynamo calls the higher-order operation, and what people call it.

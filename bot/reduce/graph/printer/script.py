@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Meta, Node, Pipeline, Program, Recipe, Ref, is_launch, refs
-from bot.reduce.graph.naming import bind_symbols, canonical, is_legal
+from bot.reduce.graph.naming import canonical, is_legal
 from bot.reduce.graph.printer.call import Call, in_call_order
 from bot.reduce.graph.printer.contexts import Regions, called_under
 from bot.reduce.graph.printer.expressions import arguments, combined, function_class, in_place, operation, quoted, scanned, spelled, text
-from bot.reduce.graph.printer.tensors import embed_blobs, make
-
-__all__ = ["bind_symbols", "canonical", "embed_blobs", "lines", "render"]
+from bot.reduce.graph.printer.tensors import make
 
 _RANDOM = re.compile(
     r"(native_|alpha_|feature_|feature_alpha_)?dropout[123]?d?_?|rand(n|int|perm)?(_like)?|bernoulli_?|normal_?|uniform_|exponential_|cauchy_"
@@ -47,7 +46,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
     recipe = program.recipe
     if recipe.accuracy and not recipe.strict:
         graph = replace(graph, output=_comparable(graph.output, graph.metas()))
-    random = any(_is_random(node) for node in graph.all_nodes())
+    random = any(_RANDOM.fullmatch(_word(node)) for node in graph.all_nodes())
     config = list(recipe.config)
     if recipe.accuracy and random and all(name != "torch._inductor.config.fallback_random" for name, _ in config):
         config.append(("torch._inductor.config.fallback_random", "True"))
@@ -55,7 +54,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
     dtype_default = _default_dtype(recipe)
     call = Call(graph, recipe, random)
     first: list[str] = []
-    if recipe.seed is not None and (recipe.accuracy or random or any(_draws(item) for item in _all_values(graph))):
+    if recipe.seed is not None and (recipe.accuracy or random or any(map(_draws, (*graph.inputs, *_held(graph))))):
         first.append(f"torch.manual_seed({recipe.seed})")
     first += [f"{item.name} = {make(item, dtype_default=dtype_default)}" for item in graph.inputs]
     marks = _marks(graph) if recipe.pipeline is Pipeline.COMPILE and recipe.dynamic is None else []
@@ -119,11 +118,6 @@ def _imports(body: str, graph: Graph, given: Sequence[str]) -> list[str]:
     return [*plain, *([""] if plain else []), *torch_lines]
 
 
-def _all_values(graph: Graph) -> Iterator[Input]:
-    yield from graph.inputs
-    yield from _held(graph)
-
-
 def _held(graph: Graph) -> Iterator[Input]:
     # A body's inputs are made by nobody: only its constants have values.
     yield from graph.constants
@@ -139,10 +133,6 @@ def _word(node: Node) -> str:
     """What a node does, in a word: `relu` of `torch.ops.aten.relu.default`."""
     parts = node.target.split(".")
     return parts[3] if node.target.startswith("torch.ops.") and len(parts) > 3 else parts[-1]
-
-
-def _is_random(node: Node) -> bool:
-    return _RANDOM.fullmatch(_word(node)) is not None
 
 
 def _default_dtype(recipe: Recipe) -> str | None:
@@ -192,9 +182,13 @@ def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
         parameters = [item.name for item in body.inputs]
         first: list[str] = []
         if name in scans:
-            body, parameters, first = _scan_body(body, scans[name])
+            carried, over = scans[name]
+            flat = _flat(body.output)
+            parameters, first = _of_two(parameters, ("carry", "xs"), (carried, over))
+            body = replace(body, output=(flat[:carried], flat[carried:]))
         elif name in combines:
-            body, parameters, first = _combine_body(body, combines[name])
+            parameters, first = _of_two(parameters, ("left", "right"), (combines[name], combines[name]))
+            body = replace(body, output=_flat(body.output))
         own = [f"    {line}" for line in (*first, *_statements(body, names))]
         marks = ["@torch.compiler.nested_compile_region"] if name in regions else []
         yield "\n".join([*marks, f"def {name}({', '.join(parameters)}):", *own])
@@ -203,27 +197,12 @@ def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
             yield _autograd_function(*(text(arg, {}) for arg in node.args[:2]))
 
 
-def _scan_body(body: Graph, shape: tuple[int, int]) -> tuple[Graph, list[str], list[str]]:
-    """The body of a `scan` as its public function calls it: the graph, its parameters, and the statements that take these apart."""
-    carried, over = shape
-    flat = _flat(body.output)
-    parameters, taken = _of_two(body, ("carry", "xs"), (carried, over))
-    return replace(body, output=(flat[:carried], flat[carried:])), parameters, taken
-
-
-def _combine_body(body: Graph, count: int) -> tuple[Graph, list[str], list[str]]:
-    """The same of the body of an `associative_scan`."""
-    parameters, taken = _of_two(body, ("left", "right"), (count, count))
-    return replace(body, output=_flat(body.output)), parameters, taken
-
-
 def _flat(output: Arg) -> list[Arg]:
     return list(output) if isinstance(output, (list, tuple)) else [output]
 
 
-def _of_two(body: Graph, words: tuple[str, str], counts: tuple[int, int]) -> tuple[list[str], list[str]]:
-    """Parameters of a body whose first values come as two lists, and the statements that take these apart."""
-    names = [item.name for item in body.inputs]
+def _of_two(names: list[str], words: tuple[str, str], counts: tuple[int, int]) -> tuple[list[str], list[str]]:
+    """Parameters of a body whose first values come as two lists, as a public function calls it, and statements that take these apart."""
     middle, end = counts[0], sum(counts)
     taken = [f"[{', '.join(part)}] = {whole}" for part, whole in zip((names[:middle], names[middle:end]), words, strict=True)]
     return [*words, *names[end:]], taken
@@ -245,12 +224,7 @@ def _autograd_function(forward: str, backward: str) -> str:
 def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
     names = dict(names)
     metas = graph.metas()
-    uses: dict[str, int] = {}
-    for node in graph.nodes:
-        for used in node.uses():
-            uses[used] = uses.get(used, 0) + 1
-    for used in refs(graph.output):
-        uses[used] = uses.get(used, 0) + 1
+    uses = Counter([*(used for node in graph.nodes for used in node.uses()), *refs(graph.output)])
     regions = Regions(graph.nodes)
     found: list[str] = []
 
@@ -278,10 +252,10 @@ def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
             continue
         shown = operation(node, names)
         last = i == len(graph.nodes) - 1
-        if last and graph.output == Ref(node.name) and uses.get(node.name) == 1:
+        if last and graph.output == Ref(node.name) and uses[node.name] == 1:
             put(f"return {shown}")
             return _filled(found)
-        put(shown if not uses.get(node.name) and _only_acts(node) else f"{node.name} = {shown}")
+        put(shown if not uses[node.name] and _only_acts(node) else f"{node.name} = {shown}")
     # What is returned is computed: a block that is still open need not hold it.
     found.append(f"return {_returned(graph.output, names)}")
     return _filled(found)
@@ -335,8 +309,5 @@ def _reason(program: Program, graph: Graph) -> list[str]:
 
 
 def _marks(graph: Graph) -> list[str]:
-    found = []
-    for item in graph.inputs:
-        if item.meta.kind == "tensor":
-            found += [f"torch._dynamo.mark_dynamic({item.name}, {dim})" for dim in item.meta.dynamic]
-    return found
+    tensors = (item for item in graph.inputs if item.meta.kind == "tensor")
+    return [f"torch._dynamo.mark_dynamic({item.name}, {dim})" for item in tensors for dim in item.meta.dynamic]

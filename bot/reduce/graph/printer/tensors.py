@@ -8,11 +8,13 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bot.reduce.graph.form import Graph, Input, Meta, Program, Value, contiguous_stride
 from bot.reduce.graph.printer.expressions import number
+from bot.reduce.graph.rewrite import map_inputs
 
 # A tensor up to this many elements is written as a literal.
 LITERAL = 64
@@ -23,6 +25,8 @@ _ORDERED = ("arange", "literal", "blob")
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _COMPLEX = ("complex32", "complex64", "complex128")
 _INTS = ("uint8", "int8", "int16", "int32", "int64")
+# What `struct` calls a dtype.
+_LETTERS = dict(zip((*_INTS, "bool", "float16", "float32", "float64"), "Bbhiq?efd", strict=True))
 
 
 def make(item: Input, *, dtype_default: str | None = "float32") -> str:
@@ -46,7 +50,7 @@ def make(item: Input, *, dtype_default: str | None = "float32") -> str:
         return made if item.leaf or not grad else f"{made} * 1"
     if grad and not item.leaf:
         # a view of a leaf is no leaf, and has the strides that `* 1` would not keep
-        return _strided(base.differentiable(), value.kind, meta)
+        return _strided(partial(base, grad=True), value.kind, meta)
     return _strided(base, value.kind, meta) + (".requires_grad_()" if grad else "")
 
 
@@ -68,16 +72,8 @@ class _Factory:
         self.value = value
         self.meta = meta
         self.dtype_default = dtype_default
-        self._grad = False
-
-    def differentiable(self) -> _Factory:
-        """The same, with tensors that require grad."""
-        other = _Factory(self.value, self.meta, self.dtype_default)
-        other._grad = True
-        return other
 
     def __call__(self, shape: tuple[int, ...], grad: bool = False) -> str:
-        grad = grad or self._grad
         kind, args, dtype = self.value.kind, self.value.args, self.meta.dtype
         sizes = ", ".join(str(d) for d in shape) if shape else "()"
         if kind in ("randn", "rand", "zeros", "ones"):
@@ -136,7 +132,7 @@ def _natural(literal: str, dtype_default: str | None) -> str | None:
     return dtype_default if any(mark in literal for mark in (".", "e", "inf", "nan")) else "int64"
 
 
-def _strided(base: _Factory, kind: str, meta: Meta) -> str:
+def _strided(base: Callable[[tuple[int, ...]], str], kind: str, meta: Meta) -> str:
     """The same elements in memory as the strides say, by the simplest operation that gives exactly these strides."""
     shape, stride, ordered = meta.shape, meta.stride, kind in _ORDERED
     for form, last in ((4, "channels_last"), (5, "channels_last_3d")):
@@ -146,10 +142,9 @@ def _strided(base: _Factory, kind: str, meta: Meta) -> str:
         spread = tuple(1 if step == 0 and size > 1 else size for size, step in zip(shape, stride, strict=True))
         steps = contiguous_stride(spread)
         if spread != shape and all(a == b or (b == 0 and size > 1) for a, b, size in zip(steps, stride, shape, strict=True)):
-            if not ordered:
-                return f"{base(spread)}.expand{_tuple(shape) if len(shape) > 1 else f'({shape[0]})'}"
             first = ", ".join(":1" if size != now else ":" for size, now in zip(shape, spread, strict=True))
-            return f"{base(shape)}[{first}].expand{_tuple(shape) if len(shape) > 1 else f'({shape[0]})'}"
+            narrow = f"{base(shape)}[{first}]" if ordered else base(spread)
+            return f"{narrow}.expand{_tuple(shape) if len(shape) > 1 else f'({shape[0]})'}"
         order = tuple(sorted(range(len(shape)), key=lambda d: (-stride[d], d)))
         inner = tuple(shape[d] for d in order)
         # with a dimension of one element `.contiguous()` may have nothing to do, and then keeps odd strides
@@ -191,16 +186,11 @@ def embed_blobs(program: Program) -> Program:
 
     Constant data becomes zeros, ones, full or arange; up to 64 elements a literal; the rest compressed text.
     """
-    return program.with_graph(_each_value(program.graph, _embedded))
+    return program.with_graph(_all_embedded(program.graph))
 
 
-def _each_value(graph: Graph, change: Callable[[Input], Input]) -> Graph:
-    return replace(
-        graph,
-        inputs=tuple(change(item) for item in graph.inputs),
-        constants=tuple(change(item) for item in graph.constants),
-        bodies=tuple((name, _each_value(body, change)) for name, body in graph.bodies),
-    )
+def _all_embedded(graph: Graph) -> Graph:
+    return replace(map_inputs(graph, _embedded), bodies=tuple((name, _all_embedded(body)) for name, body in graph.bodies))
 
 
 def _embedded(item: Input) -> Input:
@@ -230,17 +220,7 @@ def unpack(data: bytes, dtype: str) -> list[Any] | None:
     if dtype in ("complex64", "complex128"):
         parts = [v[0] for v in struct.iter_unpack("<f" if dtype == "complex64" else "<d", data)]
         return [complex(a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    letter = {
-        "float32": "f",
-        "float64": "d",
-        "float16": "e",
-        "int64": "q",
-        "int32": "i",
-        "int16": "h",
-        "int8": "b",
-        "uint8": "B",
-        "bool": "?",
-    }.get(dtype)
+    letter = _LETTERS.get(dtype)
     return None if letter is None else [v[0] for v in struct.iter_unpack("<" + letter, data)]
 
 

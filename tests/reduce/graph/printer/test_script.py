@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from bot.inside.capture.fx_values import dump
 from bot.reduce.graph.form import Code, Graph, Input, Mapping, Meta, Node, Pipeline, Program, Recipe, Ref, Slice, Value, contiguous_stride
+from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.graph.printer.expressions import quoted, text
-from bot.reduce.graph.printer.script import bind_symbols, canonical, embed_blobs, lines, render
-from bot.reduce.graph.printer.tensors import make
+from bot.reduce.graph.printer.script import lines, render
+from bot.reduce.graph.printer.tensors import embed_blobs, make
 
 
 @pytest.fixture(autouse=True)
