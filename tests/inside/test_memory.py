@@ -24,9 +24,9 @@ from torch_minify_inside.protocol import Question
 from torch_minify_inside.tasks import localize
 path, task, held = sys.argv[1:]
 localize.HELD = int(held) or localize.HELD
-saved, save, runs, run = [], localize.torch.save, [], localize._Probe._compiled
+saved, save, runs, run = [], localize.torch.save, [], localize._Program.returning
 localize.torch.save = lambda value, file: (saved.append(file), save(value, file))
-localize._Probe._compiled = lambda probe, names: (runs.append(len(names)), run(probe, names))[1]
+localize._Program.returning = lambda program, names, space: (runs.append(len(names)), run(program, names, space))[1]
 facts = worker.TASKS[task](path, Question(""))
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps({{**facts, "peak": peak, "saved": len(saved), "batches": runs}}))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.inside.variables import is_setting, settings_of, without_settings
-from bot.workers.pool import environment
+from bot.workers import environment
 
 
 @pytest.mark.parametrize(
@@ -64,5 +64,5 @@ def test_settings_are_taken_out() -> None:
 
 def test_what_compiling_processes_are_given_is_no_setting(tmp_path: Path) -> None:
     """Or workers would not get it."""
-    given = {name: value for name, value in environment(tmp_path).items() if os.environ.get(name) != value}
+    given = {name: value for name, value in environment.of_workers(tmp_path).items() if os.environ.get(name) != value}
     assert settings_of(given) == {}
