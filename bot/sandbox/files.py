@@ -1,0 +1,53 @@
+"""Files that a program has left, brought out without following where it points."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+# Bytes in all, and files: of more, what comes first by name.
+MOST_BYTES, MOST_FILES = 512 << 20, 2000
+
+
+def copy_plain_file(source: Path, target: Path, most: int = MOST_BYTES) -> int:
+    """Copy the plain file `source`, of at most so many bytes (`most`), to `target`, which is replaced in one step; the bytes copied.
+
+    Raises:
+        OSError: it is a link, no plain file, or too large.
+    """
+    held = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(held, "rb") as opened:
+        facts = os.fstat(held)
+        # a second name of a file may be a name of somebody else's file
+        if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
+            raise OSError(22, "no plain file", str(source))
+        if facts.st_size > most:
+            raise OSError(27, "too large", str(source))
+        new = target.with_name(target.name + ".new")
+        with open(new, "wb") as written:
+            shutil.copyfileobj(opened, written)
+            size = written.tell()
+        os.replace(new, target)
+    return size
+
+
+def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
+    """Copy the plain files below `source` to `target`, no more than so many bytes (`most`) and `MOST_FILES` files; nothing else is copied.
+
+    Nobody may write to `source` any more.
+    """
+    count = 0
+    for folder, directories, files in os.walk(source):
+        directories[:] = sorted(name for name in directories if not os.path.islink(os.path.join(folder, name)))
+        here = target / os.path.relpath(folder, source)
+        here.mkdir(parents=True, exist_ok=True)
+        for name in sorted(files):
+            if count >= MOST_FILES or most <= 0:
+                return
+            try:
+                most -= copy_plain_file(Path(folder, name), here / name, most)
+            except OSError:
+                continue
+            count += 1
