@@ -50,9 +50,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="run the repro in this interpreter as well, and report (repeatable)",
     )
-    run.add_argument("--network", choices=["off", "on"], default=None, help="off needs a sandbox, and there is none yet: refused")
+    run.add_argument("--network", choices=["off", "on"], default="off", help="whether the program may use the network (default off)")
+    run.add_argument("--require-sandbox", action="store_true", help="refuse to run the program where a layer of the sandbox is missing")
     run.add_argument(
-        "--require-sandbox", action="store_true", help="refuse to run user code without a sandbox (there is none yet: refused)"
+        "--read", type=Path, action="append", default=[], metavar="PATH", help="a file or directory that the program reads (repeatable)"
     )
     run.add_argument("--cuda-arch", default=None, metavar="N", help="compile for this GPU without having it (not supported yet: refused)")
 
@@ -109,10 +110,9 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
         return verify_command.main(arguments.repro, arguments.result, arguments.python, arguments.runs)
     if arguments.command_name in ("gate", "stop", "report", "minify"):
         return _github(arguments, edge)
-    from bot.machine import doctor
-    from bot.workers.compile_check import compiles
+    from bot.engine import doctor_command
 
-    return doctor.main(arguments.python, compiles)
+    return doctor_command.main(arguments.python)
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -131,10 +131,6 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         if not target.script.is_file():
             grammar.error(f"there is no file {target.script}")
         target = Target(target.script.resolve(), None, target.argv)
-    if arguments.require_sandbox or arguments.network == "off":
-        asked = "--require-sandbox" if arguments.require_sandbox else "--network off"
-        sys.stderr.write(f"torch-minify: {asked}: this version has no sandbox, so nothing was run\n")
-        return EXIT_STATUS["error"]
     if arguments.cuda_arch is not None:
         grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")
     options = Options(
@@ -151,6 +147,9 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         seed=arguments.seed,
         resume=arguments.resume,
         also_python=tuple(arguments.also_python),
+        network=arguments.network == "on",
+        require_sandbox=arguments.require_sandbox,
+        read=tuple(path.resolve() for path in arguments.read),
     )
     result = Job(options).run()
     return 2 if result is None else EXIT_STATUS[result.status]

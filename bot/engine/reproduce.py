@@ -19,6 +19,7 @@ from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
 from bot.engine.state import Reproduction
 from bot.engine.target import Launch
+from bot.engine.withheld import withheld
 from bot.engine.workspace import Workspace
 from bot.failure.machine_faults import fault_of, last_line, missing
 from bot.failure.outcome import Outcome
@@ -28,6 +29,7 @@ from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
+from bot.sandbox.sandbox import Sandbox
 from bot.workers.process import HANG_RATIO
 
 # Seconds for the program without the compiler, at least.
@@ -40,13 +42,14 @@ _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily 
 
 @dataclass
 class Intake:
-    """Runs the user's program, with and without the compiler. `cache` is the compile directory."""
+    """Runs the user's program, with and without the compiler. `cache` is the compile directory, `box` the sandbox."""
 
     options: Options
     space: Workspace
     progress: Progress
     cache: Path
     budget: Budget
+    box: Sandbox | None = None
 
     def run(self) -> Reproduction:
         """The failure to minimize, and what the capture brought back.
@@ -150,7 +153,7 @@ class Intake:
     def _capture(self, name: str, timeout: float, compare: Tolerance | None = None, *, beforehand: bool = False) -> Capture:
         out = self.space.work / name
         shutil.rmtree(out, ignore_errors=True)
-        watch = Watch(out, self.cache, compare, beforehand)
+        watch = Watch(out, self.cache, compare, beforehand, self.box)
         timeout = min(timeout, self.options.budget)
         return capture(self.options.target, self.options.python, Path.cwd(), watch, timeout=timeout, budget=self.budget)
 
@@ -171,6 +174,7 @@ class Intake:
         if _wrong(found):
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
         outcome = found.outcome
+        self._withheld(outcome)
         if outcome.status == "ok":
             # an error that the compiler swallows is a failure only of a program that expects it
             without_it = f", but not without the compiler: {_last(without)}; a program that asserts this can be minimized"
@@ -191,7 +195,7 @@ class Intake:
     def _control(self, hang_after: float, option: ControlOption | None = None) -> Outcome:
         target = self.options.target
         argv = target.argv if target.script else (target.module or "", *target.argv)
-        launch = Launch(self.options.python, Path.cwd(), os.environ, argv)
+        launch = Launch(self.options.python, Path.cwd(), os.environ, argv, self.box, linked=target.script is not None)
         timeout = max(CONTROL_LIMIT, hang_after)
         return verify.run_control_fresh(launch, target.script or "-m", timeout=timeout, option=option, budget=self.budget)
 
@@ -199,9 +203,16 @@ class Intake:
         behind = control.status == "raised" and failed_later_than(control.text, found.outcome.text, self.options.target.name)
         return control.status != "ok" and not behind
 
+    def _withheld(self, outcome: Outcome) -> None:
+        """Raises `Ended` where the sandbox kept from the program what it needs."""
+        kept = withheld(outcome, self.box)
+        if kept is not None:
+            raise Ended("error", kept[0], machine_fault=kept[1])
+
     def _judge(self, control: Outcome, found: Capture) -> None:
         """Raises `Ended` where the compiler has nothing to do with the failure."""
         if self._fails(control, found):
+            self._withheld(control)
             raise Ended("not_reproduced", _in_eager(control))
         if not control.calls:
             raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")

@@ -196,7 +196,14 @@ class Ending:
 
 
 def result_of(
-    found: Findings, ending: Ending, reduction: Reduction, files: Files, versions: Mapping[str, str], *, pytorch_dump: bool = False
+    found: Findings,
+    ending: Ending,
+    reduction: Reduction,
+    files: Files,
+    versions: Mapping[str, str],
+    sandbox: tuple[str, ...],
+    *,
+    pytorch_dump: bool = False,
 ) -> Result:
     """`result.json`.
 
@@ -206,6 +213,7 @@ def result_of(
         reduction: How much smaller the program became.
         files: Which files are in the result directory.
         versions: Of the user's interpreter and its packages.
+        sandbox: The layers around every process that ran the program.
         pytorch_dump: Whether PyTorch's own minifier dumped anything.
     """
     explanation = found.explanation
@@ -220,6 +228,7 @@ def result_of(
         timing=found.timing(),
         verification=found.verification,
         culprit=explanation.culprit,
+        sandbox=sandbox,
         versions=dict(versions),
         evidence=Evidence(
             passes_if=explanation.passes_if,

@@ -36,7 +36,7 @@ WARM = 180.0
 # Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
 LEFT = 32
 # <linux/prctl.h>: orphans below this process become its own children.
-_CHILD_SUBREAPER = 36
+_CHILD_SUBREAPER, _SET_DUMPABLE = 36, 4
 
 
 class Child:
@@ -287,6 +287,14 @@ def _adopt_orphans() -> None:
         return  # other systems: what leaves its process group goes its own way
 
 
+def _close_to_children() -> None:
+    """Linux: no child can open our pipes or our memory by `/proc`, and so answer for another one."""
+    try:
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+    except (OSError, AttributeError):
+        return  # other systems have no /proc
+
+
 def _offspring() -> set[int]:
     """The processes whose parent this one is; none where the system does not say."""
     try:
@@ -320,6 +328,7 @@ def main(_: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = Server(requests, answers)
     _adopt_orphans()
+    _close_to_children()
     try:
         from . import warm
 

@@ -63,7 +63,6 @@ def examine(python: str) -> list[Line]:
         Line("Python headers", "found" if facts.get("headers") else "missing", bool(facts.get("headers")), False),
         Line("GPU", ", ".join(map(str, gpus)) if isinstance(gpus, list) and gpus else "none", bool(gpus), False),
         Line("triton", str(facts.get("triton", "none")), "triton" in facts, False),
-        Line("sandbox", "none: programs run with your rights", False, False),
     ]
 
 
@@ -75,12 +74,14 @@ def _supported(version: str) -> bool:
         return False
 
 
-def main(python: str, compiles: Callable[[str], tuple[bool, str]]) -> int:
-    """Print what `python` has. `compiles` says whether it compiles a function, and what it said.
+def main(python: str, compiles: Callable[[str], tuple[bool, str]], sandbox: Callable[[str], tuple[bool, str]]) -> int:
+    """Print what `python` has. `compiles` says whether it compiles a function, `sandbox` whether it is kept in all layers; both say more.
 
     Exit status 0, or 1 where something needed is missing or does not work.
     """
     lines = examine(python)
+    whole, layers = sandbox(python)
+    lines.append(Line("sandbox", layers, whole, False))
     if all(line.good for line in lines if line.needed):
         good, found = compiles(python)
         lines.append(Line("compile", found, good, True))

@@ -23,6 +23,9 @@ def confine(order: Order) -> tuple[tuple[str, ...], tuple[str, ...]]:
     Raises:
         LayerMissing: one that it asks for cannot be had.
     """
+    if not order.confined:
+        _become(order)
+        return (), ()
     layers: list[str] = []
     alone = False
     if not order.network and kernel.capabilities() & 1 << kernel.CAP_SYS_ADMIN:
@@ -59,6 +62,17 @@ def confine(order: Order) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if layer not in layers:
             raise LayerMissing(layer)
     return tuple(layers), unreachable
+
+
+def _become(order: Order) -> None:
+    """Take the account of the `order`, and nothing but the capabilities that it keeps."""
+    if order.uid is not None and order.gid is not None:
+        kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
+        os.setgroups(list(order.groups))
+        os.setresgid(order.gid, order.gid, order.gid)
+        os.setresuid(order.uid, order.uid, order.uid)
+        kernel.hold_capabilities(order.keep)
+    os.chdir(order.cwd)
 
 
 def _families(network: bool, alone: bool) -> frozenset[int]:

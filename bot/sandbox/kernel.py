@@ -11,7 +11,8 @@ import struct
 # <linux/prctl.h>, <linux/securebits.h>, <linux/capability.h>
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_SECUREBITS = 1, 4, 24, 28
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER = 38, 22, 36
-PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
+PR_SET_KEEPCAPS = 8
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, PR_CAP_AMBIENT_RAISE = 47, 4, 2
 NOROOT_LOCKED = 0b11  # SECBIT_NOROOT and its lock: uid 0 is an account like others
 CAPABILITY_VERSION = 0x20080522
 LAST_CAPABILITY = 63
@@ -82,6 +83,20 @@ def drop_capabilities() -> None:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION, 0))
     call(_CAPSET[machine()], header, ctypes.create_string_buffer(24))
+
+
+def hold_capabilities(numbers: tuple[int, ...]) -> None:
+    """Hold the capabilities with these `numbers`, and no other, also in what this process becomes by an exec.
+
+    Raises:
+        OSError: they are not ours to hold.
+    """
+    bits = sum(1 << number for number in numbers)
+    header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION, 0))
+    low, high = bits & 0xFFFFFFFF, bits >> 32
+    call(_CAPSET[machine()], header, ctypes.create_string_buffer(struct.pack("6I", low, low, low, high, high, high), 24))
+    for number in numbers:
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, number)
 
 
 def own_network() -> None:

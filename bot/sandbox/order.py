@@ -35,6 +35,8 @@ class Order:
     disk: tuple[str, ...] = ()  # file systems that it must leave room on
     least_free: int = 0  # bytes
     most_processes: int = 0
+    confined: bool = True  # False: the account alone is another one, for what is not the program
+    keep: tuple[int, ...] = ()  # capabilities that are kept all the same
     layers: tuple[str, ...] | None = None  # those that have to be on; None: those that can be had
 
     def encode(self) -> bytes:

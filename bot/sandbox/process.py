@@ -8,14 +8,18 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.sandbox.order import ProcessReport, read_report
+from bot.sandbox.order import Order, ProcessReport, read_report
 
 # Seconds for the supervisor to end what it watches, before it is ended itself.
 _GRACE = 10.0
+_ROOT = Path(__file__).resolve().parents[2]
+_START = "import sys; sys.path.insert(0, sys.argv[1]); from bot.sandbox.supervisor import main; main(int(sys.argv[2]))"
 
 
 class Process(subprocess.Popen[bytes]):
@@ -62,6 +66,37 @@ class Process(subprocess.Popen[bytes]):
         return self._report or ProcessReport()
 
 
+def launch(order: Order, private: Path | None, streams: Mapping[str, Any]) -> Process:
+    """Start what the `order` says under a supervisor. `private` is a directory to be removed at the end, `streams` are those of `Popen`."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        words = [sys.executable, "-I", "-S", "-c", _START, str(_ROOT), str(theirs.fileno())]
+        process = Process(words, cwd="/", env={}, pass_fds=(theirs.fileno(),), start_new_session=True, **streams)
+    process.control, process.private = ours, private
+    with contextlib.suppress(OSError):  # it has ended already: its status says so
+        ours.sendall(order.encode())
+    return process
+
+
+def start_as(
+    command: Sequence[str], *, cwd: Path, env: Mapping[str, str], uid: int | None, gid: int | None, keep: Sequence[int] = (), **streams: Any
+) -> Process:
+    """Start `command` in the directory `cwd` with the environment `env`, under the account `uid` and the group `gid` alone (None: ours).
+
+    It is not confined, and may `keep` capabilities with these numbers; what it starts ends with it. `streams` are those of `Popen`.
+
+    Raises:
+        OSError: there is no such program.
+    """
+    if sys.platform != "linux":
+        return Process(list(command), cwd=cwd, env=dict(env), start_new_session=True, **streams)
+    program = shutil.which(command[0], path=env.get("PATH"))
+    if program is None:
+        raise FileNotFoundError(2, "No such file or directory", command[0])
+    words = (program, *command[1:])
+    return launch(Order(words, dict(env), str(cwd), uid, gid, confined=False, keep=tuple(keep)), None, streams)
+
+
 def _left(control: socket.socket) -> bytes:
     control.setblocking(False)
     data = b""
@@ -76,9 +111,9 @@ def _remove(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
     if path.exists():
         for folder, directories, _ in os.walk(path):
-            for name in directories:
-                below = os.path.join(folder, name)
+            for below in (folder, *(os.path.join(folder, name) for name in directories)):
                 if not os.path.islink(below):
                     with contextlib.suppress(OSError):
+                        os.chown(below, os.geteuid(), -1, follow_symlinks=False)
                         os.chmod(below, 0o700)
         shutil.rmtree(path, ignore_errors=True)

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,11 +18,9 @@ from typing import Any
 
 from bot.sandbox import accounts, environment, paths
 from bot.sandbox.order import LANDLOCK, NO_NETWORK, PRIVILEGES, RLIMITS, SECCOMP, UID, Order, ProcessReport
-from bot.sandbox.process import Process
+from bot.sandbox.process import Process, launch
 
-_ROOT = Path(__file__).resolve().parents[2]
-_INSIDE = str(_ROOT / "bot" / "inside")
-_START = "import sys; sys.path.insert(0, sys.argv[1]); from bot.sandbox.supervisor import main; main(int(sys.argv[2]))"
+_INSIDE = str(Path(__file__).resolve().parents[1] / "inside")
 _ASK_LIMIT = 60.0
 _GIB = 1 << 30
 # Of each file system that a program may write to, so many bytes stay free.
@@ -79,7 +76,9 @@ class Sandbox:
             NoSandbox: one is not.
         """
         wanted = (
-            {PRIVILEGES, LANDLOCK, SECCOMP, RLIMITS} | (set() if self.network else {NO_NETWORK}) | ({UID} if os.geteuid() == 0 else set())
+            {PRIVILEGES, LANDLOCK, SECCOMP, RLIMITS}
+            | (set() if self.network else {NO_NETWORK})
+            | ({UID} if os.geteuid() == 0 or accounts.may_change() else set())
         )
         lacking = sorted(wanted - set(self.layers))
         if lacking:
@@ -141,7 +140,8 @@ class Sandbox:
             env=environment.inside(env, str(home), str(tmp), network=self.network),
             cwd=str(_linked(cwd or Path.cwd(), private / "cwd") if linked else cwd or Path.cwd()),
             uid=uid,
-            gid=self._group if uid is not None else None,
+            # a group that others have too only where something is shared with them
+            gid=None if uid is None else self._group if self._shared.intersection(map(str, write)) else uid,
             give=tuple(map(str, [private, *(path for path in write if str(path) not in self._shared)])),
             read=(*order.read, str(self.scratch)),
             write=(*order.write, str(private), *map(str, write)),
@@ -149,7 +149,7 @@ class Sandbox:
         )
         if address_space and not any(map(os.path.exists, paths.GPUS)):
             order.limits["AS"] = 16 * _GIB + 2 * _memory()
-        return _launch(order, private, streams)
+        return launch(order, private, streams)
 
     def _order(self, python: str, where: Path) -> Order:
         """What every process of this job may do, which runs the interpreter `python`; `where` it may write."""
@@ -234,21 +234,10 @@ def _linked(cwd: Path, place: Path) -> Path:
 
 
 def _tried(order: Order) -> ProcessReport:
-    process = _launch(order, None, {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL})
+    process = launch(order, None, {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL})
     process.wait()
     process.end()
     return process.report
-
-
-def _launch(order: Order, private: Path | None, streams: Mapping[str, Any]) -> Process:
-    ours, theirs = socket.socketpair()
-    with theirs:
-        words = [sys.executable, "-I", "-S", "-c", _START, str(_ROOT), str(theirs.fileno())]
-        process = Process(words, cwd="/", env={}, pass_fds=(theirs.fileno(),), start_new_session=True, **streams)
-    process.control, process.private = ours, private
-    with contextlib.suppress(OSError):  # it has ended already: its status says so
-        ours.sendall(order.encode())
-    return process
 
 
 def _closed(path: str) -> str | None:

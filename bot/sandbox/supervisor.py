@@ -21,7 +21,7 @@ from bot.sandbox.confine import LayerMissing, confine
 from bot.sandbox.order import Order, decode
 
 _BETWEEN_LOOKS = 0.2  # seconds between two looks at the disk and the number of processes
-_PASSED_ON = (signal.SIGUSR1, signal.SIGABRT)
+_PASSED_ON = (signal.SIGUSR1, signal.SIGABRT, signal.SIGTERM)
 _NEVER_STARTED = 125
 # How often all that is left is looked for; each time, what is found is stopped first, so that nothing multiplies faster than it is found.
 _ROUNDS = 200

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import IO
 
 from bot.failure.outcome import Outcome
+from bot.sandbox.order import ProcessReport
+from bot.sandbox.process import Process
+from bot.sandbox.sandbox import NoSandbox, Sandbox
 
 # Asked now and then; False ends a run with `Interrupted`.
 Wanted = Callable[[], bool] | None
@@ -24,6 +27,11 @@ HANG_RATIO = 10
 KEEP = 2_000_000  # bytes kept of each end of each output stream
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over
 BETWEEN = 0.3  # seconds between two stacks of a process that is asked for several
+# What is said of a run that the sandbox ended for its use of the machine.
+LIMITS = {
+    "disk": "the sandbox ended the program: no space left on the disk",
+    "processes": "the sandbox ended the program: too many processes",
+}
 DRAIN_GRACE = 10.0  # seconds to read what is left in the pipes of a dead process
 
 
@@ -63,29 +71,33 @@ class _Kept:
 
 
 def run_process(
-    command: Sequence[str], *, timeout: float, cwd: Path, env: Mapping[str, str], wanted: Wanted = None, stacks: int = 1
+    command: Sequence[str],
+    *,
+    timeout: float,
+    cwd: Path,
+    env: Mapping[str, str],
+    wanted: Wanted = None,
+    stacks: int = 1,
+    box: Sandbox | None = None,
+    write: Sequence[Path] = (),
+    linked: bool = False,
 ) -> Outcome:
     """Run a command; standard output and then standard error are the outcome's `text`.
 
     It starts in the directory `cwd` with the environment `env`. After `timeout` seconds a Python process is asked for its stack
     (SIGABRT, which faulthandler answers), then its whole group is killed. A process that answers SIGUSR1 too can be asked for
-    several `stacks`, one after the other.
+    several `stacks`, one after the other. It runs in the sandbox `box`, where there is one, and may write to the directories
+    `write`; with `linked` its working directory is one of its own, with links to what is in `cwd`.
 
     Raises:
         Interrupted: `wanted` gave False.
     """
     started = time.monotonic()
     try:
-        process = subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
+        process = (box or Sandbox(cwd, on=False)).start(
+            command, cwd=cwd, env=env, write=write, linked=linked, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
-    except OSError as error:
+    except (OSError, NoSandbox) as error:
         return Outcome(status="infra", text=f"cannot start {command[0]}: {error}")
     assert process.stdout is not None
     assert process.stderr is not None
@@ -100,13 +112,20 @@ def run_process(
         if late:
             _ask_for_stacks(process, stacks)
     finally:
-        _kill_group(process)
+        process.end()
     # Python writes its last words to stderr, so they come last.
     text = out.text() + err.text()
-    return _outcome(process.returncode, late, text, time.monotonic() - started)
+    return _of_sandbox(process.report) or _outcome(process.returncode, late, text, time.monotonic() - started)
 
 
-def _ended(process: subprocess.Popen[bytes], timeout: float, wanted: Wanted) -> bool:
+def _of_sandbox(report: ProcessReport) -> Outcome | None:
+    """How a run ended that the sandbox did not start, or ended; None for one that ended by itself."""
+    if report.failed:
+        return Outcome(status="infra", text=report.failed)
+    return Outcome(status="infra", text=LIMITS[report.ended]) if report.ended else None
+
+
+def _ended(process: Process, timeout: float, wanted: Wanted) -> bool:
     """Wait for the process; False when its time is over."""
     deadline = time.monotonic() + timeout
     while (left := deadline - time.monotonic()) > 0:
@@ -119,7 +138,7 @@ def _ended(process: subprocess.Popen[bytes], timeout: float, wanted: Wanted) -> 
     return False
 
 
-def _ask_for_stacks(process: subprocess.Popen[bytes], stacks: int) -> None:
+def _ask_for_stacks(process: Process, stacks: int) -> None:
     for _ in range(stacks - 1):
         process.send_signal(signal.SIGUSR1)
         time.sleep(BETWEEN)
@@ -128,15 +147,6 @@ def _ask_for_stacks(process: subprocess.Popen[bytes], stacks: int) -> None:
         process.wait(DUMP_GRACE)
     except subprocess.TimeoutExpired:
         return  # stuck where no signal gets through; it is killed next
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    finally:
-        process.wait()
 
 
 def _outcome(code: int, late: bool, text: str, seconds: float) -> Outcome:

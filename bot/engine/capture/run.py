@@ -13,6 +13,7 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.oracle.budget import Budget
+from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment, isa_probes
 from bot.workers.process import run_process
 
@@ -33,12 +34,14 @@ class Watch:
 
     `out` is an empty directory, where the log stays; `cache` is the compile directory. With `compare`, every compiled region is
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
+    The program runs in the sandbox `box`, if any.
     """
 
     out: Path
     cache: Path
     compare: Tolerance | None = None
     beforehand: bool = False
+    box: Sandbox | None = None
 
 
 def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: float, budget: Budget | None = None) -> Capture:
@@ -72,6 +75,9 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
         timeout=timeout,
         wanted=budget.should_continue if budget else None,
         stacks=STACKS,
+        box=watch.box,
+        linked=target.script is not None,
+        write=(out, watch.box.share(watch.cache)) if watch.box else (),
     )
     if outcome.status not in ("timeout", "signal"):
         isa_probes.keep(watch.cache)

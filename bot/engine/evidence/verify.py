@@ -28,6 +28,7 @@ from bot.inside.variables import without_settings
 from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
 from bot.oracle.budget import Budget
+from bot.sandbox.files import copy_plain_tree
 from bot.workers import environment, isa_probes
 from bot.workers.process import HANG_RATIO, run_process
 
@@ -129,9 +130,10 @@ def verify(
     # as capture: what a slow machine has not begun with after that time would be looked for in another phase
     limit = rule.hang_after + START if expected.hangs else expected.limit
     with (
-        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", ignore_cleanup_errors=True) as place,
+        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", dir=_scratch(launch), ignore_cleanup_errors=True) as place,
         ThreadPoolExecutor(max_workers=AT_ONCE) as executor,
     ):
+        os.chmod(place, 0o711)  # what is in it may belong to other accounts
         compiled = cache_dir or Path(place, "compiled")
         compiled.mkdir(exist_ok=True)
         isa_probes.seed(compiled)
@@ -143,12 +145,12 @@ def verify(
             own.mkdir()
             if number and not expected.hangs:  # which may have been stopped in the middle of writing
                 with suppress(OSError):  # what is missing is compiled again
-                    shutil.copytree(compiled, cache)
+                    copy_plain_tree(compiled, cache)
             cache.mkdir(exist_ok=True)
             copy = own / script.name
             shutil.copyfile(script, copy)
             try:
-                there = replace(launch, cwd=own)
+                there = replace(launch, cwd=own, write=(own,), linked=False)
                 return _unbroken(lambda: run_fresh(there, copy, timeout=limit, cache_dir=cache, budget=budget))
             finally:
                 shutil.rmtree(own, ignore_errors=True)
@@ -244,6 +246,20 @@ def _said(value: tuple[str, ...] | str | None) -> str:
 
 
 def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", ignore_cleanup_errors=True) as made:
-        env = environment.of_proof(launch.env, cache_dir or Path(made))
-        return run_process(words, timeout=timeout, cwd=launch.cwd, env=env, wanted=budget.should_continue if budget else None)
+    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", dir=_scratch(launch), ignore_cleanup_errors=True) as made:
+        cache = cache_dir or Path(made)
+        return run_process(
+            words,
+            timeout=timeout,
+            cwd=launch.cwd,
+            env=environment.of_proof(launch.env, cache),
+            wanted=budget.should_continue if budget else None,
+            box=launch.box,
+            write=(cache, *launch.write),
+            linked=launch.linked,
+        )
+
+
+def _scratch(launch: Launch) -> Path | None:
+    """Where directories of a run are made; None: where the system makes them."""
+    return launch.box.scratch if launch.box else None
