@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -69,6 +71,12 @@ class Sandbox:
         closed = self._probe().unreachable
         return next((why for path in closed if (why := _closed(path))), None)
 
+    def state_of(self, python: str) -> str:
+        """A word that stays the same as long as the interpreter `python` has the same packages."""
+        self._prepare(python)
+        seen = [python, *(f"{path} {os.stat(path).st_mtime_ns}" for path in self._known[_found(python)] if os.path.isdir(path))]
+        return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
+
     def require(self) -> None:
         """Make sure that every layer is on that there is for the likes of us.
 
@@ -97,7 +105,11 @@ class Sandbox:
         if group is not None:
             for folder, directories, files in os.walk(directory):
                 for path in (folder, *(os.path.join(folder, name) for name in files)):
-                    if not os.path.islink(path):
+                    facts = os.lstat(path)
+                    # what a program has put there is its own already; and a second name may be that of another's file
+                    if facts.st_uid == os.geteuid() and (
+                        stat.S_ISDIR(facts.st_mode) or (stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1)
+                    ):
                         os.chown(path, -1, group)
                         os.chmod(path, 0o2770 if path == folder else 0o660)
                 directories[:] = [name for name in directories if not os.path.islink(os.path.join(folder, name))]
@@ -173,7 +185,7 @@ class Sandbox:
 
     def _prepare(self, python: str) -> None:
         """Know what the interpreter `python` needs to read; asked once."""
-        python = shutil.which(python) or python
+        python = _found(python)
         if not self.on:
             return
         with self._lock:
@@ -202,7 +214,7 @@ class Sandbox:
         with self._lock:
             if self._probed is not None:
                 return self._probed
-            python = shutil.which(self.python) or self.python
+            python = _found(self.python)
             needed = self._known.get(python, ())
             os.chmod(self.scratch, 0o755)
             order = replace(self._order(python, self.scratch), cwd="/")
@@ -217,6 +229,10 @@ class Sandbox:
                 raise NoSandbox(report.failed)
             self._probed = report
             return report
+
+
+def _found(python: str) -> str:
+    return shutil.which(python) or python
 
 
 def _linked(cwd: Path, place: Path) -> Path:

@@ -161,6 +161,8 @@ class Supervisor:
         if pid == 0:
             with contextlib.suppress(OSError):
                 os.setresuid(self.order.uid, self.order.uid, self.order.uid)
+                # an engine that is not root keeps the one to signal everybody
+                kernel.drop_capabilities()
                 os.kill(-1, signal.SIGKILL)
             os._exit(0)
         with contextlib.suppress(ChildProcessError):

@@ -67,6 +67,8 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
         dump=compare is None and not watch.beforehand,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
+    if watch.box is not None and watch.box.on:
+        isa_probes.make(python, watch.box)
     isa_probes.seed(watch.cache)
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
@@ -79,8 +81,6 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
         linked=target.script is not None,
         write=(out, watch.box.share(watch.cache)) if watch.box else (),
     )
-    if outcome.status not in ("timeout", "signal"):
-        isa_probes.keep(watch.cache)
     log = out / "log.txt"
     log.write_text(outcome.text, encoding="utf-8")
     written = _facts(out)
