@@ -175,11 +175,10 @@ class Search:
     def _reduce_source(self) -> SearchResult:
         oracle, source = self.oracle, self.reproduction.source
         if source is None:
-            raise Ended(
-                "error", "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
-            )
+            said = "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
+            raise Ended("error", "not_understood", f"{said}: give the script itself, torch-minify run FILE")
         if self.options.stage not in (None, Stage.SOURCE):
-            raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
+            raise Ended("error", "not_understood", f"no program of the stage {self.options.stage.value} fails in the same way here")
         text, failing = self._begin_source(source)
         if failing is None:
             return SearchResult(Stage.SOURCE, text, self._rule(), fixed_point=True)
@@ -252,10 +251,11 @@ class Search:
                 return complete, failing
         if known[1] and first[0] == source.text:
             names = ", ".join(sorted(known[1]))
-            raise Ended("error", f"a repro stands alone, but these modules of the program cannot be written into it: {names}")
+            why = f"a repro stands alone, but these modules of the program cannot be written into it: {names}"
+            raise Ended("error", "needs_package", why)
         needs = missing(self.oracle.observe(alone)[0])
         if needs:
-            raise Ended("error", f"a repro stands alone, but where it is run the program needs {needs}")
+            raise Ended("error", needs.code, f"a repro stands alone, but where it is run the program needs {needs}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         self.oracle.partial = capture.partial
         return alone, None

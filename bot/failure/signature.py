@@ -24,6 +24,8 @@ _NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
 # What `no_grad`, `autocast` and the like put around a function that they decorate.
 _WRAPPERS = ("torch/utils/_contextlib.py", "torch/amp/autocast_mode.py")
+# Of so many stacks one may lie elsewhere.
+STEADY = 3
 _MAX_CLASSES = 12
 _MAX_NAME = 100
 _MAX_FRAME = 200
@@ -61,6 +63,12 @@ def own_words(signature: Signature, text: str = "") -> str:
         return str(found[-1]).strip() if found else ""
     says = signature.kind in (Kind.ACCURACY, Kind.NO_RAISE) and not _COMPARISON.search(signature.message)
     return _NO_NUMBER.sub("N", signature.message) if says else ""
+
+
+def shows_one_place(outcome: Outcome) -> bool:
+    """Whether the stacks of a run that did not end, which its `outcome` holds, lie in one phase: all but a few, and the last one."""
+    phases = [phase_of(stack) for stack in sampled_frames(plain(outcome.text))]
+    return bool(phases) and STEADY * phases.count(phases[-1]) >= (STEADY - 1) * len(phases)
 
 
 def _usual(stacks: Sequence[tuple[Frame, ...]]) -> tuple[Frame, ...]:

@@ -14,7 +14,7 @@ from bot.failure.signature import signature_of
 from bot.inside.protocol import ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.oracle.budget import Budget
 from bot.workers import environment, isa_probes
-from bot.workers.process import run_process
+from bot.workers.process import Patience, run_process
 
 STACKS = 7  # of a program that does not end
 
@@ -44,10 +44,10 @@ class Watch:
     synchronous: bool = False
 
 
-def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: float, budget: Budget | None = None) -> Capture:
+def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
     """Run the program `target` once with the interpreter `python` in the directory `cwd`, and bring back what failed.
 
-    `watch` says what is looked for. The run ends after `timeout` seconds.
+    `watch` says what is looked for, `patience` how long the run may take.
 
     Raises:
         Interrupted: `budget` was cancelled.
@@ -71,15 +71,14 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
     isa_probes.seed(watch.cache)
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
+        patience,
         env={
             **environment.of_workers(watch.cache),
             "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch"),
             **({"CUDA_LAUNCH_BLOCKING": "1"} if watch.synchronous else {}),
         },
         cwd=cwd,
-        timeout=timeout,
         wanted=budget.should_continue if budget else None,
-        stacks=STACKS,
     )
     if outcome.status not in ("timeout", "signal"):
         isa_probes.keep(watch.cache)
