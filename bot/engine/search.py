@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.engine.capture.hints import failing_line, named_nodes, script_lines
+from bot.engine.capture.hints import failing_line, launches, named_nodes, script_lines
 from bot.engine.capture.local_modules import local_modules, module_lines, search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, starts
@@ -175,11 +175,10 @@ class Search:
     def _reduce_source(self) -> SearchResult:
         oracle, source = self.oracle, self.reproduction.source
         if source is None:
-            raise Ended(
-                "error", "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
-            )
+            said = "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
+            raise Ended("error", "not_understood", f"{said}: give the script itself, torch-minify run FILE")
         if self.options.stage not in (None, Stage.SOURCE):
-            raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
+            raise Ended("error", "not_understood", f"no program of the stage {self.options.stage.value} fails in the same way here")
         text, failing = self._begin_source(source)
         if failing is None:
             return SearchResult(Stage.SOURCE, text, self._rule(), fixed_point=True)
@@ -230,12 +229,15 @@ class Search:
     def _begin_source(self, source: Source) -> tuple[str, tuple[int, ...] | None]:
         """The first of the source's texts that fails, and its lines that the failure names; the first text and None where none does."""
         capture = self.reproduction.capture
-        said = capture.outcome.text
+        said = [capture.outcome.text, *launches(capture.regions)]
         # a module of the project that is only looked up there may be one that Python finds elsewhere
         known = local_modules(source.file, search_path(Path.cwd(), os.environ)), local_modules(source.file)
 
         def whole(text: str, modules: dict[str, str]) -> tuple[str, tuple[int, ...]]:
-            return joined(text, script_lines(said, source.name), modules, module_lines(said, modules))
+            named = [line for stack in said for line in script_lines(stack, source.name)]
+            of_modules = [module_lines(stack, modules) for stack in said]
+            in_modules = {name: tuple(dict.fromkeys(line for found in of_modules for line in found[name])) for name in modules}
+            return joined(text, tuple(dict.fromkeys(named)), modules, in_modules)
 
         texts = (source.text, *source.others)
         begun = dict.fromkeys(self._surrounded(*whole(text, modules)) for text in texts for modules in known)
@@ -249,10 +251,11 @@ class Search:
                 return complete, failing
         if known[1] and first[0] == source.text:
             names = ", ".join(sorted(known[1]))
-            raise Ended("error", f"a repro stands alone, but these modules of the program cannot be written into it: {names}")
+            why = f"a repro stands alone, but these modules of the program cannot be written into it: {names}"
+            raise Ended("error", "needs_package", why)
         needs = missing(self.oracle.observe(alone)[0])
         if needs:
-            raise Ended("error", f"a repro stands alone, but where it is run the program needs {needs}")
+            raise Ended("error", needs.code, f"a repro stands alone, but where it is run the program needs {needs}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         self.oracle.partial = capture.partial
         return alone, None

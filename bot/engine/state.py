@@ -15,6 +15,8 @@ from bot.models.result import (
     Evidence,
     ExportedProgram,
     Files,
+    InputTaken,
+    ReasonCode,
     Reduction,
     Result,
     Rule,
@@ -187,12 +189,13 @@ class Findings:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a job ended: `reason` is for people."""
+    """How a job ended: `reason` is for people, `code` says which sort of reason it is."""
 
     status: Status
-    ended_by: EndedBy
+    ended_by: EndedBy = "fixed_point"
     reason: str | None = None
     machine_fault: str | None = None
+    code: ReasonCode | None = None
 
 
 def result_of(
@@ -204,6 +207,7 @@ def result_of(
     sandbox: tuple[str, ...],
     *,
     pytorch_dump: bool = False,
+    taken: InputTaken | None = None,
 ) -> Result:
     """`result.json`.
 
@@ -215,6 +219,7 @@ def result_of(
         versions: Of the user's interpreter and its packages.
         sandbox: The layers around every process that ran the program.
         pytorch_dump: Whether PyTorch's own minifier dumped anything.
+        taken: What the input was taken for.
     """
     explanation = found.explanation
     return Result(
@@ -238,6 +243,8 @@ def result_of(
         ),
         exported_program=explanation.exported,
         files=files,
+        input=taken,
+        reason_code=None if ending.status == "minimized" else ending.code,
     )
 
 
@@ -249,7 +256,7 @@ def resumed(earlier: Result | None, result: Result) -> Result:
         return result
     if earlier.verification.runs and earlier.status != "error":
         return earlier  # that one was complete
-    changed = {name: getattr(result, name) for name in ("status", "ended_by", "reason", "machine_fault")}
+    changed = {name: getattr(result, name) for name in ("status", "ended_by", "reason", "machine_fault", "reason_code")}
     return earlier.model_copy(update=changed)
 
 

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from bot.models.result import Files, Result
-from bot.sandbox.files import copy_plain_file, copy_plain_tree
+from bot.sandbox.files import copy_plain_file, copy_plain_tree, remove
 
 _MARK = "result.json"
 _OURS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original")
@@ -122,4 +122,4 @@ class Workspace:
 
     def clean(self) -> None:
         """Remove what only the job itself needed."""
-        shutil.rmtree(self.work, ignore_errors=True)
+        remove(self.work)

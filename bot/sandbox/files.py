@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -11,26 +12,40 @@ from pathlib import Path
 MOST_BYTES, MOST_FILES = 512 << 20, 2000
 
 
+def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
+    """What the plain file `path` holds, of at most so many bytes (`most`).
+
+    Raises:
+        OSError: it is a link, no plain file, or too large.
+    """
+    with os.fdopen(_opened(path, most), "rb") as opened:
+        return opened.read(most)
+
+
 def copy_plain_file(source: Path, target: Path, most: int = MOST_BYTES) -> int:
     """Copy the plain file `source`, of at most so many bytes (`most`), to `target`, which is replaced in one step; the bytes copied.
 
     Raises:
         OSError: it is a link, no plain file, or too large.
     """
-    held = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(held, "rb") as opened:
-        facts = os.fstat(held)
-        # a second name of a file may be a name of somebody else's file
-        if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
-            raise OSError(22, "no plain file", str(source))
-        if facts.st_size > most:
-            raise OSError(27, "too large", str(source))
+    with os.fdopen(_opened(source, most), "rb") as opened:
         new = target.with_name(target.name + ".new")
         with open(new, "wb") as written:
             shutil.copyfileobj(opened, written)
             size = written.tell()
         os.replace(new, target)
     return size
+
+
+def _opened(path: Path, most: int) -> int:
+    held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    facts = os.fstat(held)
+    # a second name of a file may be a name of somebody else's file
+    plain = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+    if plain and facts.st_size <= most:
+        return held
+    os.close(held)
+    raise OSError(27, "too large", str(path)) if plain else OSError(22, "no plain file", str(path))
 
 
 def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
@@ -51,3 +66,16 @@ def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
             except OSError:
                 continue
             count += 1
+
+
+def remove(path: Path) -> None:
+    """Remove the directory `path`, whatever rights a program has taken away from what is in it."""
+    shutil.rmtree(path, ignore_errors=True)
+    if path.exists():
+        for folder, directories, _ in os.walk(path):
+            for below in (folder, *(os.path.join(folder, name) for name in directories)):
+                if not os.path.islink(below):
+                    with contextlib.suppress(OSError):
+                        os.chown(below, os.geteuid(), -1, follow_symlinks=False)
+                        os.chmod(below, 0o700)
+        shutil.rmtree(path, ignore_errors=True)

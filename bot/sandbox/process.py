@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bot.sandbox.files import remove
 from bot.sandbox.order import Order, ProcessReport, read_report
 
 # Seconds for the supervisor to end what it watches, before it is ended itself.
@@ -58,7 +59,7 @@ class Process(subprocess.Popen[bytes]):
             self._report = read_report(_left(control))
             control.close()
             if self.private is not None:
-                _remove(self.private)
+                remove(self.private)
 
     @property
     def report(self) -> ProcessReport:
@@ -104,16 +105,3 @@ def _left(control: socket.socket) -> bytes:
         while block := control.recv(65536):
             data += block
     return data
-
-
-def _remove(path: Path) -> None:
-    """Remove a directory, whatever rights a program has taken away from what is in it."""
-    shutil.rmtree(path, ignore_errors=True)
-    if path.exists():
-        for folder, directories, _ in os.walk(path):
-            for below in (folder, *(os.path.join(folder, name) for name in directories)):
-                if not os.path.islink(below):
-                    with contextlib.suppress(OSError):
-                        os.chown(below, os.geteuid(), -1, follow_symlinks=False)
-                        os.chmod(below, 0o700)
-        shutil.rmtree(path, ignore_errors=True)

@@ -17,7 +17,7 @@ import platformdirs
 
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment
-from bot.workers.process import run_process
+from bot.workers.process import Patience, run_process
 
 _MARK = b"_chk_kernel"  # in the name of the one function of each probe
 _PICK = "from torch._inductor.cpu_vec_isa import pick_vec_isa; pick_vec_isa()"
@@ -49,7 +49,7 @@ def make(python: str, box: Sandbox) -> None:
     with tempfile.TemporaryDirectory(dir=box.scratch, ignore_cleanup_errors=True) as place:
         cache = Path(place)
         env = environment.of_proof(os.environ, cache)
-        outcome = run_process([python, "-c", _PICK], timeout=_LIMIT, cwd=cache, env=env, box=box, write=(cache,))
+        outcome = run_process([python, "-c", _PICK], Patience(_LIMIT), cwd=cache, env=env, box=box, write=(cache,))
         if outcome.status == "ok":
             keep(cache)
             with contextlib.suppress(OSError):

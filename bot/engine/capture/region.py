@@ -11,6 +11,7 @@ from pydantic import Field
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
+from bot.sandbox.files import read_plain
 
 
 class Object(Model):
@@ -49,7 +50,8 @@ class RuleUsed(Model):
 
 
 class Region(Model):
-    """One graph that failed. `graph` is None where it could not be written down; `reason` says why."""
+    """One graph that failed. `graph` is None where it could not be written down; `reason` says why. `launches`: the stacks at which it
+    launches Triton kernels of the user's own, as Python prints frames."""
 
     hook: HookPoint
     failed: Failed
@@ -59,6 +61,7 @@ class Region(Model):
     reason: str | None
     blobs: Path
     rule: RuleUsed = RuleUsed()
+    launches: tuple[str, ...] = ()
 
 
 class Capture(Model):
@@ -78,4 +81,4 @@ class Capture(Model):
 def read_regions(directory: Path) -> tuple[Region, ...]:
     """The regions that a capture wrote into `directory`, in the order in which they failed."""
     paths = sorted(directory.glob(f"{REGION_PREFIX}*.json"))
-    return tuple(Region(**json.loads(path.read_text(encoding="utf-8")), blobs=path.with_suffix("")) for path in paths)
+    return tuple(Region(**json.loads(read_plain(path)), blobs=path.with_suffix("")) for path in paths)

@@ -13,9 +13,10 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.oracle.budget import Budget
+from bot.sandbox.files import read_plain
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment, isa_probes
-from bot.workers.process import run_process
+from bot.workers.process import Patience, run_process
 
 STACKS = 7  # of a program that does not end
 
@@ -34,6 +35,8 @@ class Watch:
 
     `out` is an empty directory, where the log stays; `cache` is the compile directory. With `compare`, every compiled region is
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
+    `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
+    before its first call.
     The program runs in the sandbox `box`, if any.
     """
 
@@ -41,13 +44,14 @@ class Watch:
     cache: Path
     compare: Tolerance | None = None
     beforehand: bool = False
+    synchronous: bool = False
     box: Sandbox | None = None
 
 
-def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: float, budget: Budget | None = None) -> Capture:
+def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
     """Run the program `target` once with the interpreter `python` in the directory `cwd`, and bring back what failed.
 
-    `watch` says what is looked for. The run ends after `timeout` seconds.
+    `watch` says what is looked for, `patience` how long the run may take.
 
     Raises:
         Interrupted: `budget` was cancelled.
@@ -64,24 +68,30 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
         strict=compare is not None and compare.strict,
         tolerance=compare.values if compare else None,
         beforehand=watch.beforehand,
-        dump=compare is None and not watch.beforehand,
+        synchronous=watch.synchronous,
+        dump=compare is None and not watch.beforehand and not watch.synchronous,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     if watch.box is not None and watch.box.on:
         isa_probes.make(python, watch.box)
-    isa_probes.seed(watch.cache)
+    if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
+        isa_probes.seed(watch.cache)
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
-        env={**environment.of_workers(watch.cache), "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch")},
+        patience,
+        env={
+            **environment.of_workers(watch.cache),
+            "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch"),
+            **({"CUDA_LAUNCH_BLOCKING": "1"} if watch.synchronous else {}),
+        },
         cwd=cwd,
-        timeout=timeout,
         wanted=budget.should_continue if budget else None,
-        stacks=STACKS,
         box=watch.box,
         linked=target.script is not None,
         write=(out, watch.box.share(watch.cache)) if watch.box else (),
     )
-    log = out / "log.txt"
+    # not in it: a program may have left a link of that name
+    log = out.with_name(f"{out.name}.log.txt")
     log.write_text(outcome.text, encoding="utf-8")
     written = _facts(out)
     facts: RunFacts = written or {"status": "infra"}
@@ -106,5 +116,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
 
 def _facts(out: Path) -> RunFacts | None:
     """What the capture wrote at its end, if it came to that."""
-    path = out / RUN_FILE
-    return cast("RunFacts", json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+    try:
+        return cast("RunFacts", json.loads(read_plain(out / RUN_FILE)))
+    except (OSError, ValueError):
+        return None
