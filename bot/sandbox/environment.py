@@ -6,11 +6,13 @@ import os
 import re
 from collections.abc import Mapping
 
+# Names further variables that a program may see, with blanks between them.
+PASSED = "TORCH_MINIFY_PASS"
 _KEPT = re.compile(
     r"PATH|LANG|LANGUAGE|LC_\w+|TZ|TERM|CC|CXX|CPATH|CFLAGS|CXXFLAGS|LDFLAGS|LD_LIBRARY_PATH|LIBRARY_PATH|VIRTUAL_ENV|CONDA_PREFIX"
     r"|(?:PYTHON|PYTEST_)\w+"
     r"|(?:CUDA|NVIDIA|NCCL|GLOO|ROCM|ROCR|HIP|HSA|AMD|XPU|ZE|SYCL|INTEL|AOT_INDUCTOR|AOTINDUCTOR|TORCH|TORCHINDUCTOR|TORCHDYNAMO|PYTORCH|TRITON"
-    r"|OMP|MKL|KMP|OPENBLAS|GOMP|MALLOC|ONEDNN|DNNL|TORCH_MINIFY)_\w+"
+    r"|OMP|MKL|KMP|OPENBLAS|GOMP|MALLOC|ONEDNN|DNNL)_\w+"
     r"|HF_HOME|HF_HUB_CACHE|HF_HUB_OFFLINE|TRANSFORMERS_OFFLINE|SSL_CERT_FILE|SSL_CERT_DIR"
 )
 _PROXIES = re.compile(r"(?:https?|no|all)_proxy", re.IGNORECASE)
@@ -28,11 +30,12 @@ def is_secret(name: str, value: str = "") -> bool:
 
 
 def allowed(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
-    """What a program may see of `environ`; `network` adds the proxies."""
+    """What a program may see of `environ`, which may name more (`PASSED`); `network` adds the proxies."""
+    passed = environ.get(PASSED, "").split()
     return {
         name: value
         for name, value in environ.items()
-        if (_KEPT.fullmatch(name) or (network and _PROXIES.fullmatch(name))) and not is_secret(name, value)
+        if (name in passed or _KEPT.fullmatch(name) or (network and _PROXIES.fullmatch(name))) and not is_secret(name, value)
     }
 
 

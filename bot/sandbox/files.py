@@ -71,11 +71,18 @@ def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
 def remove(path: Path) -> None:
     """Remove the directory `path`, whatever rights a program has taken away from what is in it."""
     shutil.rmtree(path, ignore_errors=True)
-    if path.exists():
-        for folder, directories, _ in os.walk(path):
-            for below in (folder, *(os.path.join(folder, name) for name in directories)):
-                if not os.path.islink(below):
-                    with contextlib.suppress(OSError):
-                        os.chown(below, os.geteuid(), -1, follow_symlinks=False)
-                        os.chmod(below, 0o700)
-        shutil.rmtree(path, ignore_errors=True)
+    if not path.is_dir() or path.is_symlink():
+        return
+    _take(str(path))
+    for folder, directories, _ in os.walk(path):
+        for name in directories:
+            _take(os.path.join(folder, name))
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _take(directory: str) -> None:
+    """Make a directory ours to empty, no link."""
+    if not os.path.islink(directory):
+        with contextlib.suppress(OSError):
+            os.chown(directory, os.geteuid(), -1, follow_symlinks=False)
+            os.chmod(directory, 0o700)

@@ -102,10 +102,11 @@ class Supervisor:
         """Make the directory `path`, which nobody else could write to so far, the account's own."""
         if self.order.uid is None or self.order.gid is None:
             return
-        os.chown(path, self.order.uid, self.order.gid, follow_symlinks=False)
-        for folder, directories, files in os.walk(path):
+        # from the bottom: we may not be able to look into what is no longer ours
+        for folder, directories, files in os.walk(path, topdown=False):
             for name in (*directories, *files):
                 os.chown(os.path.join(folder, name), self.order.uid, self.order.gid, follow_symlinks=False)
+        os.chown(path, self.order.uid, self.order.gid, follow_symlinks=False)
 
     def _forget_streams(self) -> None:
         """Whoever reads what the program prints must see its end."""

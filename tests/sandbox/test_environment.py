@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.environment import allowed, inside, is_secret
+from bot.sandbox.environment import PASSED, allowed, inside, is_secret
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,12 @@ def test_what_it_may_not(name: str) -> None:
 def test_a_secret_is_known_by_its_value(value: str) -> None:
     assert is_secret("TORCH_LOGS", value)
     assert allowed({"TORCH_LOGS": value}) == {}
+
+
+def test_more_variables_can_be_named_but_no_secrets() -> None:
+    environ = {"MODEL": "small", "OTHER": "1", "MY_TOKEN": "1", PASSED: "MODEL MY_TOKEN"}
+    assert "MODEL" in allowed(environ)
+    assert not {"OTHER", "MY_TOKEN"} & allowed(environ).keys()
 
 
 def test_proxies_are_for_those_with_a_network() -> None:

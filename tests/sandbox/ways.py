@@ -24,10 +24,13 @@ USER = 64_317
 CONTAINER = "chown,dac_override,fsetid,fowner,mknod,net_raw,setgid,setuid,setfcap,setpcap,net_bind_service,sys_chroot,kill,audit_write"
 _AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
 _KEPT = ",".join(f"+{name}" for name in CONTAINER.split(","))
+_ABLE = "-all,+chown,+kill,+setuid,+setgid"
 WAYS: dict[str, tuple[str, ...]] = {
     "host-root": (),
     "host-user": _AS_USER,
     "container-root": ("setpriv", f"--bounding-set=-all,{_KEPT}", f"--inh-caps=-all,{_KEPT}"),
+    # the Action's engine: an account of its own, which may give accounts
+    "action-engine": (*_AS_USER, f"--inh-caps={_ABLE}", f"--ambient-caps={_ABLE}"),
     "container-user": (*_AS_USER, "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"),
 }
 
@@ -74,7 +77,7 @@ class Way:
 
     def own(self, path: Path) -> Path:
         """Give `path` to the account of the engine."""
-        if os.geteuid() == 0 and "user" in self.name:
+        if os.geteuid() == 0 and "root" not in self.name:
             os.chown(path, USER, USER)
         return path
 

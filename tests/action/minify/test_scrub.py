@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path, PurePath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.minify.isolation import copy_out
+from bot.action.minify.handover import hand_over
+from bot.action.minify.isolation import Account
 from bot.action.minify.scrub import is_text, scrubbed
 
 SECRET = "ghs" + "_" + "a1B2" * 9
@@ -55,6 +57,9 @@ def test_what_is_copied_out_is_scrubbed(tmp_path: Path) -> None:
     (tmp_path / "from").mkdir()
     (tmp_path / "from" / "log.txt").write_text(HOLDS, encoding="utf-8")
     (tmp_path / "from" / "x.pt2").write_text(HOLDS, encoding="utf-8")
-    assert copy_out(tmp_path / "from", tmp_path / "to") == []
+    (tmp_path / "to").mkdir()
+    held = os.open(tmp_path / "to", os.O_RDONLY)
+    assert hand_over(Account(), tmp_path / "from", held) == []
+    os.close(held)
     assert (tmp_path / "to" / "log.txt").read_text(encoding="utf-8") == "~/x.py [secret]"
     assert (tmp_path / "to" / "x.pt2").read_text(encoding="utf-8") == HOLDS
