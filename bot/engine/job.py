@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import math
+import os
 import resource
 import signal
 import sys
@@ -17,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
 from bot.engine.evidence import exported_program, verify
 from bot.engine.evidence.ablation import culprit, suspects
@@ -69,7 +71,7 @@ class Job:
         self.space = Workspace(options.out)
         self.budget = budget or Budget(options.budget, reserve(options))
         self.progress = Progress()
-        source = source_of(options.target, Path.cwd())
+        source = source_of(options.target, Path.cwd(), places=search_path(Path.cwd(), os.environ))
         self._found = Findings(source.text if source else None)
         self._versions: dict[str, str] = {}  # of the user's interpreter: filled in when its worker starts
         self._trail = Trail()

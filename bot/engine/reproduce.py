@@ -10,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.run import Tolerance, Watch, capture
 from bot.engine.capture.source import source_of
+from bot.engine.capture.whole import whole
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
@@ -88,13 +90,15 @@ class Intake:
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory(hang_after):
             raise Ended("not_reproduced", "the program compares uninitialised memory: without the compiler its numbers differ as well")
-        source = source_of(self.options.target, Path.cwd(), found.test)
-        original = source_of(self.options.target, Path.cwd()) or source
+        places = search_path(Path.cwd(), os.environ)
+        source = source_of(self.options.target, Path.cwd(), found.test, places)
+        original = source_of(self.options.target, Path.cwd(), places=places) or source
         return Reproduction(
             capture=found,
             failure=failure,
             source=source,
-            original=original.text if original else None,
+            # the modules of the project are a part of it: a launcher of two lines is no small program
+            original=whole(original, original.text, "", places).text if original else None,
             hang_after=hang_after if failure.kind is Kind.HANG else self.options.hang_after,
             seconds=time.monotonic() - started,
         )

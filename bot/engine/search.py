@@ -8,10 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.engine.capture.hints import failing_line, named_nodes, script_lines
-from bot.engine.capture.local_modules import local_modules, module_lines, search_path
+from bot.engine.capture.hints import failing_line, named_nodes
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, starts
+from bot.engine.capture.whole import whole
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
@@ -29,7 +30,6 @@ from bot.reduce.graph.printer.script import lines, render
 from bot.reduce.graph.reducer import Reduced, reduce_program
 from bot.reduce.graph.size import size_key
 from bot.reduce.source.environ import with_surroundings
-from bot.reduce.source.join_modules import joined
 from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
 from bot.reduce.source.preamble import drop_statements
@@ -176,7 +176,9 @@ class Search:
         oracle, source = self.oracle, self.reproduction.source
         if source is None:
             raise Ended(
-                "error", "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
+                "error",
+                "no graph of this command fails alone, and as source only a script, a module of this directory (`python -m pkg.mod`) or a"
+                " test without fixtures (`pytest FILE::TEST`) can be reduced: name one of these",
             )
         if self.options.stage not in (None, Stage.SOURCE):
             raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
@@ -232,23 +234,20 @@ class Search:
         capture = self.reproduction.capture
         said = capture.outcome.text
         # a module of the project that is only looked up there may be one that Python finds elsewhere
-        known = local_modules(source.file, search_path(Path.cwd(), os.environ)), local_modules(source.file)
-
-        def whole(text: str, modules: dict[str, str]) -> tuple[str, tuple[int, ...]]:
-            return joined(text, script_lines(said, source.name), modules, module_lines(said, modules))
-
-        texts = (source.text, *source.others)
-        begun = dict.fromkeys(self._surrounded(*whole(text, modules)) for text in texts for modules in known)
-        first = whole(source.text, known[0])
-        alone = self._surrounded(*first)[0]
+        places = search_path(Path.cwd(), os.environ), ()
+        found = [whole(source, text, said, where) for text in (source.text, *source.others) for where in places]
+        begun = dict.fromkeys(self._surrounded(one.text, one.lines) for one in found)
+        first = found[0]
+        alone = self._surrounded(first.text, first.lines)[0]
         if len(self.trail) == 0:
             self.trail.note(SearchResult(Stage.SOURCE, alone, self._rule()))
         for complete, failing in begun:
             candidate = Candidate(complete, "start:source", (lines(complete), len(complete)))
             if self.oracle.begins(candidate, max(1, TRIES // len(begun))):
                 return complete, failing
-        if known[1] and first[0] == source.text:
-            names = ", ".join(sorted(known[1]))
+        beside = found[1].modules
+        if beside and first.text == source.text:
+            names = ", ".join(sorted(beside))
             raise Ended("error", f"a repro stands alone, but these modules of the program cannot be written into it: {names}")
         needs = missing(self.oracle.observe(alone)[0])
         if needs:
@@ -260,7 +259,7 @@ class Search:
     def _surrounded(self, text: str, failing: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
         """The script with what its caller gave it: a repro is run without."""
         target = self.options.target
-        return with_surroundings(text, failing, settings_of(os.environ), target.argv if target.script else ())
+        return with_surroundings(text, failing, settings_of(os.environ), () if target.module == "pytest" else target.argv)
 
     def _is_wordy(self, found: SearchResult) -> bool:
         """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""
@@ -269,7 +268,7 @@ class Search:
             return False
         smaller = Findings(self.reproduction.original, self.reproduction, found).is_smaller()
         large = program.graph.ops > FEW_OPS or bool(program.graph.bodies) or not smaller
-        return large and lines(found.text) > lines(source.text)
+        return large and lines(found.text) > lines(self.reproduction.original or source.text)
 
     def _smaller_of_both(self, of_graph: SearchResult) -> SearchResult:
         """Reduce the script as well; the shorter result of both, and `oracle` is the one that knows it."""
