@@ -26,7 +26,7 @@ from bot.oracle.diagnose import inner_calls, localize, operations
 from bot.oracle.oracle import TRIES, ScriptOracle
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.passes.dynamic import explained
-from bot.reduce.graph.printer.script import lines, render
+from bot.reduce.graph.printer.script import lines, render, without_call
 from bot.reduce.graph.reducer import Reduced, reduce_program
 from bot.reduce.graph.size import size_key
 from bot.reduce.source.environ import with_surroundings
@@ -99,9 +99,16 @@ class Search:
             if self.options.stage not in (None, start.stage):
                 continue
             text = render(start.program)
-            if self.oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])):
+            candidate = Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])
+            if self.oracle.begins(candidate) and self._calls(start, text):
                 return start
         return None
+
+    def _calls(self, start: Start, text: str) -> bool:
+        """Whether the script `text` of a start fails where its module is called: what comes before is of the user's program, and may
+        show the failure by itself."""
+        program = start.program
+        return not (program.preamble or program.recipe.setup) or self.oracle.observe(without_call(text))[0].status == "ok"
 
     def _reduce_graph(self, start: Start) -> SearchResult:
         oracle, text = self.oracle, render(start.program)
