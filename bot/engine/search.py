@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from bot.engine.capture.hints import failing_line, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, starts
-from bot.engine.capture.whole import whole
+from bot.engine.capture.whole import Whole, whole
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
@@ -30,6 +30,7 @@ from bot.reduce.graph.printer.script import lines, render, without_call
 from bot.reduce.graph.reducer import Reduced, reduce_program
 from bot.reduce.graph.size import size_key
 from bot.reduce.source.environ import with_surroundings
+from bot.reduce.source.let_through import let_through
 from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
 from bot.reduce.source.preamble import drop_statements
@@ -243,9 +244,9 @@ class Search:
         # a module of the project that is only looked up there may be one that Python finds elsewhere
         places = search_path(Path.cwd(), os.environ), ()
         found = [whole(source, text, said, where) for text in (source.text, *source.others) for where in places]
-        begun = dict.fromkeys(self._surrounded(one.text, one.lines) for one in found)
+        begun = dict.fromkeys(self._surrounded(*one) for program in found for one in self._letting_through(program))
         first = found[0]
-        alone = self._surrounded(first.text, first.lines)[0]
+        alone = next(iter(begun))[0]
         if len(self.trail) == 0:
             self.trail.note(SearchResult(Stage.SOURCE, alone, self._rule()))
         for complete, failing in begun:
@@ -262,6 +263,12 @@ class Search:
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         self.oracle.partial = capture.partial
         return alone, None
+
+    def _letting_through(self, found: Whole) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """The program as it is; one that catches its failure first without what catches it."""
+        if self.reproduction.capture.ended is not None:
+            yield from let_through(found.text, found.lines)
+        yield found.text, found.lines
 
     def _surrounded(self, text: str, failing: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
         """The script with what its caller gave it: a repro is run without."""
