@@ -21,7 +21,7 @@ from types import FrameType
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
 from bot.engine.evidence import exported_program, verify
-from bot.engine.evidence.ablation import culprit, suspects
+from bot.engine.evidence.ablation import culprit, culprit_of_script, suspects
 from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.options import Ended, Options
@@ -240,8 +240,10 @@ class Job:
             said = replace(said, other_failures=tuple(signature.line() for signature in oracle.other_failures()))
             if search.neighbors is not None and oracle.passes(search.neighbors[1]):
                 said = replace(said, passes_if=edit_between(*search.neighbors))
-            if search.program is not None:
-                named = suspects(reproduction.capture.regions)
+            named = suspects(reproduction.capture.regions)
+            if search.program is None:
+                said = replace(said, culprit=culprit_of_script(search.text, named, oracle.ask))
+            else:
                 said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
                 same = oracle.reference.same_across_forms
                 exported = exported_program.write(proof.text, self.space.exported, oracle.answer, reproduction.limit, same, oracle.observe)
