@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import resource
 import signal
 import sys
@@ -16,9 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
 from bot.engine.evidence import exported_program
-from bot.engine.evidence.ablation import culprit, suspects
+from bot.engine.evidence.ablation import culprit, culprit_of_script, suspects
 from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.excerpt import excerpt
@@ -58,7 +60,7 @@ class Job:
         self.space = Workspace(options.out)
         self.budget = budget or Budget(options.budget, reserve(options))
         self.progress = Progress()
-        source = source_of(options.target, Path.cwd())
+        source = source_of(options.target, Path.cwd(), places=search_path(Path.cwd(), os.environ))
         self._found = Findings(source.text if source else None)
         self._versions: dict[str, str] = {}  # of the user's interpreter: filled in when its worker starts
         self._trail = Trail()
@@ -245,8 +247,10 @@ class Job:
             said = replace(said, other_failures=tuple(signature.line() for signature in oracle.other_failures()))
             if search.neighbors is not None and oracle.passes(search.neighbors[1]):
                 said = replace(said, passes_if=edit_between(*search.neighbors))
-            if search.program is not None:
-                named = suspects(reproduction.capture.regions)
+            named = suspects(reproduction.capture.regions)
+            if search.program is None:
+                said = replace(said, culprit=culprit_of_script(search.text, named, oracle.ask))
+            else:
                 said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
                 same = oracle.reference.same_across_forms
                 exported = exported_program.write(proof.text, self.space.exported, oracle.answer, reproduction.limit, same, oracle.observe)

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.engine import time_split
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture
 from bot.engine.capture.source import source_of
+from bot.engine.capture.whole import whole
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
@@ -74,6 +76,9 @@ class Intake:
                 self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
                 own = longer
                 found = self._captured(own)
+        if without.raised:
+            # it expects an error, which eager raises too: what it makes of the compiler's is its own judgment
+            found = found.as_it_ended(self.options.target.name)
         runs = self._runs(found, without)
         if runs.eager_fails and without.status != "timeout" and (found.signature is not None or _wrong(found)):
             without = self._control(own)  # alone: what it met may have been the program itself
@@ -89,13 +94,15 @@ class Intake:
         if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory(own):
             said = "the program compares uninitialised memory: without the compiler its numbers differ as well"
             raise Ended("not_reproduced", "fails_in_eager", said)
-        source = source_of(self.options.target, Path.cwd(), found.test)
-        original = source_of(self.options.target, Path.cwd()) or source
+        places = search_path(Path.cwd(), os.environ)
+        source = source_of(self.options.target, Path.cwd(), found.test, places)
+        original = source_of(self.options.target, Path.cwd(), places=places) or source
         return Reproduction(
             capture=found,
             failure=failure,
             source=source,
-            original=original.text if original else None,
+            # the modules of the project are a part of it: a launcher of two lines is no small program
+            original=whole(original, original.text, (), places).text if original else None,
             hang_after=hang_after,
             seconds=time.monotonic() - started,
         )
