@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.action.ci import groups
 from bot.action.comment import answer, marker
-from bot.action.gate import ci_failures, groups, permissions
+from bot.action.gate import ci_failures, permissions
 from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
 from bot.action.github.client import GitHub
 from bot.action.github.resources import PullRequest, WorkflowRun

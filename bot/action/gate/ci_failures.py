@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.action.gate import groups, junit, logs
-from bot.action.gate.failing_test import Failure
+from bot.action.ci import groups, junit, logs
+from bot.action.ci.failing_test import Failure
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.failure.machine_faults import fault_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.action.gate.groups import Group
+from bot.action.ci.groups import Group
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
 from bot.action.report.render.notes import Cause

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.action import request_file
+from bot.action.ci import logs
 from bot.action.console import InputError
-from bot.action.gate import gate, logs
+from bot.action.gate import gate
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.ci_failures import sign
 from bot.action.gate.comment_event import Conversation

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.action.gate.failing_test import Failure
+from bot.action.ci.failing_test import Failure
 from bot.models.failure import Kind, Phase, Signature
 
 Verdict = Literal["suggested", "possible", "no"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.action.gate.failing_test import Failure, file_of_module, pytest_id, repository_path
-from bot.action.gate.pytest_text import as_traceback
+from bot.action.ci.failing_test import Failure, file_of_module, pytest_id, repository_path
+from bot.action.ci.pytest_text import as_traceback
 
 MAX_FAILURES = 2_000
 MAX_SECTION = 400_000
