@@ -1,158 +1,186 @@
-"""The failing tests in the log of a job: of pytest, of unittest, and of PyTorch's own run_test.
+"""The failures in the log of a job: of pytest, of unittest, of PyTorch's own runners, of programs that are no tests.
 
 Logs are hostile: nothing here runs on more than a bounded part of them, raises, or trusts that a line means what it says.
-What comes out is run only as a test's id, in quotation marks.
+What comes out is run only as a test's id, in quotation marks. Reading takes time in proportion to the log.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
 
-from bot.action.ci.failing_test import Failure, file_of_module, pytest_id, repository_path
-from bot.action.ci.pytest_text import as_traceback
+from bot.action.ci import benchmarks, deaths, lines, unittest_log
+from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, allowed_variables
+from bot.action.ci.judge import in_compiler, sign
+from bot.action.ci.lines import Lines
+from bot.action.ci.pytest_log import PytestLog, ShownFailure, running
+from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog
+from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere
 
 MAX_FAILURES = 2_000
-MAX_SECTION = 400_000
+# Tracebacks outside tests that are looked at; the last ones.
+MAX_LOOSE = 200
+MAX_CHILDREN = 20
 
-_STAMP = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}Z ?", re.MULTILINE)
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_TITLE = re.compile(r"^_+ (?!_ )(?P<title>\S.*?) _+$")
-_BLOCK = re.compile(r"^=+ (?P<name>FAILURES|ERRORS) =+$")
-_RULE = re.compile(r"^={2,} .{0,200} ={2,}$")
-_CAPTURED = re.compile(r"^-+ (?:Captured |generated xml).*-+$")
-_SUMMARY = re.compile(r"^(?:FAILED|ERROR) (?:\[\d+\.\d+s\] )?(?P<test>\S.*)$")
-_STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
-_HINT = re.compile(r"^\s*(?:[A-Z_]+=\S+ )*python (?P<file>[\w./+-]+\.py) (?P<test>[\w.]+)\s*$")
-_UNITTEST = re.compile(r"^(?:ERROR|FAIL): (?P<name>\w+) \((?P<where>[\w.]+)\)(?P<sub>.*)$")
-_DOUBLE, _SINGLE = "=" * 70, "-" * 70
-_FATAL = re.compile(r"(?:^|\s)Fatal Python error: (?P<what>[A-Za-z ]{1,60})$")
-_FAULT_FRAME = re.compile(r'^  File "(?P<path>[^"]{1,500})", line \d+ in (?P<function>\w{1,200})$')
-_SIGNALS = {
-    "Segmentation fault": "SIGSEGV",
-    "Aborted": "SIGABRT",
-    "Bus error": "SIGBUS",
-    "Floating point exception": "SIGFPE",
-    "Illegal instruction": "SIGILL",
-}
-
-
-def plain(log: str) -> str:
-    """A log as the programs wrote it: without GitHub's time stamps, colours, carriage returns and NULs."""
-    return _ANSI.sub("", _STAMP.sub("", log.replace("\r", "").replace("\0", "")))
+_OF_COMPILER = re.compile(r"torch[/.]_(?:dynamo|inductor|functorch|export)|torch[/.]export|torchinductor_|triton")
+_FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
+_STARTED = re.compile(
+    r"^(?:\++ |\$ |##\[group\]Run |Run )(?P<variables>(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} )*)"
+    r"(?P<program>(?:python[\d.]{0,6}|torchrun) .{1,2000})$"
+)
+_SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
+# How much is known: what was raised with its stack, then what ended it, then the name alone.
+_WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.NAMED: 0, Seen.FILE: 0}
 
 
 def failures(log: str, job: str = "") -> tuple[Failure, ...]:
-    """The failing tests that a job's log tells of, each once, in the log's order."""
-    lines = plain(log).split("\n")
-    found: dict[str, Failure] = {}
-    for failure in (*_pytest(lines, job), *_unittest(lines, job), *_deaths(lines, job)):
-        found.setdefault(failure.test or failure.name, failure)
-        if len(found) >= MAX_FAILURES:
-            break
-    return tuple(found.values())
+    """The failures that the log of `job` tells of, each once, in the log's order where it shows them and before those that it names."""
+    read = lines.read(log)
+    return tuple(replace(found, job=job) for found in _Log(read).failures())
 
 
-def _pytest(lines: list[str], job: str) -> Iterator[Failure]:
-    summary = [match["test"] for line in lines if (match := _SUMMARY.match(line))]
-    for title, section in _sections(lines):
-        hint = next((match for line in section if (match := _HINT.match(line))), None)
-        end = next((i for i, line in enumerate(section) if _CAPTURED.match(line) or line.startswith("To execute this test, run")), None)
-        body = "\n".join(section[:end])[-MAX_SECTION:]
-        name = _STAGE.sub("", title)
-        if hint is not None:
-            test = pytest_id(hint["file"], hint["test"])
-        else:
-            test = _named(name, summary, body)
-        text = as_traceback(body)
-        if text:
-            yield Failure(name, test, text, job=job)
+class _Log:
+    """A log, read once by each of those who know a form of it."""
+
+    def __init__(self, read: Lines) -> None:
+        self.lines = read
+        self.printed = Printed(read)
+        self.runner = RunTestLog(read.text)
+        self.pytest = PytestLog(read.text)
+        self.found: dict[str, Failure] = {}
+        self._judged: dict[int, bool] = {}
+
+    def failures(self) -> list[Failure]:
+        """All of them."""
+        for section, shown in self.pytest.shown:
+            self._add(self._cause(section, shown))
+        for source in (
+            unittest_log.failures(self.lines.text),
+            deaths.failures(self.lines.text),
+            benchmarks.failures(self.lines.text, self.printed),
+            self.pytest.summarized(),
+            self.runner.consistent.values(),
+            self.pytest.in_progress(),
+        ):
+            for each in source:
+                self._add(each)
+        for test, rerun in self.pytest.rerun.items():
+            key = self._key(replace(rerun, test=test))
+            if key in self.found:
+                self._add(rerun)
+        passed = {self._located(test) for test in self.runner.passed} - {self._located(test) for test in self.runner.consistent}
+        known = {failure.file for key, failure in self.found.items() if "::" in failure.test}
+        files = known | {self._located(test).partition("::")[0] for test in passed if "::" not in test}
+        for whole in self.runner.files(files, self.printed):
+            self._add(whole)
+        told = [failure for key, failure in self.found.items() if key not in passed and not _not_imported(failure)]
+        return [*told, *(() if self.found else self._loose())]
+
+    def _located(self, test: str) -> str:
+        """An id as the repository's root has it: PyTorch's runner starts its files in a directory of their own."""
+        test = self.runner.full(test)
+        file = test.partition("::")[0]
+        outside = not self.runner.is_used or not file.endswith(".py") or file.startswith((DIRECTORY, "/"))
+        return test if outside else DIRECTORY + test
+
+    def _key(self, failure: Failure) -> str:
+        return self._located(failure.test) or failure.name
+
+    def _add(self, failure: Failure) -> None:
+        key = self._key(failure)
+        old = self.found.get(key)
+        if old is None and len(self.found) >= MAX_FAILURES:
+            return
+        if old is None or _weight(old) < _weight(failure):
+            hint = self.runner.hints.get(key) or failure.hint
+            located = replace(failure, test=self._located(failure.test), hint=hint)
+            self.found[key] = located if old is None else replace(located, name=old.name)
+
+    def _cause(self, section: ShownFailure, shown: Failure) -> Failure:
+        """A test whose process only says that its child failed, with the child's own error: captured below it, or printed as it ran."""
+        if not is_elsewhere(shown.text):
+            return shown
+        captured = [block for block in self.printed.between(section.start, section.end)[-MAX_CHILDREN:] if block.text not in shown.text]
+        for block in reversed(captured or self._printed_by.get(shown.test, [])):
+            if block.start < section.end and self._is_of_compiler(block):
+                return replace(shown, text=block.text)
+        return shown
+
+    @cached_property
+    def _printed_by(self) -> dict[str, list[PrintedTraceback]]:
+        """The last tracebacks that were printed while pytest ran each test."""
+        found: dict[str, list[PrintedTraceback]] = {}
+        ran, at = "", 0
+        for block in self.printed.all:
+            while at < block.start:
+                ran = running(self.lines.text[at]) or ran
+                at += 1
+            found[ran] = [*found.get(ran, ())[-MAX_CHILDREN:], block]
+        return found
+
+    def _is_of_compiler(self, block: PrintedTraceback) -> bool:
+        if block.start not in self._judged:
+            failure = Failure("", "", block.text)
+            self._judged[block.start] = bool(_OF_COMPILER.search(block.text)) and in_compiler(sign(failure), failure)
+        return self._judged[block.start]
+
+    # programs that are no tests
+
+    def _loose(self) -> Iterator[Failure]:
+        """The failures of the compiler that ended a process, in a log that names no failing test; each once, whatever ranks died of it."""
+        last: set[str] = set()
+        chosen: list[PrintedTraceback] = []
+        for block in reversed(self.printed.all[-MAX_LOOSE:]):
+            if block.who not in last and _OF_COMPILER.search(block.text):
+                chosen.append(block)
+            if not is_elsewhere(block.text):
+                last.add(block.who)
+        seen: set[str] = set()
+        for failure in self._programs(chosen[::-1]):
+            signature = sign(failure)
+            if signature is None or not in_compiler(signature, failure) or _not_imported(failure) or signature.fingerprint in seen:
+                continue
+            seen.add(signature.fingerprint)
+            yield failure
+
+    def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
+        """What died in each of the tracebacks, by what the log says above of how it was started."""
+        at, title, ran = 0, "", ""
+        started: dict[str, Hint] = {}
+        for block in chosen:
+            for line in self.lines.text[at : block.start]:
+                ran = running(line) or ran
+                if found := _FLAVOR.search(line[:500]) if "command" in line[:500] else None:
+                    title = found["flavor"] or found["test"]
+                elif line.startswith(("+", "$", "#", "Run ")) and (command := _STARTED.match(line)) and _is_plain(command["program"]):
+                    hint = Hint(allowed_variables(command["variables"]), command["program"])
+                    started.update((word.rpartition("/")[2], hint) for word in command["program"].split(" ") if word.endswith(".py"))
+            at = block.start
+            script = _SCRIPT.search(block.text)
+            name = script["path"].rpartition("/")[2] if script else ""
+            hint = started.get(name, NO_HINT)
+            test = "" if hint.program or title else ran
+            yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint)
 
 
-def _sections(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Title and lines of each failure that pytest shows."""
-    inside, title = False, ""
-    section: list[str] = []
-    for line in lines:
-        begins = _BLOCK.match(line)
-        ends = begins or (inside and _RULE.match(line))
-        titled = None if ends or not inside else _TITLE.match(line)
-        if title and (ends or titled):
-            yield title, section
-        if ends:
-            inside, title = bool(begins), ""
-        elif titled:
-            title, section = titled["title"], []
-        elif title:
-            section.append(line)
-    if title:
-        yield title, section
+def _is_plain(command: str) -> bool:
+    """Whether a command is one of plain words: nothing of a shell's is in it."""
+    try:
+        return not any(set(word) & set("|&;<>$`(){}*?") for word in shlex.split(command))
+    except ValueError:
+        return False
 
 
-def _named(name: str, summary: list[str], body: str) -> str:
-    """The id of the test with that title, from pytest's summary; of several, that whose file the section names."""
-    ids: list[str] = []
-    for line in summary:
-        file, colons, rest = line.partition("::")
-        if colons and file.endswith(".py"):
-            # only the title says where an id with spaces in its parameters ends
-            dotted = rest.replace("::", ".")
-            if dotted == name or dotted.startswith(name + " - "):
-                ids.append(pytest_id(file, name))
-    return next(
-        (test for test in ids if f"{test.partition('::')[0]}:" in body or test.partition("::")[0] + '"' in body), ids[0] if ids else ""
-    )
+def _weight(failure: Failure) -> int:
+    if failure.seen in (Seen.ERROR, Seen.NAMED) and failure.text:
+        return 4 if '  File "' in failure.text else 1
+    return _WEIGHT[failure.seen] if failure.text or failure.seen is not Seen.ERROR else 0
 
 
-def _unittest(lines: list[str], job: str) -> Iterator[Failure]:
-    i = 0
-    while i + 1 < len(lines):
-        match = _UNITTEST.match(lines[i + 1]) if lines[i] == _DOUBLE else None
-        i += 1
-        if not match:
-            continue
-        start = next((j for j in range(i + 1, min(i + 40, len(lines))) if lines[j] == _SINGLE), None)
-        if start is None:
-            continue
-        end = next((j for j in range(start + 1, len(lines)) if lines[j] in (_DOUBLE, _SINGLE)), len(lines))
-        body = "\n".join(lines[start + 1 : end])[-MAX_SECTION:]
-        where, name = match["where"], match["name"]
-        # Python 3.11 and later name the method twice
-        where = where.removesuffix("." + name)
-        module, _, cls = where.rpartition(".")
-        file = file_of_module(module) if module not in ("", "__main__") else _file_in(body, name)
-        if module.startswith("unittest.") or not cls:  # a file that cannot be imported: `ERROR: test_x (unittest.loader._FailedTest...)`
-            file = ""
-        yield Failure(f"{cls}.{name}{match['sub']}", pytest_id(file, f"{cls}.{name}") if file else "", as_traceback(body) or body, job=job)
-        i = end - 1
-
-
-def _file_in(body: str, function: str) -> str:
-    """The file of the frame of that function: a program that is run by its path calls itself `__main__`."""
-    found = re.search(r'^  File "([^"\n]{1,500}\.py)", line \d+, in ' + re.escape(function) + "$", body, re.MULTILINE)
-    return repository_path(found[1]) if found else ""
-
-
-def _deaths(lines: list[str], job: str) -> Iterator[Failure]:
-    """The tests in which Python died, from faulthandler's dump."""
-    for i, line in enumerate(lines):
-        fatal = _FATAL.search(line)
-        if not fatal or fatal["what"] not in _SIGNALS:
-            continue
-        dump = lines[i : i + 2_000]
-        end = next((j for j, text in enumerate(dump) if j > 1 and text.startswith(("##[", "Extension modules:"))), len(dump))
-        frames = [match for text in dump[:end] if (match := _FAULT_FRAME.match(text))]
-        frame = next(
-            (match for match in frames if match["function"].startswith("test") and "test" in match["path"].rpartition("/")[2]), None
-        )
-        test = _last_id(lines[max(i - 3, 0) : i + 1], frame["function"]) if frame else ""
-        if frame and not test:
-            test = f"{repository_path(frame['path'])}::{frame['function']}"
-        name = frame["function"] if frame else fatal["what"]
-        yield Failure(name, test, "\n".join(dump[:end]), signal=_SIGNALS[fatal["what"]], job=job)
-
-
-def _last_id(lines: list[str], function: str) -> str:
-    """The id that pytest wrote before it ran the test (with `-v`): the dump knows of functions alone."""
-    ids = [word for line in lines for word in line.split() if ".py::" in word and word.partition("[")[0].endswith("::" + function)]
-    return ids[-1] if ids else ""
+def _not_imported(failure: Failure) -> bool:
+    """Whether a whole file failed since Python cannot read or import it: no test of it ran."""
+    signature = sign(failure) if "::" not in failure.test and failure.text else None
+    return signature is not None and bool(signature.exception) and signature.exception[-1] in NOT_IMPORTED
