@@ -24,6 +24,7 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import ControlOption, command, read_reached
+from bot.inside.traits import traits_of
 from bot.inside.variables import without_settings
 from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
@@ -97,7 +98,7 @@ def run_control_fresh(
 
 def may_read_uninitialized(script: Path) -> bool:
     """Whether a script names an operation that gives uninitialized memory; one that does not needs no control with `--repeats`."""
-    return "empty" in script.read_text(encoding="utf-8", errors="replace")
+    return traits_of(script.read_text(encoding="utf-8", errors="replace")).uninitialized
 
 
 def verify(
