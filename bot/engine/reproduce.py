@@ -88,6 +88,8 @@ class Intake:
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory(hang_after):
             raise Ended("not_reproduced", "the program compares uninitialised memory: without the compiler its numbers differ as well")
+        if failure.kind is Kind.ACCURACY and self.options.accuracy != "off" and not _wrong(found):
+            self._judge_tolerance(found, hang_after)
         source = source_of(self.options.target, Path.cwd(), found.test)
         original = source_of(self.options.target, Path.cwd()) or source
         return Reproduction(
@@ -135,7 +137,7 @@ class Intake:
             if kind is None and checked.signature is not None:
                 # comparing must not be what makes it fail
                 return found
-            return found.model_copy(update={"regions": _wrong(checked)})
+            return found.model_copy(update={"regions": _wrong(checked), "errors": checked.errors})
         return found
 
     def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
@@ -187,6 +189,17 @@ class Intake:
             return False
         signature = signature_of(self._control(hang_after, "--repeats"), script=script.name)
         return signature is not None and signature.kind is Kind.ACCURACY
+
+    def _judge_tolerance(self, found: Capture, hang_after: float) -> None:
+        """Raises `Ended` where the program's own comparison is one that float64 fails too, and no compiled region is clearly farther from
+        float64 than eager is."""
+        right = signature_of(self._control(hang_after, "--fp64"), script=self.options.target.name)
+        if right is None or right.kind is not Kind.ACCURACY:
+            return
+        said = "the program's own comparison fails, but so it does with float64 in place of the compiled results: eager misses it as well"
+        if found.errors is not None:
+            said += f"; compiled is as near to float64 as eager (root mean square error {found.errors[0]:.1e}, eager {found.errors[1]:.1e})"
+        raise Ended("not_reproduced", said)
 
     def _control(self, hang_after: float, option: ControlOption | None = None) -> Outcome:
         target = self.options.target

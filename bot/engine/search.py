@@ -21,7 +21,7 @@ from bot.failure.machine_faults import missing
 from bot.inside.variables import settings_of
 from bot.models.failure import Kind, Stage, Verdict
 from bot.models.result import Rule
-from bot.oracle.diagnose import inner_calls, localize, operations
+from bot.oracle.diagnose import Localized, inner_calls, localize, operations
 from bot.oracle.oracle import Begun, ScriptOracle
 from bot.oracle.run_plan import TRIES
 from bot.reduce.candidate import BudgetSpent, Candidate
@@ -100,17 +100,26 @@ class Search:
             if self.options.stage not in (None, start.stage):
                 continue
             text = render(start.program)
-            begun = self.oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0]))
+            oracle = self._comparing(own=start.program.recipe.tolerance is not None)
+            begun = oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0]))
             if begun is not None:
+                self.oracle = oracle
                 return start, begun
         return None
+
+    def _comparing(self, *, own: bool) -> ScriptOracle:
+        """The oracle for scripts that compare numbers by their `own` tolerance, or by PyTorch's rule."""
+        oracle = self.oracle
+        return oracle.narrowed(replace(oracle.criterion, own_comparison=own), oracle.plan)
 
     def _reduce_graph(self, start: Start, begun: Begun) -> SearchResult:
         first = self._first(SearchResult(start.stage, render(start.program), Rule(), start.program, start.program), begun)
         oracle = self.oracle
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = first.reference is not None and first.reference.kind is Kind.ACCURACY
-        guesses, exposable = self._localized(start) if accuracy else (self._named(start, begun), None)
+        error = self._localized(start) if accuracy else Localized()
+        strict = self.options.accuracy == "strict"
+        guesses = error.guesses(strict) if accuracy else self._named(start, begun)
 
         def reduce(step: SearchResult) -> Reduced:
             assert step.program is not None
@@ -120,7 +129,8 @@ class Search:
                 render,
                 guesses=guesses if step.program is start.program else (),
                 settle=oracle.settle,
-                exposable=exposable,
+                exposable=None if strict else error.exposable,
+                chain=error.chain,
                 keep_seed=accuracy,
                 on_accept=lambda smaller, candidate: self._accept(first.step(candidate.text, smaller)),
                 ends_well=oracle.passes,
@@ -136,11 +146,9 @@ class Search:
         """Operations that the failure names, to be asked first."""
         return named_nodes(self.reproduction.capture.outcome.text, start) or operations(begun.answer.blamed, start.program)
 
-    def _localized(self, start: Start) -> tuple[Sequence[frozenset[str]], frozenset[str] | None]:
-        """Operations at which wrong numbers begin, and the values that may become outputs (None: any)."""
-        found = localize(self.oracle.answer, render(start.program), start.program, self.reproduction.limit)
-        strict = self.options.accuracy == "strict"
-        return found.guesses(strict), None if strict else found.exposable
+    def _localized(self, start: Start) -> Localized:
+        """Where wrong numbers begin, and the way that they take."""
+        return localize(self.oracle.answer, render(start.program), start.program, self.reproduction.limit)
 
     def _without_leftovers(self, result: SearchResult) -> tuple[SearchResult, bool]:
         """The result with only those of the user's own statements that the failure needs, and whether the time was enough."""
@@ -182,6 +190,7 @@ class Search:
             )
         if self.options.stage not in (None, Stage.SOURCE):
             raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
+        self.oracle = self._comparing(own=True)
         text, failing, begun = self._begin_source(source)
         if begun is None:
             rule = self._rule().model_copy(update={"partial": self.reproduction.capture.partial})
@@ -309,7 +318,6 @@ class Search:
             across_forms=False,
             own_words=own_words,
             control_may_end_later=answer.control_ended_later,
-            float64=not answer.misses_float64,
         )
         ledger = oracle.ledger
         ledger.queries, ledger.memo_hits = self._queries, 0
@@ -329,7 +337,7 @@ class Search:
         criterion, reproduction = self.oracle.criterion, self.reproduction
         return Rule(
             hang_after=reproduction.hang_after,
-            precise=criterion.float64,
+            numbers="spread" if criterion.precision == "spread" else "fp64",
             partial=criterion.control_may_end_later,
             error=criterion.eager_error,
         )

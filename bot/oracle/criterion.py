@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bot.failure.outcome import Outcome
 from bot.failure.signature import own_words, signature_of
+from bot.inside.protocol import Precision
 from bot.models.failure import Kind, Signature
 
 
@@ -16,7 +17,7 @@ class Criterion:
     `across_forms`: the candidate may be of another form than the script that showed the reference. `own_words`: what it has to say in
     the program's own words (empty: nothing). `eager_error`: what eager has to raise, where the failure is a missing error (empty:
     anything). `control_may_end_later`: the original's control ends behind the failure, at what only the compiler makes: so may a
-    candidate's. `float64`: eager has to be right against float64, where that can be had.
+    candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; see `precision`.
     """
 
     reference: Signature
@@ -24,12 +25,23 @@ class Criterion:
     own_words: str = ""
     eager_error: str = ""
     control_may_end_later: bool = False
-    float64: bool = True
+    own_comparison: bool = False
 
     @property
     def kind(self) -> Kind:
         """The sort of the failure."""
         return self.reference.kind
+
+    @property
+    def precision(self) -> Precision | None:
+        """What has to pass the script's own comparison in place of its compiled results, where the failure is about numbers.
+
+        Eager has to be right: under a tolerance of the program's own float64 has to pass; otherwise even what is as far from eager as
+        rounding explains, and farther.
+        """
+        if self.kind is not Kind.ACCURACY:
+            return None
+        return "fp64" if self.own_comparison else "spread"
 
     def matches(self, signature: Signature, text: str) -> bool:
         """Whether the failure `signature`, with its traceback in `text`, is the one that is minimized."""

@@ -10,7 +10,7 @@ from bot.failure.machine_faults import fault_of, may_pass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import own_words, signature_of
 from bot.failure.traceback import failed_later_than
-from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Question, Task
+from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Precision, Question, Task
 from bot.inside.traits import traits_of
 from bot.models.failure import Kind, Signature, Verdict
 from bot.oracle.budget import Budget
@@ -34,7 +34,8 @@ class Judgment:
 
     `signature` is its failure, where it has one. Of one that is the same: `own_words` are what it says in the program's own words,
     `blamed` sets of values that the failure names, the narrowest first, `seconds` what its run took, and `control_ended_later` whether
-    its control ended behind the failure, `misses_float64` whether eager misses the script's tolerance against float64.
+    its control ended behind the failure, `instead_of_float64` why eager itself, moved by its
+    rounding, stood for float64 (empty: it did not).
     """
 
     verdict: Verdict
@@ -43,12 +44,21 @@ class Judgment:
     blamed: tuple[tuple[str, ...], ...] = ()
     seconds: float = 0.0
     control_ended_later: bool = False
-    misses_float64: bool = False
+    instead_of_float64: str = ""
 
     @property
     def is_same(self) -> bool:
         """Whether the candidate fails as the original does."""
         return self.verdict is Verdict.SAME
+
+
+def cannot_be_float64(control: Outcome) -> str:
+    """Why a script has no float64 form, as the outcome of its `control` in float64 says; empty where it has one."""
+    if control.status == "memory":
+        return "float64 needs more memory than there is"
+    if control.status != "raised" or Fp64Impossible.__name__ not in control.text:
+        return ""
+    return control.text.strip().rpartition("\n")[2].rpartition(f"{Fp64Impossible.__name__}: ")[2][:300] or Fp64Impossible.__name__
 
 
 class _Durations:
@@ -129,7 +139,7 @@ class Judge:
             blamed=tuple(tuple(names) for names in facts.get("guesses", ())),
             seconds=outcome.seconds,
             control_ended_later=control.control_ended_later,
-            misses_float64=control.misses_float64,
+            instead_of_float64=control.instead_of_float64,
         )
 
     def question(self, text: str, criterion: Criterion, plan: RunPlan, seed: int = 0) -> Question:
@@ -190,7 +200,7 @@ class Judge:
         # a difference that eager shows as well, where memory holds something else, is no wrong number
         repeats = criterion.kind is Kind.ACCURACY
         control = self.run(Question(text, "control", limit, repeats=repeats), is_cancelled)
-        later = misses = False
+        later = False
         if may_pass(control):
             return Judgment(Verdict.INFRA)
         if control.status == "ok":
@@ -202,14 +212,17 @@ class Judge:
                 return Judgment(Verdict.INVALID)
         if not control.calls or (criterion.kind is Kind.NO_RAISE and not criterion.raises_alike(control)):
             return Judgment(Verdict.INVALID)
-        if criterion.kind is Kind.ACCURACY and criterion.float64:
-            precise = self.run(Question(text, "control_fp64", self.limits.run), is_cancelled)
-            if may_pass(precise) and precise.status != "memory":
-                return Judgment(Verdict.INFRA)
-            # where float64 cannot run, or needs more memory than there is, eager alone is the reference
-            if precise.status == "raised" and Fp64Impossible.__name__ not in precise.text:
-                if not criterion.across_forms:
-                    return Judgment(Verdict.INVALID)
-                # The original's own tolerance is one that its eager run misses: that cannot be asked of a candidate.
-                misses = True
-        return Judgment(Verdict.SAME, control_ended_later=later, misses_float64=misses)
+        if criterion.precision is not None:
+            return replace(self._with_numbers(text, criterion.precision, is_cancelled), control_ended_later=later)
+        return Judgment(Verdict.SAME, control_ended_later=later)
+
+    def _with_numbers(self, text: str, precision: Precision, is_cancelled: Callable[[], bool]) -> Judgment:
+        """SAME where the script passes with right numbers in this `precision` in place of the compiled ones."""
+        task: dict[Precision, Task] = {"fp64": "control_fp64", "spread": "control_spread"}
+        right = self.run(Question(text, task[precision], self.limits.run), is_cancelled)
+        instead = cannot_be_float64(right)
+        if instead:
+            right = self.run(Question(text, "control_moved", self.limits.run), is_cancelled)
+        if may_pass(right):
+            return Judgment(Verdict.INFRA)
+        return Judgment(Verdict.SAME if right.status == "ok" else Verdict.INVALID, instead_of_float64=instead)

@@ -166,26 +166,49 @@ def test_what_a_script_shows_is_found_out_in_the_full_pipeline(make: Make) -> No
     assert quiet.observe("passes")[1] is None
 
 
+IMPOSSIBLE = {"status": "raised", "text": "torch_minify_inside.protocol.Fp64Impossible: random numbers"}
+MISSES = {"status": "raised", "text": "AssertionError: Tensor-likes are not close"}
+
+
+@pytest.mark.parametrize("across_forms", [False, True])
+@pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize(
-    ("precise", "across_forms", "verdict"),
+    ("right", "moved", "verdict"),
     [
-        ({"status": "ok"}, False, Verdict.SAME),
-        ({"status": "raised", "text": "Fp64Impossible: random numbers"}, False, Verdict.SAME),
-        ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, False, Verdict.INVALID),
-        ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, True, Verdict.SAME),
-        (INFRA, False, Verdict.INFRA),
-        (DISK_FULL, False, Verdict.INFRA),
-        (KILLED, False, Verdict.SAME),
+        ({"status": "ok"}, MISSES, Verdict.SAME),
+        (MISSES, {"status": "ok"}, Verdict.INVALID),
+        ({"status": "timeout"}, {"status": "ok"}, Verdict.INVALID),
+        (INFRA, {"status": "ok"}, Verdict.INFRA),
+        (DISK_FULL, {"status": "ok"}, Verdict.INFRA),
+        (IMPOSSIBLE, {"status": "ok"}, Verdict.SAME),
+        (IMPOSSIBLE, MISSES, Verdict.INVALID),
+        (IMPOSSIBLE, INFRA, Verdict.INFRA),
+        (KILLED, {"status": "ok"}, Verdict.SAME),
+        (KILLED, MISSES, Verdict.INVALID),
     ],
 )
-def test_wrong_numbers_need_an_eager_run_that_is_right(make: Make, precise: Any, across_forms: bool, verdict: Verdict) -> None:
-    oracle, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_fp64=precise), reference=WRONG, across_forms=across_forms)
+def test_wrong_numbers_need_an_eager_run_that_is_right(
+    make: Make, across_forms: bool, own: bool, right: Any, moved: Any, verdict: Verdict
+) -> None:
+    """Whatever the original did: the rule is never relaxed for a candidate."""
+    task = "control_fp64" if own else "control_spread"
+    answers = {"run": WRONG_TEXT, "control": CONTROL, task: right, "control_moved": moved}
+    oracle, pool = make(by_task(**answers), reference=WRONG, across_forms=across_forms, own_comparison=own)
     assert oracle.ask(candidate()) is verdict
-    assert pool.tasks[:3] == ["run", "control", "control_fp64"]
+    assert pool.tasks[:3] == ["run", "control", task]
+    assert ("control_moved" in pool.tasks) is (right in (IMPOSSIBLE, KILLED))
+
+
+def test_what_stood_for_float64_is_said(make: Make) -> None:
+    answers = {"run": WRONG_TEXT, "control": CONTROL, "control_spread": IMPOSSIBLE, "control_moved": {"status": "ok"}}
+    oracle, _ = make(by_task(**answers), reference=WRONG)
+    begun = oracle.begins(candidate())
+    assert begun is not None
+    assert begun.answer.instead_of_float64 == "random numbers"
 
 
 def test_wrong_numbers_alone_need_an_eager_run_that_repeats_itself(make: Make) -> None:
-    wrong, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_fp64={"status": "ok"}), reference=WRONG)
+    wrong, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_spread={"status": "ok"}), reference=WRONG)
     wrong.ask(candidate())
     raised, others = make(by_task(run=FAILS, control=CONTROL))
     raised.ask(candidate())

@@ -65,6 +65,7 @@ def main(arguments: list[str]) -> None:
     finally:
         facts["calls"] = tracker.calls
         facts["tolerance"] = comparison.tolerance if comparison else None
+        facts["errors"] = list(tracker.errors) if tracker.errors else None
         write_json(run_file, facts)
     flush()
     if facts["status"] == "raised":
