@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.engine.capture.region import Object, Region
+from bot.failure.device_errors import is_asynchronous
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
@@ -89,6 +90,8 @@ def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: 
     if failure.kind is Kind.ACCURACY:
         recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
         recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
+    if is_asynchronous(failure):
+        recipe = replace(recipe, synchronize=True)
         if recipe.tolerance is None and not recipe.strict and not region.against_float64:
             yield from _called(hook, region, graph, recipe, failure)
         recipe = replace(recipe, against_float64=recipe.tolerance is None and not recipe.strict)

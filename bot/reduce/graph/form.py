@@ -199,6 +199,7 @@ class Recipe:
     against_float64: bool = False
     seed: int | None = 0  # None: the script does not seed
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
+    synchronize: bool = False  # waits for the GPU after the call: an error of its kernels shows only then
 
 
 @dataclass(frozen=True)
