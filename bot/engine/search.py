@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.engine.capture.hints import failing_line, named_nodes
+from bot.engine.capture.hints import failing_line, launches, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, starts
@@ -183,13 +183,13 @@ class Search:
     def _reduce_source(self) -> SearchResult:
         oracle, source = self.oracle, self.reproduction.source
         if source is None:
-            raise Ended(
-                "error",
+            said = (
                 "no graph of this command fails alone, and as source only a script, a module of this directory (`python -m pkg.mod`) or a"
-                " test without fixtures (`pytest FILE::TEST`) can be reduced: name one of these",
+                " test without fixtures (`pytest FILE::TEST`) can be reduced: name one of these"
             )
+            raise Ended("error", "not_understood", said)
         if self.options.stage not in (None, Stage.SOURCE):
-            raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
+            raise Ended("error", "not_understood", f"no program of the stage {self.options.stage.value} fails in the same way here")
         text, failing = self._begin_source(source)
         if failing is None:
             return SearchResult(Stage.SOURCE, text, self._rule(), fixed_point=True)
@@ -240,7 +240,7 @@ class Search:
     def _begin_source(self, source: Source) -> tuple[str, tuple[int, ...] | None]:
         """The first of the source's texts that fails, and its lines that the failure names; the first text and None where none does."""
         capture = self.reproduction.capture
-        said = capture.outcome.text
+        said = [capture.outcome.text, *launches(capture.regions)]
         # a module of the project that is only looked up there may be one that Python finds elsewhere
         places = search_path(Path.cwd(), os.environ), ()
         found = [whole(source, text, said, where) for text in (source.text, *source.others) for where in places]
@@ -256,10 +256,11 @@ class Search:
         beside = found[1].modules
         if beside and first.text == source.text:
             names = ", ".join(sorted(beside))
-            raise Ended("error", f"a repro stands alone, but these modules of the program cannot be written into it: {names}")
+            why = f"a repro stands alone, but these modules of the program cannot be written into it: {names}"
+            raise Ended("error", "needs_package", why)
         needs = missing(self.oracle.observe(alone)[0])
         if needs:
-            raise Ended("error", f"a repro stands alone, but where it is run the program needs {needs}")
+            raise Ended("error", needs.code, f"a repro stands alone, but where it is run the program needs {needs}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         self.oracle.partial = capture.partial
         return alone, None

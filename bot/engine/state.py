@@ -14,6 +14,8 @@ from bot.models.result import (
     Evidence,
     ExportedProgram,
     Files,
+    InputTaken,
+    ReasonCode,
     Reduction,
     Result,
     Rule,
@@ -190,16 +192,24 @@ class Findings:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a job ended: `reason` is for people."""
+    """How a job ended: `reason` is for people, `code` says which sort of reason it is."""
 
     status: Status
-    ended_by: EndedBy
+    ended_by: EndedBy = "fixed_point"
     reason: str | None = None
     machine_fault: str | None = None
+    code: ReasonCode | None = None
 
 
 def result_of(
-    found: Findings, ending: Ending, reduction: Reduction, files: Files, versions: Mapping[str, str], *, pytorch_dump: bool = False
+    found: Findings,
+    ending: Ending,
+    reduction: Reduction,
+    files: Files,
+    versions: Mapping[str, str],
+    *,
+    pytorch_dump: bool = False,
+    taken: InputTaken | None = None,
 ) -> Result:
     """`result.json`.
 
@@ -210,6 +220,7 @@ def result_of(
         files: Which files are in the result directory.
         versions: Of the user's interpreter and its packages.
         pytorch_dump: Whether PyTorch's own minifier dumped anything.
+        taken: What the input was taken for.
     """
     explanation = found.explanation
     return Result(
@@ -232,6 +243,8 @@ def result_of(
         ),
         exported_program=explanation.exported,
         files=files,
+        input=taken,
+        reason_code=None if ending.status == "minimized" else ending.code,
     )
 
 
@@ -243,7 +256,7 @@ def resumed(earlier: Result | None, result: Result) -> Result:
         return result
     if earlier.verification.runs and earlier.status != "error":
         return earlier  # that one was complete
-    changed = {name: getattr(result, name) for name in ("status", "ended_by", "reason", "machine_fault")}
+    changed = {name: getattr(result, name) for name in ("status", "ended_by", "reason", "machine_fault", "reason_code")}
     return earlier.model_copy(update=changed)
 
 

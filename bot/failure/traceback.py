@@ -186,6 +186,18 @@ def exceptions(text: str) -> tuple[Raised, ...]:
     return tuple(chain)
 
 
+def error_line(text: str) -> str:
+    """Class and message of the last exception in `text`, in one line; empty where there is no traceback.
+
+    What follows in the text, or further down in the message (a graph, code, another traceback), is not the error.
+    """
+    chain = exceptions(plain(text))
+    if not chain:
+        return ""
+    said = next((line.strip() for line in chain[0].message.split("\n") if line.strip()), "")
+    return ": ".join(part for part in (chain[0].name, said) if part)
+
+
 def failed_later_than(control: str, failed: str, script: str) -> bool:
     """Whether the last error in the text `control` was raised at a later statement of `script` than the one in `failed`.
 

@@ -15,7 +15,7 @@ from bot.inside.protocol import ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.workers import environment, isa_probes
-from bot.workers.process import run_process
+from bot.workers.process import Patience, run_process
 
 STACKS = 7  # of a program that does not end
 
@@ -34,18 +34,21 @@ class Watch:
 
     `out` is an empty directory, where the log stays; `cache` is the compile directory. With `compare`, every compiled region is
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
+    `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
+    before its first call.
     """
 
     out: Path
     cache: Path
     compare: Tolerance | None = None
     beforehand: bool = False
+    synchronous: bool = False
 
 
-def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: float, budget: Budget | None = None) -> Capture:
+def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
     """Run the program `target` once with the interpreter `python` in the directory `cwd`, and bring back what failed.
 
-    `watch` says what is looked for. The run ends after `timeout` seconds.
+    `watch` says what is looked for, `patience` how long the run may take.
 
     Raises:
         Interrupted: `budget` was cancelled.
@@ -62,17 +65,21 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
         strict=compare is not None and compare.strict,
         tolerance=compare.values if compare else None,
         beforehand=watch.beforehand,
-        dump=compare is None and not watch.beforehand,
+        synchronous=watch.synchronous,
+        dump=compare is None and not watch.beforehand and not watch.synchronous,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     isa_probes.seed(watch.cache)
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
-        env={**environment.of_workers(watch.cache), "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch")},
+        patience,
+        env={
+            **environment.of_workers(watch.cache),
+            "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch"),
+            **({"CUDA_LAUNCH_BLOCKING": "1"} if watch.synchronous else {}),
+        },
         cwd=cwd,
-        timeout=timeout,
         wanted=budget.should_continue if budget else None,
-        stacks=STACKS,
     )
     if outcome.status not in ("timeout", "signal"):
         isa_probes.keep(watch.cache)

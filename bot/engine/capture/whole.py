@@ -24,8 +24,12 @@ class Whole:
     modules: tuple[str, ...]
 
 
-def whole(source: Source, text: str, said: str, places: Sequence[Path] = ()) -> Whole:
-    """`text`, one of the texts of `source`, with the modules that lie beside its file or in `places`. `said` is the traceback."""
+def whole(source: Source, text: str, said: Sequence[str], places: Sequence[Path] = ()) -> Whole:
+    """`text`, one of the texts of `source`, with the modules that lie beside its file or in `places`. `said` are tracebacks: the lines of
+    the first stand first."""
     modules = local_modules(source.file, places, source.package)
-    complete, lines = joined(text, script_lines(said, source.name), modules, module_lines(said, modules), source.package)
+    named = tuple(dict.fromkeys(line for stack in said for line in script_lines(stack, source.name)))
+    of_modules = [module_lines(stack, modules) for stack in said]
+    in_modules = {name: tuple(dict.fromkeys(line for found in of_modules for line in found[name])) for name in modules}
+    complete, lines = joined(text, named, modules, in_modules, source.package)
     return Whole(complete, lines, tuple(modules))

@@ -42,7 +42,15 @@ def main(arguments: list[str]) -> None:
 
     rule = accuracy.ComparisonRule(order.strict, order.tolerance)
     seen = escaped.Escaped(order.out)
-    tracker = hooks.Tracker(out=order.out, check=order.check, rule=rule, beforehand=order.beforehand, dump=order.dump, escaped=seen)
+    tracker = hooks.Tracker(
+        out=order.out,
+        check=order.check,
+        rule=rule,
+        beforehand=order.beforehand,
+        dump=order.dump,
+        escaped=seen,
+        synchronous=order.synchronous,
+    )
     comparison = None
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
     errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test

@@ -13,6 +13,7 @@ from bot.engine.capture.region import Capture, read_regions
 from bot.engine.capture.run import Tolerance, Watch, capture
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
+from bot.workers.process import Patience
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "fail.py", line 1, in <module>\nKeyError: 1\n'
 
@@ -22,10 +23,9 @@ def process(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Stands for the process: `facts` is what it writes, `outcome` how it ends, `order` what it was told."""
     world: dict[str, object] = {"facts": None, "outcome": Outcome(status="exit", text="printed", exit=1, seconds=2.0)}
 
-    def run(command: list[str], *, env: dict[str, str], cwd: Path, timeout: float, wanted: object, stacks: int) -> object:
+    def run(command: list[str], patience: Patience, *, env: dict[str, str], cwd: Path, wanted: object) -> object:
         world["order"] = json.loads(Path(command[-1]).read_text())
-        world["env"], world["cwd"], world["timeout"] = env, cwd, timeout
-        assert stacks > 1
+        world["env"], world["cwd"], world["patience"] = env, cwd, patience
         if world["facts"] is not None:
             (Path(command[-1]).parent / "run.json").write_text(json.dumps(world["facts"]))
         return world["outcome"]
@@ -37,7 +37,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 def go(tmp_path: Path, **more: object) -> Capture:
     target = Target(Path("fail.py"), None, ("-v",))
     watch = Watch(tmp_path / "out", tmp_path / "cache", **more)  # type: ignore[arg-type]
-    return capture(target, "python", tmp_path, watch, timeout=9.0)
+    return capture(target, "python", tmp_path, watch, Patience(9.0))
 
 
 def test_what_the_process_writes_counts(process: dict[str, object], tmp_path: Path) -> None:

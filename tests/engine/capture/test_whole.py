@@ -35,7 +35,7 @@ def test_a_package_is_written_into_what_is_run(project: Path, module: str | None
     source = source_of(Target(None if module else project / "launch.py", module, ()), project, places=(project,))
     assert source is not None
     said = f'Traceback (most recent call last):\n  File "{project}/shapes/ops.py", line 6, in pack\n    return\nKeyError: 1\n'
-    found = whole(source, source.text, said, (project,))
+    found = whole(source, source.text, [said], (project,))
     assert set(found.modules) >= {"shapes.layers", "shapes.ops"}
     assert "import" not in found.text
     assert [found.text.split("\n")[line - 1].strip() for line in found.lines] == ["return gate.scale * x"]
@@ -48,4 +48,4 @@ def test_a_script_that_imports_nothing_of_its_project_stays_as_it_is(tmp_path: P
     script.write_text("import torch  # here\n\n\n\nprint( torch )\n")
     source = source_of(Target(script, None, ()), tmp_path)
     assert source is not None
-    assert whole(source, source.text, "").text == script.read_text()
+    assert whole(source, source.text, ()).text == script.read_text()

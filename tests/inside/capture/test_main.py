@@ -20,6 +20,7 @@ from bot.engine.target import Target  # noqa: E402
 from bot.inside.capture.main import Comparison  # noqa: E402
 from bot.inside.protocol import RUN_FILE, RunFacts  # noqa: E402
 from bot.models.failure import Kind  # noqa: E402
+from bot.workers.process import Patience  # noqa: E402
 from tests.inside.wire import misfit  # noqa: E402
 
 
@@ -68,12 +69,12 @@ BROKEN = """
 
 @pytest.fixture
 def rerun(tmp_path: Path) -> Callable[..., Capture]:
-    def run(body: str, *argv: str, module: str | None = None, name: str = "fail.py", **more: Any) -> Capture:
+    def run(body: str, *argv: str, module: str | None = None, name: str = "fail.py", own: float = 100.0) -> Capture:
         script = tmp_path / name
         script.write_text(textwrap.dedent(BROKEN) + textwrap.dedent(body))
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
         target = Target(None, module, argv) if module else Target(script, None, argv)
-        return capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), **{"timeout": 100.0, **more})
+        return capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), Patience(own, stacks=STACKS))
 
     return run
 
@@ -113,7 +114,7 @@ def test_how_it_ends(rerun: Callable[..., Capture], body: str, status: str, code
 
 
 def test_a_hang_shows_where(rerun: Callable[..., Capture]) -> None:
-    found = rerun("import time\ndef stuck(): time.sleep(600)\nstuck()", timeout=12.0)
+    found = rerun("import time\ndef stuck(): time.sleep(600)\nstuck()", own=12.0)
     assert found.outcome.status == "timeout"
     assert found.outcome.text.count("in stuck") == STACKS
 
@@ -188,7 +189,7 @@ def test_settings_that_the_program_gives_before_it_imports_torch(tmp_path: Path,
     script = tmp_path / "test_it.py"
     script.write_text(textwrap.dedent(body) + ("test_it()\n" if runner == "script" else ""))
     target = Target(script, None, ()) if runner == "script" else Target(None, "pytest", ("-q", "test_it.py::test_it"))
-    found = capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), timeout=100.0)
+    found = capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), Patience(100.0))
     assert found.signature is not None, found.outcome.text
     assert found.signature.exception[-1] == "NotImplementedError"
     assert found.regions[0].recipe.config["torch._inductor.config.fx_wrapper"].text == "True"
