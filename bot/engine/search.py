@@ -218,6 +218,7 @@ class Search:
                 starts=inner if step.text == text else (),
                 settle=oracle.settle,
                 on_accept=lambda smaller: self._accept(first.step(smaller)),
+                slower=oracle.is_slow,
                 check=oracle.budget.check,
             )
 

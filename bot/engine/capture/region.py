@@ -79,6 +79,7 @@ class Capture(Model):
     )
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
     ended: Outcome | None = Field(default=None, description="how the program itself ended, where it caught the compiler's exception before")
+    runs: int = Field(default=1, description="of the program, until it failed or was said to pass")
     partial: bool = False  # without the compiler it ends behind the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
     log: Path
