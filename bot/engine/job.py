@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import resource
 import signal
 import sys
@@ -16,9 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
 from bot.engine.evidence import exported_program
-from bot.engine.evidence.ablation import culprit, suspects
+from bot.engine.evidence.ablation import culprit, culprit_of_script, suspects
 from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.excerpt import excerpt
@@ -34,10 +36,14 @@ from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
 from bot.models.result import ReasonCode, Result, Status, VerificationFacts
 from bot.oracle.budget import Budget
+from bot.oracle.criterion import Criterion
+from bot.oracle.judge import Judge
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle
+from bot.oracle.run_plan import Limits
 from bot.reduce.candidate import BudgetSpent
 from bot.reduce.graph.printer.script import render
+from bot.sandbox.accounts import keep_to_this_process
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.units import spoken
 from bot.workers.pool import Pool, PoolError, memory_for
@@ -59,7 +65,7 @@ class Job:
         self.space = Workspace(options.out)
         self.budget = budget or Budget(options.budget, reserve(options))
         self.progress = Progress()
-        source = source_of(options.target, Path.cwd())
+        source = source_of(options.target, Path.cwd(), places=search_path(Path.cwd(), os.environ))
         self._found = Findings(source.text if source else None)
         self._versions: dict[str, str] = {}  # of the user's interpreter: filled in when its worker starts
         self._trail = Trail()
@@ -67,6 +73,7 @@ class Job:
         self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
         self._cache = Path(self._scratch.name) / "compile"  # the one compile directory of this job: a cold one costs twelve seconds
         self._cache.mkdir()
+        keep_to_this_process()
         self._box = self._sandbox()
         self._last_difference = ""
         self._input = options.taken or taken(options.target, options.python)
@@ -185,17 +192,9 @@ class Job:
         self._trail = Trail(confirmer.offer, prover.latest, self.progress.say)
 
         def new_oracle() -> ScriptOracle:
-            return ScriptOracle(
-                pool,
-                ledger,
-                self.budget,
-                reproduction.failure,
-                limit=reproduction.limit,
-                hang_after=reproduction.hang_after,
-                patience=PATIENCE,
-                across_forms=True,
-                error=reproduction.eager_error,
-            )
+            limits = Limits(reproduction.limit, reproduction.hang_after, PATIENCE)
+            criterion = Criterion(reproduction.failure, across_forms=True, eager_error=reproduction.eager_error)
+            return ScriptOracle(Judge(pool, self.budget, limits), ledger, criterion)
 
         search = Search(self.options, reproduction, self._trail, new_oracle, self.progress)
         started = time.monotonic()
@@ -248,7 +247,7 @@ class Job:
             return
         self.progress.step("the exported program, and what is to blame")
         started = time.monotonic()
-        oracle.budget = self.budget.part()
+        oracle = oracle.within(self.budget.part())
         said = Explanation()
         try:
             wanted = (python for python in self.options.also_python if self.budget.should_continue())
@@ -256,10 +255,12 @@ class Job:
             said = replace(said, other_failures=tuple(signature.line() for signature in oracle.other_failures()))
             if search.neighbors is not None and oracle.passes(search.neighbors[1]):
                 said = replace(said, passes_if=edit_between(*search.neighbors))
-            if search.program is not None:
-                named = suspects(reproduction.capture.regions)
+            named = suspects(reproduction.capture.regions)
+            if search.program is None:
+                said = replace(said, culprit=culprit_of_script(search.text, named, oracle.ask))
+            else:
                 said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
-                same = oracle.reference.same_across_forms
+                same = oracle.criterion.reference.same_across_forms
                 with pool.directory() as place:
                     path = Path(place, self.space.exported.name)
                     exported = exported_program.write(proof.text, path, oracle.answer, reproduction.limit, same, oracle.observe)

@@ -46,7 +46,9 @@ class Line:
 def facts_of(python: str, limit: float = LIMIT) -> dict[str, object]:
     """What the interpreter `python` says of itself and its torch; `error` where it cannot, or not within `limit` seconds."""
     try:
-        run = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=limit, check=False)
+        # not in the current directory, whose modules it would import
+        words = [os.path.abspath(python) if os.sep in python else python, "-c", _ASK]
+        run = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=limit, check=False)
         found = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         return {"error": str(error)}

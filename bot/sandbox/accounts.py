@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import grp
 import os
 import pwd
 import random
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from bot.sandbox import kernel
 
@@ -25,6 +28,25 @@ def may_change() -> bool:
         return kernel.capabilities() & needed == needed
     except OSError:
         return False
+
+
+def keep_to_this_process() -> None:
+    """Hand the right to give accounts on to nothing but supervisors: what else this process starts is nobody special."""
+    with contextlib.suppress(OSError, AttributeError):
+        kernel.hand_on(())
+
+
+@contextmanager
+def handed_on() -> Iterator[None]:
+    """What this thread starts meanwhile may give accounts, where this process may and is not root."""
+    if sys.platform != "linux" or os.geteuid() == 0 or not may_change():
+        yield
+        return
+    kernel.hand_on(TO_CHANGE)
+    try:
+        yield
+    finally:
+        kernel.hand_on(())
 
 
 def draw(environ: Mapping[str, str]) -> int | None:

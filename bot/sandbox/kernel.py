@@ -95,6 +95,16 @@ def hold_capabilities(numbers: tuple[int, ...]) -> None:
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION, 0))
     low, high = bits & 0xFFFFFFFF, bits >> 32
     call(_CAPSET[machine()], header, ctypes.create_string_buffer(struct.pack("6I", low, low, low, high, high, high), 24))
+    hand_on(numbers)
+
+
+def hand_on(numbers: tuple[int, ...]) -> None:
+    """Let what this thread starts have the capabilities with these `numbers`, which it holds, and no other.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     for number in numbers:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, number)
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bot.sandbox import accounts
 from bot.sandbox.files import remove
 from bot.sandbox.order import Order, ProcessReport, read_report
 
@@ -72,7 +73,8 @@ def launch(order: Order, private: Path | None, streams: Mapping[str, Any]) -> Pr
     ours, theirs = socket.socketpair()
     with theirs:
         words = [sys.executable, "-I", "-S", "-c", _START, str(_ROOT), str(theirs.fileno())]
-        process = Process(words, cwd="/", env={}, pass_fds=(theirs.fileno(),), start_new_session=True, **streams)
+        with accounts.handed_on():
+            process = Process(words, cwd="/", env={}, pass_fds=(theirs.fileno(),), start_new_session=True, **streams)
     process.control, process.private = ours, private
     with contextlib.suppress(OSError):  # it has ended already: its status says so
         ours.sendall(order.encode())

@@ -138,6 +138,7 @@ class Sandbox:
         program = shutil.which(command[0], path=env.get("PATH"))
         if program is None:
             raise FileNotFoundError(2, "No such file or directory", command[0])
+        program = os.path.abspath(program)
         self._prepare(program)
         report = self._probe()
         private = Path(tempfile.mkdtemp(prefix="box-", dir=self.scratch))
@@ -192,18 +193,25 @@ class Sandbox:
             if python in self._known:
                 return
             found = [os.path.dirname(os.path.dirname(os.path.abspath(python)))]
-            # not in the current directory: its modules would be imported
             with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
-                said = subprocess.run(
-                    [python, "-c", paths.ASK],
-                    env={**environment.allowed(os.environ), "HOME": os.path.expanduser("~")},
-                    capture_output=True,
-                    cwd="/",
-                    timeout=_ASK_LIMIT,
-                    check=True,
-                )
-                found += [str(path) for path in json.loads(said.stdout)]
+                found += [str(path) for path in json.loads(self._ask(python))]
             self._known[python] = tuple(found)
+
+    def _ask(self, python: str) -> bytes:
+        """What the interpreter `python` says to `paths.ASK`. It may be a stranger's work too, so it can write nothing and reach nobody."""
+        env = {**environment.allowed(os.environ), "HOME": os.path.expanduser("~")}
+        # not in the current directory: its modules would be imported
+        order = Order((python, "-c", paths.ASK), env, "/", read=("/",), write=tuple(paths.devices()))
+        number = accounts.draw(os.environ) if accounts.may_change() else None
+        for one in [replace(order, uid=number, gid=number)] * (number is not None) + [order]:
+            process = launch(one, None, {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL})
+            try:
+                said, _ = process.communicate(timeout=_ASK_LIMIT)
+            finally:
+                process.end()
+            if process.returncode == 0:
+                return said
+        return b""
 
     def _job_group(self) -> int | None:
         return self._group if UID in self.layers else None
@@ -232,7 +240,8 @@ class Sandbox:
 
 
 def _found(python: str) -> str:
-    return shutil.which(python) or python
+    """The interpreter's full path; not resolved, since a virtual environment's is a link."""
+    return os.path.abspath(shutil.which(python) or python)
 
 
 def _linked(cwd: Path, place: Path) -> Path:

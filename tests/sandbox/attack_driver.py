@@ -17,10 +17,11 @@ from pathlib import Path
 ORDER = json.loads(sys.argv[1])
 sys.path.insert(0, ORDER["root"])
 
-from bot.sandbox import sandbox  # noqa: E402
+from bot.sandbox import accounts, sandbox  # noqa: E402
 
 
 def main() -> None:
+    accounts.keep_to_this_process()
     for name, value in ORDER.get("set", {}).items():
         setattr(sandbox, name, value)
     with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile() as out:
