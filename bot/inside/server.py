@@ -21,6 +21,7 @@ import sys
 import time
 from dataclasses import replace
 
+from .kept_apart import close_to_children
 from .own_time import OwnTime
 from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
@@ -40,7 +41,7 @@ STANDBYS = 4
 # Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
 LEFT = 32
 # <linux/prctl.h>: orphans below this process become its own children.
-_CHILD_SUBREAPER, _SET_DUMPABLE = 36, 4
+_CHILD_SUBREAPER = 36
 
 
 class Child:
@@ -337,14 +338,6 @@ def _adopt_orphans() -> None:
         return  # other systems: what leaves its process group goes its own way
 
 
-def _close_to_children() -> None:
-    """Linux: no child can open our pipes or our memory by `/proc`, and so answer for another one."""
-    try:
-        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
-    except (OSError, AttributeError):
-        return  # other systems have no /proc
-
-
 def _offspring() -> set[int]:
     """The processes whose parent this one is; none where the system does not say."""
     try:
@@ -378,7 +371,7 @@ def main(words: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = Server(requests, answers)
     _adopt_orphans()
-    _close_to_children()
+    close_to_children()
     try:
         from . import warm
 

@@ -16,19 +16,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import cache, early_exit, environment, program, warm
+from . import cache, early_exit, environment, kept_apart, program, warm
 from .eager import compiler_out, lifetimes, uninitialized
 from .protocol import SCRIPT, Facts, Precision, Question, Task
 from .tasks import frames, localize, origins, shapes_and_export
-
-# <linux/prctl.h>, <linux/landlock.h>; the version of Landlock that knows of signals
-_SET_DUMPABLE, _SET_NO_NEW_PRIVS, _LANDLOCK_CREATE, _LANDLOCK_SCOPES = 4, 38, 444, 6
 
 
 def answer(question: Question, pipe: int) -> None:
     """Carry out a question and write the facts as JSON to the descriptor `pipe`. Never returns."""
     _die_with_parent()
-    _keep_to_itself()
+    kept_apart.keep_to_itself()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -120,23 +117,6 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     except (OSError, AttributeError):
         return  # other systems: the parent kills its children when it ends in order
-
-
-def _keep_to_itself() -> None:
-    """Linux: the program can send no signal to the process that judges it, nor look into it, where the kernel can see to that."""
-    try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # the parent is not, and a fork is as its parent
-        if libc.syscall(_LANDLOCK_CREATE, None, 0, 1) < _LANDLOCK_SCOPES:
-            return
-        scopes = (ctypes.c_uint64 * 3)(0, 0, 0b10)  # signals, nothing else
-        domain = libc.syscall(_LANDLOCK_CREATE, scopes, ctypes.sizeof(scopes), 0)
-        if domain >= 0:
-            libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-            libc.syscall(_LANDLOCK_CREATE + 2, domain, 0)
-            os.close(domain)
-    except (OSError, AttributeError):
-        return  # other systems
 
 
 def _limit_memory(extra: int) -> None:
