@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import resource
 import signal
 import sys
@@ -16,9 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
 from bot.engine.evidence import exported_program
-from bot.engine.evidence.ablation import culprit, suspects
+from bot.engine.evidence.ablation import culprit, culprit_of_script, suspects
 from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.excerpt import excerpt
@@ -34,8 +36,11 @@ from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
 from bot.models.result import ReasonCode, Result, Status, VerificationFacts
 from bot.oracle.budget import Budget
+from bot.oracle.criterion import Criterion
+from bot.oracle.judge import Judge
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle
+from bot.oracle.run_plan import Limits
 from bot.reduce.candidate import BudgetSpent
 from bot.reduce.graph.printer.script import render
 from bot.units import spoken
@@ -58,7 +63,7 @@ class Job:
         self.space = Workspace(options.out)
         self.budget = budget or Budget(options.budget, reserve(options))
         self.progress = Progress()
-        source = source_of(options.target, Path.cwd())
+        source = source_of(options.target, Path.cwd(), places=search_path(Path.cwd(), os.environ))
         self._found = Findings(source.text if source else None)
         self._versions: dict[str, str] = {}  # of the user's interpreter: filled in when its worker starts
         self._trail = Trail()
@@ -174,17 +179,9 @@ class Job:
         self._trail = Trail(confirmer.offer, prover.latest, self.progress.say)
 
         def new_oracle() -> ScriptOracle:
-            return ScriptOracle(
-                pool,
-                ledger,
-                self.budget,
-                reproduction.failure,
-                limit=reproduction.limit,
-                hang_after=reproduction.hang_after,
-                patience=PATIENCE,
-                across_forms=True,
-                error=reproduction.eager_error,
-            )
+            limits = Limits(reproduction.limit, reproduction.hang_after, PATIENCE)
+            criterion = Criterion(reproduction.failure, across_forms=True, eager_error=reproduction.eager_error)
+            return ScriptOracle(Judge(pool, self.budget, limits), ledger, criterion)
 
         search = Search(self.options, reproduction, self._trail, new_oracle, self.progress)
         started = time.monotonic()
@@ -237,7 +234,7 @@ class Job:
             return
         self.progress.step("the exported program, and what is to blame")
         started = time.monotonic()
-        oracle.budget = self.budget.part()
+        oracle = oracle.within(self.budget.part())
         said = Explanation()
         try:
             wanted = (python for python in self.options.also_python if self.budget.should_continue())
@@ -245,10 +242,12 @@ class Job:
             said = replace(said, other_failures=tuple(signature.line() for signature in oracle.other_failures()))
             if search.neighbors is not None and oracle.passes(search.neighbors[1]):
                 said = replace(said, passes_if=edit_between(*search.neighbors))
-            if search.program is not None:
-                named = suspects(reproduction.capture.regions)
+            named = suspects(reproduction.capture.regions)
+            if search.program is None:
+                said = replace(said, culprit=culprit_of_script(search.text, named, oracle.ask))
+            else:
                 said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
-                same = oracle.reference.same_across_forms
+                same = oracle.criterion.reference.same_across_forms
                 exported = exported_program.write(proof.text, self.space.exported, oracle.answer, reproduction.limit, same, oracle.observe)
                 said = replace(said, exported=exported)
         except (BudgetSpent, Interrupted):

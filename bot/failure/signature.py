@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from bot.failure.device_errors import is_sticky
-from bot.failure.messages import MAX_MESSAGE, essence, normalize, peel
+from bot.failure.messages import MAX_MESSAGE, MAX_WORDS, essence, normalize, peel, words
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, phase_of
 from bot.failure.traceback import Frame, Raised, exceptions, fault_frames, plain, sampled_frames
@@ -90,7 +90,9 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         name, colon, said = last.partition(": ")
         if not colon or not name.endswith("Error") or not name.isidentifier():
             name, said = "", last
-        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=(name,) if name else (), message=normalize(said)[:MAX_MESSAGE])
+        shown = " ".join(said.split())[:MAX_WORDS]
+        message = normalize(said)[:MAX_MESSAGE]
+        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=(name,) if name else (), message=message, said=shown)
     names: list[str] = []
     message = ""
     for raised in chain:
@@ -111,6 +113,7 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         backward=kind is Kind.EXCEPTION and is_backward(frames),
         exception=tuple(name[:_MAX_NAME] for name in names[:_MAX_CLASSES]),
         message=essence(names[-1] if names else "", message),
+        said=words(names[-1] if names else "", message),
         frame=frame,
     )
 

@@ -59,6 +59,7 @@ TABLE = [
     *rows("torch._dynamo.repro.aoti", "dump_to_minify(exported_program, compiler_name)"),
     *rows("torch._inductor.compile_fx", "wrap_compiler_debug(unconfigured_compiler_fn, compiler_name)"),
     *rows("torch._inductor", "aoti_compile_and_package(exported_program; package_path, inductor_configs)", "aoti_load_package(path)"),
+    *rows("torch._dynamo.convert_frame", "CatchErrorsWrapper", "CatchErrorsWrapper.__call__(self, frame)"),
     # comparisons
     *rows("torch._dynamo.debug_utils", "clone_inputs_retaining_gradness(example_inputs)", "cast_to_fp64(model, inputs)"),
     *rows("torch._dynamo.testing", "requires_bwd_pass(out)", "reduce_to_scalar_loss(out)"),
@@ -239,7 +240,9 @@ def alternatives(pattern: str) -> list[str]:
     return [one for part in group[1].split("|") for one in alternatives(pattern[: group.start()] + part + pattern[group.end() :])]
 
 
-LANDMARKS = [mark for mark in (*phases.LANDMARKS, *phases.HINTS) if mark.path.pattern.startswith(("torch", "triton"))]
+LANDMARKS = [
+    mark for mark in (*phases.LANDMARKS, *phases.HINTS, *phases.TRITON_KERNEL) if mark.path.pattern.startswith(("torch", "triton"))
+]
 # files that older versions have not
 NEW = {r"torch/_functorch/_aot_autograd/subclass_codegen\.py": (2, 13)}
 

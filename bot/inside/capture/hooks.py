@@ -15,7 +15,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ import torch
 from ..eager import accuracy
 from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
 from . import fx_reader, recipe
+from .escaped import Escaped
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
@@ -43,6 +44,7 @@ class CapturedGraph:
     backward: bool = False
     backend: Callable[..., Any] | None = None
     failed: Failed = ""
+    compared: accuracy.Compared = field(default_factory=accuracy.Compared)
 
 
 @dataclass
@@ -54,12 +56,21 @@ class Tracker:
     rule: accuracy.ComparisonRule
     beforehand: bool  # write each region before it is compiled: the process may die of it
     dump: bool  # call PyTorch's dumpers too
+    escaped: Escaped
     synchronous: bool = False  # write each region before its first call: what that leaves of the device may not be read any more
     calls: int = 0
     written: int = 0
     dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
+    errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
+
+    def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
+        """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
+        self.errors = accuracy.farther(self.errors, found.errors)
+        if found.wrong:
+            region.compared = found
+            self.flag(region, "accuracy", inputs)
 
     def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
         """Write a region that failed (`how`) on these `inputs` (None: its own); the file's path. Each failure of a graph is
@@ -72,7 +83,9 @@ class Tracker:
         real = inputs if inputs is not None else region.inputs
         facts: dict[str, Any] = {
             "hook": region.hook,
-            "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance},
+            "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance if region.compared.own else None},
+            "wrong": region.compared.wrong,
+            "against_float64": not region.compared.near,
             "failed": how,
             "backward": region.backward,
             "recipe": region.recipe,
@@ -137,12 +150,13 @@ class Tracker:
         pending = self.flag(region, "pending", inputs) if beforehand else None
         try:
             yield
-        except Exception:
+        except Exception as error:
             if pending:
                 self._settle(region, how, pending)
                 pending = None
             else:
                 self.flag(region, how, inputs)
+            self.escaped.note(error)
             raise
         finally:
             if pending:
@@ -170,10 +184,12 @@ class Tracker:
             if region.hook == "dynamo":
                 # while it compiles, Dynamo makes inference mode look like no_grad
                 region.recipe = {**region.recipe, "contexts": recipe.contexts()}
-            if self.check and accuracy.differs(
-                region.graph, compiled, kept, boxed=boxed, backward=region.hook == "dynamo", rule=self.rule, backend=region.backend
-            ):
-                self.flag(region, "accuracy", kept)
+            if self.check:
+                backward = region.hook == "dynamo"
+                found = accuracy.compare_graph(
+                    region.graph, compiled, kept, boxed=boxed, backward=backward, rule=self.rule, backend=region.backend
+                )
+                self.judged(region, found, kept)
             with self.watching(region, "run", kept, beforehand=self.beforehand or self.synchronous):
                 result = compiled(*args)
             worked = True
@@ -298,6 +314,11 @@ def _aot_inductor(tracker: Tracker) -> None:
         finally:
             tracker.aoti -= 1
         packages[str(path)] = region
+        example = getattr(exported_program, "example_inputs", None)
+        if tracker.check and example is not None:
+            # at once: the program may never load it, or remove it
+            with contextlib.suppress(Exception):  # if it cannot be loaded or called, whoever does will say so
+                _Loaded(tracker, region, load_original(path)).compare(*example)
         return path
 
     @functools.wraps(load_original)
@@ -322,11 +343,16 @@ class _Loaded:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loaded, name)
 
+    def compare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Compare what it computes of these arguments with the exported program."""
+        found = accuracy.compare_package(self._region.graph, self._loaded, args, kwargs, self._tracker.rule)
+        self._tracker.judged(self._region, found)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._worked:
             return self._loaded(*args, **kwargs)
-        if self._tracker.check and accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
-            self._tracker.flag(self._region, "accuracy")
+        if self._tracker.check:
+            self.compare(args, kwargs)
         with self._tracker.watching(self._region, "run"):
             result = self._loaded(*args, **kwargs)
         self._worked = True
