@@ -143,6 +143,7 @@ def _config(settings: Settings, edge: Edge) -> RunnerConfig:
         setup=settings.setup,
         variables=settings.variables_given,
         pass_env=settings.names_passed,
+        torch_index=settings.torch_index.rstrip("/"),
         python=settings.python,
         budget=duration(settings.budget),
         device=settings.device or None,

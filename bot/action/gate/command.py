@@ -26,7 +26,7 @@ _RUN_URL = re.compile(
     r"(?:/attempts/[0-9]{1,6})?(?:/jobs?/(?P<job>[0-9]{1,18}))?/?(?:[?#]\S*)?"
 )
 _PYTHON = re.compile(r"3\.[0-9]{1,2}")
-_TORCH = re.compile(r"[0-9]+\.[0-9]+(?:\.[0-9]+)?(?:(?:a|b|rc|\.dev)[0-9]+)?(?:\+[a-z0-9.]{1,20})?")
+_TORCH = re.compile(r"(?:nightly|[0-9]{1,2}\.[0-9]{1,2}(?:\.[0-9]{1,2})?(?:(?:a|b|rc|\.dev|\.post)[0-9]{1,10})?)(?:\+[a-z0-9]{1,20})?")
 # Phones make these of quotes and of two dashes.
 _TYPOGRAPHY = {0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"}
 _DASHES = re.compile(r"(?<!\S)[–—](?=[a-z])")
@@ -116,7 +116,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--test": {"type": nodeid, "metavar": "NODEID", "help": "a test of this repository, instead of code in the comment"},
     "--budget": {"type": _budget, "metavar": "TIME", "help": "time for everything, like 90s, 30m or 1h"},
     "--python-version": {"type": _matching(_PYTHON, "a version like 3.12"), "metavar": "3.12", "help": "the Python to run with"},
-    "--torch-version": {"type": _matching(_TORCH, "a version like 2.13.0"), "metavar": "2.13.0", "help": "the torch to run with"},
+    "--torch-version": {
+        "type": _matching(_TORCH, "a version like 2.13.0, 2.13.0+cpu or nightly"),
+        "metavar": "2.13.0|nightly",
+        "help": "the torch to run with",
+    },
 }
 
 

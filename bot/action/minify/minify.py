@@ -49,13 +49,14 @@ class RunnerConfig:
 
     `budget` (seconds) is for a request that names none. `python` is the interpreter with the user's torch, `engine` the command
     that runs the command line. Programs run under `account` and see the harmless part of `environ`, those of it that `pass_env` names,
-    and `variables`.
+    and `variables`. `torch_index` has the builds of torch that a request names.
     """
 
     checkout: Path
     setup: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     pass_env: Sequence[str] = ()
+    torch_index: str = venv.INDEX
     python: str | None = None
     budget: float = DEFAULT_BUDGET
     device: Literal["cpu", "cuda"] | None = None
@@ -240,8 +241,16 @@ class JobDirectory:
         if options.python_version is None and options.torch_version is None:
             return python
         try:
+            own = _installed("torch")
+            build = venv.build_of(own) or ("cpu" if options.device == "cpu" or gpu.unseen() else venv.DEFAULT_BUILD)
             commands = venv.install_commands(
-                self.venv, python=options.python_version, torch=options.torch_version, own_python=python, own_torch=_installed("torch")
+                self.venv,
+                python=options.python_version,
+                torch=options.torch_version,
+                own_python=python,
+                own_torch=own,
+                index=self.config.torch_index,
+                build=build,
             )
         except venv.VersionError as error:
             raise NotReadyError(str(error)) from error
