@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from bot.action.comment import answer, key, marker, react
+from bot.action.comment import answer, event_of_comment, key, marker, react
 from bot.action.gate import ci_failures, code_blocks, groups, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.command_lines import COMMAND
@@ -59,6 +59,10 @@ class Conversation:
         decision = permissions.may_ask(author, self._event.sender, permission)
         if isinstance(decision, permissions.Ignored):
             return Decision("nothing", note="not for us: a bot, or words of another")
+        refused = isinstance(decision, permissions.Refused)
+        if refused and self._answered_before():
+            self._react("confused")
+            return Decision("refused", note="who may not ask is answered once on an issue")
         if any(command.verb == "help" for command in found):
             return self._reply(notes.helped(help_text()), "eyes", "help")
         if isinstance(decision, permissions.Refused):
@@ -72,6 +76,14 @@ class Conversation:
         except Refusal as error:
             said = notes.refused(f"{error}\n\n{COMMAND} help says how to ask.")
             return self._reply("\n\n".join(filter(None, [said, *self._tables])), "confused", str(error))
+
+    def _answered_before(self) -> bool:
+        """Whether another comment of the same person here has an answer of ours: each one costs a job, and readers their patience."""
+        comments = self._api.comments(self._repository, self._issue)
+        theirs = {comment.id for comment in comments if comment.user.id == self._comment.user.id} - {self._comment.id}
+        login = self._api.login()
+        answered = (event_of_comment(comment.body) or "" for comment in comments if comment.user.login == login)
+        return any(event.rpartition("-")[2] == str(number) for event in answered for number in theirs)
 
     # words
 
@@ -106,7 +118,7 @@ class Conversation:
     def _earlier(self, again: Command) -> tuple[tuple[Command, ...], str, str, str]:
         """The last commands here by somebody with write permission, their comment's text, its author, its address."""
         for comment in reversed(self._api.comments(self._repository, self._issue)):
-            if comment.id >= self._comment.id:
+            if comment.id >= self._comment.id or comment.user.is_bot:
                 continue
             try:
                 found = commands(comment.body)

@@ -168,8 +168,8 @@ class GitHub:
     def pushed_at(self, repository: str, pull_request: PullRequest) -> datetime | None:
         """When GitHub received the head of `pull_request`, by GitHub's own clock; None where it does not say.
 
-        From the activity of the repository with the head, else from the first run that it set off. A commit's own dates are its
-        author's to choose.
+        From the activity of the repository with the head, else from the first run that it set off, unless the branch was elsewhere
+        since then: a commit may be pushed, replaced and pushed back. A commit's own dates are its author's to choose.
         """
         head = pull_request.head
         moments: list[datetime] = []
@@ -182,7 +182,12 @@ class GitHub:
                 moments = [_MOMENT.validate_python(data["timestamp"]) for data in mine]
         except (GitHubError, KeyError, ValidationError):
             pass  # the runs say it as well
-        return max(moments) if moments else min((run.created_at for run in self.runs_of(repository, head.sha)), default=None)
+        if moments:
+            return max(moments)
+        first = min((run.created_at for run in self.runs_of(repository, head.sha)), default=None)
+        branch = self._all(Run, f"{_repo(repository)}/actions/runs", {"branch": head.ref}, "workflow_runs", limit=1)
+        moved = any(first is not None and run.created_at > first and run.head_sha != head.sha for run in branch)
+        return None if moved else first
 
     def environment_protected(self, repository: str, name: str) -> bool:
         """Whether the environment `name` exists and somebody has to approve what runs in it."""
