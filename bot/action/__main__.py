@@ -19,7 +19,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bot.action import auto, request_file
-from bot.action.console import Console, InputError, JobOutcome
+from bot.action.console import Console, InputError, JobOutcome, UnbrokenStream
 from bot.action.gate import gate
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError, Transport
@@ -93,7 +93,9 @@ def _run(job: Job) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
         settings = read_settings()
-        console = Console(sys.stdout, sys.stderr, settings.in_actions, settings.output, settings.summary)
+        console = Console(
+            UnbrokenStream.over(sys.stdout), UnbrokenStream.over(sys.stderr), settings.in_actions, settings.output, settings.summary
+        )
         return console.publish(job(settings, console))
     except InputError as error:
         sys.stderr.write(f"torch-minify: {error}\n")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from bot.action.console import Console, JobOutcome
-from bot.action.minify import venv
+from bot.action.minify import leftovers, venv
 from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
 from bot.action.minify.isolation import Account, allowed_environment, chown_like_parent, copy_out
 from bot.machine import gpu
@@ -127,6 +127,8 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
     """
     out.mkdir(parents=True, exist_ok=True)
     children = Children(config.account, console, watch)
+    others = leftovers.descendants()
+    leftovers.adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
         directory = JobDirectory(Path(scratch).resolve(), request, config, out, children)
         try:
@@ -135,6 +137,7 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
             status = write_error(out, str(why), console)
         except Stopped:
             status = write_error(out, "the job was ended before it began", console)
+        leftovers.kill_all_but(others)
         config.account.kill_processes()
         directory.save()
         if not (out / "result.json").is_file():
