@@ -31,7 +31,7 @@ RETURNED = "return"
 OLDEST_TORCH = (2, 9)
 BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 # Files of a capture, in its directory.
-ORDER_FILE, RUN_FILE, REGION_PREFIX = "order.json", "run.json", "region-"
+ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
 
 # How a line about a failed shortcut begins, in the log of a worker.
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
@@ -148,6 +148,7 @@ class RunFacts(Facts, total=False):
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
     test: str  # the failing test, as its runner names it
+    behind: str  # the traceback of the compiler's exception that the program handled when it ended otherwise
 
 
 @final

@@ -24,6 +24,7 @@ import torch
 from ..eager import accuracy
 from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
 from . import fx_reader, recipe
+from .escaped import Escaped
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
@@ -54,6 +55,7 @@ class Tracker:
     rule: accuracy.ComparisonRule
     beforehand: bool  # write each region before it is compiled: the process may die of it
     dump: bool  # call PyTorch's dumpers too
+    escaped: Escaped
     synchronous: bool = False  # write each region before its first call: what that leaves of the device may not be read any more
     calls: int = 0
     written: int = 0
@@ -137,12 +139,13 @@ class Tracker:
         pending = self.flag(region, "pending", inputs) if beforehand else None
         try:
             yield
-        except Exception:
+        except Exception as error:
             if pending:
                 self._settle(region, how, pending)
                 pending = None
             else:
                 self.flag(region, how, inputs)
+            self.escaped.note(error)
             raise
         finally:
             if pending:
@@ -298,6 +301,11 @@ def _aot_inductor(tracker: Tracker) -> None:
         finally:
             tracker.aoti -= 1
         packages[str(path)] = region
+        example = getattr(exported_program, "example_inputs", None)
+        if tracker.check and example is not None:
+            # at once: the program may never load it, or remove it
+            with contextlib.suppress(Exception):  # if it cannot be loaded or called, whoever does will say so
+                _Loaded(tracker, region, load_original(path)).compare(*example)
         return path
 
     @functools.wraps(load_original)
@@ -322,11 +330,16 @@ class _Loaded:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loaded, name)
 
+    def compare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Compare what it computes of these arguments with the exported program."""
+        if accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
+            self._tracker.flag(self._region, "accuracy")
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._worked:
             return self._loaded(*args, **kwargs)
-        if self._tracker.check and accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
-            self._tracker.flag(self._region, "accuracy")
+        if self._tracker.check:
+            self.compare(args, kwargs)
         with self._tracker.watching(self._region, "run"):
             result = self._loaded(*args, **kwargs)
         self._worked = True
