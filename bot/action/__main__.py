@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from bot.action import auto, request_file
+from bot.action import auto, request_file, set_up
 from bot.action.console import Console, InputError, JobOutcome, UnbrokenStream
 from bot.action.gate import gate
 from bot.action.github.client import GitHub
@@ -83,6 +83,11 @@ def run_report(results: Sequence[Path], file: Path, *, dry_run: bool, edge: Edge
     return _run(lambda settings, console: _post(settings, console, edge, results, file, dry_run=dry_run))
 
 
+def run_set_up(edge: Edge = EDGE) -> int:
+    """`torch-minify doctor --github`, through `edge`: what can be seen of the set-up. Exit status 1 where something is to change."""
+    return _run(lambda settings, _: _look(settings, edge))
+
+
 def run_minify(file: Path, index: int, out: Path, edge: Edge = EDGE) -> int:
     """`torch-minify minify`, through `edge`: the request number `index` in `file`, to the directory `out`. The exit status of `run`."""
     return _run(lambda settings, console: JobOutcome(_minimize(settings, console, edge, file, index, out)))
@@ -137,6 +142,11 @@ def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
         return gate.failed(_event(settings), settings, api, "The request was lost on its way.")
     api = edge.connect(settings.token, settings)
     return post.report(requests, [settings.results], settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
+
+
+def _look(settings: Settings, edge: Edge) -> JobOutcome:
+    found = set_up.examine(settings, edge.connect(settings.token, settings))
+    return JobOutcome(int(any(finding.good is False for finding in found)), stdout="".join(f"{finding.line()}\n" for finding in found))
 
 
 def _config(settings: Settings, edge: Edge) -> RunnerConfig:

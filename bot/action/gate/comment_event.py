@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from bot.action import set_up
 from bot.action.comment import answer, event_of_comment, key, marker, react
 from bot.action.gate import ci_failures, code_blocks, groups, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
@@ -72,6 +73,8 @@ class Conversation:
         if any(command.verb == "stop" for command in found):
             return Decision("stop")
         try:
+            if any(command.verb == "doctor" for command in found):
+                return self._doctor()
             return self._requests(found)
         except Refusal as error:
             said = notes.refused(f"{error}\n\n{COMMAND} help says how to ask.")
@@ -97,6 +100,27 @@ class Conversation:
         self._react(reaction)
         self._say(body)
         return Decision("refused", note=note)
+
+    def _doctor(self) -> Decision:
+        """What can be seen of the set-up from here, and a request that looks at the machine; without an image there can be none."""
+        self._react("eyes")
+        lines = tuple(finding.line() for finding in set_up.examine(self._settings, self._api))
+        if self._settings.lacks_image:
+            self._say(notes.doctor(lines, None, "The machine was not looked at: its job has no image.", self._settings.run_url))
+            return Decision("refused", note="looked at the set-up")
+        checkout = self._checkout(None)
+        request = Request(
+            id=f"{self._key}-1",
+            doctor=lines,
+            repository=checkout.repository,
+            commit=checkout.commit,
+            code=self._whose(None),
+            asked_by=self._event.sender.login,
+            answer=Answer(repository=self._repository, issue=self._issue, marker=self._marker, trigger=self._comment.id),
+        )
+        waiting = f"The machine is looked at now, as soon as a runner {self._settings.runner_label} takes the job."
+        comment = self._say(notes.doctor(lines, None, waiting, self._settings.run_url))
+        return Decision("requests", (request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}),))
 
     # requests
 

@@ -11,7 +11,19 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from bot.action.github import storage
-from bot.action.github.resources import Artifact, Comment, Issue, Permission, PullRequest, Reaction, Resource, Run, User, WorkflowJob
+from bot.action.github.resources import (
+    Artifact,
+    Comment,
+    Issue,
+    Permission,
+    PullRequest,
+    Reaction,
+    Resource,
+    Run,
+    Runner,
+    User,
+    WorkflowJob,
+)
 from bot.action.github.transport import GitHubError, Transport
 
 LOG_LIMIT = 32 << 20
@@ -202,6 +214,19 @@ class GitHub:
     def runs_of(self, repository: str, commit: str) -> Sequence[Run]:
         """The runs for a commit, newest first."""
         return self._all(Run, f"{_repo(repository)}/actions/runs", {"head_sha": commit}, "workflow_runs")
+
+    def recent_runs(self, repository: str) -> Sequence[Run]:
+        """The last runs of all workflows, newest first."""
+        return self._all(Run, f"{_repo(repository)}/actions/runs", key="workflow_runs", limit=1)
+
+    def runners(self, repository: str) -> Sequence[Runner] | None:
+        """The runners of the repository itself; None where the token may not ask, as that of a workflow may not."""
+        try:
+            return self._all(Runner, f"{_repo(repository)}/actions/runners", key="runners")
+        except GitHubError as error:
+            if error.status not in (401, 403, 404):
+                raise
+            return None
 
     def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
         """The newest finished run of a `workflow` (id) on a `branch`, by a push or a schedule, that began before `before`."""

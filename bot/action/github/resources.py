@@ -156,6 +156,25 @@ class WorkflowJob(Resource):
     steps: tuple[Step, ...] = ()
 
 
+class RunnerLabel(Resource):
+    """A label of a runner."""
+
+    name: str = ""
+
+
+class Runner(Resource):
+    """A machine for jobs."""
+
+    name: str = ""
+    status: str = ""  # online, offline
+    labels: tuple[RunnerLabel, ...] = ()
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Its labels."""
+        return tuple(label.name for label in self.labels)
+
+
 class Artifact(Resource):
     """An artifact of a run."""
 

@@ -30,7 +30,7 @@ def test_what_is_no_python(python: str) -> None:
 @given(st.text())
 def test_no_text_becomes_an_option_or_an_address(text: str) -> None:
     try:
-        commands = install_commands(WHERE, python=None, torch=text, own_python="ours", own_torch=None)
+        commands = install_commands(WHERE, python=None, torch=text, own_python="ours", own_torch=None, index="http://i")
     except VersionError:
         return
     assert commands[1][-1] == ("torch" if text.startswith("nightly") else f"torch=={text}")
@@ -69,4 +69,15 @@ def test_the_build_of_a_version(version: str | None, build: str | None) -> None:
 @given(st.from_regex(r"(nightly|[0-9]\.[0-9]{1,2}(\.[0-9])?((a|b|rc|\.dev|\.post)[0-9]{1,8})?)(\+[a-z0-9]{1,5})?", fullmatch=True))
 def test_what_a_comment_may_say_can_be_installed(text: str) -> None:
     assert parse(f"--torch-version {text}").options.torch_version == text
-    assert install_commands(WHERE, python=None, torch=text, own_python="p", own_torch=None)
+    assert install_commands(WHERE, python=None, torch=text, own_python="p", own_torch=None, index="http://i")
+
+
+@pytest.mark.parametrize("torch", ["nightly", "2.13.0+cpu", "2.14.0.dev20261101"])
+def test_without_an_index_it_says_what_is_missing(torch: str) -> None:
+    with pytest.raises(VersionError, match="`torch-index`"):
+        install_commands(WHERE, python=None, torch=torch, own_python="p", own_torch=None)
+
+
+def test_our_own_torch_comes_from_wherever_it_came() -> None:
+    commands = install_commands(WHERE, python="3.12", torch=None, own_python="p", own_torch="2.13.0+cpu")
+    assert commands[1][-1] == "torch==2.13.0+cpu"
