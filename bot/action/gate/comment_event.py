@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.action import set_up
+from bot.action.ci import groups
 from bot.action.comment import answer, event_of_comment, key, marker, react
-from bot.action.gate import ci_failures, code_blocks, groups, permissions
+from bot.action.gate import ci_failures, code_blocks, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.command_lines import COMMAND
 from bot.action.gate.requests import (
