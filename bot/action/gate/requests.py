@@ -12,13 +12,12 @@ from bot.action.command_template import CommandTemplate, TemplateError, parse
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
 from bot.action.report.render.notes import Cause
+from bot.action.set_up import BESIDE_BUDGET
 from bot.action.settings import Settings
 from bot.models.failure import Stage
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 from bot.units import duration
 
-# Minutes of a job beside its budget: images, checkout, the files at the end.
-BESIDE_BUDGET = 10.0
 DecisionStatus = Literal["requests", "stop", "refused", "nothing"]
 
 

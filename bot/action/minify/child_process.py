@@ -54,7 +54,7 @@ class Children:
     ) -> int:
         """Run `command` in the directory `cwd` with the environment `env`, and return its exit status: 124 past `limit` seconds.
 
-        `tick` is called about `every` so many seconds while it runs.
+        `tick` is called in a thread about `every` so many seconds while it runs, one call at a time.
 
         Raises:
             OSError: it cannot be started.
@@ -90,17 +90,25 @@ class Children:
 
     def _wait(self, child: subprocess.Popen[bytes], limit: float, tick: Callable[[], None], every: float) -> int:
         began = ticked = time.monotonic()
-        while True:
-            try:
-                return child.wait(timeout=0.2)
-            except subprocess.TimeoutExpired:
-                now = time.monotonic()
-            if self._stopped.is_set() or now - began > limit:
-                status = self._end(child)
-                return status if self._stopped.is_set() else 124
-            if now - ticked > every:
-                ticked = now
-                tick()
+        # beside the watch: a save may take half a minute, and GitHub gives us ten seconds after a cancel
+        ticking: threading.Thread | None = None
+        try:
+            while True:
+                try:
+                    return child.wait(timeout=0.2)
+                except subprocess.TimeoutExpired:
+                    now = time.monotonic()
+                if self._stopped.is_set() or now - began > limit:
+                    status = self._end(child)
+                    return status if self._stopped.is_set() else 124
+                if now - ticked > every and not (ticking and ticking.is_alive()):
+                    ticked = now
+                    ticking = threading.Thread(target=tick, daemon=True)
+                    ticking.start()
+        finally:
+            if ticking is not None:
+                # the last save comes after this one
+                ticking.join()
 
     def _end(self, child: subprocess.Popen[bytes]) -> int:
         for number in (signal.SIGTERM, signal.SIGKILL):
