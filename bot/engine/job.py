@@ -30,6 +30,7 @@ from bot.engine.search import Search
 from bot.engine.state import Ending, Explanation, Findings, Proof, Reproduction, SearchResult, result_of, resumed, with_header
 from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
+from bot.machine import facts
 from bot.models.failure import Kind
 from bot.models.result import Result, VerificationFacts
 from bot.oracle.budget import Budget
@@ -66,6 +67,7 @@ class Job:
 
     def __init__(self, options: Options, budget: Budget | None = None) -> None:
         self.options = options
+        self._began = time.monotonic()
         self.space = Workspace(options.out)
         self.budget = budget or Budget(options.budget, reserve(options))
         self.progress = Progress()
@@ -154,6 +156,7 @@ class Job:
 
     def _work(self, pool: Pool) -> None:
         pool.start()
+        self._versions.update(facts.of_machine())
         reproduction = Intake(self.options, self.space, self.progress, self._cache, self.budget).run()
         self._found = Findings(reproduction.original, reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
@@ -253,7 +256,7 @@ class Job:
 
     def _result(self, found: Findings, ending: Ending) -> Result:
         ledger = self._ledger
-        return result_of(
+        result = result_of(
             found,
             ending,
             found.reduction(ledger.queries, ledger.memo_hits) if ledger else found.reduction(),
@@ -264,6 +267,8 @@ class Job:
             self._versions,
             pytorch_dump=self.space.dump.is_dir(),
         )
+        total = round(time.monotonic() - self._began, 3)
+        return result.model_copy(update={"timing": result.timing.model_copy(update={"total": total})})
 
     def _write_repro(self, found: Findings) -> None:
         assert found.reproduction is not None

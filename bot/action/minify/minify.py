@@ -21,6 +21,7 @@ from bot.action.console import Console, JobOutcome
 from bot.action.minify import venv
 from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
 from bot.action.minify.isolation import Account, allowed_environment, chown_like_parent, copy_out
+from bot.action.redaction import redact
 from bot.machine import gpu
 from bot.models.request import Request
 from bot.models.result import EXIT_STATUS, Result
@@ -109,6 +110,7 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
 
 def write_error(out: Path, reason: str, console: Console) -> int:
     """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
+    reason = redact(reason)
     console.stderr.write(f"torch-minify: {reason}\n")
     result = Result(status="error", reason=reason, machine_fault=reason[:200])
     out.mkdir(parents=True, exist_ok=True)
