@@ -99,6 +99,11 @@ def ended(conclusion: str | None, run_url: str | None) -> str:
     )
 
 
+def failed(why: str, run_url: str | None) -> str:
+    """That what was asked for could not even be read, and `why`; the run at `run_url` says more."""
+    return f"### Not taken\n\n{why} {link('The run', run_url)} says more. `/minify again` asks once more."
+
+
 def candidates(found: Sequence[Cause]) -> str:
     """A table of the causes `found`, at most `MOST_BYTES` of it. It has no blank line, so it stays one block of HTML."""
     rows = ["<table>", "<tr><th></th><th>why</th><th>failure</th><th>tests</th></tr>"]
