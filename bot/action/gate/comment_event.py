@@ -220,10 +220,11 @@ class Conversation:
         subjects = [ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job) for run in runs]
         found = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=True)
-        self._tables.append(notes.candidates(rows(found, taken)) if found else "")
+        causes = rows(found, taken)
+        self._tables.append(notes.candidates(causes) if found else "")
         if not taken:
             raise Refusal("No failing test there looks like a failure of the compiler." if found else "The run names no failing test.")
-        first = self._request(command, name, checkout, whose, test=taken[0].first.test)
+        first = self._request(command, name, checkout, whose, test=taken[0].first.test).model_copy(update={"causes": tuple(causes)})
         return of_groups(taken, [first.answer] * len(taken), first, self._settings)
 
     def _checkout(self, pull: PullRequest | None) -> Checkout:

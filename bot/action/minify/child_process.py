@@ -15,6 +15,7 @@ from typing import IO, TextIO
 
 from bot.action.console import Console
 from bot.action.minify.isolation import Account
+from bot.action.redaction import LineRedactor
 
 # Seconds that a child has to end after a signal: GitHub's own grace on cancel is about ten.
 GRACE = 5.0
@@ -121,11 +122,21 @@ class Children:
         return child.wait()
 
     def _relay(self, source: IO[bytes], target: TextIO) -> None:
-        for line in iter(lambda: source.readline(LONGEST_LINE), b""):
-            text = line.decode("utf-8", errors="replace").rstrip("\n")
+        redact = LineRedactor()
+        for line in _lines(source):
+            text = redact(line)[:LONGEST_LINE]
             target.write(text + "\n")
             target.flush()
             self.watch(text)
+
+
+def _lines(source: IO[bytes]) -> Iterator[str]:
+    """The lines of `source`, of long ones the beginning: more than is shown, since a secret that is cut in two is not found."""
+    whole = True
+    for piece in iter(lambda: source.readline(2 * LONGEST_LINE), b""):
+        if whole:
+            yield piece.decode("utf-8", errors="replace").rstrip("\n")
+        whole = piece.endswith(b"\n")
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from bot.action.minify import leftovers, venv
 from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
 from bot.action.minify.isolation import Account, allowed_environment, chown_like_parent, copy_out
 from bot.action.minify.machine_report import FILE, LIMIT, machine_report
+from bot.action.redaction import redact
 from bot.machine import gpu
 from bot.models.request import Request
 from bot.models.result import EXIT_STATUS, Result
@@ -154,6 +155,7 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
 
 def write_error(out: Path, reason: str, console: Console) -> int:
     """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
+    reason = redact(reason)
     console.stderr.write(f"torch-minify: {reason}\n")
     result = Result(status="error", reason=reason, machine_fault=reason[:200])
     out.mkdir(parents=True, exist_ok=True)
