@@ -11,16 +11,21 @@ from bot.action.github.transport import GitHubError
 
 log = logging.getLogger(__name__)
 
-_MARKER = re.compile(r"<!-- torch-minify:(?P<event>[a-z]+-[0-9-]+) run:(?P<run>[0-9]{1,18}) -->")
+_MARKER = re.compile(r"<!-- torch-minify:(?P<event>[a-z0-9]+-[a-z0-9-]+) run:(?P<run>[0-9]{1,18}) -->")
 
 
 def marker(event: str, run: int) -> str:
     """The first line of the comment for `event`, which names the `run` that answers it."""
-    return f"{_beginning(event)}run:{run} -->"
+    return f"{beginning(event)}run:{run} -->"
 
 
-def _beginning(event: str) -> str:
-    """The same whichever run answers: an event that is delivered again finds its comment."""
+def key(name: str, event: str) -> str:
+    """What the comment for `event` is known by, where a workflow answers it by several calls: each by its `name`."""
+    return f"{name}-{event}" if name else event
+
+
+def beginning(event: str) -> str:
+    """How the marker for `event` begins whichever run answers: an event that is delivered again finds its comment."""
     return f"<!-- torch-minify:{event} "
 
 
@@ -33,13 +38,19 @@ def run_of_comment(body: str) -> int | None:
     return int(found["run"]) if found else None
 
 
+def event_of_comment(body: str) -> str | None:
+    """The event that a comment of ours with the text `body` answers."""
+    found = _MARKER.match(body)
+    return found["event"] if found else None
+
+
 def answer(api: GitHub, repository: str, issue: int, event: str, run: int, body: str) -> int | None:
     """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the one that is there.
 
     Its id; None where `api` cannot write it.
     """
     try:
-        known = api.own_comment(repository, issue, _beginning(event))
+        known = api.own_comment(repository, issue, beginning(event))
         return api.upsert_comment(repository, issue, marker(event, run), body, known.id if known else None).id
     except GitHubError as error:
         log.warning("cannot comment on %s#%d: %s", repository, issue, error)

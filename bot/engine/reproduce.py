@@ -20,6 +20,7 @@ from bot.engine.progress import Progress
 from bot.engine.state import Reproduction
 from bot.engine.target import Launch
 from bot.engine.workspace import Workspace
+from bot.failure.device_errors import is_asynchronous
 from bot.failure.machine_faults import fault_of, last_line, missing
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -140,6 +141,8 @@ class Intake:
 
     def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
         """Of a program that dies in the compiler the graphs are written before the compiler gets them."""
+        if found.signature is not None and is_asynchronous(found.signature):
+            return self._with_failing_region(found, hang_after)
         if kind not in (Kind.CRASH, Kind.HANG) or found.regions:
             return found
         self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
@@ -147,10 +150,19 @@ class Intake:
         again = self._capture("beforehand", (hang_after / 3 if kind is Kind.HANG else hang_after) + START, beforehand=True)
         return found.model_copy(update={"regions": again.regions})
 
-    def _capture(self, name: str, timeout: float, compare: Tolerance | None = None, *, beforehand: bool = False) -> Capture:
+    def _with_failing_region(self, found: Capture, hang_after: float) -> Capture:
+        """Of an error that a GPU reports late: the graph whose kernel it is, if the error is the same with one kernel after the other."""
+        self.progress.step("an error of the GPU shows late: once more, with one kernel after the other")
+        again = self._capture("synchronous", hang_after + START, synchronous=True)
+        same = again.signature is not None and found.signature is not None and found.signature.same_across_forms(again.signature)
+        return found.model_copy(update={"regions": again.regions}) if same else found
+
+    def _capture(
+        self, name: str, timeout: float, compare: Tolerance | None = None, *, beforehand: bool = False, synchronous: bool = False
+    ) -> Capture:
         out = self.space.work / name
         shutil.rmtree(out, ignore_errors=True)
-        watch = Watch(out, self.cache, compare, beforehand)
+        watch = Watch(out, self.cache, compare, beforehand, synchronous)
         timeout = min(timeout, self.options.budget)
         return capture(self.options.target, self.options.python, Path.cwd(), watch, timeout=timeout, budget=self.budget)
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.engine.capture.hints import failing_line, named_nodes, script_lines
+from bot.engine.capture.hints import failing_line, launches, named_nodes, script_lines
 from bot.engine.capture.local_modules import local_modules, module_lines, search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, starts
@@ -230,12 +230,15 @@ class Search:
     def _begin_source(self, source: Source) -> tuple[str, tuple[int, ...] | None]:
         """The first of the source's texts that fails, and its lines that the failure names; the first text and None where none does."""
         capture = self.reproduction.capture
-        said = capture.outcome.text
+        said = [capture.outcome.text, *launches(capture.regions)]
         # a module of the project that is only looked up there may be one that Python finds elsewhere
         known = local_modules(source.file, search_path(Path.cwd(), os.environ)), local_modules(source.file)
 
         def whole(text: str, modules: dict[str, str]) -> tuple[str, tuple[int, ...]]:
-            return joined(text, script_lines(said, source.name), modules, module_lines(said, modules))
+            named = [line for stack in said for line in script_lines(stack, source.name)]
+            of_modules = [module_lines(stack, modules) for stack in said]
+            in_modules = {name: tuple(dict.fromkeys(line for found in of_modules for line in found[name])) for name in modules}
+            return joined(text, tuple(dict.fromkeys(named)), modules, in_modules)
 
         texts = (source.text, *source.others)
         begun = dict.fromkeys(self._surrounded(*whole(text, modules)) for text in texts for modules in known)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from bot.failure.device_errors import is_sticky
 from bot.failure.messages import MAX_MESSAGE, essence, normalize, peel
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, phase_of
@@ -93,6 +94,9 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         kind, phase, frame = Kind.ACCURACY, Phase.RUN, None
     else:
         kind, phase, frame = Kind.EXCEPTION, phase_of(frames, names), _frame(frames)
+    if kind is Kind.EXCEPTION and is_sticky(message):
+        # raised at whatever came next
+        phase, frame, frames = Phase.RUN, None, []
     return Signature(
         kind=kind,
         phase=phase,

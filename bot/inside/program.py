@@ -75,8 +75,14 @@ def run_watched(
         sys.setprofile(None)
 
 
+# What ended a run. Freeing its frames frees the program's tensors, and where the device's context is dead (a failed assert in a
+# kernel), that ends the process before anybody hears what was raised.
+_HELD: list[BaseException] = []
+
+
 def ended_by(error: BaseException) -> Facts:
-    """The facts of a run that this `error` ended."""
+    """The facts of a run that this `error` ended. The error is held from here on."""
+    _HELD.append(error)
     if isinstance(error, SystemExit):
         if error.code is None or isinstance(error.code, int):
             return {"status": "exit" if error.code else "ok", "exit": int(error.code or 0), "text": ""}

@@ -92,6 +92,7 @@ class CaptureOrder:
     strict: bool  # integral and boolean values count
     tolerance: tuple[float, ...] | None  # (rtol, atol); () for the defaults of torch.testing.assert_close
     beforehand: bool  # write each graph before it is compiled
+    synchronous: bool  # write each graph before it is first called: a device whose context is dead gives nothing back
     dump: bool  # call PyTorch's own dumpers too
 
 
@@ -130,6 +131,7 @@ class Facts(_Ended, total=False):
     seconds: float
     printed: str
     drew: bool  # random numbers
+    device: bool  # it started a GPU's runtime
     calls: int  # of the compiler; this and the next two: task control
     raised: int  # how many of these calls raised
     error: str  # class and message of the first that raised

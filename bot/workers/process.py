@@ -25,6 +25,11 @@ KEEP = 2_000_000  # bytes kept of each end of each output stream
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over
 BETWEEN = 0.3  # seconds between two stacks of a process that is asked for several
 DRAIN_GRACE = 10.0  # seconds to read what is left in the pipes of a dead process
+# What faulthandler and the C++ library print of a death, and faulthandler of a thread of Python's that runs nothing any more.
+_FATAL, _TERMINATED = "Fatal Python error: ", "terminate called after throwing an instance of "
+_ALL_FRAMES_GONE = re.compile(
+    r"^Current thread \S+ (?:\[[^\n]*\] )?\(most recent call first\):\n(?:  Garbage-collecting\n)?  <no Python frame>$", re.M
+)
 
 
 class Interrupted(Exception):
@@ -144,6 +149,9 @@ def _outcome(code: int, late: bool, text: str, seconds: float) -> Outcome:
     if late:
         return Outcome(status="timeout", text=text, seconds=seconds)
     if code < 0:
+        said = _raised_before_teardown(text)
+        if said is not None:
+            return Outcome(status="raised", text=said, exit=1, seconds=seconds)
         return Outcome(status="signal", text=text, signal=_signal_name(-code), seconds=seconds)
     if code > 128 and _signal_name(code - 128).startswith("SIG"):
         # a wrapper (a sandbox, a shell) passes on its child's signal in this way
@@ -152,6 +160,19 @@ def _outcome(code: int, late: bool, text: str, seconds: float) -> Outcome:
         return Outcome(status="ok", text=text, exit=0, seconds=seconds)
     raised = code == 1 and _ends_in_exception(text)
     return Outcome(status="raised" if raised else "exit", text=text, exit=code, seconds=seconds)
+
+
+def _raised_before_teardown(text: str) -> str | None:
+    """What was printed by a program that raised, and died only when Python was taking itself down: no frame was left.
+
+    Freeing tensors of a device whose context is dead ends a process so, after its traceback.
+    """
+    dump = text.rfind(_FATAL)
+    if dump < 0 or not _ALL_FRAMES_GONE.search(text, dump):
+        return None
+    died = text.rfind(_TERMINATED, 0, dump)
+    said = text[: died if died >= 0 else dump]
+    return said if _ends_in_exception(said) else None
 
 
 def _ends_in_exception(text: str) -> bool:

@@ -89,3 +89,30 @@ def test_a_process_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: p
     started = time.monotonic()
     assert run(tmp_path, "sh", "-c", "trap '' ABRT; while :; do sleep 0.1; done", timeout=0.5).status == "timeout"
     assert time.monotonic() - started < 5
+
+
+# What frees a tensor of a device whose context is dead, as its last owner goes: the C++ library ends the process.
+DIES_AT_THE_END = """
+import builtins, ctypes, sys
+abort = ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p)
+make = ctypes.pythonapi.PyCapsule_New
+make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+builtins.held = make(1, None, abort)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("raise ValueError('first')", "raised"),
+        ("del builtins.held", "signal"),
+        ("pass", "signal"),
+        ("import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    traceback.print_exc()\ndel builtins.held", "signal"),
+    ],
+)
+def test_what_was_raised_counts_and_not_what_taking_python_down_does(tmp_path: Path, body: str, status: str) -> None:
+    command = [sys.executable, "-X", "faulthandler", "-c", DIES_AT_THE_END + body]
+    outcome = run_process(command, timeout=30, cwd=tmp_path, env=dict(os.environ))
+    assert outcome.status == status, outcome.text
+    if status == "raised":
+        assert outcome.text.rstrip().endswith("ValueError: first")

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from bot.action.comment import answer, marker
+from bot.action.comment import answer, key, marker
 from bot.action.gate import ci_failures, groups, permissions
-from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
+from bot.action.gate.requests import (
+    Checkout,
+    Decision,
+    Refusal,
+    check_set_up,
+    code_of_pull_request,
+    fork_policy,
+    of_groups,
+    options_with,
+    program_of,
+    rows,
+)
 from bot.action.github.client import GitHub
 from bot.action.github.resources import PullRequest, WorkflowRun
 from bot.action.report.render import notes
@@ -20,7 +31,7 @@ class RedRun:
     def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub) -> None:
         self._run, self._settings, self._api = event.workflow_run, settings, api
         self._repository, self._default = event.repository.full_name, event.repository.default_branch
-        self._key = f"run-{self._run.id}-{self._run.run_attempt}"
+        self._key = key(settings.name, f"run-{self._run.id}-{self._run.run_attempt}")
         self._marker = marker(self._key, settings.run_id)
 
     def outcome(self) -> Decision:
@@ -29,6 +40,12 @@ class RedRun:
         Raises:
             GitHubError: GitHub does not answer what must be known.
         """
+        try:
+            return self._outcome()
+        except Refusal as why:
+            return Decision("nothing", note=str(why))
+
+    def _outcome(self) -> Decision:
         run = self._run
         if run.conclusion not in ci_failures.FAILED or run.id == self._settings.run_id:
             return Decision("nothing", note="the run did not fail")
@@ -36,17 +53,19 @@ class RedRun:
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
-        head = permissions.Head(source is None or source.lower() != self._repository.lower(), run.created_at)
+        head = permissions.Head(source is None or source.lower() != self._repository.lower(), run.created_at, gone=source is None)
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)
+        check_set_up(self._settings)
+        options = options_with(RequestOptions(), self._settings)
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, pull.base.ref if pull else self._default)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=False)
         table = notes.candidates(rows(found, taken)) if found else "The run names no failing test."
         if not taken:
             return Decision("nothing", note=table)
-        first = self._first(pull, Checkout(source or self._repository, run.head_sha), head.from_fork, taken[0])
+        first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)
         if pull is not None:
             made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
             return Decision("requests", self._posted(made, pull.number, table), table)
@@ -57,19 +76,20 @@ class RedRun:
             posted += self._posted((request,), request.answer.issue, table)
         return Decision("requests", tuple(posted), table)
 
-    def _first(self, pull: PullRequest | None, checkout: Checkout, fork: bool, group: groups.Group) -> Request:
+    def _first(self, pull: PullRequest | None, checkout: Checkout, group: groups.Group, options: RequestOptions) -> Request:
         if pull is not None:
-            whose = code_of_pull_request(pull.user.login, checkout.repository if fork else None, pull.html_url)
+            whose = code_of_pull_request(pull.user.login, checkout.repository if checkout.fork else None, pull.html_url)
         else:
             whose = CodeOrigin(where="push", author=self._run.actor.login, trusted=True, url=self._run.html_url or None)
         return Request(
             id=self._key,
-            command=command_of(group.first.test, self._settings),
+            **program_of(group.first.test, self._settings),
             repository=checkout.repository,
             commit=checkout.commit,
+            fork=checkout.fork,
             code=whose,
             asked_by=self._run.name or "CI",
-            options=options_with(RequestOptions(), self._settings),
+            options=options,
             answer=Answer(repository=self._repository, issue=pull.number if pull else None, marker=self._marker),
         )
 

@@ -49,7 +49,8 @@ class RuleUsed(Model):
 
 
 class Region(Model):
-    """One graph that failed. `graph` is None where it could not be written down; `reason` says why."""
+    """One graph that failed. `graph` is None where it could not be written down; `reason` says why. `launches`: the stacks at which it
+    launches Triton kernels of the user's own, as Python prints frames."""
 
     hook: HookPoint
     failed: Failed
@@ -59,6 +60,7 @@ class Region(Model):
     reason: str | None
     blobs: Path
     rule: RuleUsed = RuleUsed()
+    launches: tuple[str, ...] = ()
 
 
 class Capture(Model):

@@ -33,12 +33,15 @@ class Watch:
 
     `out` is an empty directory, where the log stays; `cache` is the compile directory. With `compare`, every compiled region is
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
+    `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
+    before its first call.
     """
 
     out: Path
     cache: Path
     compare: Tolerance | None = None
     beforehand: bool = False
+    synchronous: bool = False
 
 
 def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: float, budget: Budget | None = None) -> Capture:
@@ -61,13 +64,18 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
         strict=compare is not None and compare.strict,
         tolerance=compare.values if compare else None,
         beforehand=watch.beforehand,
-        dump=compare is None and not watch.beforehand,
+        synchronous=watch.synchronous,
+        dump=compare is None and not watch.beforehand and not watch.synchronous,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     isa_probes.seed(watch.cache)
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
-        env={**environment.of_workers(watch.cache), "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch")},
+        env={
+            **environment.of_workers(watch.cache),
+            "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch"),
+            **({"CUDA_LAUNCH_BLOCKING": "1"} if watch.synchronous else {}),
+        },
         cwd=cwd,
         timeout=timeout,
         wanted=budget.should_continue if budget else None,

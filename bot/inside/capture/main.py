@@ -41,7 +41,9 @@ def main(arguments: list[str]) -> None:
     from . import hooks
 
     rule = accuracy.ComparisonRule(order.strict, order.tolerance)
-    tracker = hooks.Tracker(out=order.out, check=order.check, rule=rule, beforehand=order.beforehand, dump=order.dump)
+    tracker = hooks.Tracker(
+        out=order.out, check=order.check, rule=rule, beforehand=order.beforehand, dump=order.dump, synchronous=order.synchronous
+    )
     comparison = None
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
     errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test
