@@ -28,14 +28,15 @@ def take(place: Place) -> Taken:
     if not path.is_file():
         raise NotUnderstood("neither a file nor a directory")
     head = folder.head(path)
-    if path.suffix in _PYTHON_SUFFIXES:
-        return _of_script(place)
-    if path.suffix == ".ipynb":
-        return notebook.read(_whole(path))
     if path.suffix == ".pt2":
         return package.read(place)
+    # whatever it is called: what was attached to an issue has the name of a script by now
     if trace.is_trace(head):
         return graphs.taken(folder.of_logs([path]), place)
+    if path.suffix == ".ipynb" or (head.lstrip().startswith(b"{") and b'"nbformat"' in _whole(path).encode()):
+        return notebook.read(_whole(path))
+    if path.suffix in _PYTHON_SUFFIXES:
+        return _of_script(place)
     if archive.is_archive(path):
         return _of_archive(place)
     return _of_text(place, head)
@@ -70,8 +71,6 @@ def _of_text(place: Place, head: bytes) -> Taken:
     if kind := next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), "a binary file" if b"\0" in head else ""):
         raise NotUnderstood(kind)
     text = _whole(place.path)
-    if '"nbformat"' in text and text.lstrip().startswith("{"):
-        return notebook.read(text)
     if _TRACEBACK.search(text) or _CI_LOG.search(text):
         log = "a log of a CI job" if _CI_LOG.search(text) else "a traceback, or a log with one"
         raise NotUnderstood(f"{log}: it says how a program failed, but does not hold the program")
