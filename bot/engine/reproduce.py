@@ -74,6 +74,8 @@ class Intake:
                 hang_after = longer
                 found = self._captured(hang_after)
         failure = self._failure(found, without)
+        if found.child:
+            self.progress.say(f"it failed in a process that the program started: {found.child}")
         if without.status != "timeout" and self._fails(without, found):
             without = self._control(hang_after)  # alone: what it met may have been the program itself
         self._judge(without, found)
@@ -215,7 +217,7 @@ class Intake:
         """Raises `Ended` where the compiler has nothing to do with the failure."""
         if self._fails(control, found):
             raise Ended("not_reproduced", _in_eager(control))
-        if not control.calls:
+        if not control.calls and not found.children:
             raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")
 
 

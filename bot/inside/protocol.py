@@ -32,6 +32,8 @@ OLDEST_TORCH = (2, 9)
 BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 # Files of a capture, in its directory.
 ORDER_FILE, RUN_FILE, REGION_PREFIX = "order.json", "run.json", "region-"
+# The directory of each process that the program started and that compiled, and the file of its errors.
+CHILD_PREFIX, CHILD_ERRORS = "child-", "errors.json"
 
 # How a line about a failed shortcut begins, in the log of a worker.
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
@@ -148,6 +150,16 @@ class RunFacts(Facts, total=False):
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
     test: str  # the failing test, as its runner names it
+
+
+@final
+class ChildError(TypedDict):
+    """An error of the compiler that left it in a process that the program started."""
+
+    text: str  # its traceback, up to where it left the compiler
+    said: str  # class and first line, as a traceback ends
+    time: float  # seconds since the epoch
+    rank: str  # of a distributed program; empty elsewhere
 
 
 @final

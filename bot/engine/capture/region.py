@@ -72,6 +72,8 @@ class Capture(Model):
     versions: dict[str, str]
     tolerance: tuple[float, ...] | None = Field(default=None, description="of the program's own last comparison")
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
+    child: str = Field(default="", description="the process in which it failed, where the program started that one")
+    children: bool = Field(default=False, description="whether a process that the program started called the compiler")
     partial: bool = False  # without the compiler it ends behind the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
     log: Path

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from bot.engine.capture import children
 from bot.engine.capture.region import Capture, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
@@ -95,10 +96,16 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
             calls=facts.get("calls", 0),
             seconds=outcome.seconds,
         )
+    child = children.failing(out, outcome.text + log.read_text(encoding="utf-8")) if outcome.status in ("raised", "exit") else None
+    if child is not None:
+        # what the program says of it may be another error
+        outcome = outcome.model_copy(update={"status": "raised", "text": child.error["text"]})
     return Capture(
         outcome=outcome,
+        child=child.name if child else "",
+        children=children.compiled(out),
         signature=signature_of(outcome, script=target.name),
-        regions=read_regions(out),
+        regions=read_regions(child.directory if child else out),
         versions=facts.get("versions", {}),
         log=log,
         tolerance=None if (own := facts.get("tolerance")) is None else tuple(own),

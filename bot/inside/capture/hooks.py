@@ -24,6 +24,7 @@ import torch
 from ..eager import accuracy
 from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
 from . import fx_reader, recipe
+from .child_errors import ChildErrors, watch_exits
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
@@ -60,6 +61,19 @@ class Tracker:
     dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.top, self.child = self.out, ChildErrors(self.out)
+        os.register_at_fork(after_in_child=self.enter_child)
+
+    def enter_child(self) -> None:
+        """From here on this is a process that the program started: what it writes has a place of its own."""
+        self.out, self.written, self.calls = self.child.enter(), 0, 0
+
+    def reached(self) -> None:
+        """Count a call of the compiler."""
+        self.calls += 1
+        self.child.reached()
 
     def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
         """Write a region that failed (`how`) on these `inputs` (None: its own); the file's path. Each failure of a graph is
@@ -103,11 +117,11 @@ class Tracker:
 
         In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
         """
+        root = os.path.join(self.top, "pytorch")
         if os.fork():
             return
         os.setsid()
         signal.alarm(DUMP_LIMIT)
-        root = os.path.join(self.out, "pytorch")
         os.makedirs(root, exist_ok=True)
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -137,12 +151,13 @@ class Tracker:
         pending = self.flag(region, "pending", inputs) if beforehand else None
         try:
             yield
-        except Exception:
+        except Exception as error:
             if pending:
                 self._settle(region, how, pending)
                 pending = None
             else:
                 self.flag(region, how, inputs)
+            self.child.record(error)
             raise
         finally:
             if pending:
@@ -192,6 +207,7 @@ def install(tracker: Tracker) -> None:
     _dynamo(tracker)
     _inductor(tracker)
     _aot_inductor(tracker)
+    watch_exits(tracker.child)
 
 
 def _torch_compile(tracker: Tracker) -> None:
@@ -200,7 +216,7 @@ def _torch_compile(tracker: Tracker) -> None:
     @functools.wraps(original)
     def recorded(model: Any = None, **kwargs: Any) -> Any:
         saved, tracker.kwargs = tracker.kwargs, kwargs
-        tracker.calls += 1
+        tracker.reached()
         try:
             return original(model, **kwargs)
         finally:
@@ -289,7 +305,7 @@ def _aot_inductor(tracker: Tracker) -> None:
 
     @functools.wraps(compile_original)
     def compile_and_package(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
-        tracker.calls += 1
+        tracker.reached()
         region = CapturedGraph("aoti", exported_program, None, _current_recipe({"options": kwargs.get("inductor_configs")}))
         tracker.aoti += 1
         try:
