@@ -7,17 +7,16 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot import __version__
 from bot.engine.inputs.taken import ACCEPTED
 from bot.models.failure import Stage
-from bot.models.result import EXIT_STATUS
-from bot.units import duration, positive
+from bot.models.result import EXIT_STATUS, UNUSABLE, InputTaken
+from bot.units import duration, duration_or_auto, positive
 
 if TYPE_CHECKING:
     from bot.action.__main__ import Edge
-    from bot.engine.target import Target
 
 
 def parser() -> argparse.ArgumentParser:
@@ -47,7 +46,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--python", default=sys.executable, help="the interpreter with your torch (default: this one)")
     run.add_argument("--out", type=Path, default=Path("minified"), help="the result directory (default ./minified)")
     run.add_argument("--budget", type=duration, default=1800.0, metavar="TIME", help="time for everything (default 30m)")
-    run.add_argument("--hang-after", type=duration, default=60.0, metavar="TIME", help="a run that takes longer hangs (default 60s)")
+    run.add_argument(
+        "--hang-after", type=duration_or_auto, default=None, metavar="TIME",
+        help="a run that takes longer hangs (default auto: one that does not end in a third of the budget)",
+    )  # fmt: skip
     run.add_argument(
         "--verify-runs", type=positive, default=3, metavar="N", help="fresh processes in which the repro must fail (default 3)"
     )
@@ -127,8 +129,8 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
     return doctor.main(arguments.python, compiles)
 
 
-def _target(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> Target:
-    """What to run."""
+def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> dict[str, Any]:
+    """What to run, and what the input was taken for, as fields of `Options`."""
     from bot.engine.inputs import prepare, taken
     from bot.engine.target import CommandError, Target, target_of_command
 
@@ -139,7 +141,7 @@ def _target(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, res
             grammar.error(str(error))
         if target.script is not None and not target.script.is_file():
             grammar.error(f"there is no file {target.script}")
-        return target if target.script is None else Target(target.script.resolve(), None, target.argv)
+        return {"target": target if target.script is None else Target(target.script.resolve(), None, target.argv)}
     path: Path = arguments.script
     if not path.exists():
         grammar.error(f"there is no file {path}")
@@ -147,18 +149,23 @@ def _target(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, res
         target, found = prepare.prepared(path, tuple(rest), arguments.python, scratch, arguments.graph, arguments.inputs)
     except taken.NotUnderstood as error:
         sys.stderr.write(f"torch-minify: {path} looks like {error}\n\n{taken.ACCEPTED}")
-        raise SystemExit(2) from None
+        if path.is_dir():
+            raise SystemExit(UNUSABLE) from None
+        why = f"{path.name} looks like {error}"
+        return {"target": Target(path.resolve(), None, ()), "taken": InputTaken(taken_as="script", detail=why), "unusable": why}
+    if found.text is None:
+        return {"target": target}
     if found.taken_as == "notebook":
         prepare.look_beside(path)
     sys.stderr.write("".join(f"torch-minify: {line}\n" for line in (f"took {path} for {found.detail}", *found.notes)))
-    return target
+    return {"target": target, "taken": InputTaken(taken_as=found.taken_as, detail="; ".join((found.detail, *found.notes)))}
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> int:
     from bot.engine.job import Job
     from bot.engine.options import Options
 
-    target = _target(grammar, arguments, rest, scratch)
+    given = _taken(grammar, arguments, rest, scratch)
     if arguments.require_sandbox or arguments.network == "off":
         asked = "--require-sandbox" if arguments.require_sandbox else "--network off"
         sys.stderr.write(f"torch-minify: {asked}: this version has no sandbox, so nothing was run\n")
@@ -166,7 +173,7 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     if arguments.cuda_arch is not None:
         grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")
     options = Options(
-        target=target,
+        **given,
         python=arguments.python,
         out=arguments.out,
         stage=None if arguments.stage == "auto" else Stage(arguments.stage),
@@ -181,7 +188,7 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         also_python=tuple(arguments.also_python),
     )
     result = Job(options).run()
-    return 2 if result is None else EXIT_STATUS[result.status]
+    return UNUSABLE if result is None else result.exit_status
 
 
 def _github(arguments: argparse.Namespace, edge: Edge | None) -> int:

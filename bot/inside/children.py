@@ -130,13 +130,24 @@ class _Entries:
 
 def _install(order_file: str) -> None:
     hooks = importlib.import_module(f"{__package__}.capture.hooks")
+    escaped = importlib.import_module(f"{__package__}.capture.escaped")
     accuracy = importlib.import_module(f"{__package__}.eager.accuracy")
     with open(order_file, encoding="utf-8") as file:
         order = decode(CaptureOrder, json.load(file))
     rule = accuracy.ComparisonRule(order.strict, order.tolerance)
-    tracker = hooks.Tracker(out=order.out, check=order.check, rule=rule, beforehand=order.beforehand, dump=order.dump)
+    seen = escaped.Escaped(order.out)
+    tracker = hooks.Tracker(
+        out=order.out,
+        check=order.check,
+        rule=rule,
+        beforehand=order.beforehand,
+        dump=order.dump,
+        escaped=seen,
+        synchronous=order.synchronous,
+    )
     tracker.enter_child()
     hooks.install(tracker)
+    escaped.install(seen)
 
 
 def _control() -> None:

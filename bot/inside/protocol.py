@@ -31,7 +31,7 @@ RETURNED = "return"
 OLDEST_TORCH = (2, 9)
 BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 # Files of a capture, in its directory.
-ORDER_FILE, RUN_FILE, REGION_PREFIX = "order.json", "run.json", "region-"
+ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
 # The directory of each process that the program started and that compiled, and the file of its errors.
 CHILD_PREFIX, CHILD_ERRORS = "child-", "errors.json"
 
@@ -150,6 +150,7 @@ class RunFacts(Facts, total=False):
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
     test: str  # the failing test, as its runner names it
+    behind: str  # the traceback of the compiler's exception that the program handled when it ended otherwise
 
 
 @final

@@ -21,6 +21,7 @@ import sys
 import time
 from dataclasses import replace
 
+from .own_time import OwnTime
 from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
 from .spare import BEGUN, Spare
@@ -54,8 +55,7 @@ class Child:
         self.output = output
         self.result = result
         self.begun = begun
-        self.started = time.monotonic()
-        self.deadline = self.started + (question.limit if begun else WARM)
+        self._begin(question.limit if begun else WARM)
         self.head = b""
         self.tail = b""
         self.answer = b""
@@ -67,6 +67,19 @@ class Child:
         self.over = False  # more memory than it may have
         self.looked = 0.0
 
+    def _begin(self, limit: float) -> None:
+        """From now on it has so many seconds of its own time."""
+        self.started = time.monotonic()
+        self.own = OwnTime(self.pid)
+        self.limit, self.deadline = limit, self.started + limit
+
+    def is_late(self, now: float) -> bool:
+        """Whether its time is over at the moment `now`; on a busy machine that is later than it was set."""
+        self.own.look()
+        if now >= self.deadline and not self.asked:
+            self.deadline = max(self.deadline, now + self.limit - self.own.seconds())
+        return now >= self.deadline
+
     def read(self, fd: int) -> bool:
         """Take what the pipe `fd` holds; False at its end."""
         try:
@@ -76,8 +89,8 @@ class Child:
         more = bool(data)
         if fd == self.result:
             if data and not self.begun:
-                self.begun, self.started = True, time.monotonic()
-                self.deadline = self.started + self.question.limit
+                self.begun = True
+                self._begin(self.question.limit)
                 data = data.removeprefix(BEGUN)
             self.answer += data
         else:
@@ -263,7 +276,7 @@ class Server:
                 child.over = 0 < most < _held(child.pid)
             if child.cancelled or child.over:
                 _kill(child.pid, signal.SIGKILL)
-            elif now >= child.deadline:
+            elif child.is_late(now):
                 if not child.begun:
                     child.cancelled = True  # it begins too late for an answer that counts
                 elif child.asked < STACKS:

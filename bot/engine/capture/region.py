@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
 from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
 
@@ -74,9 +75,18 @@ class Capture(Model):
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
     child: str = Field(default="", description="the process in which it failed, where the program started that one")
     children: bool = Field(default=False, description="whether a process that the program started called the compiler")
+    ended: Outcome | None = Field(default=None, description="how the program itself ended, where it caught the compiler's exception before")
     partial: bool = False  # without the compiler it ends behind the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
     log: Path
+
+    def as_it_ended(self, script: str) -> Capture:
+        """With the program's own end as its failure, whatever it caught before; `script` is its file's name."""
+        if self.ended is None:
+            return self
+        return self.model_copy(
+            update={"outcome": self.ended, "signature": signature_of(self.ended, script=script), "ended": None, "child": ""}
+        )
 
 
 def read_regions(directory: Path) -> tuple[Region, ...]:

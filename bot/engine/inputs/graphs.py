@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.engine.inputs import dump
-from bot.engine.inputs.taken import DumpedGraph, NotUnderstood, Place, Taken, TakenAs
+from bot.engine.inputs.taken import DumpedGraph, NotUnderstood, Place, Taken
+from bot.models.result import TakenAs
 
 # Graphs that are compiled one after the other where nothing says which one failed, and those that are listed by name.
 MOST_TOGETHER, MOST_LISTED = 64, 12

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-TakenAs = Literal[
-    "script", "command", "runnable", "launcher", "debug_dir", "trace", "exported_program", "package", "notebook"
-]  # fmt: skip
+from bot.models.result import TakenAs
 
 # Text that is read of an input for which there is no better bound.
 MOST_BYTES = 32 * 2**20

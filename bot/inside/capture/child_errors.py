@@ -1,22 +1,17 @@
 """Errors that leave the compiler in a process that the watched program started.
 
-The program may hand on another error, in other words, or only an exit status. So each is noted where it leaves the compiler, and the
+The program may hand on another error, in other words, or only an exit status. So each that `escaped` sees there is written down, and the
 engine looks for it in what was printed.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
 import os
 import time
 import traceback
-from typing import Any
 
-import torch
-
-from ..program import format_error
 from ..protocol import CHILD_ERRORS, CHILD_PREFIX, ChildError, write_json
+from .escaped import whole_text
 
 
 class ChildErrors:
@@ -47,30 +42,9 @@ class ChildErrors:
             self._errors.pop()
         self._last = error
         said = traceback.format_exception_only(type(error), error)[0].strip().split("\n")[0]
-        self._errors.append({"text": format_error(error), "said": said, "time": time.time(), "rank": os.environ.get("RANK", "")})
+        self._errors.append({"text": whole_text(error), "said": said, "time": time.time(), "rank": os.environ.get("RANK", "")})
         self.reached()
         write_json(os.path.join(self.directory, CHILD_ERRORS), {"errors": self._errors})
-
-
-def watch_exits(errors: ChildErrors) -> None:
-    """Tell `errors` of what leaves the compiler without having passed a graph: by Dynamo's outermost callback, or the exporter."""
-
-    def watch(owner: Any, name: str) -> None:
-        original = getattr(owner, name)
-
-        @functools.wraps(original)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return original(*args, **kwargs)
-            except Exception as error:
-                errors.record(error)
-                raise
-
-        setattr(owner, name, call)
-
-    convert_frame: Any = importlib.import_module("torch._dynamo.convert_frame")
-    watch(convert_frame.CatchErrorsWrapper, "__call__")
-    watch(torch.export, "export")
 
 
 def _chain(error: BaseException) -> list[BaseException]:

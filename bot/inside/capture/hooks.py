@@ -24,7 +24,8 @@ import torch
 from ..eager import accuracy
 from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
 from . import fx_reader, recipe
-from .child_errors import ChildErrors, watch_exits
+from .child_errors import ChildErrors
+from .escaped import Escaped
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
@@ -55,6 +56,7 @@ class Tracker:
     rule: accuracy.ComparisonRule
     beforehand: bool  # write each region before it is compiled: the process may die of it
     dump: bool  # call PyTorch's dumpers too
+    escaped: Escaped
     synchronous: bool = False  # write each region before its first call: what that leaves of the device may not be read any more
     calls: int = 0
     written: int = 0
@@ -69,6 +71,7 @@ class Tracker:
     def enter_child(self) -> None:
         """From here on this is a process that the program started: what it writes has a place of its own."""
         self.out, self.written, self.calls = self.child.enter(), 0, 0
+        self.escaped.listener = self.child.record
 
     def reached(self) -> None:
         """Count a call of the compiler."""
@@ -157,7 +160,7 @@ class Tracker:
                 pending = None
             else:
                 self.flag(region, how, inputs)
-            self.child.record(error)
+            self.escaped.note(error)
             raise
         finally:
             if pending:
@@ -207,7 +210,6 @@ def install(tracker: Tracker) -> None:
     _dynamo(tracker)
     _inductor(tracker)
     _aot_inductor(tracker)
-    watch_exits(tracker.child)
 
 
 def _torch_compile(tracker: Tracker) -> None:
@@ -314,6 +316,11 @@ def _aot_inductor(tracker: Tracker) -> None:
         finally:
             tracker.aoti -= 1
         packages[str(path)] = region
+        example = getattr(exported_program, "example_inputs", None)
+        if tracker.check and example is not None:
+            # at once: the program may never load it, or remove it
+            with contextlib.suppress(Exception):  # if it cannot be loaded or called, whoever does will say so
+                _Loaded(tracker, region, load_original(path)).compare(*example)
         return path
 
     @functools.wraps(load_original)
@@ -338,11 +345,16 @@ class _Loaded:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loaded, name)
 
+    def compare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Compare what it computes of these arguments with the exported program."""
+        if accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
+            self._tracker.flag(self._region, "accuracy")
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._worked:
             return self._loaded(*args, **kwargs)
-        if self._tracker.check and accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
-            self._tracker.flag(self._region, "accuracy")
+        if self._tracker.check:
+            self.compare(args, kwargs)
         with self._tracker.watching(self._region, "run"):
             result = self._loaded(*args, **kwargs)
         self._worked = True

@@ -21,9 +21,12 @@ INSTALL = """
     import torch
     del os.environ["AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL"]
     from torch_minify_inside.eager import accuracy
-    from torch_minify_inside.capture import hooks
-    tracker = hooks.Tracker(out={out!r}, check={check}, rule=accuracy.ComparisonRule(), beforehand={beforehand}, dump=False)
-    tracker.synchronous = {synchronous}
+    from torch_minify_inside.capture import escaped, hooks
+    seen = escaped.Escaped({out!r})
+    tracker = hooks.Tracker(
+        out={out!r}, check={check}, rule=accuracy.ComparisonRule(), beforehand={beforehand}, dump=False, escaped=seen,
+        synchronous={synchronous},
+    )
     STUBS
     hooks.install(tracker)
 """
@@ -251,6 +254,20 @@ def test_packages(rerun: Rerun, compiles: str, loads: str, failed: str | None) -
     for region in regions:
         assert region.recipe.options["max_autotune"].text == "True"
         assert targets(region) == ["torch.ops.aten.mul.Tensor"]
+
+
+@pytest.mark.parametrize(
+    ("loads", "failed"), [("return lambda x: x * 3", "accuracy"), ("return lambda x: x * 2", None), ("raise KeyError", None)]
+)
+def test_a_package_that_the_program_never_loads_is_compared_all_the_same(rerun: Rerun, loads: str, failed: str | None) -> None:
+    stubs = (
+        f"def compiles(program, *, package_path=None, inductor_configs=None): return 'a.pt2'\n"
+        f"def loads(path):\n    {loads}\n"
+        "torch._inductor.aoti_compile_and_package, torch._inductor.aoti_load_package = compiles, loads\n"
+    )
+    outcome, regions = rerun(EXPORT.replace("torch._inductor.aoti_load_package(path)(torch.ones(3))", "path"), check=True, stubs=stubs)
+    assert outcome.status == "ok", outcome.text
+    assert [(region.hook, region.failed) for region in regions] == ([("aoti", failed)] if failed else [])
 
 
 def test_recipe_values_are_plain(rerun: Rerun) -> None:
