@@ -36,8 +36,11 @@ from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
 from bot.models.result import ReasonCode, Result, Status, VerificationFacts
 from bot.oracle.budget import Budget
+from bot.oracle.criterion import Criterion
+from bot.oracle.judge import Judge
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle
+from bot.oracle.run_plan import Limits
 from bot.reduce.candidate import BudgetSpent
 from bot.reduce.graph.printer.script import render
 from bot.units import spoken
@@ -177,17 +180,9 @@ class Job:
         self._trail = Trail(confirmer.offer, prover.latest, self.progress.say)
 
         def new_oracle() -> ScriptOracle:
-            return ScriptOracle(
-                pool,
-                ledger,
-                self.budget,
-                reproduction.failure,
-                limit=reproduction.limit,
-                hang_after=reproduction.hang_after,
-                patience=PATIENCE,
-                across_forms=True,
-                error=reproduction.eager_error,
-            )
+            limits = Limits(reproduction.limit, reproduction.hang_after, PATIENCE)
+            criterion = Criterion(reproduction.failure, across_forms=True, eager_error=reproduction.eager_error)
+            return ScriptOracle(Judge(pool, self.budget, limits), ledger, criterion)
 
         search = Search(self.options, reproduction, self._trail, new_oracle, self.progress)
         started = time.monotonic()
@@ -240,7 +235,7 @@ class Job:
             return
         self.progress.step("the exported program, and what is to blame")
         started = time.monotonic()
-        oracle.budget = self.budget.part()
+        oracle = oracle.within(self.budget.part())
         said = Explanation()
         try:
             wanted = (python for python in self.options.also_python if self.budget.should_continue())
@@ -253,7 +248,7 @@ class Job:
                 said = replace(said, culprit=culprit_of_script(search.text, named, oracle.ask))
             else:
                 said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
-                same = oracle.reference.same_across_forms
+                same = oracle.criterion.reference.same_across_forms
                 exported = exported_program.write(proof.text, self.space.exported, oracle.answer, reproduction.limit, same, oracle.observe)
                 said = replace(said, exported=exported)
         except (BudgetSpent, Interrupted):

@@ -17,6 +17,8 @@ from bot.oracle.budget import Budget
 
 # Of the budget, the share of the first runs by their own time, and by the time that passes.
 FIRST_SHARE, FIRST_MOST = 1 / 3, 2 / 3
+# Of the budget, the share in which a program that passed may be run again.
+AGAIN_SHARE = 1 / 6
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
 # Of the budget, the share in which the proof of a hang has to fit, and the bounds of the time after which its runs count as hanging.

@@ -361,8 +361,8 @@ def _kill(pid: int, number: int, *, group: bool = True) -> None:
         (os.killpg if group else os.kill)(pid, number)
 
 
-def main(_: list[str]) -> None:
-    """Serve on standard input and output; the program's own prints go to standard error."""
+def main(words: list[str]) -> None:
+    """Serve on standard input and output; the program's own prints go to standard error. `words` name libraries to import beforehand."""
     requests, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
@@ -380,6 +380,10 @@ def main(_: list[str]) -> None:
         server.forks = False
         with shortcut("forking"):
             server.forks = not warm.runs_device()
+        if words:
+            from . import libraries
+
+            libraries.load(words)
     except BaseException as error:
         server.send({"failed": f"{type(error).__name__}: {error}"})
         raise

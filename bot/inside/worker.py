@@ -18,7 +18,7 @@ from typing import Any
 
 from . import cache, early_exit, environment, program, warm
 from .eager import compiler_out, lifetimes, uninitialized
-from .protocol import SCRIPT, Facts, Question, Task
+from .protocol import SCRIPT, Facts, Precision, Question, Task
 from .tasks import frames, localize, origins, shapes_and_export
 
 
@@ -86,8 +86,8 @@ def _run(path: str, question: Question) -> Facts:
     return ends[0] if ends and facts["status"] == "exit" else facts
 
 
-def _control(path: str, question: Question, fp64: bool = False) -> Facts:
-    stub = compiler_out.take_out(fp64=fp64)
+def _control(path: str, question: Question, precision: Precision | None = None) -> Facts:
+    stub = compiler_out.take_out(precision)
     compiler_out.disable_compile_in_subprocesses()
     with uninitialized.made_to_differ(question.text if question.repeats else ""):
         facts = program.run_as_main(path, question.argv, lifetimes.shortened)
@@ -99,7 +99,9 @@ def _control(path: str, question: Question, fp64: bool = False) -> Facts:
 TASKS: dict[Task, Callable[[str, Question], Facts]] = {
     "run": _run,
     "control": _control,
-    "control_fp64": functools.partial(_control, fp64=True),
+    "control_fp64": functools.partial(_control, precision="fp64"),
+    "control_spread": functools.partial(_control, precision="spread"),
+    "control_moved": functools.partial(_control, precision="moved"),
     "shapes": shapes_and_export.describe,
     "export": shapes_and_export.export,
     "localize": localize.localize,

@@ -241,7 +241,9 @@ def alternatives(pattern: str) -> list[str]:
     return [one for part in group[1].split("|") for one in alternatives(pattern[: group.start()] + part + pattern[group.end() :])]
 
 
-LANDMARKS = [mark for mark in (*phases.LANDMARKS, *phases.HINTS) if mark.path.pattern.startswith(("torch", "triton"))]
+LANDMARKS = [
+    mark for mark in (*phases.LANDMARKS, *phases.HINTS, *phases.TRITON_KERNEL) if mark.path.pattern.startswith(("torch", "triton"))
+]
 # files that older versions have not
 NEW = {r"torch/_functorch/_aot_autograd/subclass_codegen\.py": (2, 13)}
 

@@ -114,6 +114,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         versions=facts.get("versions", {}),
         log=log,
         tolerance=None if (own := facts.get("tolerance")) is None else tuple(own),
+        errors=(pair[0], pair[1]) if (pair := facts.get("errors")) else None,
         test=facts.get("test", ""),
     )
 

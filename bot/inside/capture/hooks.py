@@ -15,7 +15,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ class CapturedGraph:
     backward: bool = False
     backend: Callable[..., Any] | None = None
     failed: Failed = ""
+    compared: accuracy.Compared = field(default_factory=accuracy.Compared)
 
 
 @dataclass
@@ -63,6 +64,14 @@ class Tracker:
     dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
+    errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
+
+    def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
+        """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
+        self.errors = accuracy.farther(self.errors, found.errors)
+        if found.wrong:
+            region.compared = found
+            self.flag(region, "accuracy", inputs)
 
     def __post_init__(self) -> None:
         self.top, self.child = self.out, ChildErrors(self.out)
@@ -89,7 +98,9 @@ class Tracker:
         real = inputs if inputs is not None else region.inputs
         facts: dict[str, Any] = {
             "hook": region.hook,
-            "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance},
+            "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance if region.compared.own else None},
+            "wrong": region.compared.wrong,
+            "against_float64": not region.compared.near,
             "failed": how,
             "backward": region.backward,
             "recipe": region.recipe,
@@ -188,10 +199,12 @@ class Tracker:
             if region.hook == "dynamo":
                 # while it compiles, Dynamo makes inference mode look like no_grad
                 region.recipe = {**region.recipe, "contexts": recipe.contexts()}
-            if self.check and accuracy.differs(
-                region.graph, compiled, kept, boxed=boxed, backward=region.hook == "dynamo", rule=self.rule, backend=region.backend
-            ):
-                self.flag(region, "accuracy", kept)
+            if self.check:
+                backward = region.hook == "dynamo"
+                found = accuracy.compare_graph(
+                    region.graph, compiled, kept, boxed=boxed, backward=backward, rule=self.rule, backend=region.backend
+                )
+                self.judged(region, found, kept)
             with self.watching(region, "run", kept, beforehand=self.beforehand or self.synchronous):
                 result = compiled(*args)
             worked = True
@@ -347,8 +360,8 @@ class _Loaded:
 
     def compare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Compare what it computes of these arguments with the exported program."""
-        if accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
-            self._tracker.flag(self._region, "accuracy")
+        found = accuracy.compare_package(self._region.graph, self._loaded, args, kwargs, self._tracker.rule)
+        self._tracker.judged(self._region, found)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._worked:

@@ -85,6 +85,7 @@ def main(arguments: list[str]) -> None:
         facts["calls"] = tracker.calls
         facts["behind"] = "" if errors else behind
         facts["tolerance"] = comparison.tolerance if comparison else None
+        facts["errors"] = list(tracker.errors) if tracker.errors else None
         write_json(run_file, facts)
     flush()
     if facts["status"] == "raised":

@@ -82,7 +82,7 @@ class _Calls:
         made = _owner(frame)
         if id(made) not in self._made:
             try:
-                said: str | None = ", ".join(self._arguments(frame))
+                said: str | None = ", ".join(self._arguments(frame, self._said))
             except NoText:
                 said = None
             self._made[id(made)] = (made, said)
@@ -94,7 +94,8 @@ class _Calls:
         self.complete = self.complete or self.lines[-1] in self._span(frame.f_code)
         try:
             callee = self._callee(name, _owner(frame))
-            call: FrameCall = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": recipe.contexts()}
+            arguments = self._arguments(frame, self._said_or_none)
+            call: FrameCall = {"name": name, "callee": callee, "arguments": arguments, "contexts": recipe.contexts()}
             self.found[name] = self._depth(frame), call
         except NoText:
             return
@@ -132,8 +133,8 @@ class _Calls:
                 said += ".eval()"
         return said if method in ("forward", "__call__") else f"{said}.{method}"
 
-    def _arguments(self, frame: FrameType) -> list[str]:
-        """What the call was given, its object aside; the last ones only where they are not the defaults."""
+    def _arguments(self, frame: FrameType, write: Callable[[Any], str]) -> list[str]:
+        """What the call was given, its object aside, as `write` writes it; the last ones only where they are not the defaults."""
         code, values = frame.f_code, frame.f_locals
         positional = list(code.co_varnames[: code.co_argcount])
         if positional[:1] in (["self"], ["cls"]):
@@ -144,13 +145,13 @@ class _Calls:
         starred = code.co_varnames[rest] if code.co_flags & inspect.CO_VARARGS else None
         while positional and starred is None and values[positional[-1]] is defaults.get(positional[-1], inspect.Parameter.empty):
             positional.pop()
-        said = [self._said(values[name]) for name in positional]
+        said = [write(values[name]) for name in positional]
         if starred is not None:
-            said += [self._said(value) for value in values[starred]]
+            said += [write(value) for value in values[starred]]
             rest += 1
-        said += [f"{name}={self._said(values[name])}" for name in keywords if values[name] is not defaults.get(name)]
+        said += [f"{name}={write(values[name])}" for name in keywords if values[name] is not defaults.get(name)]
         if code.co_flags & inspect.CO_VARKEYWORDS:
-            said += [f"{name}={self._said(value)}" for name, value in values[code.co_varnames[rest]].items()]
+            said += [f"{name}={write(value)}" for name, value in values[code.co_varnames[rest]].items()]
         return said
 
     def _defaults_of(self, code: CodeType) -> dict[str, Any]:
@@ -159,6 +160,14 @@ class _Calls:
             functions = [function for _, function in _functions() if function.__code__ is code]
             self._defaults[code] = {n: p.default for one in functions[:1] for n, p in inspect.signature(one).parameters.items()}
         return self._defaults[code]
+
+    def _said_or_none(self, value: Any) -> str:
+        """An expression for a value; None in the place of one that has none. A hook is given its library's module and seldom reads it:
+        where a function does, the call fails otherwise, and is not the one that is looked for."""
+        try:
+            return self._said(value)
+        except NoText:
+            return "None"
 
     def _said(self, value: Any) -> str:
         """An expression for a value.
