@@ -13,6 +13,7 @@ from bot.engine.capture.region import Capture
 from bot.engine.capture.run import Watch, capture
 from bot.engine.evidence import verify
 from bot.engine.target import Launch, Target
+from bot.workers.process import Patience
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -86,7 +87,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def captured(tmp_path: Path, program: str, cache: Path) -> Capture:
     script = tmp_path / "fail.py"
     script.write_text(program, encoding="utf-8")
-    return capture(Target(script, None, ()), sys.executable, tmp_path, Watch(tmp_path / "out", cache), timeout=240.0)
+    return capture(Target(script, None, ()), sys.executable, tmp_path, Watch(tmp_path / "out", cache), Patience(240.0))
 
 
 @pytest.mark.parametrize("how", PROGRAMS)
