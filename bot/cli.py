@@ -96,6 +96,7 @@ def parser() -> argparse.ArgumentParser:
 
     candidates = commands.add_parser("candidates", help="say what failed in a log of CI, as lines of JSON", allow_abbrev=False)
     candidates.add_argument("--log", type=Path, required=True, metavar="FILE", help="the log of a job, of whatever CI; may be gzipped")
+    commands.add_parser("snippet", help="print save_repro.py, which saves a failing graph from inside a program", allow_abbrev=False)
 
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable)
@@ -120,6 +121,9 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
             return _run(grammar, arguments, rest, Path(scratch))
     if rest:
         grammar.error("only run takes arguments after --")
+    if arguments.command_name == "snippet":
+        sys.stdout.write((Path(__file__).parent / "inside" / "save_repro.py").read_text(encoding="utf-8"))
+        return 0
     if arguments.command_name == "verify":
         from bot.engine.evidence import verify_command
 
