@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.engine.inputs import dump, trace
+from bot.engine.inputs.bodies import with_bodies
 from bot.engine.inputs.graphs import Held
 from bot.engine.inputs.taken import MOST_BYTES, DumpedGraph, NotUnderstood
 
@@ -48,6 +49,11 @@ def head(path: Path, size: int = 65536) -> bytes:
             return file.read(size)
     except OSError:
         return b""
+
+
+def text_of(path: Path) -> str:
+    """The dumped script in the file `path`, with the bodies of its operations where those are printed beside it."""
+    return with_bodies(_text(path), _text(path.with_name("fx_graph_readable.py")))
 
 
 def of_logs(logs: list[Path]) -> Held:
@@ -144,7 +150,7 @@ def _of_scripts(root: Path, scripts: list[Path]) -> Held:
         if path.parent.name == "checkpoints" and path.parent.parent in launchers:
             continue  # what PyTorch's minifier made of the launcher's graph: it may be another failure
         compiled = path.name != "fx_graph_runnable.py" or (path.parent / "output_code.py").exists()
-        graphs.append(DumpedGraph(name, _text(path), unfinished=not compiled, beside=path.parent))
+        graphs.append(DumpedGraph(name, text_of(path), unfinished=not compiled, beside=path.parent))
     return Held("debug_dir", f"a debug directory of PyTorch's ({root.name})", tuple(graphs))
 
 

@@ -60,6 +60,7 @@ def _of_script(place: Place) -> Taken:
     if not dump.is_dump(text):
         count = text.count("\n") + (not text.endswith("\n"))
         return Taken("script", f"a Python script of {count:,} lines" if count != 1 else "a Python script of one line")
+    text = folder.text_of(path)
     found = dump.read(text)
     what = f"a launcher of PyTorch's minifier (level {found.level})" if found.launcher else f"a repro (level {found.level})"
     held = graphs.Held("launcher" if found.launcher else "runnable", what, (DumpedGraph(path.stem, text, beside=path.parent),))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from bot.engine.inputs.bodies import with_bodies
 from bot.engine.inputs.taken import DumpedGraph
 
 _RECORD = re.compile(rb"[VDIWEC]\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{")
@@ -45,6 +46,8 @@ def read(file: BinaryIO) -> Trace:
     for record, payload in _records(file):
         found.records += 1
         name = compile_id(record)
+        if _is_readable(record) and began and began[-1][0] == name:
+            began[-1] = name, with_bodies(began[-1][1], payload)
         if _is_runnable(record):
             if payload and len(began) < MOST_GRAPHS and kept + len(payload) <= MOST_OF_ALL:
                 began.append((name, payload))
@@ -89,6 +92,12 @@ def _is_runnable(record: dict[str, Any]) -> bool:
     return isinstance(artifact, dict) and artifact.get("name") == "fx_graph_runnable"
 
 
+def _is_readable(record: dict[str, Any]) -> bool:
+    """Whether it is the print of the graph that was dumped just before."""
+    artifact = record.get("artifact")
+    return isinstance(artifact, dict) and artifact.get("name") == "before_post_grad_graph"
+
+
 def _failure(metrics: dict[str, Any]) -> str:
     sort, reason = metrics.get("fail_type"), metrics.get("fail_reason")
     if not sort:
@@ -112,7 +121,7 @@ def _records(file: BinaryIO) -> Iterator[tuple[dict[str, Any], str]]:
         if record is not None:
             yield record, "\n".join(payload) if keeps else ""
         record, payload, size = _parsed(line), [], 0
-        keeps = record is not None and _is_runnable(record)
+        keeps = record is not None and (_is_runnable(record) or _is_readable(record))
     if record is not None:
         yield record, "\n".join(payload) if keeps else ""
 
