@@ -37,6 +37,8 @@ _COMMON = {
     ("torch._dynamo.testing", frozenset({"rand_strided"})),
     ("torch._dynamo.debug_utils", frozenset({"run_fwd_maybe_bwd"})),
 }
+# A dump holds the name of a backend alone. Without this its absence would look like a failure of the compiler.
+_NO_BACKEND = "the backend {!r} with which this graph was dumped is not registered here: give the script that it came from"
 
 
 @dataclass(frozen=True)
@@ -271,7 +273,10 @@ def _call_of(dump: Dump, suffix: str, saved: Path | None, seed: int) -> Iterator
     arguments = [f"Repro{suffix}()"]
     if dump.level == "dynamo":
         backend = dump.how.get("backend")
-        arguments += [f"backend={backend!r}"] if backend not in (None, "inductor") else []
+        if backend not in (None, "inductor"):
+            arguments.append(f"backend={backend!r}")
+            yield f"if {backend!r} not in torch._dynamo.list_backends(exclude_tags=()):"
+            yield f"    raise RuntimeError({_NO_BACKEND.format(backend)!r})"
         device = "cuda" if dump.devices else "cpu"
         context = f"with torch.autocast({device!r}):" if dump.how.get("autocast") else ""
     else:

@@ -151,7 +151,7 @@ def _of_scripts(root: Path, scripts: list[Path]) -> Held:
             continue  # what PyTorch's minifier made of the launcher's graph: it may be another failure
         compiled = path.name != "fx_graph_runnable.py" or (path.parent / "output_code.py").exists()
         graphs.append(DumpedGraph(name, text_of(path), unfinished=not compiled, beside=path.parent))
-    return Held("debug_dir", f"a debug directory of PyTorch's ({root.name})", tuple(graphs))
+    return Held("debug_dir", "a debug directory of PyTorch's", tuple(graphs))
 
 
 def _graph_of(path: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import codecs
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from bot.engine.inputs import archive, dump, folder, graphs, notebook, package, trace
@@ -51,7 +52,8 @@ def _of_archive(place: Place) -> Taken:
     if archive.is_of_torch(place.path):
         return package.read(place)
     archive.unpack(place.path, place.scratch)
-    return _of_directory(place.scratch, place)
+    held = folder.read(place.scratch)
+    return graphs.taken(replace(held, what=f"{held.what}, in an archive,"), place)
 
 
 def _of_script(place: Place) -> Taken:

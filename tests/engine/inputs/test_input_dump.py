@@ -133,6 +133,8 @@ def test_a_graph_of_dynamo_is_compiled_by_its_backend_and_trains():
     ast.parse(text)
     assert "with torch.autocast('cuda'):\n    out = torch.compile(Repro(), backend='aot_eager')(*reader.args)" in text
     assert text.rstrip().endswith("sum(losses).backward()")
+    # a backend of the user's own would be reported as what the compiler raised
+    assert text.index("not in torch._dynamo.list_backends") < text.index("torch.compile(")
 
 
 def test_an_exported_program_is_packaged_with_the_options_of_the_dump():

@@ -138,7 +138,7 @@ LOG = (graph(0, text=RUN) + end(0, failed=("E", "x"))).encode()
 def test_archives_of_logs(tmp_path):
     assert "0/0" not in taken(zipped(tmp_path / "a.zip", **{"logs/t.log": LOG}), tmp_path).notes
     found = take(Place(tarred(tmp_path / "b.tar.gz", ("./logs/t.log", LOG, tarfile.REGTYPE)), _new(tmp_path / "s2"), torch="2.13.0+cpu"))
-    assert found.detail == "a trace dumped by torch 2.13.0+cpu, one graph: E: x, 1 ops"
+    assert found.detail == "a trace, in an archive, dumped by torch 2.13.0+cpu, one graph: E: x, 1 ops"
 
 
 def _new(path: Path) -> Path:
