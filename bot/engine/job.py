@@ -82,7 +82,8 @@ class Job:
         try:
             self.space.prepare(Path(self.options.target.file) if self.options.target.file else None, resume=self.options.resume)
             earlier = self.space.earlier()
-            self.progress.say(self._input.detail)
+            if self.options.taken is None:  # else it was said when that was found out
+                self.progress.say(self._input.detail)
             if earlier is None:
                 nothing = Ending("error", "interrupted", "the job was ended before it found anything")
                 self.space.save(self._result(self._found, nothing))
@@ -159,7 +160,7 @@ class Job:
 
     def _work(self, pool: Pool) -> None:
         script = self.options.target.script
-        if script is not None and (why := unreadable(script, self.options.python)):
+        if why := self.options.unusable or (script is not None and unreadable(script, self.options.python)):
             raise Ended("error", "not_understood", why)
         pool.start()
         self._versions.update(facts.of_machine())
