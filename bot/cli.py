@@ -84,6 +84,9 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
     report.add_argument("--dry-run", action="store_true", help="print the comments instead of posting them")
 
+    candidates = commands.add_parser("candidates", help="say what failed in a log of CI, as lines of JSON", allow_abbrev=False)
+    candidates.add_argument("--log", type=Path, required=True, metavar="FILE", help="the log of a job, of whatever CI; may be gzipped")
+
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable)
     return top
@@ -110,6 +113,10 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
         from bot.engine.evidence import verify_command
 
         return verify_command.main(arguments.repro, arguments.result, arguments.python, arguments.runs)
+    if arguments.command_name == "candidates":
+        from bot.action.ci import candidates
+
+        return candidates.main(arguments.log, Path.cwd())
     if arguments.command_name in ("gate", "stop", "report", "minify"):
         return _github(arguments, edge)
     from bot.machine import doctor

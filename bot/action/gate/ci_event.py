@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.action.ci import groups
 from bot.action.comment import answer, key, marker
-from bot.action.gate import ci_failures, groups, permissions
+from bot.action.gate import ci_failures, permissions
 from bot.action.gate.requests import (
     Checkout,
     Decision,

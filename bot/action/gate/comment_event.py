@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from bot.action.ci import groups
 from bot.action.comment import answer, key, marker, react
-from bot.action.gate import ci_failures, code_blocks, groups, permissions
+from bot.action.gate import ci_failures, code_blocks, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.command_lines import COMMAND
 from bot.action.gate.requests import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
+from bot.action.ci.groups import Group
 from bot.action.command_template import CommandTemplate, TemplateError, parse
-from bot.action.gate.groups import Group
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
 from bot.action.report.render.notes import Cause
