@@ -115,9 +115,11 @@ class ValueMeta(TypedDict, total=False):
 
 
 class FrameCall(TypedDict):
-    """How a function of the script was called: all Python source but `name`, which is qualified."""
+    """How a function of the script was called: all Python source but `name`, which is qualified. `reads` assigns what a function that
+    was made inside another one reads there."""
 
     name: str
+    reads: list[str]
     callee: str
     arguments: list[str]
     contexts: list[str]
