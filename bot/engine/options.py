@@ -32,6 +32,7 @@ class Options:
     require_sandbox: bool = False
     read: tuple[Path, ...] = ()  # what the program may read besides
     taken: InputTaken | None = None  # what the input was taken for; None: what the target is
+    unusable: str = ""  # why the input is no program, for people
 
 
 class Ended(Exception):

@@ -91,6 +91,8 @@ class Intake:
             without = self._control(own)  # alone: what it met may have been the program itself
             runs = self._runs(found, without)
         failure = self._failure(runs)
+        if found.child:
+            self.progress.say(f"it failed in a process that the program started: {found.child}")
         if refusal := runs.refusal(self._lookups()):
             self._withheld(runs.eager)
             raise refusal

@@ -15,8 +15,9 @@ import tarfile
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from bot.action.archives import holds_secret
 from bot.action.minify.isolation import Account
-from bot.action.minify.scrub import LONGEST, is_text, scrubbed
+from bot.action.minify.scrub import LONGEST, is_program, is_text, scrubbed
 
 # Of what comes, larger files, more bytes in all, and more files are left behind.
 LARGEST_FILE, MOST_BYTES, MOST_FILES = 256 << 20, 512 << 20, 2000
@@ -129,13 +130,16 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> Non
         new = f"{path.name}.new"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new, dir_fd=place)
-        held = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=place)
-        with os.fdopen(held, "wb") as written:
+        held = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=place)
+        with os.fdopen(held, "w+b") as written:
             if is_text(path):
                 written.write(scrubbed(path, content.read(LONGEST)))
             else:
                 while block := content.read(1 << 20):
                     written.write(block)
+            if is_program(path) and holds_secret(written):
+                os.unlink(new, dir_fd=place)
+                raise OSError(22, "a secret or a personal path in it, or no archive")
         os.replace(new, path.name, src_dir_fd=place, dst_dir_fd=place)
     finally:
         os.close(place)
