@@ -100,6 +100,9 @@ def parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable)
+    doctor.add_argument(
+        "--github", action="store_true", help="look at the set-up of a repository instead, from inside a run of its workflow"
+    )
     return top
 
 
@@ -133,6 +136,8 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
 
         return candidates.main(arguments.log, Path.cwd())
     if arguments.command_name in ("gate", "stop", "report", "minify"):
+        return _github(arguments, edge)
+    if arguments.github:
         return _github(arguments, edge)
     from bot.machine import doctor
     from bot.workers.compile_check import compiles
@@ -207,6 +212,8 @@ def _github(arguments: argparse.Namespace, edge: Edge | None) -> int:
     from bot.action import __main__ as action
 
     edge = edge or action.EDGE
+    if arguments.command_name == "doctor":
+        return action.run_set_up(edge)
     if arguments.command_name == "report":
         return action.run_report(arguments.result, arguments.request, dry_run=arguments.dry_run, edge=edge)
     if arguments.command_name == "minify":

@@ -69,9 +69,8 @@ class Child:
 
     def _begin(self, limit: float) -> None:
         """From now on it has so many seconds of its own time."""
-        self.started = time.monotonic()
         self.own = OwnTime(self.pid)
-        self.limit, self.deadline = limit, self.started + limit
+        self.limit, self.deadline = limit, time.monotonic() + limit
 
     def is_late(self, now: float) -> bool:
         """Whether its time is over at the moment `now`; on a busy machine that is later than it was set."""
@@ -102,7 +101,7 @@ class Child:
     def outcome(self) -> Facts:
         """The raw facts."""
         printed = (self.head + (b"\n[...]\n" if len(self.tail) == KEEP else b"") + self.tail).decode("utf-8", "replace")
-        seconds = time.monotonic() - self.started
+        seconds = self.own.seconds()
         facts: Facts = {"status": "infra", "text": printed, "seconds": round(seconds, 4)}
         status = self.status or 0
         if not self.begun:

@@ -109,7 +109,7 @@ class Memory(GitHub):
     def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
         if self.silent:
             raise GitHubError("POST: 502", 502)
-        text = f"{marker}\n{body}"
+        text = body if body.startswith(marker) else f"{marker}\n{body}"
         known = next((c for c in self.comments(repository, issue) if c.id == comment), None) or self.own_comment(repository, issue, marker)
         if known is None:
             return self.add(issue, BOT, text)
