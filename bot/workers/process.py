@@ -122,7 +122,7 @@ def run_process(command: Sequence[str], patience: Patience, *, cwd: Path, env: M
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
     out, err = _Kept(process.stdout), _Kept(process.stderr)
-    own = OwnTime(process.pid)
+    own, started = OwnTime(process.pid), time.monotonic()
     ended: _End = "itself"
     try:
         ended = _wait(process, own, patience, wanted)
@@ -130,10 +130,10 @@ def run_process(command: Sequence[str], patience: Patience, *, cwd: Path, env: M
             _ask_for_stacks(process, 1 if patience.spread else patience.stacks)
     finally:
         _kill_group(process)
-    seconds = own.seconds()
+    seconds, elapsed = own.seconds(), time.monotonic() - started
     # Python writes its last words to stderr, so they come last.
     text = out.text() + err.text()
-    return _outcome(process.returncode, ended, text, seconds)
+    return _outcome(process.returncode, ended, text, seconds).model_copy(update={"elapsed": round(elapsed, 3)})
 
 
 def _wait(process: subprocess.Popen[bytes], own: OwnTime, patience: Patience, wanted: Wanted) -> _End:

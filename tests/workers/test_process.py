@@ -148,7 +148,9 @@ def test_on_a_busy_machine_a_process_has_its_own_time(tmp_path: Path, monkeypatc
     monkeypatch.setattr(
         "bot.workers.process.OwnTime", lambda pid: OwnTime(pid, waited=lambda _: {pid: 0.75 * (time.monotonic() - started)})
     )
-    assert run(tmp_path, "sleep", "2", timeout=1.2).status == "ok"
+    outcome = run(tmp_path, "sleep", "2", timeout=1.2)
+    assert outcome.status == "ok"
+    assert outcome.seconds < 1.2 < 2.0 <= outcome.elapsed
     assert run(tmp_path, "sleep", "600", timeout=0.7).status == "timeout"
 
 

@@ -94,6 +94,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
             exit=facts.get("exit"),
             calls=facts.get("calls", 0),
             seconds=outcome.seconds,
+            elapsed=outcome.elapsed,
         )
     ended, outcome = outcome, _caught(outcome, written, out, target.name)
     return Capture(
