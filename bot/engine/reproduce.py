@@ -87,6 +87,8 @@ class Intake:
             without = self._control(own)  # alone: what it met may have been the program itself
             runs = self._runs(found, without)
         failure = self._failure(runs)
+        if found.child:
+            self.progress.say(f"it failed in a process that the program started: {found.child}")
         if refusal := runs.refusal(self._lookups()):
             raise refusal
         hang_after = self._hang_after(found, without, own) if failure.kind is Kind.HANG else self.options.hang_after or own

@@ -26,6 +26,7 @@ from bot.inside.protocol import Cancel, Facts, Question, Ready, Reply, StartFail
 from bot.inside.variables import without_settings
 from bot.workers import environment
 from bot.workers.libraries import imports_of, libraries_of
+from bot.workers.process import has_raised
 
 # Scripts with the same libraries are asked about so often before a parent of their own is started, and there are so many of these.
 OFTEN, MOST_WITH_LIBRARIES = 2, 2
@@ -67,6 +68,10 @@ class Asked:
             outcome = Outcome.model_validate({key: value for key, value in facts.items() if key in Outcome.model_fields})
         except ValidationError as error:  # the program wrote into our pipe
             outcome = Outcome(status="infra", text=f"unreadable answer: {error}")
+        printed = facts.get("printed") or outcome.text
+        if outcome.status == "exit" and has_raised(outcome.exit or 0, printed):
+            # it printed the traceback and left: a fresh process is read in the same way
+            outcome = outcome.model_copy(update={"status": "raised", "text": printed})
         self.future.set_result((outcome, facts))
 
     def fail(self, reason: str) -> None:

@@ -90,11 +90,11 @@ def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: 
     if failure.kind is Kind.ACCURACY:
         recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
         recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
-    if is_asynchronous(failure):
-        recipe = replace(recipe, synchronize=True)
         if recipe.tolerance is None and not recipe.strict and not region.against_float64:
             yield from _called(hook, region, graph, recipe, failure)
         recipe = replace(recipe, against_float64=recipe.tolerance is None and not recipe.strict)
+    if is_asynchronous(failure):
+        recipe = replace(recipe, synchronize=True)
     yield from _called(hook, region, graph, recipe, failure)
 
 
