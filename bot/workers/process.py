@@ -154,7 +154,17 @@ def _wait(process: subprocess.Popen[bytes], own: OwnTime, patience: Patience, wa
             return "cut"
         if looks and seconds >= looks[0]:
             del looks[0]
-            process.send_signal(signal.SIGUSR1)
+            if _listens(process.pid):
+                process.send_signal(signal.SIGUSR1)
+
+
+def _listens(pid: int) -> bool:
+    """Whether a process handles SIGUSR1: one that has become another program by now would die of it. Where the system does not say, yes."""
+    try:
+        found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace"), re.M)
+    except OSError:
+        return True
+    return found is None or bool(int(found[1], 16) >> (signal.SIGUSR1 - 1) & 1)
 
 
 def _ask_for_stacks(process: subprocess.Popen[bytes], stacks: int) -> None:

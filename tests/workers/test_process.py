@@ -160,3 +160,11 @@ def test_a_pipe_that_somebody_holds_open_is_not_waited_for(tmp_path: Path) -> No
         run(tmp_path, sys.executable, "-c", "import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True)").status == "ok"
     )
     assert time.monotonic() - started < 30
+
+
+def test_a_process_that_has_become_another_program_is_not_asked_for_its_stack(tmp_path: Path) -> None:
+    """It would die of the signal, and that would look like a crash."""
+    code = LISTENS + "import os\nos.execvp('sleep', ['sleep', '2'])"
+    patience = Patience(4.0, stacks=8, spread=True)
+    assert patience.looks()[0] == 1.0
+    assert run_process([sys.executable, "-c", code], patience, cwd=tmp_path, env=os.environ).status == "ok"
