@@ -408,3 +408,21 @@ def test_who_prints_a_traceback_and_leaves_is_read_as_in_a_fresh_process(tmp_pat
     outcome = asked.future.result()[0]
     assert outcome.status == status
     assert ("KeyError: 7" in outcome.text) is (status == "raised")
+
+
+@pytest.mark.parametrize(
+    "line", ["no JSON", "[]", "3", '{"id": 1}', '{"id": {}, "outcome": {}}', '{"ready": 1}', "[" * 100_000, '{"id": 1, "outcome": []}']
+)
+def test_a_parent_that_speaks_nonsense_ends_with_its_questions(fake: Fake, line: str) -> None:
+    """What it imports for the program can write into its pipe."""
+    pool = fake(
+        f"""
+        say({{"ready": {{}}}})
+        sys.stdin.readline()
+        sys.stdout.write({line!r} + "\\n")
+        sys.stdout.flush()
+        time.sleep(60)
+        """
+    )
+    asked = pool.submit(Question("pass"))
+    assert asked.future.result(30)[0].status == "infra"
