@@ -38,7 +38,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("script", nargs="?", type=Path, metavar="X", help="what fails: see below; arguments for a script after --")
     run.add_argument("--graph", default=None, metavar="ID", help="the compile id of the graph that is meant, where X holds several")
     run.add_argument("--inputs", type=Path, default=None, metavar="FILE", help="inputs for an exported program, of torch.save")
-    run.add_argument("--command", help="instead of a script: 'pytest FILE::TEST', 'python SCRIPT ...' or 'python -m MODULE ...'")
+    run.add_argument(
+        "--command",
+        help="instead of X: 'pytest FILE::TEST', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or 'accelerate launch ...'",
+    )
     run.add_argument("--stage", choices=["auto", *(s.value for s in Stage)], default="auto", help="the form to minimize in (default auto)")
     run.add_argument(
         "--accuracy", choices=["off", "auto", "on", "strict"], default="auto", help="whether to look for wrong numbers (default auto)"
@@ -119,7 +122,7 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
     arguments = grammar.parse_args(own)
     if arguments.command_name == "run":
         if (arguments.script is None) == (arguments.command is None):
-            grammar.error("run takes either a SCRIPT or --command")
+            grammar.error("run takes either X or --command")
         if arguments.command is not None and rest:
             grammar.error("arguments after -- belong to a SCRIPT; with --command write them into the command")
         with tempfile.TemporaryDirectory(prefix="torch-minify-input-", ignore_cleanup_errors=True) as scratch:

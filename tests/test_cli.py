@@ -168,8 +168,8 @@ def test_a_directory_that_cannot_be_used(asked: list[Options], script: str, monk
     [
         ([], "COMMAND"),
         (["minimise"], "invalid choice"),
-        (["run"], "either a SCRIPT or --command"),
-        (["run", "fail.py", "--command", "pytest"], "either a SCRIPT or --command"),
+        (["run"], "either X or --command"),
+        (["run", "fail.py", "--command", "pytest"], "either X or --command"),
         (["run", "--command", "pytest", "--", "x"], "write them into the command"),
         (["run", "--command", "make"], "not a Python program"),
         (["run", "none.py"], "no file none.py"),

@@ -113,13 +113,14 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         outcome = outcome.model_copy(update={"status": "raised", "text": child.error["text"]})
     else:
         outcome = _caught(outcome, written, out, target.name)
+    wrong_there = (region for place in children.directories(out) for region in read_regions(place) if region.failed == "accuracy")
     return Capture(
         outcome=outcome,
         ended=ended if outcome is not ended else None,
         child=child.name if child else "",
-        children=children.compiled(out),
+        children=bool(children.directories(out)),
         signature=signature_of(outcome, script=target.name),
-        regions=read_regions(child.directory if child else out),
+        regions=read_regions(child.directory) if child else (*read_regions(out), *(wrong_there if outcome.status == "ok" else ())),
         versions=facts.get("versions", {}),
         log=log,
         tolerance=None if (own := facts.get("tolerance")) is None else tuple(own),

@@ -89,6 +89,17 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(process: dict[str, object
         read_regions(tmp_path / "out")
 
 
+def test_wrong_numbers_of_a_child_count_where_the_program_ends_well(process: dict[str, object], tmp_path: Path) -> None:
+    for pid, failed in ((5, "run"), (6, "accuracy")):
+        facts = {"hook": "aot", "failed": failed, "backward": False, "recipe": {}, "graph": None, "reason": "no"}
+        (tmp_path / "out" / f"child-{pid}").mkdir(parents=True)
+        (tmp_path / "out" / f"child-{pid}" / "region-001.json").write_text(json.dumps(facts))
+    process["facts"] = {"status": "ok", "text": ""}
+    assert [region.failed for region in go(tmp_path).regions] == ["accuracy"]
+    process["facts"] = {"status": "raised", "text": TRACEBACK}
+    assert go(tmp_path).regions == ()
+
+
 def test_regions_come_in_order_with_their_files(tmp_path: Path) -> None:
     for number, hook in ((2, "dynamo"), (10, "aoti"), (1, "aot")):
         facts = {"hook": hook, "failed": "compile", "backward": False, "recipe": {}, "graph": None, "reason": "no"}
