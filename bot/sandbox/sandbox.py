@@ -75,7 +75,10 @@ class Sandbox:
     def state_of(self, python: str) -> str:
         """A word that stays the same as long as the interpreter `python` has the same packages."""
         self._prepare(python)
-        seen = [python, *(f"{path} {os.stat(path).st_mtime_ns}" for path in self._known[_found(python)] if os.path.isdir(path))]
+        packages = (
+            path for path in self._known[_found(python)] if path.endswith(("site-packages", "dist-packages")) and os.path.isdir(path)
+        )
+        seen = [python, *(f"{path} {os.stat(path).st_mtime_ns}" for path in packages)]
         return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
 
     def require(self) -> None:
