@@ -52,6 +52,15 @@ def test_a_file_that_nobody_may_read_is_the_machine_s(tmp_path: Path) -> None:
     assert said(tmp_path, "PermissionError: [Errno 13] Permission denied: '/no/such/place/x'") is None
 
 
+def test_native_code_that_names_no_file(tmp_path: Path) -> None:
+    """As `torch.save` to a directory that is closed; torch 2.13."""
+    text = "RuntimeError: [enforce fail at inline_container.cc:747] . open file failed with strerror: Permission denied"
+    found = said(tmp_path, f"Traceback (most recent call last):\n{text}")
+    assert found is not None
+    assert "sandbox" in found
+    assert said(tmp_path, f"{text}\nValueError: another error") is None
+
+
 def test_sockets(tmp_path: Path) -> None:
     text = (
         '  File "/usr/lib/python3.11/multiprocessing/connection.py", line 592, in __init__\n'
