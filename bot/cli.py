@@ -179,7 +179,9 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
     if found.taken_as == "notebook":
         prepare.look_beside(path)
     sys.stderr.write("".join(f"torch-minify: {line}\n" for line in (f"took {path} for {found.detail}", *found.notes)))
-    return {"target": target, "taken": InputTaken(taken_as=found.taken_as, detail="; ".join((found.detail, *found.notes)))}
+    told = InputTaken(taken_as=found.taken_as, detail="; ".join((found.detail, *found.notes)))
+    # a notebook imports what is beside it
+    return {"target": target, "taken": told, "read": (*found.read, *([path.resolve().parent] if found.taken_as == "notebook" else []))}
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> int:
@@ -187,6 +189,7 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     from bot.engine.options import Options
 
     given = _taken(grammar, arguments, rest, scratch)
+    read = (*(path.resolve() for path in arguments.read), *given.pop("read", ()))
     if arguments.cuda_arch is not None:
         grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")
     options = Options(
@@ -205,7 +208,7 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         also_python=tuple(arguments.also_python),
         network=arguments.network == "on",
         require_sandbox=arguments.require_sandbox,
-        read=tuple(path.resolve() for path in arguments.read),
+        read=read,
     )
     result = Job(options).run()
     return UNUSABLE if result is None else result.exit_status

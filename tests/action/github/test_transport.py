@@ -269,3 +269,27 @@ def test_whatever_is_answered_is_an_answer_or_an_error_of_github(stub: Stub, bod
         # any other exception would leave the job without its comment and without the file for it
         with contextlib.suppress(GitHubError):
             call(client(stub, Clock(), None))
+
+
+def test_an_attached_file_is_fetched_without_our_token_and_not_beyond_its_limit(stub: Stub) -> None:
+    stub.answers["GET", "/user-attachments/files/1/a.py"] = 302, f"{stub.url}/stored"
+    stub.answers["GET", "/stored"] = 200, b"import torch\n"
+    stub.answers["GET", "/large"] = 200, b"x" * 200_000
+    api = client(stub, Clock())
+    assert api.attachment(f"{stub.url}/user-attachments/files/1/a.py", 100) == b"import torch\n"
+    assert api.attachment(f"{stub.url}/large", 1000) is None
+    assert not any("secret" in value for _, _, headers in stub.seen for value in headers.values())
+    with pytest.raises(GitHubError):
+        api.attachment(f"{stub.url}/gone", 100)
+
+
+def test_a_gist_without_what_was_cut_off(stub: Stub) -> None:
+    files = {
+        "a.py": {"filename": "a.py", "content": "x", "truncated": False},
+        "b.py": {"filename": "b.py", "content": "y", "truncated": True},
+    }
+    stub.answers["GET", "/gists/abc"] = 200, {"files": files}
+    assert client(stub, Clock()).gist("abc") == {"a.py": "x"}
+    stub.answers["GET", "/gists/odd"] = 200, {"files": {"a.py": {}}}
+    with pytest.raises(GitHubError, match="lacks"):
+        client(stub, Clock()).gist("odd")
