@@ -218,8 +218,8 @@ class ScriptOracle:
         return None
 
     def _needs_seed(self, text: str, plan: RunPlan) -> bool:
-        """Whether the seed that the script `text`, which is SAME, sets may decide that it fails. Where it fails in its run it may: of numbers
-        that nobody fixed, no number of draws is a proof."""
+        """Whether the seed that the script `text`, which is SAME, sets may decide that it fails. Where it fails in its run it may: no
+        number of draws is a proof."""
         without = without_calls(text, SEEDS)
         if self._criterion.may_depend_on_numbers or without is None:
             return True
