@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +28,9 @@ def parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="minimize a failing script or test", allow_abbrev=False)
     run.add_argument("script", nargs="?", type=Path, help="a Python script; arguments for it after --")
-    run.add_argument("--command", help="instead of a script: 'pytest FILE::TEST', 'python SCRIPT ...' or 'python -m MODULE ...'")
+    run.add_argument(
+        "--command", help="instead of a script: '[NAME=value] pytest FILE::TEST', 'python SCRIPT ...' or 'python -m MODULE ...'"
+    )
     run.add_argument("--stage", choices=["auto", *(s.value for s in Stage)], default="auto", help="the form to minimize in (default auto)")
     run.add_argument(
         "--accuracy", choices=["off", "auto", "on", "strict"], default="auto", help="whether to look for wrong numbers (default auto)"
@@ -132,6 +135,8 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
             target = target_of_command(arguments.command)
         except CommandError as error:
             grammar.error(str(error))
+        # for everything that is run from here on: the program, its control, the candidates
+        os.environ.update(target.variables)
     else:
         target = Target(arguments.script, None, tuple(rest))
     if target.script is not None:
