@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from bot.models.failure import Model, Stage
+from bot.models.failure import Model, Signature, Stage
 
 
 class CodeOrigin(Model):
@@ -54,6 +54,7 @@ class Request(Model):
     options: RequestOptions = RequestOptions()
     answer: Answer
     expected: str | None = Field(default=None, description="one line: the failure that CI showed")
+    shown: Signature | None = Field(default=None, description="the same, as far as CI's log shows it")
     tests: tuple[str, ...] = Field(default=(), description="all tests that fail in this way")
 
     @model_validator(mode="after")

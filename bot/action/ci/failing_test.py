@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from enum import Enum
 
@@ -77,17 +76,14 @@ class Failure:
         named = bool(self.file) and not self.test.startswith("-") and self.test.isprintable() and len(self.test) <= MAX_ID
         return named or bool(self.hint.program)
 
-    def command(self, template: str, default: str) -> str:
-        """What runs the test: the log's own command where `template` is the `default` one, else `template` with the quoted id.
+    def command(self, by_id: str, *, prefer_hint: bool) -> str:
+        """What runs the test: `by_id`, which names it by its id; the log's own command where `prefer_hint`, or where it has no id.
 
-        Empty where neither is there. An id comes from a log: it stays one word.
+        The variables that the log names stand before it. Empty where neither is there.
         """
         if not self.runnable:
             return ""
-        if self.hint.program and (template == default or not self.file):
-            program = self.hint.program
-        else:
-            program = template.replace("{nodeid}", shlex.quote(self.test))
+        program = self.hint.program if self.hint.program and (prefer_hint or not self.file) else by_id
         return " ".join([*self.hint.variables, program])
 
 

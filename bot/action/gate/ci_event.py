@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
 from bot.action.ci import groups
-from bot.action.comment import answer, marker
+from bot.action.comment import SHORT, answer, failures_of_comment, is_answer_to, marker
 from bot.action.gate import ci_failures, permissions
-from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, command_of, fork_policy, of_groups, options_with, rows
+from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, fork_policy, of_failure, of_groups, options_with, rows
 from bot.action.github.client import GitHub
 from bot.action.github.resources import PullRequest, WorkflowRun
 from bot.action.report.render import notes
@@ -13,12 +16,15 @@ from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 
 MOST_TITLE = 200
+# So many red runs' requests are made within a day; `/minify` is not counted.
+RUNS_A_DAY = 4
 
 
 class RedRun:
-    """The finished run in `event`, and what is done about it through `api` by `settings`."""
+    """The finished run in `event`, and what is done about it through `api` by `settings`; `now` is the time, unless it is another."""
 
-    def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub) -> None:
+    def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub, now: datetime | None = None) -> None:
+        self._now = now or datetime.now(timezone.utc)
         self._run, self._settings, self._api = event.workflow_run, settings, api
         self._repository, self._default = event.repository.full_name, event.repository.default_branch
         self._key = f"run-{self._run.id}-{self._run.run_attempt}"
@@ -33,7 +39,7 @@ class RedRun:
         run = self._run
         if run.conclusion not in ci_failures.FAILED or run.id == self._settings.run_id:
             return Decision("nothing", note="the run did not fail")
-        pull = next(iter(self._api.pull_requests_of(self._repository, run.head_sha)), None)
+        pull = self._pull_request()
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
@@ -41,12 +47,16 @@ class RedRun:
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)
-        subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, pull.base.ref if pull else self._default)
+        base = pull.base.ref if pull else self._default
+        subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, source=source, commit=run.head_sha)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
-        taken = groups.chosen(found, self._settings.max_requests, asked=False)
+        taken = groups.chosen(self._new(found, pull), self._settings.max_requests, asked=False)
         table = notes.candidates(rows(found, taken)) if found else "The run names no failing test."
         if not taken:
             return Decision("nothing", note=table)
+        taken = taken[: self._left_today()]
+        if not taken:
+            return Decision("nothing", note=f"{self._most_a_day} requests were made of red runs within a day")
         first = self._first(pull, Checkout(source or self._repository, run.head_sha), head.from_fork, taken[0])
         if pull is not None:
             made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
@@ -58,6 +68,36 @@ class RedRun:
             posted += self._posted((request,), request.answer.issue, table)
         return Decision("requests", tuple(posted), table)
 
+    def _pull_request(self) -> PullRequest | None:
+        """The open pull request that was run. GitHub does not find one of a fork by its commit, only by its branch."""
+        run, source = self._run, self._run.head_repository
+        if source is not None and source.full_name.lower() != self._repository.lower() and run.head_branch:
+            owner = source.full_name.partition("/")[0]
+            return next(iter(self._api.pull_requests_from(self._repository, owner, run.head_branch, run.head_sha)), None)
+        return next(iter(self._api.pull_requests_of(self._repository, run.head_sha)), None)
+
+    def _new(self, found: Sequence[groups.Group], pull: PullRequest | None) -> list[groups.Group]:
+        """Those of the causes that no comment of ours on the pull request is about yet: each push would ask for them again."""
+        if pull is None or not any(group.verdict == "suggested" for group in found):
+            return list(found)
+        login = self._api.login()
+        ours = [comment for comment in self._api.comments(self._repository, pull.number) if comment.user.login == login]
+        known = {failure for comment in ours if not is_answer_to(comment.body, self._key) for failure in failures_of_comment(comment.body)}
+        return [group for group in found if group.signature is None or group.signature.fingerprint[:SHORT] not in known]
+
+    @property
+    def _most_a_day(self) -> int:
+        return RUNS_A_DAY * self._settings.max_requests
+
+    def _left_today(self) -> int:
+        """How many more requests may be made today without anybody asking."""
+        since, login = self._now - timedelta(days=1), self._api.login()
+        recent = [
+            each for each in self._api.recent_comments(self._repository, since) if each.user.login == login and each.created_at >= since
+        ]
+        spent = sum(len(failures_of_comment(each.body)) for each in recent if not is_answer_to(each.body, self._key))
+        return max(self._most_a_day - spent, 0)
+
     def _first(self, pull: PullRequest | None, checkout: Checkout, fork: bool, group: groups.Group) -> Request:
         if pull is not None:
             whose = code_of_pull_request(pull.user.login, checkout.repository if fork else None, pull.html_url)
@@ -65,7 +105,7 @@ class RedRun:
             whose = CodeOrigin(where="push", author=self._run.actor.login, trusted=True, url=self._run.html_url or None)
         return Request(
             id=self._key,
-            command=command_of(group.first.test, self._settings),
+            **of_failure(group.first, self._settings),
             repository=checkout.repository,
             commit=checkout.commit,
             code=whose,
@@ -84,5 +124,7 @@ class RedRun:
 
     def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table
-        comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body)
-        return tuple(request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}) for request in requests)
+        failures = [request.shown.fingerprint for request in requests if request.shown is not None]
+        comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body, failures)
+        known = {"comment": comment, "marker": marker(self._key, self._settings.run_id, failures)}
+        return tuple(request.model_copy(update={"answer": request.answer.model_copy(update=known)}) for request in requests)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from bot.action.ci.failing_test import Failure
 from bot.action.ci.groups import Group
+from bot.action.ci.judge import sign
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
 from bot.action.report.render.notes import Cause
@@ -16,6 +18,8 @@ from bot.models.failure import Stage
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 from bot.units import duration
 
+# Of the input `test-command`.
+DEFAULT_COMMAND = "pytest {nodeid}"
 DecisionStatus = Literal["requests", "stop", "refused", "nothing"]
 
 
@@ -53,15 +57,24 @@ def command_of(test: str, settings: Settings) -> str:
     return settings.test_command.replace("{nodeid}", shlex.quote(test))
 
 
+def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
+    """What a request holds of the one failing test `failure`: its command by `settings`, and what CI showed.
+
+    The log's own command is preferred to the default of the input, not to what somebody wrote there; its variables stand before both.
+    """
+    command = failure.command(command_of(failure.test, settings), prefer_hint=settings.test_command == DEFAULT_COMMAND)
+    shown = sign(failure)
+    return {"command": command, "shown": shown, "expected": shown.line() if shown else None}
+
+
 def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request, settings: Settings) -> tuple[Request, ...]:
     """A request for each group in `chosen`, like `first` but for its test; `answers` has one for each, `settings` the command."""
     return tuple(
         first.model_copy(
             update={
                 "id": f"{first.id}-{number}",
-                "command": command_of(group.first.test, settings),
+                **of_failure(group.first, settings),
                 "answer": answer,
-                "expected": group.signature.line() if group.signature else None,
                 "tests": group.tests[:100],
             }
         )
