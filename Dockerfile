@@ -1,8 +1,7 @@
-# Two images from one file; release.yml builds them, everything names them by digest.
-#   light   gate, report, stop, sweep: no torch, small enough for a hosted runner to pull in seconds
-#   gpu     minify and auto: torch, triton, a C++ compiler and Python's headers besides
+# The image gpu: minify and auto. torch, triton, a C++ compiler and Python's headers. A release names it by digest; on any other commit
+# the runner builds action.yml from this file. Its first lines are those of light.Dockerfile.
 ARG BASE=python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
-FROM ${BASE} AS base
+FROM ${BASE}
 
 LABEL org.opencontainers.image.source="https://github.com/torch-minify/torch-minify" \
     org.opencontainers.image.licenses="BSD-3-Clause" \
@@ -16,26 +15,6 @@ ENV PIP_NO_CACHE_DIR=1 \
 
 WORKDIR /src
 
-
-FROM base AS light
-LABEL org.opencontainers.image.title="torch-minify-light" \
-    org.opencontainers.image.description="Reads what is asked and posts what was found; runs nobody's program."
-COPY docker/light.txt ./
-RUN pip install --require-hashes -r light.txt
-COPY pyproject.toml README.md LICENSE ./
-COPY bot bot
-RUN pip install --no-deps --no-build-isolation . && rm -rf /src/*
-WORKDIR /
-# root, as the runner wants it of a container action: the workspace belongs to the runner's account. -I: the workspace is no source of modules.
-ENTRYPOINT ["python", "-I", "-m", "bot.action"]
-# last, since they change with every build
-ARG VERSION=0.0.0
-ARG REVISION=unknown
-LABEL org.opencontainers.image.version="${VERSION}" \
-    org.opencontainers.image.revision="${REVISION}"
-
-
-FROM base AS gpu
 LABEL org.opencontainers.image.title="torch-minify-gpu" \
     org.opencontainers.image.description="Minimizes failing PyTorch compiler programs."
 # What the runtime of NVIDIA gives a container that asks for it.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from bot import __version__
 from bot.models.failure import Stage
-from bot.models.result import EXIT_STATUS
-from bot.units import duration, positive
+from bot.models.result import EXIT_STATUS, UNUSABLE
+from bot.units import duration, duration_or_auto, positive
 
 if TYPE_CHECKING:
     from bot.action.__main__ import Edge
@@ -39,7 +39,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--python", default=sys.executable, help="the interpreter with your torch (default: this one)")
     run.add_argument("--out", type=Path, default=Path("minified"), help="the result directory (default ./minified)")
     run.add_argument("--budget", type=duration, default=1800.0, metavar="TIME", help="time for everything (default 30m)")
-    run.add_argument("--hang-after", type=duration, default=60.0, metavar="TIME", help="a run that takes longer hangs (default 60s)")
+    run.add_argument(
+        "--hang-after", type=duration_or_auto, default=None, metavar="TIME",
+        help="a run that takes longer hangs (default auto: one that does not end in a third of the budget)",
+    )  # fmt: skip
     run.add_argument(
         "--verify-runs", type=positive, default=3, metavar="N", help="fresh processes in which the repro must fail (default 3)"
     )
@@ -165,7 +168,7 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         also_python=tuple(arguments.also_python),
     )
     result = Job(options).run()
-    return 2 if result is None else EXIT_STATUS[result.status]
+    return UNUSABLE if result is None else result.exit_status
 
 
 def _github(arguments: argparse.Namespace, edge: Edge | None) -> int:

@@ -20,6 +20,15 @@ def duration(text: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
+def duration_or_auto(text: str) -> float | None:
+    """Seconds as `duration` reads them from `text`; None for `auto`.
+
+    Raises:
+        argparse.ArgumentTypeError: it is neither.
+    """
+    return None if text.strip() == "auto" else duration(text)
+
+
 def positive(text: str) -> int:
     """The whole number from 1 in `text`.
 
@@ -29,3 +38,8 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
+
+
+def spoken(seconds: float) -> str:
+    """The number of `seconds` as `duration` reads them: `90s`, `30m`."""
+    return f"{seconds / 60:g}m" if seconds >= 120 and round(seconds) % 60 == 0 else f"{seconds:.0f}s"

@@ -80,7 +80,7 @@ def test_the_defaults_of_the_contract(asked: list[Options], script: str) -> None
     (options,) = asked
     assert options.target.script == Path(script).resolve()
     assert (options.out, options.stage, options.accuracy, options.device) == (Path("minified"), None, "auto", None)
-    assert (options.budget, options.hang_after, options.verify_runs, options.jobs) == (1800.0, 60.0, 3, 1)
+    assert (options.budget, options.hang_after, options.verify_runs, options.jobs) == (1800.0, None, 3, 1)
     assert (options.seed, options.resume) == (0, False)
 
 

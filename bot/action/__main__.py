@@ -26,7 +26,8 @@ from bot.action.github.transport import GitHubError, Transport
 from bot.action.minify import checkout, isolation
 from bot.action.minify import minify as minify_request
 from bot.action.minify.minify import ENGINE, RunnerConfig
-from bot.action.report import post
+from bot.action.report import lost, post
+from bot.action.report.render.text import one_line
 from bot.action.report.sweep import sweep
 from bot.action.settings import Settings, read_settings
 from bot.units import duration
@@ -121,10 +122,27 @@ def _post(settings: Settings, console: Console, edge: Edge, results: Sequence[Pa
     return post.report(requests, results, settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
 
 
+def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
+    """The job that reports; where it has no requests to go by, it says so in the gate's comment, lest that says "queued" for ever."""
+    try:
+        requests = request_file.read(settings.request_file, settings.request_sha256)
+        post.check_markers(requests)
+    except InputError as error:
+        sys.stderr.write(f"torch-minify: {error}\n")
+        api = edge.connect(settings.token, settings)
+        if lost.abandon(api, settings, datetime.now(timezone.utc)):
+            return JobOutcome(1, summary=f"No result: {one_line(str(error))}\n")
+        return gate.failed(_event(settings), settings, api, "The request was lost on its way.")
+    api = edge.connect(settings.token, settings)
+    return post.report(requests, [settings.results], settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
+
+
 def _config(settings: Settings, edge: Edge) -> RunnerConfig:
     return RunnerConfig(
         checkout=settings.checkout,
         setup=settings.setup,
+        variables=settings.variables_given,
+        pass_env=settings.names_passed,
         python=settings.python,
         budget=duration(settings.budget),
         device=settings.device or None,
@@ -136,7 +154,7 @@ def _config(settings: Settings, edge: Edge) -> RunnerConfig:
 
 
 def _minimize(settings: Settings, console: Console, edge: Edge, file: Path, index: int, out: Path) -> int:
-    return minify_request.minify(request_file.read_one(file, index), _config(settings, edge), out, console)
+    return minify_request.minify(request_file.read_one(file, index, settings.request_sha256), _config(settings, edge), out, console)
 
 
 def _minify(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
@@ -164,7 +182,7 @@ _MODES: dict[str, Callable[[Settings, Console, Edge], JobOutcome]] = {
     "auto": _auto,
     "gate": lambda settings, _, edge: _decide(settings, edge, settings.request_file),
     "minify": _minify,
-    "report": lambda settings, console, edge: _post(settings, console, edge, [settings.results], settings.request_file, dry_run=False),
+    "report": _report,
     "stop": lambda settings, _, edge: _decide(settings, edge, None),
     "sweep": lambda settings, _, edge: _sweep(settings, edge),
 }

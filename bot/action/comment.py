@@ -13,7 +13,7 @@ from bot.action.github.transport import GitHubError
 log = logging.getLogger(__name__)
 
 _MARKER = re.compile(
-    r"<!-- torch-minify:(?P<event>[a-z]+-[0-9-]+) run:(?P<run>[0-9]{1,18})(?: failures:(?P<failures>[0-9a-f.]{1,250}))? -->"
+    r"<!-- torch-minify:(?P<event>[a-z0-9]+-[a-z0-9-]+) run:(?P<run>[0-9]{1,18})(?: failures:(?P<failures>[0-9a-f.]{1,250}))? -->"
 )
 # Hex digits of a fingerprint that a marker holds, and of how many failures: it is one line of at most 300 characters.
 SHORT, MOST_FAILURES = 8, 20
@@ -22,11 +22,16 @@ SHORT, MOST_FAILURES = 8, 20
 def marker(event: str, run: int, failures: Sequence[str] = ()) -> str:
     """The first line of the comment for `event`, which names the `run` that answers it and the `failures` (fingerprints) it is about."""
     about = f" failures:{'.'.join(each[:SHORT] for each in failures[:MOST_FAILURES])}" if failures else ""
-    return f"{_beginning(event)}run:{run}{about} -->"
+    return f"{beginning(event)}run:{run}{about} -->"
 
 
-def _beginning(event: str) -> str:
-    """The same whichever run answers: an event that is delivered again finds its comment."""
+def key(name: str, event: str) -> str:
+    """What the comment for `event` is known by, where a workflow answers it by several calls: each by its `name`."""
+    return f"{name}-{event}" if name else event
+
+
+def beginning(event: str) -> str:
+    """How the marker for `event` begins whichever run answers: an event that is delivered again finds its comment."""
     return f"<!-- torch-minify:{event} "
 
 
@@ -39,9 +44,10 @@ def run_of_comment(body: str) -> int | None:
     return int(found["run"]) if found else None
 
 
-def is_answer_to(body: str, event: str) -> bool:
-    """Whether a comment of ours with the text `body` answers `event`, whichever run wrote it."""
-    return body.startswith(_beginning(event))
+def event_of_comment(body: str) -> str | None:
+    """The event that a comment of ours with the text `body` answers."""
+    found = _MARKER.match(body)
+    return found["event"] if found else None
 
 
 def failures_of_comment(body: str) -> tuple[str, ...]:
@@ -58,7 +64,7 @@ def answer(api: GitHub, repository: str, issue: int, event: str, run: int, body:
     Its id; None where `api` cannot write it.
     """
     try:
-        known = api.own_comment(repository, issue, _beginning(event))
+        known = api.own_comment(repository, issue, beginning(event))
         return api.upsert_comment(repository, issue, marker(event, run, failures), body, known.id if known else None).id
     except GitHubError as error:
         log.warning("cannot comment on %s#%d: %s", repository, issue, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,17 +21,24 @@ def to_json(requests: Sequence[Request]) -> str:
     return json.dumps([request.model_dump(mode="json", by_alias=True) for request in requests], indent=2) + "\n"
 
 
-def read(path: Path) -> tuple[Request, ...]:
-    """The requests in the file at `path`, at least one.
+def sha256(text: str) -> str:
+    """What the gate says of a file with that `text`, beside it: an output of a job can be changed by no other job."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def read(path: Path, expected: str = "") -> tuple[Request, ...]:
+    """The requests in the file at `path`, at least one; `expected` is its hash, where it is known.
 
     Raises:
-        InputError: the file cannot be read, is larger than `MAX_SIZE`, or is not what the gate writes.
+        InputError: the file cannot be read, is larger than `MAX_SIZE`, or is not what the gate wrote.
     """
     try:
         with path.open("rb") as file:
             content = file.read(MAX_SIZE + 1)
         if len(content) > MAX_SIZE:
             raise InputError(f"{path} is larger than {MAX_SIZE >> 20} MiB")
+        if expected and hashlib.sha256(content).hexdigest() != expected:
+            raise InputError(f"{path} is not the file that the gate wrote")
         requests = TypeAdapter(tuple[Request, ...]).validate_json(content)
     except (OSError, ValidationError) as error:
         what = f"{error.error_count()} fields are wrong or missing" if isinstance(error, ValidationError) else str(error)
@@ -40,13 +48,13 @@ def read(path: Path) -> tuple[Request, ...]:
     return requests
 
 
-def read_one(path: Path, index: int) -> Request:
-    """The request number `index` (from 0) in the file at `path`.
+def read_one(path: Path, index: int, expected: str = "") -> Request:
+    """The request number `index` (from 0) in the file at `path`, whose hash is `expected` where that is known.
 
     Raises:
         InputError: there is none, or the file cannot be used.
     """
-    requests = read(path)
+    requests = read(path, expected)
     if not 0 <= index < len(requests):
         raise InputError(f"{path} holds {len(requests)} requests, none with index {index}")
     return requests[index]

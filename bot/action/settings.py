@@ -10,8 +10,13 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot.action.command_template import inner_path
 from bot.action.console import InputError
 
+# Artifacts and markers hold it.
+_NAME = re.compile(r"(?!(?:request|result|unposted)\Z)[a-z][a-z0-9]{0,19}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE", re.IGNORECASE)
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
 
 
@@ -41,6 +46,8 @@ class Settings(BaseSettings):
     event_path: Path | None = Field(default=None, validation_alias="GITHUB_EVENT_PATH")
     output: Path | None = Field(default=None, validation_alias="GITHUB_OUTPUT")
     summary: Path | None = Field(default=None, validation_alias="GITHUB_STEP_SUMMARY")
+    # the image of a release, written into the light action with it
+    gpu_image: str = Field(default="", validation_alias="TORCH_MINIFY_GPU_IMAGE")
     in_actions: bool = Field(default=False, validation_alias="GITHUB_ACTIONS")
 
     # inputs
@@ -52,8 +59,12 @@ class Settings(BaseSettings):
     )
     mode: Literal["auto", "gate", "minify", "report", "stop", "sweep"] = _input("mode", "auto", "What to do")
     bot_login: str | None = _input("bot-login", None, "Login of the token's owner, where it is not GITHUB_TOKEN")
+    name: str = _input("name", "", "Name of this call, where a workflow makes several")
     runner_label: str = _input("runner-label", "self-hosted", "Label of the runner that minifies", max_length=100)
     test_command: str = _input("test-command", "pytest {nodeid}", "How a test is run; {nodeid} stands for its id", max_length=1000)
+    working_directory: str = _input("working-directory", "", "Directory of the checkout in which programs run", max_length=1000)
+    variables: str = _input("env", "", "Variables for programs and setup, a line NAME=value each", max_length=100_000)
+    pass_env: str = _input("pass-env", "", "Names of variables of the machine that programs and setup are given", max_length=10_000)
     setup: str = _input("setup", "", "Shell commands that prepare the checkout; they may use the network")
     python: str | None = _input("python", None, "Interpreter with the user's torch; a path with a slash counts from the checkout")
     jobs: int = _input("jobs", 1, "Candidates to try at once", ge=1, le=256)
@@ -71,6 +82,9 @@ class Settings(BaseSettings):
     stale_after: float = _input("stale-after", 20.0, "Hours that a request may wait for a runner", gt=0)
 
     # what the jobs hand on
+    image: str = _input("image", "", "Image for the job that minifies; empty, ours; none, the runner itself")
+    timeout_minutes: float = _input("timeout-minutes", 0.0, "Minutes after which a job that minifies is ended; 0: not known", ge=0)
+    request_sha256: str = _input("request-sha256", "", "What the gate said of the file of requests; none: not compared")
     request_file: Path = _input("request-file", Path("request.json"), "The file between the jobs, written by gate")
     index: int = _input("index", 0, "Which request of that file, from 0", ge=0)
     checkout: Path = _input("checkout", Path(), "Directory of the checkout in which programs run")
@@ -84,17 +98,75 @@ class Settings(BaseSettings):
             raise ValueError("is not owner/name")
         return given
 
-    @field_validator("test_command")
+    @field_validator("name")
     @classmethod
-    def _one_placeholder(cls, given: str) -> str:
-        if given.count("{nodeid}") != 1:
-            raise ValueError("must hold {nodeid} once")
+    def _part_of_a_name(cls, given: str) -> str:
+        if given and not _NAME.fullmatch(given):
+            raise ValueError("must be up to 20 small letters and digits, other than request, result and unposted")
         return given
+
+    @field_validator("working_directory")
+    @classmethod
+    def _below_the_checkout(cls, given: str) -> str:
+        return inner_path("", given)
+
+    @field_validator("variables")
+    @classmethod
+    def _assignments(cls, given: str) -> str:
+        for name, _ in _pairs(given):
+            _usable(name)
+        return given
+
+    @field_validator("pass_env")
+    @classmethod
+    def _names(cls, given: str) -> str:
+        for name in re.split(r"[,\s]+", given.strip()):
+            if name:
+                _usable(name)
+        return given
+
+    @property
+    def variables_given(self) -> dict[str, str]:
+        """The variables of the input `env`."""
+        return dict(_pairs(self.variables))
+
+    @property
+    def names_passed(self) -> tuple[str, ...]:
+        """The names of the input `pass-env`."""
+        return tuple(filter(None, re.split(r"[,\s]+", self.pass_env)))
+
+    @property
+    def job_image(self) -> str:
+        """The image of the job that minifies; empty for the runner itself."""
+        return "" if self.image == "none" else self.image or self.gpu_image
+
+    @property
+    def lacks_image(self) -> bool:
+        """Whether this workflow has none to name: only a release has images of its own."""
+        return self.in_actions and self.mode == "gate" and not self.image and not self.gpu_image
+
+    def artifact(self, what: str) -> str:
+        """The name of the artifact of this call that holds `what`: `request`, `result-3`."""
+        return "-".join(filter(None, ["torch-minify", self.name, what]))
 
     @property
     def run_url(self) -> str:
         """Where people watch this run."""
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """The lines `NAME=value` of a text; other lines as names without a value, which are none."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return [(name, value) if equals else (line, "") for line in lines for name, equals, value in [line.partition("=")]]
+
+
+def _usable(name: str) -> None:
+    """Raise ValueError where a program of somebody else may not be given the variable `name`."""
+    if not _VARIABLE.fullmatch(name):
+        raise ValueError(f"{name[:60]!r} is no name of a variable")
+    if _SECRET.search(name):
+        raise ValueError(f"{name!r} sounds like a secret, and every program that is minimized could read it")
 
 
 def inputs() -> tuple[str, ...]:

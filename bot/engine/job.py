@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import math
+import os
 import resource
 import signal
 import sys
@@ -17,48 +17,39 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
-from bot.engine.evidence import exported_program, verify
-from bot.engine.evidence.ablation import culprit, suspects
+from bot.engine.evidence import exported_program
+from bot.engine.evidence.ablation import culprit, culprit_of_script, suspects
 from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.passing_edit import edit_between
+from bot.engine.excerpt import excerpt
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
 from bot.engine.proof import Prover
 from bot.engine.reproduce import Intake
 from bot.engine.search import Search
-from bot.engine.state import Ending, Explanation, Findings, Proof, Reproduction, SearchResult, result_of, resumed, with_header
+from bot.engine.state import Ending, Explanation, Findings, Proof, SearchResult, result_of, resumed, with_header
+from bot.engine.taken import taken, unreadable
+from bot.engine.time_split import enough, of_first_runs, reserve
 from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
-from bot.models.failure import Kind
-from bot.models.result import Result, VerificationFacts
+from bot.models.result import ReasonCode, Result, Status, VerificationFacts
 from bot.oracle.budget import Budget
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle
 from bot.reduce.candidate import BudgetSpent
 from bot.reduce.graph.printer.script import render
+from bot.units import spoken
 from bot.workers.pool import Pool, PoolError, memory_for
 from bot.workers.process import Interrupted
 
 # What a system says of a disk, or of what an account may write on it.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
-RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
+# The reason codes of what the proof left without one.
+_UNPROVEN: dict[Status, ReasonCode] = {"flaky": "flaky", "error": "internal"}
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
 PATIENCE = 1 / 3
-
-
-def reserve(options: Options, reproduction: Reproduction | None = None) -> float:
-    """Seconds of the budget in `options` to keep from the search.
-
-    Once there is a `reproduction`, at least those of the proof: its first run, the rest side by side, each as long as the program took.
-    """
-    kept = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
-    if reproduction is not None:
-        hangs = reproduction.failure.kind is Kind.HANG
-        once = reproduction.hang_after + verify.START if hangs else reproduction.capture.outcome.seconds
-        kept = max(kept, once * (1 + math.ceil((options.verify_runs - 1) / verify.AT_ONCE)))
-    return min(options.budget / 2, kept)
 
 
 class Job:
@@ -69,7 +60,7 @@ class Job:
         self.space = Workspace(options.out)
         self.budget = budget or Budget(options.budget, reserve(options))
         self.progress = Progress()
-        source = source_of(options.target, Path.cwd())
+        source = source_of(options.target, Path.cwd(), places=search_path(Path.cwd(), os.environ))
         self._found = Findings(source.text if source else None)
         self._versions: dict[str, str] = {}  # of the user's interpreter: filled in when its worker starts
         self._trail = Trail()
@@ -78,6 +69,7 @@ class Job:
         self._cache = Path(self._scratch.name) / "compile"  # the one compile directory of this job: a cold one costs twelve seconds
         self._cache.mkdir()
         self._last_difference = ""
+        self._input = options.taken or taken(options.target, options.python)
 
     def run(self) -> Result | None:
         """Do the job and write the result directory; None where the directory cannot be used (said on standard error)."""
@@ -85,6 +77,7 @@ class Job:
         try:
             self.space.prepare(Path(self.options.target.file) if self.options.target.file else None, resume=self.options.resume)
             earlier = self.space.earlier()
+            self.progress.say(self._input.detail)
             if earlier is None:
                 nothing = Ending("error", "interrupted", "the job was ended before it found anything")
                 self.space.save(self._result(self._found, nothing))
@@ -93,7 +86,7 @@ class Job:
             if isinstance(error, OSError) and error.errno in FULL:
                 if earlier is None:
                     self.space.abandon()
-                return self._result(self._found, Ending("error", "interrupted", str(error), "the disk is full"))
+                return self._result(self._found, Ending("error", "interrupted", str(error), "the disk is full", "machine_fault"))
             return None
         with self._signals():
             result = self._guarded(earlier)
@@ -102,42 +95,49 @@ class Job:
         return result
 
     def _guarded(self, earlier: Result | None) -> Result:
-        reason: str | None
-        fault: str | None = None
-        try:
-            with Pool(self.options.python, self._cache, self.space.original / "workers.log", versions=self._versions) as pool:
-                self._work(pool)
-            status = self._found.status(self.options.verify_runs)
-            said = self._unlike() + self._last_difference
-            reason = self._found.reason_if_unverified(said, self.options.verify_runs) if status == "error" else None
-        except Ended as end:
-            self._fall_back()
-            status, reason, fault = end.status, end.reason, end.machine_fault
-        except (BudgetSpent, Interrupted):
-            self._fall_back()
-            status, reason = self._found.status(self.options.verify_runs), self._cut_short(self._found)
-        except (PoolError, OSError) as error:
-            self._fall_back()
-            status, reason = "error", str(error)
-            fault = reason if isinstance(error, PoolError) else "the disk is full" if error.errno in FULL else None
-        except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
-            self._fall_back()
-            status, reason = "error", f"torch-minify itself failed: {type(error).__name__}: {error}"
-            with open(self.space.original / "torch-minify.log", "a", encoding="utf-8") as file:
-                file.write(traceback.format_exc())
+        ending = self._ending()
         with contextlib.suppress(OSError):
             self.space.keep_dump()
         finished = self._found.search is not None and self._found.search.fixed_point
-        ended_by = self.budget.ended_by if self.budget.is_spent and not finished else "fixed_point"
-        result = resumed(earlier, self._result(self._found, Ending(status, ended_by, reason, fault)))
+        ending = replace(ending, ended_by=self.budget.ended_by if self.budget.is_spent and not finished else "fixed_point")
+        if ending.status == "reproduced" and ending.ended_by == "budget":
+            ending = replace(ending, code="budget")
+        result = resumed(earlier, self._result(self._found, ending))
         try:
             self.space.save(result)
-            if status in ("minimized", "reproduced", "not_reproduced"):
+            if result.status in ("minimized", "reproduced", "not_reproduced"):
                 self.space.clean()
         except OSError as error:
             sys.stderr.write(f"torch-minify: cannot write {self.space.result}: {error}\n")
         self._scratch.cleanup()
         return result
+
+    def _ending(self) -> Ending:
+        """Do the work, and say how it ended."""
+        runs = self.options.verify_runs
+        try:
+            with Pool(self.options.python, self._cache, self.space.original / "workers.log", versions=self._versions) as pool:
+                self._work(pool)
+            status = self._found.status(runs)
+            said = self._found.reason_if_unverified(self._unlike() + self._last_difference, runs) if status == "error" else None
+            return Ending(status, reason=said, code=_UNPROVEN.get(status))
+        except Ended as end:
+            self._fall_back()
+            return Ending(end.status, reason=end.reason, machine_fault=end.machine_fault, code=end.code)
+        except (BudgetSpent, Interrupted):
+            self._fall_back()
+            code: ReasonCode | None = "budget" if self.budget.should_continue() else None
+            return Ending(self._found.status(runs), reason=self._cut_short(self._found), code=code)
+        except (PoolError, OSError) as error:
+            self._fall_back()
+            said = str(error)
+            fault = said if isinstance(error, PoolError) else "the disk is full" if error.errno in FULL else None
+            return Ending("error", reason=said, machine_fault=fault, code="machine_fault" if fault else "internal")
+        except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
+            self._fall_back()
+            with open(self.space.original / "torch-minify.log", "a", encoding="utf-8") as file:
+                file.write(traceback.format_exc())
+            return Ending("error", reason=f"torch-minify itself failed: {type(error).__name__}: {error}", code="internal")
 
     def _fall_back(self) -> None:
         """Describe what is on disk, the last program that a fresh process confirmed; where there is none, the best one."""
@@ -153,11 +153,20 @@ class Job:
     # --- the parts of the job, in order
 
     def _work(self, pool: Pool) -> None:
+        script = self.options.target.script
+        if script is not None and (why := unreadable(script, self.options.python)):
+            raise Ended("error", "not_understood", why)
         pool.start()
-        reproduction = Intake(self.options, self.space, self.progress, self._cache, self.budget).run()
+        first = of_first_runs(self.options, self.budget)
+        reproduction = Intake(self.options, self.space, self.progress, self._cache, first).run()
         self._found = Findings(reproduction.original, reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
         self.progress.say(reproduction.failure.line())
+        if needed := enough(self.options, reproduction, self.budget):
+            took = f"one run takes {reproduction.capture.outcome.seconds:.0f} s"
+            raise Ended(
+                "error", "budget", f"{took}: too slow for a budget of {spoken(self.options.budget)}; --budget {spoken(needed)} would do"
+            )
         ledger = self._ledger = Ledger(self.space.ledger, resume=self.options.resume)
         limit = max(60.0, reproduction.limit * 2)
         prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache, self.budget)
@@ -238,8 +247,10 @@ class Job:
             said = replace(said, other_failures=tuple(signature.line() for signature in oracle.other_failures()))
             if search.neighbors is not None and oracle.passes(search.neighbors[1]):
                 said = replace(said, passes_if=edit_between(*search.neighbors))
-            if search.program is not None:
-                named = suspects(reproduction.capture.regions)
+            named = suspects(reproduction.capture.regions)
+            if search.program is None:
+                said = replace(said, culprit=culprit_of_script(search.text, named, oracle.ask))
+            else:
                 said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
                 same = oracle.reference.same_across_forms
                 exported = exported_program.write(proof.text, self.space.exported, oracle.answer, reproduction.limit, same, oracle.observe)
@@ -263,6 +274,7 @@ class Job:
             ),
             self._versions,
             pytorch_dump=self.space.dump.is_dir(),
+            taken=self._input,
         )
 
     def _write_repro(self, found: Findings) -> None:
@@ -274,7 +286,7 @@ class Job:
     def _show(self, result: Result) -> None:
         say = sys.stdout.write
         if result.files.repro and self.space.repro.exists():
-            say(self.space.repro.read_text(encoding="utf-8") + "\n")
+            say(excerpt(self.space.repro.read_text(encoding="utf-8"), str(self.options.out / self.space.repro.name)) + "\n")
         say(f"{result.status} (ended by: {result.ended_by})" + (f": {result.reason}" if result.reason else "") + "\n")
         for other in result.evidence.elsewhere:
             version = other.versions.get("torch", "no torch")

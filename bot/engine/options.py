@@ -7,12 +7,12 @@ from pathlib import Path
 
 from bot.engine.target import Target
 from bot.models.failure import Stage
-from bot.models.result import Status
+from bot.models.result import InputTaken, ReasonCode, Status
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for. Times in seconds."""
+    """What the user asked for. Times in seconds; `hang_after` is None where the budget decides (see `time_split`)."""
 
     target: Target
     python: str
@@ -21,17 +21,19 @@ class Options:
     accuracy: str = "auto"
     device: str | None = None
     budget: float = 1800.0
-    hang_after: float = 60.0
+    hang_after: float | None = None
     verify_runs: int = 3
     jobs: int = 1
     seed: int = 0
     resume: bool = False
     also_python: tuple[str, ...] = ()
+    taken: InputTaken | None = None  # what the input was taken for; None: what the target is
 
 
 class Ended(Exception):
-    """The job ends here, with this status and a `reason`, a sentence. `machine_fault` says so where the machine is to blame."""
+    """The job ends here, with this status and a `reason`, a sentence; `code` says which sort of reason it is. `machine_fault` says so
+    where the machine is to blame."""
 
-    def __init__(self, status: Status, reason: str, *, machine_fault: str | None = None) -> None:
+    def __init__(self, status: Status, code: ReasonCode, reason: str, *, machine_fault: str | None = None) -> None:
         super().__init__(reason)
-        self.status, self.reason, self.machine_fault = status, reason, machine_fault
+        self.status, self.code, self.reason, self.machine_fault = status, code, reason, machine_fault

@@ -57,7 +57,7 @@ class Prover:
 
         Messages and phases may differ there.
         """
-        facts = doctor.facts_of(python)
+        facts = doctor.facts_of(python, min(doctor.LIMIT, self.budget.remaining()))
         versions = {name: str(facts[name]) for name in ("python", "torch", "triton", "cuda") if facts.get(name)}
         if "torch" not in versions:
             return Elsewhere(python=python, versions=versions, same=False, said=f"could not be run: {facts.get('error')}")

@@ -10,27 +10,33 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.engine import time_split
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.region import Capture, Region
-from bot.engine.capture.run import Tolerance, Watch, capture
+from bot.engine.capture.run import STACKS, Tolerance, Watch, capture
 from bot.engine.capture.source import source_of
+from bot.engine.capture.whole import whole
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
+from bot.engine.refusals import Lookups, TwoRuns
 from bot.engine.state import Reproduction
 from bot.engine.target import Launch
 from bot.engine.workspace import Workspace
-from bot.failure.machine_faults import fault_of, last_line, missing
+from bot.failure.device_errors import is_asynchronous
+from bot.failure.machine_faults import fault_of, last_line
 from bot.failure.outcome import Outcome
-from bot.failure.signature import signature_of
+from bot.failure.signature import shows_one_place, signature_of
 from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
-from bot.workers.process import HANG_RATIO
+from bot.units import spoken
+from bot.workers.process import HANG_RATIO, Patience
 
-# Seconds for the program without the compiler, at least.
+# Seconds for the program without the compiler, where nothing asks for more.
 CONTROL_LIMIT = 300.0
 # Beyond this a script is no longer something that a person has read.
 LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
@@ -56,48 +62,104 @@ class Intake:
             Interrupted: the budget was cancelled.
         """
         started = time.monotonic()
-        hang_after = self.options.hang_after
-        if self.options.device == "cuda" and (why := gpu.missing(self.options.python)):
-            raise Ended("error", f"--device cuda: this interpreter's torch sees no GPU: {why}", machine_fault="no GPU")
+        own = time_split.first_run(self.options)
+        if self.options.device == "cuda" and (why := gpu.missing(self.options.python, self.budget.remaining())):
+            said = f"--device cuda: this interpreter's torch sees no GPU: {why}"
+            raise Ended("error", "needs_hardware", said, machine_fault="no GPU")
         self._say_large()
-        with ThreadPoolExecutor(1) as executor:
-            control = executor.submit(self._control, hang_after)
-            found = self._captured(hang_after)
-            without = control.result()
+        found, without = self._both(own)
         if _COLLIDED.search(found.outcome.text[-20_000:]):
-            found = self._captured(hang_after)
-        elif _too_soon(found, without, hang_after) and not self._fails(without, found):
-            longer = min(HANG_RATIO * (without.seconds - START), self.options.budget / 3)
-            if longer > hang_after:
+            found = self._captured(own)
+        else:
+            longer = self._longer(found, without)
+            if longer is not None and not self._runs(found, without).eager_fails:
                 self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
-                hang_after = longer
-                found = self._captured(hang_after)
-        failure = self._failure(found, without)
-        if without.status != "timeout" and self._fails(without, found):
-            without = self._control(hang_after)  # alone: what it met may have been the program itself
-        self._judge(without, found)
-        if failure.kind is Kind.HANG and _too_soon(found, without, hang_after):
-            raise Ended(
-                "not_reproduced",
-                f"still running after {found.outcome.seconds:.0f} s, but without the compiler it takes {without.seconds:.0f} s:"
-                " no hang by that limit; --hang-after sets a longer one",
-            )
+                own = longer
+                found = self._captured(own)
+        if without.raised:
+            # it expects an error, which eager raises too: what it makes of the compiler's is its own judgment
+            found = found.as_it_ended(self.options.target.name)
+        runs = self._runs(found, without)
+        if runs.eager_fails and without.status != "timeout" and (found.signature is not None or _wrong(found)):
+            without = self._control(own)  # alone: what it met may have been the program itself
+            runs = self._runs(found, without)
+        failure = self._failure(runs)
+        if refusal := runs.refusal(self._lookups()):
+            raise refusal
+        hang_after = self._hang_after(found, without, own) if failure.kind is Kind.HANG else self.options.hang_after or own
         found = self._with_graphs(found, failure.kind, hang_after)
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
         if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
-        if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory(hang_after):
-            raise Ended("not_reproduced", "the program compares uninitialised memory: without the compiler its numbers differ as well")
-        source = source_of(self.options.target, Path.cwd(), found.test)
-        original = source_of(self.options.target, Path.cwd()) or source
+        if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory(own):
+            said = "the program compares uninitialised memory: without the compiler its numbers differ as well"
+            raise Ended("not_reproduced", "fails_in_eager", said)
+        places = search_path(Path.cwd(), os.environ)
+        source = source_of(self.options.target, Path.cwd(), found.test, places)
+        original = source_of(self.options.target, Path.cwd(), places=places) or source
         return Reproduction(
             capture=found,
             failure=failure,
             source=source,
-            original=original.text if original else None,
-            hang_after=hang_after if failure.kind is Kind.HANG else self.options.hang_after,
+            # the modules of the project are a part of it: a launcher of two lines is no small program
+            original=whole(original, original.text, (), places).text if original else None,
+            hang_after=hang_after,
             seconds=time.monotonic() - started,
         )
+
+    def _both(self, own: float) -> tuple[Capture, Outcome]:
+        """The program with the capture and, beside it, without the compiler."""
+        beside = self.budget.part(self.budget.seconds)
+        with ThreadPoolExecutor(1) as executor:
+            control = executor.submit(self._control, own, budget=beside)
+            try:
+                found = self._captured(own)
+            except BaseException:
+                beside.cancel()  # nobody waits for it
+                raise
+            return found, control.result()
+
+    def _longer(self, found: Capture, without: Outcome) -> float | None:
+        """More seconds for a program that takes so long in eager that it was given too little to say that it hangs, if there are any."""
+        named = self.options.hang_after
+        if named is None or not _too_soon(found, without, named):
+            return None
+        longer = min(HANG_RATIO * (without.seconds - START), self.options.budget / 3)
+        return longer + START if longer > named else None
+
+    def _hang_after(self, found: Capture, without: Outcome, own: float) -> float:
+        """Seconds after which a run of the program hangs, which did not end within `own` seconds.
+
+        Raises:
+            Ended: it may only be slow.
+        """
+        waited, named = found.outcome.seconds, self.options.hang_after
+        limit = waited if named is None else own - START
+        if _too_soon(found, without, limit):
+            said = f"still running after {waited:.0f} s, but without the compiler it takes {without.seconds:.0f} s: no hang by that limit"
+            raise Ended("error" if named is None else "not_reproduced", "budget", f"{said}; {self._more_time()}")
+        if named is not None:
+            return limit
+        if waited < time_split.LEAST_SAMPLED:
+            raise Ended("error", "budget", f"still running after {waited:.0f} s of its own time: too little to tell; {self._more_time()}")
+        if not shows_one_place(found.outcome):
+            said = f"still running after {waited:.0f} s, each time in another place: it may only be slow"
+            raise Ended("error", "budget", f"{said}; {self._more_time()}")
+        return time_split.hang_limit(self.options, waited)
+
+    def _more_time(self) -> str:
+        if self.options.hang_after is not None:
+            return "--hang-after sets a longer one"
+        twice = 2 * self.options.budget
+        return f"a run may take a third of the budget, so --budget {spoken(twice)} gives it {spoken(twice / 3)}"
+
+    def _runs(self, found: Capture, without: Outcome) -> TwoRuns:
+        later = without.status == "raised" and failed_later_than(without.text, found.outcome.text, self.options.target.name)
+        return TwoRuns(found, without, later)
+
+    def _lookups(self) -> Lookups:
+        launch, script = self._launch()
+        return Lookups(launch, script, self.budget)
 
     def _say_large(self) -> None:
         file = self.options.target.file
@@ -108,20 +170,20 @@ class Intake:
         if rows > LARGE_LINES or len(raw) > LARGE_BYTES:
             self.progress.say(f"{Path(file).name} has {rows:,} lines, {len(raw):,} bytes: reducing the script itself may take long")
 
-    def _captured(self, hang_after: float) -> Capture:
+    def _captured(self, own: float) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
         strict = self.options.accuracy == "strict"
         compare = Tolerance(strict=strict) if self.options.accuracy in ("on", "strict") else None
-        longest = hang_after + START
-        found = self._capture("capture", longest, compare)
+        found = self._capture("capture", own, compare)
         self._keep(found)
         outcome = found.outcome
-        if outcome.status == "timeout" and self.options.budget < longest:
-            raise Ended("error", f"the program did not end within the budget of {self.options.budget:.0f} s; see original/log.txt")
+        if outcome.cut and self.options.hang_after is not None:
+            said = f"the program did not end within the budget of {self.options.budget:.0f} s; see original/log.txt"
+            raise Ended("error", "budget", said)
         fault = fault_of(outcome) if outcome.status != "ok" else None
         if fault:
             said = f" ({outcome.text.strip()}); --python names another one" if outcome.status == "infra" else ""
-            raise Ended("error", f"the machine is at fault: {fault}{said}", machine_fault=fault)
+            raise Ended("error", "machine_fault", f"the machine is at fault: {fault}{said}", machine_fault=fault)
         kind = found.signature.kind if found.signature else None
         if not _wrong(found) and (
             (kind is None and outcome.status == "ok" and self.options.accuracy == "auto")
@@ -129,9 +191,12 @@ class Intake:
         ):
             self.progress.step("comparing every compiled region with eager and float64")
             # where the program compares for itself, its own tolerance decides
-            own = found.tolerance if kind is Kind.ACCURACY else None
-            compare = Tolerance(own, strict=strict or own is not None)
-            checked = self._capture("accuracy", max(longest, HANG_RATIO * outcome.seconds), compare)
+            tolerance = found.tolerance if kind is Kind.ACCURACY else None
+            compare = Tolerance(tolerance, strict=strict or tolerance is not None)
+            checked = self._capture("accuracy", max(own, HANG_RATIO * outcome.seconds), compare)
+            if kind is None and checked.outcome.status == "timeout":
+                said = f"the program ends well, but comparing its numbers did not end within {checked.outcome.seconds:.0f} s"
+                raise Ended("error", "budget", f"{said}; a longer --budget gives it more time, --accuracy off leaves it out")
             if kind is None and checked.signature is not None:
                 # comparing must not be what makes it fail
                 return found
@@ -140,6 +205,8 @@ class Intake:
 
     def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
         """Of a program that dies in the compiler the graphs are written before the compiler gets them."""
+        if found.signature is not None and is_asynchronous(found.signature):
+            return self._with_failing_region(found, hang_after)
         if kind not in (Kind.CRASH, Kind.HANG) or found.regions:
             return found
         self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
@@ -147,12 +214,21 @@ class Intake:
         again = self._capture("beforehand", (hang_after / 3 if kind is Kind.HANG else hang_after) + START, beforehand=True)
         return found.model_copy(update={"regions": again.regions})
 
-    def _capture(self, name: str, timeout: float, compare: Tolerance | None = None, *, beforehand: bool = False) -> Capture:
+    def _with_failing_region(self, found: Capture, hang_after: float) -> Capture:
+        """Of an error that a GPU reports late: the graph whose kernel it is, if the error is the same with one kernel after the other."""
+        self.progress.step("an error of the GPU shows late: once more, with one kernel after the other")
+        again = self._capture("synchronous", hang_after + START, synchronous=True)
+        same = again.signature is not None and found.signature is not None and found.signature.same_across_forms(again.signature)
+        return found.model_copy(update={"regions": again.regions}) if same else found
+
+    def _capture(
+        self, name: str, own: float, compare: Tolerance | None = None, *, beforehand: bool = False, synchronous: bool = False
+    ) -> Capture:
         out = self.space.work / name
         shutil.rmtree(out, ignore_errors=True)
-        watch = Watch(out, self.cache, compare, beforehand)
-        timeout = min(timeout, self.options.budget)
-        return capture(self.options.target, self.options.python, Path.cwd(), watch, timeout=timeout, budget=self.budget)
+        watch = Watch(out, self.cache, compare, beforehand, synchronous)
+        patience = Patience(own, self.budget.remaining(), STACKS, spread=self.options.hang_after is None)
+        return capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
 
     def _keep(self, found: Capture) -> None:
         """The script as it ran, and its log."""
@@ -163,69 +239,48 @@ class Intake:
         text = found.outcome.text if found.outcome.status == "raised" else ""
         self.space.write(original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))
 
-    def _failure(self, found: Capture, without: Outcome) -> Signature:
+    def _failure(self, runs: TwoRuns) -> Signature:
+        found, without = runs.compiled, runs.eager
         if found.signature is not None:
             if self.options.target.module == "pytest" and found.signature.exception == ("SystemExit",):
-                raise Ended("error", f"pytest ended with exit status {found.signature.message} before a test failed; see original/log.txt")
+                said = f"pytest ended with exit status {found.signature.message} before a test failed; see original/log.txt"
+                raise Ended("error", "not_understood", said)
             return found.signature
         if _wrong(found):
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
         outcome = found.outcome
         if outcome.status == "ok":
+            if without.status == "ok" and (refusal := runs.refusal(self._lookups())):
+                raise refusal
             # an error that the compiler swallows is a failure only of a program that expects it
-            without_it = f", but not without the compiler: {_last(without)}; a program that asserts this can be minimized"
-            raise Ended("not_reproduced", f"the program passes here{without_it if without.status == 'raised' else ''}")
-        if outcome.status == "infra":
-            raise Ended("error", f"the program could not be run: {outcome.text.strip()[-300:]}")
-        said = f": {outcome.text.strip()[-200:]}" if outcome.text.strip() else ""
-        raise Ended("not_reproduced", f"the program ended with exit status {outcome.exit} and no Python error to compare{said}")
+            without_it = f", but not without the compiler: {last_line(without)}; a program that asserts this can be minimized"
+            raise Ended("not_reproduced", "passes", f"the program passes here{without_it if without.status == 'raised' else ''}")
+        said = f"the program could not be run: {outcome.text.strip()[-300:]}"
+        raise Ended("error", "machine_fault", said, machine_fault="the program could not be run")
 
-    def _eager_comparison_depends_on_uninitialized_memory(self, hang_after: float) -> bool:
+    def _eager_comparison_depends_on_uninitialized_memory(self, own: float) -> bool:
         """Whether a script's comparison fails in eager too when every piece of uninitialized memory holds something else."""
         script = self.options.target.script
         if script is None or not verify.may_read_uninitialized(script):
             return False
-        signature = signature_of(self._control(hang_after, "--repeats"), script=script.name)
+        signature = signature_of(self._control(own, "--repeats"), script=script.name)
         return signature is not None and signature.kind is Kind.ACCURACY
 
-    def _control(self, hang_after: float, option: ControlOption | None = None) -> Outcome:
+    def _control(self, own: float, option: ControlOption | None = None, budget: Budget | None = None) -> Outcome:
+        launch, script = self._launch()
+        timeout = min(CONTROL_LIMIT, own) if self.options.hang_after is None else max(CONTROL_LIMIT, own - START)
+        return verify.run_control_fresh(launch, script, timeout=timeout, option=option, budget=budget or self.budget)
+
+    def _launch(self) -> tuple[Launch, Path | str]:
+        """How the program is started, and its script, or `-m`."""
         target = self.options.target
         argv = target.argv if target.script else (target.module or "", *target.argv)
-        launch = Launch(self.options.python, Path.cwd(), os.environ, argv)
-        timeout = max(CONTROL_LIMIT, hang_after)
-        return verify.run_control_fresh(launch, target.script or "-m", timeout=timeout, option=option, budget=self.budget)
-
-    def _fails(self, control: Outcome, found: Capture) -> bool:
-        behind = control.status == "raised" and failed_later_than(control.text, found.outcome.text, self.options.target.name)
-        return control.status != "ok" and not behind
-
-    def _judge(self, control: Outcome, found: Capture) -> None:
-        """Raises `Ended` where the compiler has nothing to do with the failure."""
-        if self._fails(control, found):
-            raise Ended("not_reproduced", _in_eager(control))
-        if not control.calls:
-            raise Ended("not_reproduced", "the program never reaches torch.compile, torch.export or AOTInductor")
+        return Launch(self.options.python, Path.cwd(), os.environ, argv), target.script or "-m"
 
 
 def _too_soon(found: Capture, without: Outcome, hang_after: float) -> bool:
     """Whether a program that takes so long in eager was given too little time to say that it hangs."""
     return found.outcome.status == "timeout" and without.seconds > hang_after / HANG_RATIO + START
-
-
-def _in_eager(control: Outcome) -> str:
-    """How a program fails without the compiler."""
-    last = _last(control)
-    if control.status == "timeout":
-        return f"without the compiler the program does not end within {control.seconds:.0f} s; its last line: {last[:200]}"
-    needs = missing(control)
-    if needs:
-        return f"the program needs {needs}; it fails in eager as well: {last}"
-    ended = {"raised": "", "exit": f" (exit status {control.exit})"}.get(control.status, f" ({control.status})")
-    return f"the program fails in eager as well{ended}: {last}"
-
-
-def _last(outcome: Outcome) -> str:
-    return last_line(outcome) or "nothing was printed"
 
 
 def _wrong(found: Capture) -> tuple[Region, ...]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.engine.capture.hints import failing_line, named_nodes, script_lines
-from bot.engine.capture.local_modules import local_modules, module_lines, search_path
+from bot.engine.capture.hints import failing_line, launches, named_nodes
+from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, starts
+from bot.engine.capture.whole import Whole, whole
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
@@ -25,11 +26,11 @@ from bot.oracle.diagnose import inner_calls, localize, operations
 from bot.oracle.oracle import TRIES, ScriptOracle
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.passes.dynamic import explained
-from bot.reduce.graph.printer.script import lines, render
+from bot.reduce.graph.printer.script import lines, render, without_call
 from bot.reduce.graph.reducer import Reduced, reduce_program
 from bot.reduce.graph.size import size_key
 from bot.reduce.source.environ import with_surroundings
-from bot.reduce.source.join_modules import joined
+from bot.reduce.source.let_through import let_through
 from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
 from bot.reduce.source.preamble import drop_statements
@@ -99,9 +100,16 @@ class Search:
             if self.options.stage not in (None, start.stage):
                 continue
             text = render(start.program)
-            if self.oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])):
+            candidate = Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])
+            if self.oracle.begins(candidate) and self._calls(start, text):
                 return start
         return None
+
+    def _calls(self, start: Start, text: str) -> bool:
+        """Whether the script `text` of a start fails where its module is called: what comes before is of the user's program, and may
+        show the failure by itself."""
+        program = start.program
+        return not (program.preamble or program.recipe.setup) or self.oracle.observe(without_call(text))[0].status == "ok"
 
     def _reduce_graph(self, start: Start) -> SearchResult:
         oracle, text = self.oracle, render(start.program)
@@ -175,11 +183,13 @@ class Search:
     def _reduce_source(self) -> SearchResult:
         oracle, source = self.oracle, self.reproduction.source
         if source is None:
-            raise Ended(
-                "error", "no graph of this command fails alone, and only a script, or a test without fixtures, can be reduced as source"
+            said = (
+                "no graph of this command fails alone, and as source only a script, a module of this directory (`python -m pkg.mod`) or a"
+                " test without fixtures (`pytest FILE::TEST`) can be reduced: name one of these"
             )
+            raise Ended("error", "not_understood", said)
         if self.options.stage not in (None, Stage.SOURCE):
-            raise Ended("error", f"no program of the stage {self.options.stage.value} fails in the same way here")
+            raise Ended("error", "not_understood", f"no program of the stage {self.options.stage.value} fails in the same way here")
         text, failing = self._begin_source(source)
         if failing is None:
             return SearchResult(Stage.SOURCE, text, self._rule(), fixed_point=True)
@@ -230,37 +240,41 @@ class Search:
     def _begin_source(self, source: Source) -> tuple[str, tuple[int, ...] | None]:
         """The first of the source's texts that fails, and its lines that the failure names; the first text and None where none does."""
         capture = self.reproduction.capture
-        said = capture.outcome.text
+        said = [capture.outcome.text, *launches(capture.regions)]
         # a module of the project that is only looked up there may be one that Python finds elsewhere
-        known = local_modules(source.file, search_path(Path.cwd(), os.environ)), local_modules(source.file)
-
-        def whole(text: str, modules: dict[str, str]) -> tuple[str, tuple[int, ...]]:
-            return joined(text, script_lines(said, source.name), modules, module_lines(said, modules))
-
-        texts = (source.text, *source.others)
-        begun = dict.fromkeys(self._surrounded(*whole(text, modules)) for text in texts for modules in known)
-        first = whole(source.text, known[0])
-        alone = self._surrounded(*first)[0]
+        places = search_path(Path.cwd(), os.environ), ()
+        found = [whole(source, text, said, where) for text in (source.text, *source.others) for where in places]
+        begun = dict.fromkeys(self._surrounded(*one) for program in found for one in self._letting_through(program))
+        first = found[0]
+        alone = next(iter(begun))[0]
         if len(self.trail) == 0:
             self.trail.note(SearchResult(Stage.SOURCE, alone, self._rule()))
         for complete, failing in begun:
             candidate = Candidate(complete, "start:source", (lines(complete), len(complete)))
             if self.oracle.begins(candidate, max(1, TRIES // len(begun))):
                 return complete, failing
-        if known[1] and first[0] == source.text:
-            names = ", ".join(sorted(known[1]))
-            raise Ended("error", f"a repro stands alone, but these modules of the program cannot be written into it: {names}")
+        beside = found[1].modules
+        if beside and first.text == source.text:
+            names = ", ".join(sorted(beside))
+            why = f"a repro stands alone, but these modules of the program cannot be written into it: {names}"
+            raise Ended("error", "needs_package", why)
         needs = missing(self.oracle.observe(alone)[0])
         if needs:
-            raise Ended("error", f"a repro stands alone, but where it is run the program needs {needs}")
+            raise Ended("error", needs.code, f"a repro stands alone, but where it is run the program needs {needs}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         self.oracle.partial = capture.partial
         return alone, None
 
+    def _letting_through(self, found: Whole) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """The program as it is; one that catches its failure first without what catches it."""
+        if self.reproduction.capture.ended is not None:
+            yield from let_through(found.text, found.lines)
+        yield found.text, found.lines
+
     def _surrounded(self, text: str, failing: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
         """The script with what its caller gave it: a repro is run without."""
         target = self.options.target
-        return with_surroundings(text, failing, settings_of(os.environ), target.argv if target.script else ())
+        return with_surroundings(text, failing, settings_of(os.environ), () if target.module == "pytest" else target.argv)
 
     def _is_wordy(self, found: SearchResult) -> bool:
         """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""
@@ -269,7 +283,7 @@ class Search:
             return False
         smaller = Findings(self.reproduction.original, self.reproduction, found).is_smaller()
         large = program.graph.ops > FEW_OPS or bool(program.graph.bodies) or not smaller
-        return large and lines(found.text) > lines(source.text)
+        return large and lines(found.text) > lines(self.reproduction.original or source.text)
 
     def _smaller_of_both(self, of_graph: SearchResult) -> SearchResult:
         """Reduce the script as well; the shorter result of both, and `oracle` is the one that knows it."""

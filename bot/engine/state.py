@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,8 @@ from bot.models.result import (
     Evidence,
     ExportedProgram,
     Files,
+    InputTaken,
+    ReasonCode,
     Reduction,
     Result,
     Rule,
@@ -26,6 +27,8 @@ from bot.reduce.graph.form import Program
 from bot.reduce.graph.printer.script import lines, render
 from bot.reduce.graph.printer.tensors import embed_blobs
 
+# Lines of a repro that nobody calls long.
+FEW_LINES = 20
 # The packages whose versions a repro's header names.
 _NAMED = ("torch", "triton", "python")
 
@@ -34,7 +37,8 @@ _NAMED = ("torch", "triton", "python")
 class Reproduction:
     """The program fails here. `failure` is what it is minimized for, `source` its one text where it has one.
 
-    `original` is the text that a repro is compared with. `hang_after` is in seconds: longer than the user said where eager is slow.
+    `original` is the text that a repro is compared with, the modules of its project in it. `hang_after` is in seconds: longer than the
+    user said where eager is slow.
     `seconds` is what all runs took.
     """
 
@@ -144,17 +148,18 @@ class Findings:
         )
 
     def is_smaller(self) -> bool:
-        """Whether the repro is strictly smaller than what came in."""
+        """Whether the repro is strictly smaller than what came in: its lines, or in a graph form its operations or lines, fell, and
+        nothing else grew. A graph form of up to `FEW_LINES` lines is read at a glance, however short the program was."""
         if self.search is None or self._text is None:
             return False
         if self.original is None:
             return True
         reduced = self.reduction()
-        if reduced.ops_before is not None and reduced.ops_after is not None and reduced.ops_after < reduced.ops_before:
-            return True
-        if self.search.stage is Stage.SOURCE and reduced.lines_after == reduced.lines_before:
-            return _characters(self._text) < _characters(self.original)
-        return reduced.lines_after < reduced.lines_before
+        shorter = reduced.lines_after < reduced.lines_before
+        if reduced.ops_before is None or reduced.ops_after is None:
+            return shorter
+        fewer = reduced.ops_after < reduced.ops_before
+        return shorter or (fewer and reduced.lines_after <= max(reduced.lines_before, FEW_LINES))
 
     @property
     def _text(self) -> str | None:
@@ -187,16 +192,24 @@ class Findings:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a job ended: `reason` is for people."""
+    """How a job ended: `reason` is for people, `code` says which sort of reason it is."""
 
     status: Status
-    ended_by: EndedBy
+    ended_by: EndedBy = "fixed_point"
     reason: str | None = None
     machine_fault: str | None = None
+    code: ReasonCode | None = None
 
 
 def result_of(
-    found: Findings, ending: Ending, reduction: Reduction, files: Files, versions: Mapping[str, str], *, pytorch_dump: bool = False
+    found: Findings,
+    ending: Ending,
+    reduction: Reduction,
+    files: Files,
+    versions: Mapping[str, str],
+    *,
+    pytorch_dump: bool = False,
+    taken: InputTaken | None = None,
 ) -> Result:
     """`result.json`.
 
@@ -207,6 +220,7 @@ def result_of(
         files: Which files are in the result directory.
         versions: Of the user's interpreter and its packages.
         pytorch_dump: Whether PyTorch's own minifier dumped anything.
+        taken: What the input was taken for.
     """
     explanation = found.explanation
     return Result(
@@ -229,6 +243,8 @@ def result_of(
         ),
         exported_program=explanation.exported,
         files=files,
+        input=taken,
+        reason_code=None if ending.status == "minimized" else ending.code,
     )
 
 
@@ -240,7 +256,7 @@ def resumed(earlier: Result | None, result: Result) -> Result:
         return result
     if earlier.verification.runs and earlier.status != "error":
         return earlier  # that one was complete
-    changed = {name: getattr(result, name) for name in ("status", "ended_by", "reason", "machine_fault")}
+    changed = {name: getattr(result, name) for name in ("status", "ended_by", "reason", "machine_fault", "reason_code")}
     return earlier.model_copy(update=changed)
 
 
@@ -252,11 +268,3 @@ def with_header(text: str, failure: Signature, facts: VerificationFacts, version
         f"failed in {facts.same} of {facts.runs} fresh processes",
     ]
     return "".join(f"# {line}\n" for line in header) + text
-
-
-def _characters(text: str) -> int:
-    """Of the code, without its comments and however it is laid out."""
-    try:
-        return len(ast.unparse(ast.parse(text)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return len(text)

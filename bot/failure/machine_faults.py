@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
 from bot.failure.outcome import Outcome
+from bot.failure.traceback import error_line
+from bot.models.result import ReasonCode
 
 _DISK = "the disk is full"
 _KNOWN = (
@@ -23,21 +27,54 @@ _KNOWN = (
 )  # fmt: skip
 
 
-_MISSING = (
-    (re.compile(r"ModuleNotFoundError: No module named (.+)"), "a package that this interpreter does not have"),
-    (re.compile(r"FileNotFoundError: .*No such file or directory: (.+)"), "a file that is not there"),
+_MODULE = re.compile(r"ModuleNotFoundError: No module named '(?P<name>[^']+)'")
+_FILE = re.compile(r"FileNotFoundError: .*No such file or directory: (?:b?'(?P<name>[^']+)')")
+_NEEDS: tuple[tuple[re.Pattern[str], Literal["package", "file"]], ...] = ((_MODULE, "package"), (_FILE, "file"))
+# What torch says where there is no GPU for a program that needs one.
+_NO_GPU = re.compile(
+    r"Found no NVIDIA driver|Torch not compiled with CUDA enabled|No CUDA GPUs are available|no CUDA-capable device is detected"
+    r"|on a CUDA device but torch\.cuda\.is_available\(\) is False|CUDA driver initialization failed|Torch not linked with support for cuda"
+    r"|NVIDIA driver on your system is too old"
 )
 
 
+_CODES: dict[str, ReasonCode] = {"package": "needs_package", "file": "needs_file", "hardware": "needs_hardware"}
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a program says that it lacks: a package or a file, by `name`, or a device."""
+
+    what: Literal["package", "file", "hardware"]
+    name: str
+
+    @property
+    def code(self) -> ReasonCode:
+        """The reason code of a program that is refused for it."""
+        return _CODES[self.what]
+
+    def __str__(self) -> str:
+        return {
+            "package": f"a package that this interpreter does not have, {self.name!r}",
+            "file": f"a file that is not there, {self.name!r}",
+            "hardware": "a GPU",
+        }[self.what]
+
+
 def last_line(outcome: Outcome) -> str:
-    """The last line that a run printed (its `outcome`), the marks below a line of code apart; empty where it printed nothing."""
-    return next((line for line in reversed(outcome.text.splitlines()) if line.strip(" ^~")), "")
+    """The last line that a run printed (its `outcome`), the marks below a line of code apart; empty where it printed nothing. Of one
+    that raised it is that of the exception, whatever came after it."""
+    said = error_line(outcome.text) if outcome.status == "raised" else ""
+    return said or next((line for line in reversed(outcome.text.splitlines()) if line.strip(" ^~")), "")
 
 
-def missing(outcome: Outcome) -> str | None:
-    """The missing package or file that ended a program, in a few words; None where the `outcome` names none."""
-    found = ((pattern.fullmatch(last_line(outcome)), what) for pattern, what in _MISSING)
-    return next((f"{what}, {match[1]}" for match, what in found if match), None)
+def missing(outcome: Outcome) -> Need | None:
+    """What the program lacks that ended in this way (its `outcome`), by its own words; None where it names nothing."""
+    said = last_line(outcome)
+    for pattern, what in _NEEDS:
+        if found := pattern.match(said):
+            return Need(what, found["name"])
+    return Need("hardware", "cuda") if _NO_GPU.search(said) else None
 
 
 def may_pass(outcome: Outcome) -> bool:

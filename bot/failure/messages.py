@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 MAX_MESSAGE = 500  # characters of a normalized message
+MAX_WORDS = 200  # characters of a message as people are shown it
 _MAX_READ = 64_000  # characters of a message that are looked at, C++ diagnostics apart
 _MAX_LINE = 4_000
 
@@ -112,6 +113,7 @@ ADVICE = _rule("advice on the same line", r" ?(?:For more information, run with|
 SPELLING = _rule("compiler's guess at a spelling", r"[;:,] did you mean .*$", "", "no 'sinus'; did you mean 'sin'?", "no 'sinus'")
 PLACE = _rule("place in generated code", r" \([\w<>. ]+, line \d+\)\s*$", "", "invalid syntax (c2.py, line 7)", "invalid syntax")
 RULES = (*NORMALIZATION, ADVICE, SPELLING, PLACE)
+_PATH, _HINT = (next(rule for rule in NORMALIZATION if rule.name == name) for name in ("path", "hint of a size"))
 # fmt: on
 
 
@@ -181,18 +183,36 @@ def essence(name: str, message: str) -> str:
     if name in _CPP_ERRORS:
         return normalize(_cpp(message))[:MAX_MESSAGE]
     message = message[:_MAX_READ]
-    tail = _TAIL.search(message)
-    said = ADVICE.apply(_collapse(message[: tail.start()] if tail else message))
-    target = _TARGET.search(message)
-    lines = [line for line in said.split("\n") if line.strip() and not _TARGET.match(line) and not _EXPLANATION.match(line)]
-    if name in _TRITON_ERRORS:
-        lines = lines[-1:]  # the kernel's source is quoted first
-    parts = [normalize(line) for line in lines[:1]]
-    if len(lines) > 1 and lines[0].rstrip().endswith((":", ")!")):
-        parts.append(normalize(lines[1]))  # "Something failed:" alone names no bug
-    explanation = _EXPLANATION.search(said)
+    parts = [normalize(line) for line in _headline(name, message)]
+    explanation = _EXPLANATION.search(_said(message))
     if explanation:
         parts.append(normalize(explanation[1]))
+    target = _TARGET.search(message)
     if target:
         parts.append("target: " + " ".join(_ADDRESS.sub("N", target[1]).split()))  # conv1d is not conv2d: its digits stay
     return "\n".join(part for part in parts if part)[:MAX_MESSAGE]
+
+
+def words(name: str, message: str) -> str:
+    """What people are shown of the `message` of an exception of class `name`: the first line of its essence as it was printed, at most
+    `MAX_WORDS` characters, of a path only the file's name."""
+    said = _cpp(message) if name in _CPP_ERRORS else " ".join(_headline(name, message[:_MAX_READ]))
+    short = _PATH.pattern.sub(
+        lambda path: path[0].rstrip("/").rpartition("/")[2], _ADDRESS.sub("0x...", _HINT.apply(_collapse(said[:_MAX_LINE])))
+    )
+    return " ".join(short.split())[:MAX_WORDS]
+
+
+def _said(message: str) -> str:
+    """The message without what repeats the program or gives advice."""
+    tail = _TAIL.search(message)
+    return ADVICE.apply(_collapse(message[: tail.start()] if tail else message))
+
+
+def _headline(name: str, message: str) -> list[str]:
+    """The first line of a message that says anything; with the next one where it ends in a colon."""
+    lines = [line for line in _said(message).split("\n") if line.strip() and not _TARGET.match(line) and not _EXPLANATION.match(line)]
+    if name in _TRITON_ERRORS:
+        lines = lines[-1:]  # the kernel's source is quoted first
+    # "Something failed:" alone names no bug
+    return lines[: 2 if lines and lines[0].rstrip().endswith((":", ")!")) else 1]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.failure.messages import MAX_MESSAGE, essence, normalize, peel
+from bot.failure.device_errors import is_sticky
+from bot.failure.messages import MAX_MESSAGE, MAX_WORDS, essence, normalize, peel, words
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, phase_of
 from bot.failure.traceback import Frame, Raised, exceptions, fault_frames, plain, sampled_frames
@@ -23,6 +24,8 @@ _NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
 # What `no_grad`, `autocast` and the like put around a function that they decorate.
 _WRAPPERS = ("torch/utils/_contextlib.py", "torch/amp/autocast_mode.py")
+# Of so many stacks one may lie elsewhere.
+STEADY = 3
 _MAX_CLASSES = 12
 _MAX_NAME = 100
 _MAX_FRAME = 200
@@ -62,6 +65,12 @@ def own_words(signature: Signature, text: str = "") -> str:
     return _NO_NUMBER.sub("N", signature.message) if says else ""
 
 
+def shows_one_place(outcome: Outcome) -> bool:
+    """Whether the stacks of a run that did not end, which its `outcome` holds, lie in one phase: all but a few, and the last one."""
+    phases = [phase_of(stack) for stack in sampled_frames(plain(outcome.text))]
+    return bool(phases) and STEADY * phases.count(phases[-1]) >= (STEADY - 1) * len(phases)
+
+
 def _usual(stacks: Sequence[tuple[Frame, ...]]) -> tuple[Frame, ...]:
     """The last of the stacks in the phase that most of them lie in; of phases as frequent, the one seen last."""
     phases = [phase_of(stack) for stack in stacks]
@@ -81,7 +90,9 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         name, colon, said = last.partition(": ")
         if not colon or not name.endswith("Error") or not name.isidentifier():
             name, said = "", last
-        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=(name,) if name else (), message=normalize(said)[:MAX_MESSAGE])
+        shown = " ".join(said.split())[:MAX_WORDS]
+        message = normalize(said)[:MAX_MESSAGE]
+        return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=(name,) if name else (), message=message, said=shown)
     names: list[str] = []
     message = ""
     for raised in chain:
@@ -93,12 +104,16 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         kind, phase, frame = Kind.ACCURACY, Phase.RUN, None
     else:
         kind, phase, frame = Kind.EXCEPTION, phase_of(frames, names), _frame(frames)
+    if kind is Kind.EXCEPTION and is_sticky(message):
+        # raised at whatever came next
+        phase, frame, frames = Phase.RUN, None, []
     return Signature(
         kind=kind,
         phase=phase,
         backward=kind is Kind.EXCEPTION and is_backward(frames),
         exception=tuple(name[:_MAX_NAME] for name in names[:_MAX_CLASSES]),
         message=essence(names[-1] if names else "", message),
+        said=words(names[-1] if names else "", message),
         frame=frame,
     )
 

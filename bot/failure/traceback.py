@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile, islice, pairwise, takewhile
 
 HEADER = "Traceback (most recent call last):"
+# How torch begins the one that another thread or process raised (`torch._utils.ExceptionWrapper`: DataLoader, DataParallel).
+CARRIED = f"Original {HEADER}"
 CUT = "[...]"  # a line that stands for what was left out of a long text
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
@@ -25,8 +27,12 @@ _FAULT_CUT = re.compile(r"^ +\.\.\.$")  # stands for the outermost frames of a d
 _FAULT_THREAD = re.compile(r"^(?:(?P<current>Current thread|Stack)|Thread)\b.*\(most recent call first\):$")
 _DUMP = re.compile(r"^(?=Fatal Python error:|Timeout \(|Stack \(most recent call first\):$)", re.MULTILINE)
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*(?:<locals>[\w.]*)*)(?:: ?(?P<text>.*))?$")
-# A worker process's exception arrives as the text of a whole traceback inside the message of another one.
-_CARRIER = re.compile(r"\b(?:SubprocException|_RemoteTraceback|SubprocessException)\b")
+# A worker process's exception arrives as the text of a whole traceback inside the message of another one: from Inductor's pool, the
+# standard library's (as a cause, in quotes), `torch.multiprocessing.spawn`.
+_CARRIER = re.compile(
+    r"\b(?:SubprocException|_?RemoteTraceback|SubprocessException)\b|-- Process \d{1,9} terminated with the following error:"
+)
+_QUOTES = ('"""', "'''")
 
 _MAX_TEXT = 4_000_000  # characters looked at, of a longer text its two ends
 _MAX_MESSAGE = 1_000_000  # characters kept of one exception's message
@@ -138,37 +144,58 @@ def _split_raised(lines: Sequence[str]) -> tuple[str, str]:
     return found["name"].rpartition(".")[2], "\n".join([found["text"] or "", *lines[1:]])[:_MAX_MESSAGE]
 
 
-def _link(message: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """How an exception is tied to the next traceback, and its own lines without the line that says so."""
-    end = len(message)
-    while end and not message[end - 1].strip():
-        end -= 1
+def _link(message: Sequence[str], following: str) -> tuple[str, Sequence[str]]:
+    """How an exception is tied to the next traceback, whose header is `following`, and its own lines without those that say so."""
+    end = _end(message)
     if end and message[end - 1] in (_CAUSE, _CONTEXT):
-        return ("cause" if message[end - 1] == _CAUSE else "context"), message[: end - 1]
-    if any(_CARRIER.search(line[:2000]) for line in message[:40]):
+        how = "cause" if message[end - 1] == _CAUSE else "context"
+        message = message[: _end(message[: end - 1])]
+        # what another process raised stands in quotes
+        return how, message[:-1] if message and message[-1] in _QUOTES else message
+    if following == CARRIED or any(_CARRIER.search(line[:2000]) for line in message[:40]):
         return "carrier", message
     return "", message
+
+
+def _end(lines: Sequence[str]) -> int:
+    """How many lines there are without the empty ones at the end."""
+    end = len(lines)
+    while end and not lines[end - 1].strip():
+        end -= 1
+    return end
 
 
 def exceptions(text: str) -> tuple[Raised, ...]:
     """The last printed exception and what caused it, the outermost first and the root cause last.
 
-    Only `raise ... from ...` counts as a cause: an exception that merely was being handled says nothing about this one.
-    Empty if `text` holds no traceback.
+    Only `raise ... from ...` counts as a cause, and what another process or thread raised: an exception that merely was being handled
+    says nothing about this one. Empty if `text` holds no traceback.
     """
     lines = text.split("\n")
-    starts = [i for i, line in enumerate(lines) if line == HEADER]
+    starts = [i for i, line in enumerate(lines) if line in (HEADER, CARRIED)]
     if not starts:
         return ()
     chain: list[Raised] = []
     for start, until in reversed([*pairwise(starts), (starts[-1], None)]):
         frames, end = _frames(lines, start + 1)
-        how, message = ("last", lines[end:]) if until is None else _link(lines[end:until])
+        how, message = ("last", lines[end:]) if until is None else _link(lines[end:until], lines[until])
         if how in ("", "context"):
             break
         name, said = _split_raised(message)
         chain.insert(0 if how == "carrier" else len(chain), Raised(name, said, frames))
     return tuple(chain)
+
+
+def error_line(text: str) -> str:
+    """Class and message of the last exception in `text`, in one line; empty where there is no traceback.
+
+    What follows in the text, or further down in the message (a graph, code, another traceback), is not the error.
+    """
+    chain = exceptions(plain(text))
+    if not chain:
+        return ""
+    said = next((line.strip() for line in chain[0].message.split("\n") if line.strip()), "")
+    return ": ".join(part for part in (chain[0].name, said) if part)
 
 
 def failed_later_than(control: str, failed: str, script: str) -> bool:

@@ -25,6 +25,8 @@ HEAD, TAIL = 400_000, 60_000
 
 # Told of an error, and of the test that it made fail, as its runner names it.
 OnError = Callable[[BaseException, str], None]
+# Told of the exception that ended the program.
+OnEnd = Callable[[BaseException], object]
 
 
 def read_source(path: str) -> str:
@@ -55,11 +57,15 @@ def execute(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Mo
     exec(compile(source(text), path, "exec", dont_inherit=True), module.__dict__)
 
 
-def run_as_main(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> Facts:
-    """The facts of how it ended to `execute` a script; the parameters `path`, `argv` and `source` are its."""
+def run_as_main(
+    path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str, on_end: OnEnd = lambda _error: None
+) -> Facts:
+    """The facts of how it ended to `execute` a script; the parameters `path`, `argv` and `source` are its. `on_end` is told the exception
+    that ended it."""
     try:
         execute(path, argv, source)
     except BaseException as error:
+        on_end(error)
         return ended_by(error)
     return {"status": "ok", "exit": 0, "text": ""}
 
@@ -75,8 +81,14 @@ def run_watched(
         sys.setprofile(None)
 
 
+# What ended a run. Freeing its frames frees the program's tensors, and where the device's context is dead (a failed assert in a
+# kernel), that ends the process before anybody hears what was raised.
+_HELD: list[BaseException] = []
+
+
 def ended_by(error: BaseException) -> Facts:
-    """The facts of a run that this `error` ended."""
+    """The facts of a run that this `error` ended. The error is held from here on."""
+    _HELD.append(error)
     if isinstance(error, SystemExit):
         if error.code is None or isinstance(error.code, int):
             return {"status": "exit" if error.code else "ok", "exit": int(error.code or 0), "text": ""}
@@ -92,7 +104,12 @@ def ended_by(error: BaseException) -> Facts:
 
 def format_error(error: BaseException) -> str:
     """The traceback of an `error` as Python prints it, its middle left out where it is very long."""
-    text = _encodable("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+    return shortened("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+
+
+def shortened(text: str) -> str:
+    """A printed traceback (`text`) in UTF-8, its middle left out where it is very long."""
+    text = _encodable(text)
     return text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n[...]\n" + text[-TAIL:]
 
 
@@ -129,9 +146,9 @@ def listen_to_unittest(on_error: OnError) -> None:
         listen(name)
 
 
-def run_module(name: str, argv: Sequence[str], on_error: OnError) -> Facts:
+def run_module(name: str, argv: Sequence[str], on_error: OnError, on_end: OnEnd = lambda _error: None) -> Facts:
     """`python -m`, with the module's `name` and `argv`; the facts of how it ended. Errors of failing tests, which pytest catches,
-    are told to `on_error`."""
+    are told to `on_error`, the exception that ended it to `on_end`."""
     sys.argv = [name, *argv]
     sys.path.insert(0, os.getcwd())
     if name == "pytest":
@@ -142,7 +159,9 @@ def run_module(name: str, argv: Sequence[str], on_error: OnError) -> Facts:
     try:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     except SystemExit as leave:
+        on_end(leave)
         return ended_by(leave)
     except BaseException as error:
+        on_end(error)
         return {"status": "raised", "text": format_error(error)}
     return {"status": "ok", "exit": 0, "text": ""}

@@ -31,7 +31,7 @@ RETURNED = "return"
 OLDEST_TORCH = (2, 9)
 BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 # Files of a capture, in its directory.
-ORDER_FILE, RUN_FILE, REGION_PREFIX = "order.json", "run.json", "region-"
+ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
 
 # How a line about a failed shortcut begins, in the log of a worker.
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
@@ -92,6 +92,7 @@ class CaptureOrder:
     strict: bool  # integral and boolean values count
     tolerance: tuple[float, ...] | None  # (rtol, atol); () for the defaults of torch.testing.assert_close
     beforehand: bool  # write each graph before it is compiled
+    synchronous: bool  # write each graph before it is first called: a device whose context is dead gives nothing back
     dump: bool  # call PyTorch's own dumpers too
 
 
@@ -130,6 +131,7 @@ class Facts(_Ended, total=False):
     seconds: float
     printed: str
     drew: bool  # random numbers
+    device: bool  # it started a GPU's runtime
     calls: int  # of the compiler; this and the next two: task control
     raised: int  # how many of these calls raised
     error: str  # class and message of the first that raised
@@ -146,6 +148,7 @@ class RunFacts(Facts, total=False):
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
     test: str  # the failing test, as its runner names it
+    behind: str  # the traceback of the compiler's exception that the program handled when it ended otherwise
 
 
 @final

@@ -21,9 +21,11 @@ import sys
 import time
 from dataclasses import replace
 
+from .own_time import OwnTime
 from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
 from .spare import BEGUN, Spare
+from .standby import Standby, suits
 
 # The part of a child's output that is kept: its head and its tail.
 KEEP = 100_000
@@ -33,6 +35,8 @@ STACKS, LAST_WORDS = 3, 0.1
 LOOK = 0.05
 # Seconds that a process which is not forked may take until it is warm.
 WARM = 180.0
+# Forks that have started the GPU and wait; on a machine with few CPUs one for each two of these.
+STANDBYS = 4
 # Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
 LEFT = 32
 # <linux/prctl.h>: orphans below this process become its own children.
@@ -51,8 +55,7 @@ class Child:
         self.output = output
         self.result = result
         self.begun = begun
-        self.started = time.monotonic()
-        self.deadline = self.started + (question.limit if begun else WARM)
+        self._begin(question.limit if begun else WARM)
         self.head = b""
         self.tail = b""
         self.answer = b""
@@ -64,6 +67,19 @@ class Child:
         self.over = False  # more memory than it may have
         self.looked = 0.0
 
+    def _begin(self, limit: float) -> None:
+        """From now on it has so many seconds of its own time."""
+        self.started = time.monotonic()
+        self.own = OwnTime(self.pid)
+        self.limit, self.deadline = limit, self.started + limit
+
+    def is_late(self, now: float) -> bool:
+        """Whether its time is over at the moment `now`; on a busy machine that is later than it was set."""
+        self.own.look()
+        if now >= self.deadline and not self.asked:
+            self.deadline = max(self.deadline, now + self.limit - self.own.seconds())
+        return now >= self.deadline
+
     def read(self, fd: int) -> bool:
         """Take what the pipe `fd` holds; False at its end."""
         try:
@@ -73,8 +89,8 @@ class Child:
         more = bool(data)
         if fd == self.result:
             if data and not self.begun:
-                self.begun, self.started = True, time.monotonic()
-                self.deadline = self.started + self.question.limit
+                self.begun = True
+                self._begin(self.question.limit)
                 data = data.removeprefix(BEGUN)
             self.answer += data
         else:
@@ -125,6 +141,9 @@ class Server:
         self.resident = resident
         self.forks = forks
         self.spare: Spare | None = None
+        self.standbys: list[Standby] = []
+        self.most_standbys = 0  # until a program was seen to use the GPU
+        self.starts_gpu = True  # no fork in waiting failed to
         self.buffer = b""
         self.children: dict[int, Child] = {}
 
@@ -137,11 +156,42 @@ class Server:
     def start(self, question: Question) -> None:
         """A process for a question; where the system has no more to give, that is the answer."""
         try:
-            child = self._fork(question) if self.forks else self._spawn(question)
+            child = self._waiting(question) or (self._fork(question) if self.forks else self._spawn(question))
         except OSError as error:
             self.send({"id": question.id, "outcome": {"status": "infra", "text": f"no process could be started: {error}", "seconds": 0.0}})
             return
         self.children[question.id] = child
+        self._stand_by()
+
+    def _waiting(self, question: Question) -> Child | None:
+        """A fork that has started the GPU, with its question; None where there is none, or it would not do."""
+        if not self.standbys or not suits(question):
+            return None
+        ready = self.standbys.pop(0)
+        ready.ask(self._of_child(question))
+        return Child(question, ready.pid, ready.output, ready.result, begun=False)
+
+    def _stand_by(self) -> None:
+        """Have as many forks wait as may, where there is room for them."""
+        with contextlib.suppress(OSError):
+            while len(self.standbys) < self.most_standbys:
+                self.standbys.append(Standby(self._descriptors()))
+
+    def _descriptors(self) -> list[int]:
+        """What a fork must not hold open."""
+        of_children = [fd for child in self.children.values() for fd in (child.output, child.result)]
+        return [self.requests, self.answers, *of_children, *(fd for one in self.standbys for fd in one.descriptors)]
+
+    def _note_gpu(self, child: Child, facts: Facts) -> None:
+        """Whether forks should wait with the GPU started: once a program used it, until one could not be started."""
+        if not self.forks or not self.resident:
+            return
+        if not child.begun:
+            self.most_standbys = 0
+            self.starts_gpu = False
+        elif facts.get("device") and self.starts_gpu:
+            self.most_standbys = max(1, min(STANDBYS, (os.cpu_count() or 1) // 2))
+            self._stand_by()
 
     def _fork(self, question: Question) -> Child:
         pipes: list[int] = []
@@ -157,11 +207,8 @@ class Server:
         if pid == 0:
             try:
                 os.setsid()
-                for fd in (self.requests, self.answers, output_read, result_read):
+                for fd in (*self._descriptors(), output_read, result_read):
                     os.close(fd)
-                for other in self.children.values():
-                    os.close(other.output)
-                    os.close(other.result)
                 nothing = os.open(os.devnull, os.O_RDONLY)
                 os.dup2(nothing, 0)
                 os.dup2(output_write, 1)
@@ -202,11 +249,14 @@ class Server:
             os.close(fd)
         del self.children[child.question.id]
         self.end_orphans()
-        self.send({"id": child.question.id, "outcome": child.outcome()})
+        facts = child.outcome()
+        self.send({"id": child.question.id, "outcome": facts})
+        self._note_gpu(child, facts)
 
     def end_orphans(self) -> None:
         """End what children left behind in process groups of their own: it came to us when they died."""
-        ours = {child.pid for child in self.children.values()} | ({self.spare.pid} if self.spare else set())
+        waiting = [*self.standbys, *([self.spare] if self.spare else [])]
+        ours = {child.pid for child in self.children.values()} | {one.pid for one in waiting}
         for pid in _offspring() - ours:
             _kill(pid, signal.SIGKILL, group=False)
             os.waitpid(pid, 0)
@@ -226,7 +276,7 @@ class Server:
                 child.over = 0 < most < _held(child.pid)
             if child.cancelled or child.over:
                 _kill(child.pid, signal.SIGKILL)
-            elif now >= child.deadline:
+            elif child.is_late(now):
                 if not child.begun:
                     child.cancelled = True  # it begins too late for an answer that counts
                 elif child.asked < STACKS:
@@ -273,9 +323,9 @@ class Server:
             _kill(child.pid, signal.SIGKILL)
             os.waitpid(child.pid, 0)
         self.children.clear()
-        if self.spare is not None:
-            self.spare.end()
-            self.spare = None
+        for waiting in (*self.standbys, *([self.spare] if self.spare else [])):
+            waiting.end()
+        self.standbys, self.spare = [], None
         self.end_orphans()
 
 

@@ -20,34 +20,19 @@ from .protocol import Question, command, decode, encode
 BEGUN = b"\n"
 
 
-class Spare:
-    """A process that waits for its question, and our ends of its pipes.
+class InWaiting:
+    """The process `pid` that waits for a question, by the pipes `question`, `output` and `result`: our ends of them."""
 
-    Raises:
-        OSError: the system has no process or no pipe to give.
-    """
+    def __init__(self, pid: int, question: int, output: int, result: int) -> None:
+        self.pid = pid
+        self.output = output
+        self.result = result
+        self._question = question
 
-    def __init__(self) -> None:
-        self._open: list[int] = []
-        try:
-            theirs, self._question = self._pipe()
-            self.output, output = self._pipe()
-            self.result, result = self._pipe()
-            for fd in (output, result):
-                os.set_inheritable(fd, True)
-            self.pid = os.posix_spawn(
-                sys.executable,
-                command(sys.executable, "spare", str(output), str(result)),
-                os.environ,
-                file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)],
-                setsid=True,  # its group is ended with it
-            )
-        except OSError:
-            for fd in self._open:
-                os.close(fd)
-            raise
-        for fd in (theirs, output, result):
-            os.close(fd)
+    @property
+    def descriptors(self) -> tuple[int, int, int]:
+        """Our ends of its pipes."""
+        return self._question, self.output, self.result
 
     def ask(self, question: Question) -> None:
         """Give it its `question`, by a file: a pipe that nobody reads yet holds 64 KiB."""
@@ -61,27 +46,51 @@ class Spare:
 
     def end(self) -> None:
         """End one that was never asked."""
-        for fd in (self._question, self.output, self.result):
+        for fd in self.descriptors:
             os.close(fd)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
 
-    def _pipe(self) -> tuple[int, int]:
-        ends = os.pipe()
-        self._open += ends
-        return ends
+
+class Spare(InWaiting):
+    """An interpreter that waits for its question.
+
+    Raises:
+        OSError: the system has no process or no pipe to give.
+    """
+
+    def __init__(self) -> None:
+        pipes: list[int] = []
+        try:
+            for _ in range(3):
+                pipes += os.pipe()
+            theirs, question, output, outputs, result, results = pipes
+            for fd in (outputs, results):
+                os.set_inheritable(fd, True)
+            pid = os.posix_spawn(
+                sys.executable,
+                command(sys.executable, "spare", str(outputs), str(results)),
+                os.environ,
+                file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)],
+                setsid=True,  # its group is ended with it
+            )
+        except OSError:
+            for fd in pipes:
+                os.close(fd)
+            raise
+        for fd in (theirs, outputs, results):
+            os.close(fd)
+        super().__init__(pid, question, output, result)
 
 
-def main(arguments: list[str]) -> None:
-    """Warm up, wait for the question, answer it; the `arguments` are two pipes, for output and result. Without one, when the
-    parent has gone: end."""
-    output, result = map(int, arguments)
-    from . import warm, worker
+def answer_one(questions: int, output: int, result: int) -> None:
+    """In a process that is warm: wait for the question at the descriptor `questions` and answer it by `output` and `result`. Without one,
+    when the parent has gone: return."""
+    from . import worker
 
-    warm.warm_up()
-    with os.fdopen(0, "r", encoding="utf-8", closefd=False) as questions:
-        path = questions.readline().rstrip("\n")
+    with os.fdopen(questions, "r", encoding="utf-8", closefd=False) as lines:
+        path = lines.readline().rstrip("\n")
     if not path:
         return
     with open(path, encoding="utf-8") as file:
@@ -93,3 +102,12 @@ def main(arguments: list[str]) -> None:
     os.close(output)
     os.write(result, BEGUN)
     worker.answer(question, result)
+
+
+def main(arguments: list[str]) -> None:
+    """Warm up, then answer one question; the `arguments` are two pipes, for output and result."""
+    output, result = map(int, arguments)
+    from . import warm, worker  # noqa: F401  worker: what it imports is part of being warm
+
+    warm.warm_up()
+    answer_one(0, output, result)

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import cache, early_exit, environment, program
+from . import cache, early_exit, environment, program, warm
 from .eager import compiler_out, lifetimes, uninitialized
 from .protocol import SCRIPT, Facts, Question, Task
 from .tasks import frames, localize, origins, shapes_and_export
@@ -44,6 +44,7 @@ def answer(question: Question, pipe: int) -> None:
     own = os.getpid()
     facts = TASKS[question.task](path, question)
     facts["drew"] = generator_state() != before
+    facts["device"] = warm.runs_device()
     program.flush()
     if os.getpid() != own:
         # the program forked, and this is the other one: the answer is not its to give

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+# Seconds for an interpreter to say what it has.
+LIMIT = 120.0
 # Run in the user's interpreter: it may be another one than ours.
 _ASK = """
 import json, sys, sysconfig, os
@@ -41,19 +43,19 @@ class Line:
     needed: bool
 
 
-def facts_of(python: str) -> dict[str, object]:
-    """What the interpreter `python` says of itself and its torch; `error` where it cannot."""
+def facts_of(python: str, limit: float = LIMIT) -> dict[str, object]:
+    """What the interpreter `python` says of itself and its torch; `error` where it cannot, or not within `limit` seconds."""
     try:
-        run = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=120, check=False)
+        run = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=limit, check=False)
         found = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         return {"error": str(error)}
     return found if isinstance(found, dict) else {"error": f"{python} is no Python"}
 
 
-def examine(python: str) -> list[Line]:
-    """What is there for the interpreter `python`, in the order in which a person would look."""
-    facts = facts_of(python)
+def examine(python: str, limit: float = LIMIT) -> list[Line]:
+    """What is there for the interpreter `python`, in the order in which a person would look. It may take `limit` seconds."""
+    facts = facts_of(python, limit)
     torch, gpus = facts.get("torch"), facts.get("gpus")
     compiler = next((c for c in (os.environ.get("CXX"), "g++", "clang++", "c++") if c and shutil.which(c)), None)
     return [

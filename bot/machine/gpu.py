@@ -33,9 +33,10 @@ def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[
     return None
 
 
-def missing(python: str) -> str | None:
-    """What keeps the torch of the interpreter `python` from a GPU, for people; None where nothing does. Runs the interpreter."""
-    lines = doctor.examine(python)
+def missing(python: str, limit: float = doctor.LIMIT) -> str | None:
+    """What keeps the torch of the interpreter `python` from a GPU, for people; None where nothing does. Runs the interpreter, for at most
+    `limit` seconds."""
+    lines = doctor.examine(python, limit)
     if any(line.what == "GPU" and line.good for line in lines):
         return None
     torch = next((line.found for line in lines if line.what == "torch"), "unknown")

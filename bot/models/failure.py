@@ -74,6 +74,7 @@ class Signature(Model):
     backward: bool = False
     exception: tuple[str, ...] = Field(default=(), description="class names, outermost first, root cause last")
     message: str = Field(default="", description="normalised message of the root cause")
+    said: str = Field(default="", description="the first line of that message as it was printed; never compared")
     frame: str | None = Field(default=None, description="innermost torch frame, as torch/path.py:function")
     signal: str | None = Field(default=None, description="for a crash: SIGSEGV, SIGABRT, ...")
 
@@ -124,5 +125,5 @@ class Signature(Model):
         """One line for people."""
         what = self.signal or (": ".join(self.exception) if self.exception else self.kind.value)
         where = self.phase.value + (" (backward)" if self.backward else "")
-        first = self.message.splitlines()[0][:160] if self.message else ""
+        first = (self.said or self.message).partition("\n")[0][:160]
         return f"{self.kind.value} in {where}: {what}" + (f": {first}" if first and self.kind is Kind.EXCEPTION else "")

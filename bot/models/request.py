@@ -47,8 +47,11 @@ class Request(Model):
     id: str = Field(description="unique in the repository: letters, digits and dashes")
     script: str | None = Field(default=None, description="text of a Python program")
     command: str | None = Field(default=None, description="what `run --command` takes")
+    directory: str = Field(default="", description="where it runs, from the checkout")
+    launcher: tuple[str, ...] = Field(default=(), description="what has to stand before a program to find its interpreter, like `uv run`")
     repository: str = Field(description="owner/name of what is checked out")
     commit: str | None = Field(default=None, description="its full hash, resolved once")
+    fork: bool = Field(default=False, description="whether the commit comes from another repository than the answer's")
     code: CodeOrigin
     asked_by: str = Field(description="login; for red CI the workflow's name")
     options: RequestOptions = RequestOptions()

@@ -14,6 +14,24 @@ EagerControl = Literal["passes", "fails", "not_applicable"]
 Status = Literal["minimized", "reproduced", "not_reproduced", "flaky", "error"]
 EndedBy = Literal["fixed_point", "budget", "interrupted"]
 
+# Why a program was not minimized. Each is said only after a check that can fail; docs/refusals.md names it.
+ReasonCode = Literal[
+    "passes",
+    "fails_in_eager",
+    "compiler_never_reached",
+    "not_understood",
+    "needs_hardware",
+    "needs_file",
+    "needs_package",
+    "fails_before_compile",
+    "flaky",
+    "machine_fault",
+    "budget",
+    "internal",
+]
+# What the input was taken for.
+TakenAs = Literal["script", "command", "runnable", "launcher", "debug_dir", "trace", "exported_program", "package", "notebook"]
+
 # The exit status of `torch-minify run` for each.
 EXIT_STATUS: dict[Status, int] = {"minimized": 0, "reproduced": 3, "not_reproduced": 4, "flaky": 5, "error": 1}
 # What a comment is called.
@@ -24,6 +42,17 @@ TITLE: dict[Status, str] = {
     "flaky": "Flaky",
     "error": "Could not be minimized",
 }
+
+
+# That of an input that cannot be used.
+UNUSABLE = 2
+
+
+class InputTaken(Model):
+    """What the input was taken for; `detail` is a phrase for people."""
+
+    taken_as: TakenAs
+    detail: str
 
 
 class Reduction(Model):
@@ -121,6 +150,13 @@ class Result(Model):
     evidence: Evidence = Evidence()
     exported_program: ExportedProgram | None = None
     files: Files = Files()
+    input: InputTaken | None = None
+    reason_code: ReasonCode | None = Field(default=None, description="why it is not minimized; null where it is")
+
+    @property
+    def exit_status(self) -> int:
+        """That of `torch-minify run`."""
+        return UNUSABLE if self.reason_code == "not_understood" else EXIT_STATUS[self.status]
 
     def to_json(self) -> str:
         """As `result.json` holds it."""

@@ -32,13 +32,17 @@ class Budget:
         self._parent = parent
         self._cancelled = threading.Event()
 
-    def part(self) -> Budget:
-        """The same time without the reserve, for a piece of the work that can be cancelled alone."""
-        return Budget(self.seconds, clock=self.clock, parent=self)
+    def part(self, seconds: float | None = None) -> Budget:
+        """The same time, or its first `seconds`, without the reserve, for a piece of the work that can be cancelled alone."""
+        return Budget(self.seconds if seconds is None else seconds, clock=self.clock, parent=self)
 
     def left(self) -> float:
         """Seconds left for the search; negative when it is over."""
         return self.started + self.seconds - self.reserve - self.clock()
+
+    def remaining(self) -> float:
+        """Seconds left of the whole, the reserve included; 0 when it is over."""
+        return max(0.0, self.started + self.seconds - self.clock())
 
     def cancel(self) -> None:
         """End the work, whatever time is left."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import resource
@@ -11,10 +12,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from bot.failure.outcome import Outcome
+from bot.inside.own_time import OwnTime
 
 # Asked now and then; False ends a run with `Interrupted`.
 Wanted = Callable[[], bool] | None
@@ -22,9 +25,18 @@ Wanted = Callable[[], bool] | None
 # What still runs after so many times what it takes without the compiler (or without comparisons) is not just slow.
 HANG_RATIO = 10
 KEEP = 2_000_000  # bytes kept of each end of each output stream
+LOOK = 0.1  # seconds between two looks at a process
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over
 BETWEEN = 0.3  # seconds between two stacks of a process that is asked for several
-DRAIN_GRACE = 10.0  # seconds to read what is left in the pipes of a dead process
+DRAIN_GRACE = 2.0  # seconds to read what is left in a pipe of a dead process
+# What faulthandler and the C++ library print of a death, and faulthandler of a thread of Python's that runs nothing any more.
+_FATAL, _TERMINATED = "Fatal Python error: ", "terminate called after throwing an instance of "
+_ALL_FRAMES_GONE = re.compile(
+    r"^Current thread \S+ (?:\[[^\n]*\] )?\(most recent call first\):\n(?:  Garbage-collecting\n)?  <no Python frame>$", re.M
+)
+
+# What ended the wait for a process: it did, its own time was over, or it was cut off.
+_End = Literal["itself", "late", "cut"]
 
 
 class Interrupted(Exception):
@@ -62,19 +74,35 @@ class _Kept:
             return (bytes(self._head) + cut + bytes(self._tail)).decode("utf-8", errors="replace")
 
 
-def run_process(
-    command: Sequence[str], *, timeout: float, cwd: Path, env: Mapping[str, str], wanted: Wanted = None, stacks: int = 1
-) -> Outcome:
-    """Run a command; standard output and then standard error are the outcome's `text`.
+@dataclass(frozen=True)
+class Patience:
+    """How long a process may run.
 
-    It starts in the directory `cwd` with the environment `env`. After `timeout` seconds a Python process is asked for its stack
-    (SIGABRT, which faulthandler answers), then its whole group is killed. A process that answers SIGUSR1 too can be asked for
-    several `stacks`, one after the other.
+    After `own` seconds of its own time (on a busy machine it has less of it than passes) a Python process is asked for its stack
+    (SIGABRT, which faulthandler answers), then its whole group is killed. When `most` seconds have passed it is cut off, wherever it is.
+    A process that answers SIGUSR1 too can be asked for several `stacks`: at the end, or, where they are `spread`, from a quarter of its
+    time on.
+    """
+
+    own: float
+    most: float = math.inf
+    stacks: int = 1
+    spread: bool = False
+
+    def looks(self) -> list[float]:
+        """When a stack is asked for before the end, in seconds of own time."""
+        count = self.stacks - 1 if self.spread else 0
+        return [self.own * (1 + 3 * number / count) / 4 for number in range(count)]
+
+
+def run_process(command: Sequence[str], patience: Patience, *, cwd: Path, env: Mapping[str, str], wanted: Wanted = None) -> Outcome:
+    """Run a command as long as there is `patience`; standard output and then standard error are the outcome's `text`.
+
+    It starts in the directory `cwd` with the environment `env`. The outcome's `seconds` are of its own time.
 
     Raises:
         Interrupted: `wanted` gave False.
     """
-    started = time.monotonic()
     try:
         process = subprocess.Popen(
             list(command),
@@ -94,29 +122,39 @@ def run_process(
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
     out, err = _Kept(process.stdout), _Kept(process.stderr)
-    late = False
+    own = OwnTime(process.pid)
+    ended: _End = "itself"
     try:
-        late = not _ended(process, timeout, wanted)
-        if late:
-            _ask_for_stacks(process, stacks)
+        ended = _wait(process, own, patience, wanted)
+        if ended == "late":
+            _ask_for_stacks(process, 1 if patience.spread else patience.stacks)
     finally:
         _kill_group(process)
+    seconds = own.seconds()
     # Python writes its last words to stderr, so they come last.
     text = out.text() + err.text()
-    return _outcome(process.returncode, late, text, time.monotonic() - started)
+    return _outcome(process.returncode, ended, text, seconds)
 
 
-def _ended(process: subprocess.Popen[bytes], timeout: float, wanted: Wanted) -> bool:
-    """Wait for the process; False when its time is over."""
-    deadline = time.monotonic() + timeout
-    while (left := deadline - time.monotonic()) > 0:
-        try:
-            process.wait(min(left, 0.1))
-            return True
-        except subprocess.TimeoutExpired:
-            if wanted is not None and not wanted():
-                raise Interrupted from None
-    return False
+def _wait(process: subprocess.Popen[bytes], own: OwnTime, patience: Patience, wanted: Wanted) -> _End:
+    """Wait for the process, and say what ended that."""
+    until = time.monotonic() + patience.most
+    looks = patience.looks()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LOOK)
+            return "itself"
+        if wanted is not None and not wanted():
+            raise Interrupted
+        own.look()
+        seconds = own.seconds()
+        if seconds >= patience.own:
+            return "late"
+        if time.monotonic() >= until:
+            return "cut"
+        if looks and seconds >= looks[0]:
+            del looks[0]
+            process.send_signal(signal.SIGUSR1)
 
 
 def _ask_for_stacks(process: subprocess.Popen[bytes], stacks: int) -> None:
@@ -139,11 +177,14 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _outcome(code: int, late: bool, text: str, seconds: float) -> Outcome:
+def _outcome(code: int, ended: _End, text: str, seconds: float) -> Outcome:
     seconds = round(seconds, 3)
-    if late:
-        return Outcome(status="timeout", text=text, seconds=seconds)
+    if ended != "itself":
+        return Outcome(status="timeout", text=text, seconds=seconds, cut=ended == "cut")
     if code < 0:
+        said = _raised_before_teardown(text)
+        if said is not None:
+            return Outcome(status="raised", text=said, exit=1, seconds=seconds)
         return Outcome(status="signal", text=text, signal=_signal_name(-code), seconds=seconds)
     if code > 128 and _signal_name(code - 128).startswith("SIG"):
         # a wrapper (a sandbox, a shell) passes on its child's signal in this way
@@ -152,6 +193,19 @@ def _outcome(code: int, late: bool, text: str, seconds: float) -> Outcome:
         return Outcome(status="ok", text=text, exit=0, seconds=seconds)
     raised = code == 1 and _ends_in_exception(text)
     return Outcome(status="raised" if raised else "exit", text=text, exit=code, seconds=seconds)
+
+
+def _raised_before_teardown(text: str) -> str | None:
+    """What was printed by a program that raised, and died only when Python was taking itself down: no frame was left.
+
+    Freeing tensors of a device whose context is dead ends a process so, after its traceback.
+    """
+    dump = text.rfind(_FATAL)
+    if dump < 0 or not _ALL_FRAMES_GONE.search(text, dump):
+        return None
+    died = text.rfind(_TERMINATED, 0, dump)
+    said = text[: died if died >= 0 else dump]
+    return said if _ends_in_exception(said) else None
 
 
 def _ends_in_exception(text: str) -> bool:

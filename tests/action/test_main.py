@@ -71,6 +71,7 @@ def test_a_mode_is_done_with_the_github_that_is_handed_in(
     (tmp_path / "event.json").write_text(asked(body).model_dump_json())
     given = {"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": tmp_path / "event.json", "GITHUB_OUTPUT": tmp_path / "output"}
     given |= {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": REPO, "INPUT_MODE": "gate", "INPUT_REQUEST_FILE": tmp_path / "request.json"}
+    given |= {"INPUT_IMAGE": "none"}
     for name, value in given.items():
         monkeypatch.setenv(name, str(value))
     assert main(Edge(connect=lambda token, settings: Memory())) == 0

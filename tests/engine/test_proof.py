@@ -73,7 +73,7 @@ def test_the_latest_script_that_fails_alone(prover: Callable[..., Prover], monke
 
 class TestElsewhere:
     def test_the_same_failure(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(doctor, "facts_of", lambda _: {"python": "3.13.1", "torch": "2.14.0", "cuda": None, "headers": True})
+        monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0", "cuda": None, "headers": True})
         monkeypatch.setattr(fresh, "verify", lambda *_, **__: Verification(runs=1, same=1, eager="passes"))
         found = prover().elsewhere("pass", Rule(), "/other")
         assert (found.python, found.same, found.said) == ("/other", True, None)
@@ -83,7 +83,7 @@ class TestElsewhere:
     def test_another(
         self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch, signatures: tuple[Signature | None, ...], said: str
     ) -> None:
-        monkeypatch.setattr(doctor, "facts_of", lambda _: {"python": "3.13.1", "torch": "2.14.0"})
+        monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0"})
         monkeypatch.setattr(
             fresh, "verify", lambda *_, **__: Verification(runs=1, same=0, eager="passes", signatures=signatures, differences=("run 1: x",))
         )
@@ -91,6 +91,6 @@ class TestElsewhere:
         assert (found.same, found.said) == (False, said)
 
     def test_an_interpreter_that_cannot_run_it(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(doctor, "facts_of", lambda _: {"python": "3.13.1", "error": "No module named 'torch'"})
+        monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "error": "No module named 'torch'"})
         found = prover().elsewhere("pass", Rule(), "/other")
         assert (found.same, found.said) == (False, "could not be run: No module named 'torch'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from bot.engine.capture.region import Capture
+from bot.engine.capture.run import Watch
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
@@ -20,8 +22,10 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
+from bot.workers.process import Patience
 
 FAILED = 'Traceback (most recent call last):\n  File "/a/fail.py", line 5, in <module>\nInternalTorchDynamoError: no'
+KEY_ERROR = "Traceback (most recent call last):\nKeyError: 7"
 Judge = Callable[..., Signature]
 
 
@@ -36,7 +40,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: eager)
         script = tmp_path / "fail.py"
         script.write_text("pass\n")
-        options = Options(Target(script, None, ()), "python", tmp_path / "out")
+        options = Options(Target(script, None, ()), "python", tmp_path / "out", hang_after=60.0)
         return Intake(options, Workspace(options.out), Progress(), tmp_path, Budget(60.0)).run().failure
 
     return run
@@ -46,27 +50,10 @@ def test_a_failure_that_eager_does_not_have(judge: Judge) -> None:
     assert judge(Kind.EXCEPTION).kind is Kind.EXCEPTION
 
 
-@pytest.mark.parametrize(
-    ("control", "said"),
-    [
-        ({"status": "raised", "text": "Traceback\nKeyError: 7"}, "fails in eager as well: KeyError: 7"),
-        ({"status": "exit", "exit": 3}, r"fails in eager as well \(exit status 3\)"),
-        ({"calls": 0}, "never reaches torch.compile"),
-        (
-            {"status": "raised", "text": "Traceback\nModuleNotFoundError: No module named 'x'"},
-            "needs a package that this interpreter does not have, 'x'",
-        ),
-        (
-            {"status": "raised", "text": "Traceback\nFileNotFoundError: [Errno 2] No such file or directory: 'data.pt'"},
-            "needs a file that is not there, 'data.pt'",
-        ),
-        ({"status": "timeout", "text": "y\ny\n", "seconds": 300.0}, "does not end within 300 s; its last line: y"),
-    ],
-)
-def test_what_is_no_failure_of_the_compiler(judge: Judge, control: dict[str, Any], said: str) -> None:
-    with pytest.raises(Ended, match=said) as ended:
-        judge(Kind.EXCEPTION, **control)
-    assert ended.value.status == "not_reproduced"
+def test_what_is_no_failure_of_the_compiler(judge: Judge) -> None:
+    with pytest.raises(Ended, match=r"fails in eager as well: KeyError: 7$") as ended:
+        judge(Kind.EXCEPTION, status="raised", text="Traceback (most recent call last):\nKeyError: 7\n")
+    assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
 
 
 @pytest.mark.parametrize(("line", "fails"), [(9, False), (3, True)])
@@ -107,7 +94,11 @@ def test_a_slow_program_is_given_the_time_that_it_needs(
     ("control", "budget", "said"),
     [
         (Outcome(status="timeout", seconds=300.0), 1800.0, "does not end within 300 s"),
-        (Outcome(status="raised", text="Traceback\nKeyError: 7", seconds=50.0), 1800.0, "fails in eager as well: KeyError: 7"),
+        (
+            Outcome(status="raised", text="Traceback (most recent call last):\nKeyError: 7", seconds=50.0),
+            1800.0,
+            "fails in eager as well: KeyError: 7",
+        ),
         # a third of it is less than what was waited for already
         (Outcome(status="ok", calls=1, seconds=START + 7), 120.0, "no hang by that limit"),
     ],
@@ -142,17 +133,17 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
         script = tmp_path / "fail.py"
         script.write_text("pass\n")
 
-        def captured(*_: Any, timeout: float, **__: Any) -> Capture:
-            timeouts.append(timeout)
+        def captured(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget) -> Capture:
+            timeouts.append(patience.own)
             outcome = captures.pop(0)
             return Capture(outcome=outcome, signature=signature_of(outcome), regions=(), versions={}, log=script)
 
         monkeypatch.setattr("bot.engine.reproduce.capture", captured)
         monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: controls.pop(0))
-        given = Options(Target(script, None, ()), "python", tmp_path / "out", **options)
+        given = Options(Target(script, None, ()), "python", tmp_path / "out", **{"hang_after": 60.0, **options})
         space = Workspace(given.out)
         space.work.mkdir(parents=True, exist_ok=True)
-        return Intake(given, space, Progress(), tmp_path, Budget(60.0))
+        return Intake(given, space, Progress(), tmp_path, Budget(given.budget))
 
     return made
 
@@ -165,7 +156,7 @@ TAKEN = Outcome(status="raised", text="Traceback (most recent call last):\nRunti
 
 def test_a_control_that_met_the_program_is_run_again_alone(intake: Callable[..., Intake]) -> None:
     assert intake([RAISED], [TAKEN, PASSED]).run().failure.exception == ("InternalTorchDynamoError",)
-    with pytest.raises(Ended, match="in eager as well: RuntimeError: address"):
+    with pytest.raises(Ended, match="before it comes to the compiler: RuntimeError: address already in use"):
         intake([RAISED], [TAKEN, TAKEN]).run()
 
 
@@ -208,8 +199,80 @@ def test_a_program_that_met_its_control_is_run_again_alone(intake: Callable[...,
 
 def test_the_end_of_the_budget_is_no_hang(intake: Callable[..., Intake]) -> None:
     with pytest.raises(Ended, match="did not end within the budget of 30 s") as ended:
-        intake([Outcome(status="timeout")], [PASSED], budget=30.0).run()
-    assert ended.value.status == "error"
+        intake([Outcome(status="timeout", cut=True)], [PASSED], budget=30.0).run()
+    assert (ended.value.status, ended.value.code) == ("error", "budget")
+
+
+def dump(*functions: str) -> str:
+    """What faulthandler writes of so many moments, each in one function of the compiler."""
+    stack = 'Stack (most recent call first):\n  File "/x/site-packages/torch/{}", line 7 in {}\n  File "/a/fail.py", line 5 in <module>\n'
+    return "".join(stack.format(*function.split(":")) for function in functions)
+
+
+LOWERS, GENERATES = "_inductor/graph.py:run_node", "_inductor/scheduler.py:codegen"
+
+
+@pytest.mark.parametrize(("budget", "limit"), [(1800.0, 85.0), (600.0, 20.0), (36000.0, 1985.0)])
+def test_a_program_that_stays_in_one_place_for_a_third_of_the_budget_hangs(
+    intake: Callable[..., Intake], timeouts: list[float], budget: float, limit: float
+) -> None:
+    """The proof has to fit into a sixth of it, as many runs as there are one after the other."""
+    late = Outcome(status="timeout", text=dump(*[LOWERS] * 6, GENERATES, LOWERS), seconds=budget / 3)
+    found = intake([late, late], [PASSED], hang_after=None, budget=budget).run()
+    assert (found.failure.kind, found.failure.phase) == (Kind.HANG, Phase.INDUCTOR_LOWERING)
+    assert found.hang_after == limit
+    assert timeouts[0] == budget / 3
+
+
+@pytest.mark.parametrize(
+    ("late", "control", "said"),
+    [
+        (
+            Outcome(status="timeout", text=dump(LOWERS, LOWERS, LOWERS, GENERATES, GENERATES), seconds=600.0),
+            PASSED,
+            "still running after 600 s, each time in another place: it may only be slow; .* --budget 60m gives it 20m",
+        ),
+        (Outcome(status="timeout", text=dump(LOWERS), seconds=600.0), PASSED.model_copy(update={"seconds": 90.0}), "takes 90 s: no hang"),
+        (Outcome(status="timeout", text=dump(LOWERS), seconds=9.0, cut=True), PASSED, "after 9 s of its own time: too little to tell"),
+    ],
+)
+def test_what_may_only_be_slow_is_no_hang(intake: Callable[..., Intake], late: Outcome, control: Outcome, said: str) -> None:
+    with pytest.raises(Ended, match=said) as ended:
+        intake([late], [control], hang_after=None).run()
+    assert (ended.value.status, ended.value.code) == ("error", "budget")
+
+
+def test_a_slow_compile_is_judged_by_how_it_ended(intake: Callable[..., Intake]) -> None:
+    slow = RAISED.model_copy(update={"seconds": 180.0})
+    found = intake([slow], [PASSED], hang_after=None).run()
+    assert found.failure.exception == ("InternalTorchDynamoError",)
+    assert found.limit == 540.0
+
+
+def test_a_comparison_that_does_not_end_is_no_pass(intake: Callable[..., Intake]) -> None:
+    with pytest.raises(Ended, match="ends well, but comparing its numbers did not end within 600 s") as ended:
+        intake([PASSED, Outcome(status="timeout", seconds=600.0)], [PASSED]).run()
+    assert ended.value.code == "budget"
+
+
+def test_nobody_waits_for_the_control_of_a_program_that_cannot_be_run(
+    intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = intake([Outcome(status="memory")], [])
+    cancelled: list[bool] = []
+
+    def control(*_: Any, budget: Budget, **__: Any) -> Outcome:
+        while budget.should_continue():
+            time.sleep(0.01)
+        cancelled.append(True)
+        return PASSED
+
+    monkeypatch.setattr(verify, "run_control_fresh", control)
+    with pytest.raises(Ended, match="out of memory") as ended:
+        begun.run()
+    assert cancelled
+    assert ended.value.code == "machine_fault"
+    assert begun.budget.should_continue()
 
 
 def test_what_only_eager_raises_is_said(intake: Callable[..., Intake]) -> None:

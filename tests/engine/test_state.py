@@ -10,6 +10,7 @@ import pytest
 
 from bot.engine.capture.region import Capture
 from bot.engine.state import (
+    FEW_LINES,
     Ending,
     Explanation,
     Findings,
@@ -78,6 +79,9 @@ SOURCE = {"stage": Stage.SOURCE, "start": None, "program": None}
 SMALLER: list[tuple[dict[str, Any], bool]] = [
     ({}, True),
     ({"program": program(3, 1), "text": "a\nb\nc\nd\n"}, False),
+    ({"program": program(3, 1), "text": "a\nb\nc\n"}, False),
+    ({"text": "a\n" * FEW_LINES}, True),
+    ({"text": "a\n" * (FEW_LINES + 1)}, False),  # a longer script of a smaller graph
     ({"program": program(3, 1), "text": "a\nb\n"}, True),
     ({"program": program(2), "text": "a\n" * 9}, True),
     ({**SOURCE, "text": "a\nb\n"}, True),

@@ -62,10 +62,20 @@ def test_what_may_end_otherwise_the_next_time(outcome: Outcome, again: bool) -> 
         ("ModuleNotFoundError: No module named 'timm'", "a package that this interpreter does not have, 'timm'"),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'a.pt'", "a file that is not there, 'a.pt'"),
         ("ValueError: No module named 'timm'", None),
+        ("RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU", "a GPU"),
+        ("AssertionError: Torch not compiled with CUDA enabled", "a GPU"),
+        ("RuntimeError: CUDA error: an illegal memory access was encountered", None),
         ("", None),
     ],
 )
 def test_what_a_program_lacks(last: str, words: str | None) -> None:
     outcome = Outcome(status="raised", text=f"printed\n{last}\n    ^~~~\n\n" if last else "")
     assert last_line(outcome) == last
-    assert missing(outcome) == words
+    assert (missing(outcome) and str(missing(outcome))) == words
+
+
+def test_the_last_line_of_an_exception_is_its_own() -> None:
+    """Whatever its message goes on with, and whatever the program printed on its way out."""
+    text = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nx.Refused: \n  no\n\ngraph():\n    return 7\nbye\n'
+    assert last_line(Outcome(status="raised", text=text)) == "Refused: no"
+    assert last_line(Outcome(status="exit", text=text)) == "bye"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bot.failure.messages import RULES, MessageRule, essence, normalize, peel
+from bot.failure.messages import MAX_WORDS, RULES, MessageRule, essence, normalize, peel, words
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -43,3 +45,29 @@ def test_of_a_compiler_the_first_error_counts() -> None:
 def test_what_only_repeats_the_program_is_left_out(tail: str) -> None:
     assert essence("ValueError", f"it broke:\n{tail}\nmore") == "it broke:"
     assert essence("ValueError", f"it broke:\nsee {tail}") != "it broke:"
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "shown"),
+    [
+        ("ValueError", "\nno rank 3 of 4\nmore", "no rank 3 of 4"),
+        (
+            "GuardOnDataDependentSymNode",
+            "No guard on Eq(u0, 1) (unhinted: Eq(u0, 1)). (Size-like symbols: u0)",
+            "No guard on Eq(u0, 1)",
+        ),
+        ("RuntimeError", "lost /home/me/secret/data/x7.pt at 0x7f3a", "lost x7.pt at 0x..."),
+        ("RuntimeError", "Something failed:\n  op12 is gone\nadvice", "Something failed: op12 is gone"),
+        ("CppCompileError", "C++ compile error\n\nOutput:\n/tmp/c1.cpp:3:5: error: 'sin7' was not declared", "'sin7' was not declared"),
+        ("KeyError", "x" * 999, "x" * MAX_WORDS),
+        ("", "", ""),
+    ],
+)
+def test_people_are_shown_the_words_as_they_were_printed(name: str, message: str, shown: str) -> None:
+    assert words(name, message) == shown
+
+
+@given(st.text(), st.text())
+def test_any_message_can_be_shown(name: str, message: str) -> None:
+    assert len(words(name, message)) <= MAX_WORDS
+    assert "\n" not in words(name, message)

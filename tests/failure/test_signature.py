@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import time
+import traceback
 from pathlib import Path
 
 import pytest
@@ -370,6 +372,89 @@ def test_exception_from_a_compile_worker() -> None:
     signature = judged(text)
     assert signature.exception == ("InductorError", "SubprocException", "CompilationError")
     assert (signature.phase, signature.message) == (Phase.TRITON_COMPILE, "bad shape")
+
+
+def failing_compile() -> None:
+    """Raises as a pass in the compiler does, with a cause."""
+    frames = '  File "/v/site-packages/torch/_inductor/fx_passes/post_grad.py", line 1, in post_grad_passes'
+    try:
+        exec(
+            compile(
+                "\n" * 6 + "raise ValueError('vendor: no microkernel for aten.sin')", "/v/site-packages/torch/_inductor/graph.py", "exec"
+            )
+        )
+    except ValueError as error:
+        raise OSError(f"lost: {frames}") from error
+
+
+def carried_by(pool: str) -> str:
+    """What Python prints of an exception that `pool` brings back from a worker, made by the pool's own classes."""
+    module = importlib.import_module(pool)
+    wrap = getattr(module, "_ExceptionWithTraceback", None) or module.ExceptionWithTraceback
+    try:
+        failing_compile()
+    except OSError as error:
+        rebuild, arguments = wrap(error, error.__traceback__).__reduce__()
+    try:
+        raise rebuild(*arguments)
+    except OSError as error:
+        return "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize("pool", ["concurrent.futures.process", "multiprocessing.pool"])
+def test_exception_from_a_worker_process(pool: str) -> None:
+    text = carried_by(pool)
+    assert "RemoteTraceback" in text
+    signature = judged(text)
+    assert (signature.exception, signature.message) == (("OSError", "ValueError"), "vendor: no microkernel for aten.sin")
+    assert signature.frame == "torch/_inductor/graph.py:<module>"
+
+
+# as `torch._utils.ExceptionWrapper` of torch 2.13 writes it; a class whose constructor takes more than a text becomes a RuntimeError
+WRAPPED = (
+    "Traceback (most recent call last):\n"
+    '  File "/tmp/a/repro.py", line 40, in <module>\n    for batch in loader:\n'
+    '  File "/v/site-packages/torch/utils/data/dataloader.py", line 700, in __next__\n    data = self._next_data()\n'
+    '  File "/v/site-packages/torch/_utils.py", line 793, in reraise\n    raise RuntimeError(msg) from None\n'
+    "RuntimeError: Caught InductorError in {where}.\n"
+    "Original Traceback (most recent call last):\n"
+    '  File "/v/site-packages/torch/_inductor/compile_fx.py", line 9, in _recursive_post_grad_passes\n    f()\n'
+    '  File "/tmp/a/repro.py", line 20, in __call__\n    raise ValueError("x")\n'
+    "ValueError: {said}\n{more}"
+)
+DIRECT = (
+    "\nThe above exception was the direct cause of the following exception:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "/tmp/a/repro.py", line 36, in __getitem__\n    return self.transform(self.images[k]), k\n'
+    '  File "/v/site-packages/torch/_dynamo/eval_frame.py", line 1, in compile_wrapper\n    f()\n'
+    "torch._inductor.exc.InductorError: ValueError: {said}\n"
+)
+
+
+@pytest.mark.parametrize("more", ["", DIRECT])
+@pytest.mark.parametrize("where", ["DataLoader worker process 0", "replica 0 on device 0", "pin memory thread for device 0"])
+def test_exception_that_torch_carries_between_threads_and_processes(where: str, more: str) -> None:
+    said = "vendor: no microkernel for aten.sin.default"
+    signature = judged(WRAPPED.format(where=where, said=said, more=more.format(said=said)))
+    assert signature.exception[-1] == "ValueError"
+    assert (signature.phase, signature.message) == (Phase.POST_GRAD, said)
+    other = judged(WRAPPED.format(where=where, said="vendor: table is empty", more=""))
+    assert not signature.same_across_forms(other)
+    alone = WRAPPED.format(where=where, said=said, more="").partition("Original ")[2]
+    assert signature.same_across_forms(judged(alone))
+
+
+def test_exception_of_a_spawned_process() -> None:
+    """As `torch.multiprocessing.spawn` of torch 2.13 says it."""
+    inner = WRAPPED.partition("Original ")[2].format(said="no rank", more="")
+    text = (
+        'Traceback (most recent call last):\n  File "/tmp/a/repro.py", line 5, in <module>\n    spawn(f)\n'
+        '  File "/v/site-packages/torch/multiprocessing/spawn.py", line 211, in join\n    raise ProcessRaisedException(msg)\n'
+        "torch.multiprocessing.spawn.ProcessRaisedException: \n\n-- Process 0 terminated with the following error:\n" + inner
+    )
+    signature = judged(text)
+    assert signature.exception == ("ProcessRaisedException", "ValueError")
+    assert (signature.phase, signature.message) == (Phase.POST_GRAD, "no rank")
 
 
 def test_fake_tensor_message_in_one_line() -> None:

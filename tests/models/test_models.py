@@ -85,6 +85,9 @@ def test_one_line_for_people() -> None:
     long = ERROR.model_copy(update={"message": "first\nsecond", "backward": True})
     assert long.line() == "exception in dynamo (backward): A: B: first"
     assert Signature(kind=Kind.CRASH, phase=Phase.RUN, signal="SIGSEGV", message="m").line() == "crash in run: SIGSEGV"
+    printed = ERROR.model_copy(update={"message": "rank N", "said": "rank 3"})
+    assert printed.line() == "exception in dynamo: A: B: rank 3"
+    assert printed.same(ERROR.model_copy(update={"message": "rank N", "said": "rank 4"})), "what people are shown is not compared"
     assert Signature(kind=Kind.HANG, phase=Phase.RUN).line() == "hang in run: hang"
     assert "\n" not in ERROR.model_copy(update={"message": "\n\nx" * 300}).line()
 

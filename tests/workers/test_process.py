@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from bot.failure.outcome import Outcome
-from bot.workers.process import Interrupted, run_process
+from bot.inside.own_time import OwnTime
+from bot.workers.process import Interrupted, Patience, run_process
 
 
 def run(tmp_path: Path, *command: str, timeout: float = 30.0) -> Outcome:
-    return run_process(command, timeout=timeout, cwd=tmp_path, env=os.environ)
+    return run_process(command, Patience(timeout), cwd=tmp_path, env=os.environ)
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:
@@ -55,7 +56,7 @@ def test_an_interruption_ends_the_whole_group(tmp_path: Path) -> None:
 
     started = time.monotonic()
     with pytest.raises(Interrupted):
-        run_process(["sh", "-c", "sleep 600 & echo $! > pid; wait"], timeout=60, cwd=tmp_path, env=os.environ, wanted=wanted)
+        run_process(["sh", "-c", "sleep 600 & echo $! > pid; wait"], Patience(60.0), cwd=tmp_path, env=os.environ, wanted=wanted)
     assert time.monotonic() - started < 10
     pid = int((tmp_path / "pid").read_text())
     stat = Path(f"/proc/{pid}/stat")
@@ -79,7 +80,7 @@ def test_several_stacks_of_a_hang(tmp_path: Path) -> None:
         "import faulthandler, signal, time\nfaulthandler.enable()\nfaulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)\n"
         "def stuck(): time.sleep(600)\nstuck()"
     )
-    outcome = run_process([sys.executable, "-c", code], timeout=2.0, cwd=tmp_path, env=os.environ, stacks=4)
+    outcome = run_process([sys.executable, "-c", code], Patience(2.0, stacks=4), cwd=tmp_path, env=os.environ)
     assert outcome.status == "timeout"
     assert outcome.text.count("in stuck") == 4
 
@@ -89,3 +90,71 @@ def test_a_process_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: p
     started = time.monotonic()
     assert run(tmp_path, "sh", "-c", "trap '' ABRT; while :; do sleep 0.1; done", timeout=0.5).status == "timeout"
     assert time.monotonic() - started < 5
+
+
+# What frees a tensor of a device whose context is dead, as its last owner goes: the C++ library ends the process.
+DIES_AT_THE_END = """
+import builtins, ctypes, sys
+abort = ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p)
+make = ctypes.pythonapi.PyCapsule_New
+make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+builtins.held = make(1, None, abort)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("raise ValueError('first')", "raised"),
+        ("del builtins.held", "signal"),
+        ("pass", "signal"),
+        ("import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    traceback.print_exc()\ndel builtins.held", "signal"),
+    ],
+)
+def test_what_was_raised_counts_and_not_what_taking_python_down_does(tmp_path: Path, body: str, status: str) -> None:
+    command = [sys.executable, "-X", "faulthandler", "-c", DIES_AT_THE_END + body]
+    outcome = run_process(command, Patience(30.0), cwd=tmp_path, env=dict(os.environ))
+    assert outcome.status == status, outcome.text
+    if status == "raised":
+        assert outcome.text.rstrip().endswith("ValueError: first")
+
+
+LISTENS = (
+    "import faulthandler, signal, time\nfaulthandler.enable()\nfaulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)\n"
+)
+
+
+def test_stacks_that_are_spread_over_the_time(tmp_path: Path) -> None:
+    """What a program does one after the other is not one place."""
+    code = LISTENS + "def first(): time.sleep(2)\ndef then(): time.sleep(600)\nfirst()\nthen()"
+    patience = Patience(4.0, stacks=4, spread=True)
+    assert patience.looks() == [1.0, 2.0, 3.0]
+    outcome = run_process([sys.executable, "-c", code], patience, cwd=tmp_path, env=os.environ)
+    assert outcome.status == "timeout"
+    assert "in first" in outcome.text
+    assert "in then" in outcome.text
+
+
+def test_what_is_cut_off_is_said(tmp_path: Path) -> None:
+    command = ["sh", "-c", "sleep 600"]
+    late, cut = (run_process(command, Patience(own, most), cwd=tmp_path, env=os.environ) for own, most in ((0.5, 60.0), (60.0, 0.5)))
+    assert (late.status, late.cut) == ("timeout", False)
+    assert (cut.status, cut.cut) == ("timeout", True)
+
+
+def test_on_a_busy_machine_a_process_has_its_own_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that gets a quarter of the time has four times as long before it is late."""
+    started = time.monotonic()
+    monkeypatch.setattr(
+        "bot.workers.process.OwnTime", lambda pid: OwnTime(pid, waited=lambda _: {pid: 0.75 * (time.monotonic() - started)})
+    )
+    assert run(tmp_path, "sleep", "2", timeout=1.2).status == "ok"
+    assert run(tmp_path, "sleep", "600", timeout=0.7).status == "timeout"
+
+
+def test_a_pipe_that_somebody_holds_open_is_not_waited_for(tmp_path: Path) -> None:
+    started = time.monotonic()
+    assert (
+        run(tmp_path, sys.executable, "-c", "import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True)").status == "ok"
+    )
+    assert time.monotonic() - started < 30

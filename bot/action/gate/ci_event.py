@@ -6,11 +6,22 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from bot.action.ci import groups
-from bot.action.comment import SHORT, answer, failures_of_comment, is_answer_to, marker
+from bot.action.comment import SHORT, answer, event_of_comment, failures_of_comment, key, marker
 from bot.action.gate import ci_failures, permissions
-from bot.action.gate.requests import Checkout, Decision, code_of_pull_request, fork_policy, of_failure, of_groups, options_with, rows
+from bot.action.gate.requests import (
+    Checkout,
+    Decision,
+    Refusal,
+    check_set_up,
+    code_of_pull_request,
+    fork_policy,
+    of_failure,
+    of_groups,
+    options_with,
+    rows,
+)
 from bot.action.github.client import GitHub
-from bot.action.github.resources import PullRequest, WorkflowRun
+from bot.action.github.resources import Comment, PullRequest, WorkflowRun
 from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
@@ -27,7 +38,7 @@ class RedRun:
         self._now = now or datetime.now(timezone.utc)
         self._run, self._settings, self._api = event.workflow_run, settings, api
         self._repository, self._default = event.repository.full_name, event.repository.default_branch
-        self._key = f"run-{self._run.id}-{self._run.run_attempt}"
+        self._key = key(settings.name, f"run-{self._run.id}-{self._run.run_attempt}")
         self._marker = marker(self._key, settings.run_id)
 
     def outcome(self) -> Decision:
@@ -36,6 +47,12 @@ class RedRun:
         Raises:
             GitHubError: GitHub does not answer what must be known.
         """
+        try:
+            return self._outcome()
+        except Refusal as why:
+            return Decision("nothing", note=str(why))
+
+    def _outcome(self) -> Decision:
         run = self._run
         if run.conclusion not in ci_failures.FAILED or run.id == self._settings.run_id:
             return Decision("nothing", note="the run did not fail")
@@ -43,10 +60,12 @@ class RedRun:
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
-        head = permissions.Head(source is None or source.lower() != self._repository.lower(), run.created_at)
+        head = permissions.Head(source is None or source.lower() != self._repository.lower(), run.created_at, gone=source is None)
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)
+        check_set_up(self._settings)
+        options = options_with(RequestOptions(), self._settings)
         base = pull.base.ref if pull else self._default
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, source=source, commit=run.head_sha)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
@@ -57,7 +76,7 @@ class RedRun:
         taken = taken[: self._left_today()]
         if not taken:
             return Decision("nothing", note=f"{self._most_a_day} requests were made of red runs within a day")
-        first = self._first(pull, Checkout(source or self._repository, run.head_sha), head.from_fork, taken[0])
+        first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)
         if pull is not None:
             made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
             return Decision("requests", self._posted(made, pull.number, table), table)
@@ -76,13 +95,17 @@ class RedRun:
             return next(iter(self._api.pull_requests_from(self._repository, owner, run.head_branch, run.head_sha)), None)
         return next(iter(self._api.pull_requests_of(self._repository, run.head_sha)), None)
 
+    def _told(self, comments: Sequence[Comment]) -> list[str]:
+        """The fingerprints that those of the comments are about that answer red runs; not this one, which may be delivered again."""
+        login, runs = self._api.login(), key(self._settings.name, "run-")
+        ours = [(each.body, event_of_comment(each.body) or "") for each in comments if each.user.login == login]
+        return [failure for body, event in ours if event.startswith(runs) and event != self._key for failure in failures_of_comment(body)]
+
     def _new(self, found: Sequence[groups.Group], pull: PullRequest | None) -> list[groups.Group]:
         """Those of the causes that no comment of ours on the pull request is about yet: each push would ask for them again."""
         if pull is None or not any(group.verdict == "suggested" for group in found):
             return list(found)
-        login = self._api.login()
-        ours = [comment for comment in self._api.comments(self._repository, pull.number) if comment.user.login == login]
-        known = {failure for comment in ours if not is_answer_to(comment.body, self._key) for failure in failures_of_comment(comment.body)}
+        known = set(self._told(self._api.comments(self._repository, pull.number)))
         return [group for group in found if group.signature is None or group.signature.fingerprint[:SHORT] not in known]
 
     @property
@@ -91,16 +114,13 @@ class RedRun:
 
     def _left_today(self) -> int:
         """How many more requests may be made today without anybody asking."""
-        since, login = self._now - timedelta(days=1), self._api.login()
-        recent = [
-            each for each in self._api.recent_comments(self._repository, since) if each.user.login == login and each.created_at >= since
-        ]
-        spent = sum(len(failures_of_comment(each.body)) for each in recent if not is_answer_to(each.body, self._key))
-        return max(self._most_a_day - spent, 0)
+        since = self._now - timedelta(days=1)
+        recent = self._api.recent_comments(self._repository, since)
+        return max(self._most_a_day - len(self._told([each for each in recent if each.created_at >= since])), 0)
 
-    def _first(self, pull: PullRequest | None, checkout: Checkout, fork: bool, group: groups.Group) -> Request:
+    def _first(self, pull: PullRequest | None, checkout: Checkout, group: groups.Group, options: RequestOptions) -> Request:
         if pull is not None:
-            whose = code_of_pull_request(pull.user.login, checkout.repository if fork else None, pull.html_url)
+            whose = code_of_pull_request(pull.user.login, checkout.repository if checkout.fork else None, pull.html_url)
         else:
             whose = CodeOrigin(where="push", author=self._run.actor.login, trusted=True, url=self._run.html_url or None)
         return Request(
@@ -108,9 +128,10 @@ class RedRun:
             **of_failure(group.first, self._settings),
             repository=checkout.repository,
             commit=checkout.commit,
+            fork=checkout.fork,
             code=whose,
             asked_by=self._run.name or "CI",
-            options=options_with(RequestOptions(), self._settings),
+            options=options,
             answer=Answer(repository=self._repository, issue=pull.number if pull else None, marker=self._marker),
         )
 

@@ -7,19 +7,21 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.action.ci import disabled, groups
-from bot.action.comment import answer, marker, react
+from bot.action.comment import answer, key, marker, react
 from bot.action.gate import ci_failures, code_blocks, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.command_lines import COMMAND
 from bot.action.gate.requests import (
     Checkout,
     Decision,
+    Refusal,
+    check_set_up,
     code_of_pull_request,
-    command_of,
     fork_policy,
     of_failure,
     of_groups,
     options_with,
+    program_of,
     rows,
 )
 from bot.action.github.client import GitHub
@@ -32,17 +34,13 @@ from bot.models.request import Answer, CodeOrigin, Request
 WRITERS = ("admin", "write")
 
 
-class Refusal(Exception):
-    """Something that was asked for is not done; the words are for the person."""
-
-
 class Conversation:
     """The comment in `event`, and what is said and done about it through `api` by `settings`."""
 
     def __init__(self, event: IssueComment, settings: Settings, api: GitHub) -> None:
         self._event, self._settings, self._api = event, settings, api
         self._repository, self._issue, self._comment = event.repository.full_name, event.issue.number, event.comment
-        self._key = f"comment-{event.comment.id}"
+        self._key = key(settings.name, f"comment-{event.comment.id}")
         self._marker = marker(self._key, settings.run_id)
         self._tables: list[str] = []
 
@@ -93,6 +91,7 @@ class Conversation:
     # requests
 
     def _requests(self, found: tuple[Command, ...]) -> Decision:
+        check_set_up(self._settings)
         self._react("eyes")
         text, author, url = self._comment.body, self._event.sender.login, self._comment.html_url
         if found[0].verb == "again":
@@ -185,12 +184,12 @@ class Conversation:
             raise
         source = run.head_repository.full_name if run.head_repository else None
         fork = source is None or source.lower() != self._repository.lower()
-        self._may_run(permissions.Head(fork, run.created_at))
+        self._may_run(permissions.Head(fork, run.created_at, gone=source is None))
         where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
         note = f"from the fork {source}" if fork else None
         whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
         base = pull.base.ref if pull else self._event.repository.default_branch
-        return self._of_red(command, name, Checkout(source or self._repository, run.head_sha), whose, [run], base, url.job)
+        return self._of_red(command, name, Checkout(source or self._repository, run.head_sha, fork), whose, [run], base, url.job)
 
     def _of_red(
         self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, runs: Sequence[Run], base: str, job: int | None = None
@@ -212,8 +211,8 @@ class Conversation:
         if pull is None:
             return Checkout(self._repository, self._api.commit(self._repository, self._event.repository.default_branch))
         source = pull.head.repo.full_name if pull.head.repo else None
-        self._may_run(permissions.Head(pull.from_fork, self._api.pushed_at(self._repository, pull)))
-        return Checkout(source or self._repository, pull.head.sha)
+        self._may_run(permissions.Head(pull.from_fork, self._api.pushed_at(self._repository, pull), gone=source is None))
+        return Checkout(source or self._repository, pull.head.sha, pull.from_fork)
 
     def _may_run(self, head: permissions.Head) -> None:
         decision = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), self._comment.created_at)
@@ -233,9 +232,10 @@ class Conversation:
         return Request(
             id=name,
             script=script,
-            command=command_of(test, self._settings) if test is not None else None,
+            **program_of(test, self._settings),
             repository=checkout.repository,
             commit=checkout.commit,
+            fork=checkout.fork,
             code=whose,
             asked_by=self._event.sender.login,
             options=options_with(command.options, self._settings),

@@ -10,15 +10,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.action import request_file
-from bot.action.comment import react
+from bot.action.comment import answer, beginning, key, react
 from bot.action.console import InputError, JobOutcome
 from bot.action.gate.ci_event import RedRun
+from bot.action.gate.command_lines import command_lines
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.requests import Decision
 from bot.action.gate.stop import stop
 from bot.action.github.client import GitHub
 from bot.action.github.resources import IssueComment, WorkflowRun
 from bot.action.github.transport import GitHubError
+from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Request
 
@@ -65,7 +67,8 @@ def matrix(requests: tuple[Request, ...]) -> list[dict[str, Any]]:
             "index": index,
             "repository": request.repository,
             "commit": request.commit,
-            "fork": request.repository.lower() != request.answer.repository.lower(),
+            # by where the commit came from, never by names: a fork may be gone
+            "fork": request.fork or request.repository.lower() != request.answer.repository.lower(),
         }
         for index, request in enumerate(requests)
     ]
@@ -77,31 +80,64 @@ def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> 
     Without a `file` the job is to cancel what the `/minify stop` in `event` is about. Exit status: 0, 6 or 7 by the decision (always 0
     in Actions); 1 if GitHub does not answer.
     """
+    written = ""
     try:
         if file is None:
             decision = stop(event, settings, api) if isinstance(event, IssueComment) else Decision("nothing")
         else:
             decision = decide(event, settings, api)
             if decision.requests:
-                file.write_text(request_file.to_json(decision.requests), encoding="utf-8")
+                written = request_file.to_json(decision.requests)
+                file.write_text(written, encoding="utf-8")
     except GitHubError as error:
         log.error("torch-minify: GitHub does not answer: %s", error)
-        return _failed(event, settings, api, "GitHub did not answer.")
+        return failed(event, settings, api, "GitHub did not answer.")
     except Exception:
         # whatever it is, the person who asked must not wait for nothing
         log.exception("torch-minify: this is a fault of ours; please report it with the lines below")
-        return _failed(event, settings, api, "A fault of torch-minify.")
+        return failed(event, settings, api, "A fault of torch-minify.")
     count = len(decision.requests)
     return JobOutcome(
         exit_status=0 if settings.in_actions else decision.exit_status,
-        outputs={"outcome": decision.status, "matrix": json.dumps(matrix(decision.requests))},
+        outputs={
+            "outcome": decision.status,
+            "matrix": json.dumps(matrix(decision.requests)),
+            "image": settings.job_image,
+            "request-sha256": request_file.sha256(written) if written else "",
+        },
         summary=f"{decision.note}\n" if decision.note else "",
         stdout=f"{decision.status}: {count} requests\n" if count else f"{decision.status}\n",
     )
 
 
-def _failed(event: AnyEvent, settings: Settings, api: GitHub, why: str) -> JobOutcome:
-    """Say that it did not work, where that may still go through: a reaction, the summary."""
-    if isinstance(event, IssueComment):
+def failed(event: AnyEvent, settings: Settings, api: GitHub, why: str) -> JobOutcome:
+    """Say to whom `event` came from that it did not work, and `why`, where `api` still takes that; in the summary in any case.
+
+    `settings` name the run.
+    """
+    said = f"{why} The log of this job says more."
+    if isinstance(event, IssueComment) and _asks(event):
         react(api, settings.repository, event.comment.id, "confused")
-    return JobOutcome(1, summary=f"{why} The log of this job says more.\n")
+        _say(event, settings, api, notes.failed(why, settings.run_url))
+    return JobOutcome(1, summary=f"{said}\n")
+
+
+def _say(event: IssueComment, settings: Settings, api: GitHub, body: str) -> None:
+    """Answer `event` with `body`, but never over an answer that is there: an event may be delivered again."""
+    event_key = key(settings.name, f"comment-{event.comment.id}")
+    try:
+        known = api.own_comment(settings.repository, event.issue.number, beginning(event_key))
+    except GitHubError as error:
+        log.warning("cannot look for our comment: %s", error)
+        return
+    if known is None:
+        answer(api, settings.repository, event.issue.number, event_key, settings.run_id, body)
+
+
+def _asks(event: IssueComment) -> bool:
+    """Whether a person wrote a command: nobody else is told of our faults."""
+    try:
+        return event.action == "created" and not event.comment.user.is_bot and bool(command_lines(event.comment.body))
+    except Exception:
+        log.exception("torch-minify: the comment cannot be read")
+        return False

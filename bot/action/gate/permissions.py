@@ -10,10 +10,11 @@ from bot.action.github.resources import User
 
 @dataclass(frozen=True)
 class Head:
-    """The head of the pull request whose code would run."""
+    """The head of the pull request whose code would run. `gone`: its repository was deleted."""
 
     from_fork: bool
     pushed_at: datetime | None
+    gone: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ def may_run(head: Head, policy: ForkPolicy, asked_at: datetime) -> Allowed | Ref
     """
     if head.pushed_at is not None and head.pushed_at > asked_at:
         return Refused("New commits were pushed after the request. Look at them, then ask again.")
+    if head.gone:
+        return Refused("The repository that this code comes from is gone. Push the commits to a branch that exists, then ask again.")
     if not head.from_fork:
         return Allowed()
     if not policy.environment:

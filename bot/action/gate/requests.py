@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.groups import Group
 from bot.action.ci.judge import sign
+from bot.action.command_template import CommandTemplate, TemplateError, parse
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
 from bot.action.report.render.notes import Cause
@@ -20,6 +21,8 @@ from bot.units import duration
 
 # Of the input `test-command`.
 DEFAULT_COMMAND = "pytest {nodeid}"
+# Minutes of a job beside its budget: images, checkout, the files at the end.
+BESIDE_BUDGET = 10.0
 DecisionStatus = Literal["requests", "stop", "refused", "nothing"]
 
 
@@ -43,28 +46,90 @@ class Checkout:
 
     repository: str
     commit: str
+    fork: bool = False
+
+
+class Refusal(Exception):
+    """Something that was asked for is not done; the words are for the person."""
+
+
+def check_set_up(settings: Settings) -> None:
+    """Make sure that what `settings` say of the job that minifies can be.
+
+    Raises:
+        Refusal: the job would have no image.
+    """
+    if settings.lacks_image:
+        raise Refusal(
+            "This commit of torch-minify is no release, so it has no image of its own. In the workflow set the input `image`: to one "
+            "that is built from its Dockerfile, or to `none` where torch-minify is installed on the runner."
+        )
 
 
 def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
-    """The options `given` in a command, and for the others the defaults in `settings`."""
+    """The options `given` in a command, and for the others the defaults in `settings`.
+
+    Raises:
+        Refusal: the job would be ended before the time that is asked for is over.
+    """
     stage = None if settings.stage == "auto" else Stage(settings.stage)
     defaults = RequestOptions(stage=stage, accuracy=settings.accuracy, device=settings.device or None, budget=duration(settings.budget))
-    return defaults.model_copy(update=given.model_dump(exclude_none=True))
+    options = defaults.model_copy(update=given.model_dump(exclude_none=True))
+    minutes = settings.timeout_minutes
+    if minutes and (options.budget or 0.0) > 60 * (minutes - BESIDE_BUDGET):
+        raise Refusal(
+            f"A budget of {(options.budget or 0.0) / 60:g} minutes does not fit into a job that is ended after {minutes:g} "
+            f"(`timeout-minutes` of the workflow), {BESIDE_BUDGET:g} of them for its set-up."
+        )
+    return options
 
 
-def command_of(test: str, settings: Settings) -> str:
-    """The command that runs `test`, by the template in `settings`. The id comes from logs: it is quoted to stay one word."""
-    return settings.test_command.replace("{nodeid}", shlex.quote(test))
+def template_of(settings: Settings) -> CommandTemplate:
+    """How tests are run, by `settings`.
+
+    Raises:
+        Refusal: the engine could not run that.
+    """
+    try:
+        return parse(settings.test_command)
+    except TemplateError as error:
+        raise Refusal(f"The workflow's input `test-command` {error}.") from None
+
+
+def program_of(test: str | None, settings: Settings) -> dict[str, Any]:
+    """The fields of a request that say how `test` is run by `settings`, and where; None: a script runs there.
+
+    Raises:
+        Refusal: the engine could not run that.
+    """
+    if test is None:
+        return {"directory": settings.working_directory}
+    template = template_of(settings)
+    directory = str(PurePosixPath(settings.working_directory, template.directory))
+    return {"command": template.command(test), "directory": "" if directory == "." else directory, "launcher": template.launcher}
 
 
 def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
-    """What a request holds of the one failing test `failure`: its command by `settings`, and what CI showed.
+    """What a request holds of the one failing test `failure`: how it is run by `settings`, and what CI showed.
 
-    The log's own command is preferred to the default of the input, not to what somebody wrote there; its variables stand before both.
+    The log's own command, which counts from the checkout, is preferred to the default of the input, not to what somebody wrote there; its
+    variables stand before both.
+
+    Raises:
+        Refusal: the engine could not run that.
     """
-    command = failure.command(command_of(failure.test, settings), prefer_hint=settings.test_command == DEFAULT_COMMAND)
+    fields = program_of(failure.test, settings)
+    directory = fields["directory"]
+    if directory and failure.file.startswith(directory + "/"):
+        fields["command"] = template_of(settings).command(failure.test.removeprefix(directory + "/"))
+    hint = settings.test_command == DEFAULT_COMMAND and not directory
     shown = sign(failure)
-    return {"command": command, "shown": shown, "expected": shown.line() if shown else None}
+    return {
+        **fields,
+        "command": failure.command(fields["command"], prefer_hint=hint),
+        "shown": shown,
+        "expected": shown.line() if shown else None,
+    }
 
 
 def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request, settings: Settings) -> tuple[Request, ...]:

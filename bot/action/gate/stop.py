@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.action.comment import answer, react, run_of_comment
+from bot.action.comment import answer, key, react, run_of_comment
 from bot.action.gate import permissions
 from bot.action.gate.command import CommandSyntaxError, commands
 from bot.action.gate.requests import Decision
@@ -41,7 +41,7 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
         stopped = sum(_cancel(api, repository, run) for run in _runs(api, repository, issue, settings.run_id))
         body = reason = notes.stopped(stopped)
         react(api, repository, event.comment.id, "rocket" if stopped else "confused")
-    answer(api, repository, issue, f"comment-{event.comment.id}", settings.run_id, body)
+    answer(api, repository, issue, key(settings.name, f"comment-{event.comment.id}"), settings.run_id, body)
     return Decision("stop" if isinstance(decision, permissions.Allowed) else "refused", note=reason)
 
 

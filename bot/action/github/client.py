@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, TypeVar, get_args
 from urllib.parse import quote
@@ -28,6 +29,15 @@ def _read(kind: type[R], data: Any) -> R:
         return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
         raise GitHubError(f"GitHub's answer is no {kind.__name__}: {error.error_count()} fields are wrong") from error
+
+
+@contextmanager
+def _wrong_keys() -> Iterator[None]:
+    """An answer that lacks what it always has is an error of GitHub's, not of ours."""
+    try:
+        yield
+    except (KeyError, TypeError) as error:
+        raise GitHubError(f"GitHub's answer lacks {error}") from error
 
 
 def _repo(repository: str) -> str:
@@ -103,7 +113,7 @@ class GitHub:
 
     def react(self, repository: str, comment: int, reaction: Reaction) -> None:
         """Add `reaction` to a comment on an issue. Twice is once."""
-        self._http.ask("POST", f"{_repo(repository)}/issues/comments/{comment}/reactions", body={"content": reaction})
+        self._http.ask("POST", f"{_repo(repository)}/issues/comments/{comment}/reactions", body={"content": reaction}, kind=object)
 
     def open_issue(self, repository: str, marker: str, title: str, body: str) -> Issue:
         """The open issue of ours whose body begins with `marker`; where there is none, a new one with `title` and `body`."""
@@ -111,7 +121,7 @@ class GitHub:
         def find() -> Any:
             # the list, not the search: the search lags behind by minutes
             listed = self._http.pages(f"{_repo(repository)}/issues", {"state": "open", "creator": self.login()})
-            return next((data for data in listed if str(data.get("body") or "").startswith(marker)), None)
+            return next((data for data in listed if isinstance(data, dict) and str(data.get("body") or "").startswith(marker)), None)
 
         found = find()
         if found is None:
@@ -123,11 +133,13 @@ class GitHub:
 
         A missing branch is created without history.
         """
-        return storage.put_file(self._http, _repo(repository), branch, path, content, message)
+        with _wrong_keys():
+            return storage.put_file(self._http, _repo(repository), branch, path, content, message)
 
     def put_asset(self, repository: str, tag: str, name: str, content: bytes) -> str:
         """Keep `content` as the asset `name`, over what is there, of the release with the tag `tag`, made where missing. Its URL."""
-        return storage.put_asset(self._http, _repo(repository), tag, name, content)
+        with _wrong_keys():
+            return storage.put_asset(self._http, _repo(repository), tag, name, content)
 
     # asking
 
@@ -175,8 +187,11 @@ class GitHub:
         moments: list[datetime] = []
         try:
             if head.repo is not None:
-                listed = self._http.ask("GET", f"{_repo(head.repo.full_name)}/activity", {"ref": f"refs/heads/{head.ref}", "per_page": 100})
-                moments = [_MOMENT.validate_python(data["timestamp"]) for data in listed if data.get("after") == head.sha]
+                listed = self._http.ask(
+                    "GET", f"{_repo(head.repo.full_name)}/activity", {"ref": f"refs/heads/{head.ref}", "per_page": 100}, kind=list
+                )
+                mine = (data for data in listed if isinstance(data, dict) and data.get("after") == head.sha)
+                moments = [_MOMENT.validate_python(data["timestamp"]) for data in mine]
         except (GitHubError, KeyError, ValidationError):
             pass  # the runs say it as well
         return max(moments) if moments else min((run.created_at for run in self.runs_of(repository, head.sha)), default=None)
@@ -184,7 +199,8 @@ class GitHub:
     def environment_protected(self, repository: str, name: str) -> bool:
         """Whether the environment `name` exists and somebody has to approve what runs in it."""
         data = self._http.find(f"{_repo(repository)}/environments/{quote(name, safe='')}") or {}
-        return any(rule.get("type") == "required_reviewers" for rule in data.get("protection_rules") or [])
+        rules = data.get("protection_rules")
+        return isinstance(rules, list) and any(isinstance(rule, dict) and rule.get("type") == "required_reviewers" for rule in rules)
 
     def run(self, repository: str, run: int) -> Run:
         """A run of a workflow."""
@@ -223,7 +239,7 @@ class GitHub:
     def cancel(self, repository: str, run: int) -> bool:
         """Cancel a run; false where it had ended before."""
         try:
-            self._http.ask("POST", f"{_repo(repository)}/actions/runs/{run}/cancel")
+            self._http.ask("POST", f"{_repo(repository)}/actions/runs/{run}/cancel", kind=object)
         except GitHubError as error:
             if error.status == 409:
                 return False

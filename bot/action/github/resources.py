@@ -118,13 +118,23 @@ class Run(Resource):
     actor: User = User()
 
 
+class Step(Resource):
+    """A step of a job: of the workflow, or one of the runner's own like `Initialize containers`."""
+
+    name: str = ""
+    conclusion: str | None = None
+
+
 class WorkflowJob(Resource):
-    """A job of a run."""
+    """A job of a run. No runner took it where it has no steps and no `runner_name`."""
 
     id: int
     name: str
     status: str = ""
     conclusion: str | None = None
+    runner_name: str = ""
+    labels: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
 
 
 class Artifact(Resource):

@@ -55,6 +55,6 @@ def put_asset(http: Transport, repo: str, tag: str, name: str, content: bytes) -
     release = find() or http.create(f"{repo}/releases", made, find)
     for asset in http.pages(f"{repo}/releases/{release['id']}/assets"):
         if asset["name"] == name:
-            http.ask("DELETE", f"{repo}/releases/assets/{asset['id']}")
+            http.ask("DELETE", f"{repo}/releases/assets/{asset['id']}", kind=object)
     url = str(release["upload_url"]).partition("{")[0]
     return str(http.upload(f"{url}?name={quote(name, safe='')}", content)["browser_download_url"])

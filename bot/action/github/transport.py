@@ -31,6 +31,10 @@ class GitHubError(Exception):
         self.status = status
 
 
+class UnusableAnswerError(Exception):
+    """GitHub, or something on the way, answered 200 with what it never means: nothing, half a JSON text, null, another type."""
+
+
 def _headers(error: BaseException) -> Mapping[str, str]:
     given = error.headers if isinstance(error, GithubException) else None
     return {key.lower(): str(value) for key, value in (given or {}).items()}
@@ -38,7 +42,10 @@ def _headers(error: BaseException) -> Mapping[str, str]:
 
 def passing(error: BaseException) -> bool:
     """Whether the same request may succeed after `error`: a limit, a server's fault, a lost connection."""
-    if isinstance(error, (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)):
+    # half a JSON text is a ValueError of PyGithub's parser
+    if isinstance(error, (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError, UnusableAnswerError)):
+        return True
+    if isinstance(error, ValueError) and not isinstance(error, requests.RequestException):
         return True
     if isinstance(error, GithubException):
         headers = _headers(error)
@@ -105,13 +112,20 @@ class Transport:
             )
         except GithubException as error:
             raise GitHubError(f"{what}: {_words(error)}", error.status) from error
-        except requests.RequestException as error:
+        except (requests.RequestException, ValueError, UnusableAnswerError) as error:
             raise GitHubError(f"{what}: {_words(error)}") from error
 
-    def ask(self, verb: str, path: str, parameters: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+    def ask(
+        self,
+        verb: str,
+        path: str,
+        parameters: Mapping[str, Any] | None = None,
+        body: Any = None,
+        kind: type[Any] | tuple[type[Any], ...] = dict,
+    ) -> Any:
         """The JSON that GitHub answers to `verb` (an HTTP method) on `path`, with query `parameters` and a JSON `body`.
 
-        Everything asked for with this must be safe to ask twice.
+        Everything asked for with this must be safe to ask twice. An answer that is no `kind` is no answer; `object`: it is not looked at.
 
         Raises:
             GitHubError: it refused, or did not answer after all attempts.
@@ -119,7 +133,7 @@ class Transport:
 
         def once() -> Any:
             _, data = self._requester.requestJsonAndCheck(verb, path, parameters=dict(parameters or {}), input=body)
-            return data
+            return _of_kind(data, kind)
 
         return self._patiently(f"{verb} {path}", once)
 
@@ -148,7 +162,7 @@ class Transport:
                 return found
             failed = True
             _, data = self._requester.requestJsonAndCheck("POST", path, input=body)
-            return data
+            return _of_kind(data, dict)
 
         return self._patiently(f"POST {path}", once)
 
@@ -156,8 +170,10 @@ class Transport:
         """The items of at most `limit` pages of `path` with query `parameters`; `key` names the list where the answer is an object."""
         items: list[Any] = []
         for page in range(1, limit + 1):
-            answer = self.ask("GET", path, {**(parameters or {}), "per_page": PAGE, "page": page})
+            answer = self.ask("GET", path, {**(parameters or {}), "per_page": PAGE, "page": page}, kind=dict if key else list)
             found = answer.get(key, []) if key else answer
+            if not isinstance(found, list):
+                raise GitHubError(f"GET {path}: {key} is no list")
             items += found
             if len(found) < PAGE:
                 break
@@ -199,6 +215,13 @@ class Transport:
             return answer.json()
 
         return self._patiently(f"POST {url}", once)
+
+
+def _of_kind(data: Any, kind: type[Any] | tuple[type[Any], ...]) -> Any:
+    # what is no JSON at all comes out of PyGithub as {"data": the text}
+    if not isinstance(data, kind) or (isinstance(data, dict) and data.keys() <= {"data", "url"} and isinstance(data.get("data"), str)):
+        raise UnusableAnswerError(f"an answer that cannot be used: {str(data)[:60]!r}")
+    return data
 
 
 def _check(answer: requests.Response) -> None:

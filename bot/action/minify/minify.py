@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -31,6 +33,8 @@ SETUP_LIMIT, BEYOND_BUDGET = 3600.0, 600.0
 DEFAULT_BUDGET = 1800.0
 ENGINE = (sys.executable, "-I", "-m", "bot")
 _WORK = Path("original/work")
+_OURS = frozenset({"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME"})
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 # Answers about the program, not faults: they leave a job green.
 GREEN = {EXIT_STATUS[status] for status in ("minimized", "reproduced", "not_reproduced", "flaky")}
 
@@ -44,11 +48,14 @@ class RunnerConfig:
     """How this machine runs a request.
 
     `budget` (seconds) is for a request that names none. `python` is the interpreter with the user's torch, `engine` the command
-    that runs the command line. Programs run under `account` and see the harmless part of `environ`.
+    that runs the command line. Programs run under `account` and see the harmless part of `environ`, those of it that `pass_env` names,
+    and `variables`.
     """
 
     checkout: Path
     setup: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    pass_env: Sequence[str] = ()
     python: str | None = None
     budget: float = DEFAULT_BUDGET
     device: Literal["cpu", "cuda"] | None = None
@@ -77,11 +84,39 @@ def arguments(request: Request, config: RunnerConfig, *, script: Path, python: s
         "--jobs": str(config.jobs),
         "--python": python,
         "--out": str(out),
-        "--command": request.command,
+        "--command": bare_command(request),
     }
     # one word each: a value that begins with a dash is a value
     words = [f"{name}={value}" for name, value in given.items() if value is not None]
     return ["run", *words, *([] if request.command is not None else [str(script)])]
+
+
+def assignments(command: str) -> tuple[dict[str, str], str]:
+    """The variables `NAME=value` that stand before the program of `command`, and the command without them."""
+    words, found = shlex.split(command), {}
+    while words and (match := _ASSIGNMENT.fullmatch(words[0])):
+        found[match[1]] = match[2]
+        words = words[1:]
+    return found, shlex.join(words) if found else command
+
+
+def bare_command(request: Request) -> str | None:
+    """The command of `request` as the engine wants it."""
+    if request.command is None:
+        return None
+    try:
+        return assignments(request.command)[1]
+    except ValueError:  # an open quotation mark: the engine says so
+        return request.command
+
+
+def variables_of(request: Request) -> dict[str, str]:
+    """The variables that the command of `request` sets, but those that would change what the engine itself is."""
+    try:
+        found = assignments(request.command or "")[0]
+    except ValueError:
+        return {}
+    return {name: value for name, value in found.items() if not name.startswith("LD_") and name not in _OURS}
 
 
 def minify(request: Request, config: RunnerConfig, out: Path, console: Console, watch: Callable[[str], None] = ignore_line) -> int:
@@ -150,10 +185,29 @@ class JobDirectory:
         python = self._interpreter(checkout)
         if self.config.setup.strip():
             self._run_setup(["bash", "-eo", "pipefail", "-c", self.config.setup], checkout, "the setup commands")
+        where = self._directory(checkout)
+        if self.request.launcher and not self.venv.is_dir():
+            python = self._launched(where)
         engine = [*self.config.engine, *arguments(self.request, self.config, script=self.script, python=python, out=self.out)]
         limit = budget(self.request, self.config) + BEYOND_BUDGET
         with self._group("torch-minify run"):
-            return self.children.run(engine, cwd=checkout, env=self._environment(), limit=limit, tick=self.save)
+            return self.children.run(engine, cwd=where, env=self._environment(), limit=limit, tick=self.save)
+
+    def _directory(self, checkout: Path) -> Path:
+        where = (checkout / self.request.directory).resolve()
+        if not where.is_relative_to(checkout.resolve()) or not where.is_dir():
+            raise NotReadyError(f"the checkout has no directory {self.request.directory!r}, in which programs are to run")
+        return where
+
+    def _launched(self, where: Path) -> str:
+        """The interpreter that the request's launcher, `uv run` for instance, starts in the directory `where`."""
+        said = self.tmp / "interpreter.txt"
+        look = ["python", "-c", "import sys; open(sys.argv[1], 'w').write(sys.executable)", str(said)]
+        self._run_setup([*self.request.launcher, *look], where, shlex.join(self.request.launcher))
+        try:
+            return said.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise NotReadyError(f"{shlex.join(self.request.launcher)} started no Python") from error
 
     def _group(self, title: str) -> AbstractContextManager[None]:
         console = self.children.console
@@ -177,7 +231,8 @@ class JobDirectory:
         return checkout
 
     def _interpreter(self, checkout: Path) -> str:
-        python = self.config.python or sys.executable
+        # where torch-minify lives apart from torch, as by pipx, the machine's own
+        python = self.config.python or (sys.executable if _installed("torch") else shutil.which("python3") or sys.executable)
         if os.sep in python:
             # not resolved: a virtual environment's python is a link
             python = os.path.join(checkout, python)
@@ -207,6 +262,11 @@ class JobDirectory:
 
     def _environment(self, *, network: bool = False) -> dict[str, str]:
         env = allowed_environment(self.config.environ, network=network)
+        passed = (*self.config.pass_env, "RUNNER_TRACKING_ID")  # by which the runner finds what a job left running
+        env.update({name: self.config.environ[name] for name in passed if name in self.config.environ})
+        env.update(self.config.variables)
+        if not network:  # the program's own, not for what sets it up
+            env.update(variables_of(self.request))
         env.update(HOME=str(self.home), TMPDIR=str(self.tmp), XDG_CACHE_HOME=str(self.home / ".cache"), PYTHONUNBUFFERED="1")
         # where pip puts scripts that it may not put beside the interpreter
         path = [str(self.home / ".local" / "bin"), env.get("PATH", os.defpath)]

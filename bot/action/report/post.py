@@ -11,7 +11,7 @@ from bot.action.comment import react
 from bot.action.console import Console, InputError, JobOutcome
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
-from bot.action.report import durable, result_dir
+from bot.action.report import durable, lost, result_dir
 from bot.action.report.render.rendering import SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.text import marker_line, one_line, size
 from bot.action.report.render.verdict import status, title
@@ -76,9 +76,10 @@ def downloads(api: GitHub, settings: Settings, requests: Sequence[Request]) -> d
     except GitHubError as error:
         log.warning("the artifacts of this run are not known: %s", one_line(str(error)))
         return {}
+    names = {settings.artifact(f"result-{index}"): index for index in range(len(requests))}
     found: dict[int, Download] = {}
     for artifact in listed:  # a later attempt's are newer
-        index = result_dir.index_of(artifact.name, requests)
+        index = names.get(artifact.name)
         if index is not None and not artifact.expired:
             expires = f"{artifact.expires_at:%Y-%m-%d}" if artifact.expires_at else None
             found[index] = Download(url=f"{settings.run_url}/artifacts/{artifact.id}", expires=expires)
@@ -93,10 +94,14 @@ def collect(
     Without `api` GitHub is not asked for artifacts; without `storage` nothing is kept as the input `durable` in `settings` says.
     """
     known = downloads(api, settings, requests) if api is not None else {}
+    missing = [index for index in range(len(requests)) if index not in folders]
+    why = lost.reasons(api, settings, missing) if api is not None else {}
     made = []
     for index, request in enumerate(requests):
         folder = folders.get(index)
         section = result_dir.section(request, folder).model_copy(update={"download": known.get(index)})
+        if index in why:
+            section = section.model_copy(update={"problem": why[index]})
         if storage is not None:
             section = durable.keep(section, folder, settings.durable, storage, settings.repository, settings.run_id)
         made.append(section)
@@ -125,7 +130,7 @@ def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
     return written.html_url
 
 
-def save_unposted(comment: PendingComment, path: Path, settings: Settings, error: GitHubError) -> None:
+def save_unposted(comment: PendingComment, path: Path, settings: Settings, error: Exception) -> None:
     """Leave `comment`, which was not posted because of `error`, in the file `path`, and log how a person can post it.
 
     The workflow uploads the file's directory as an artifact of that name, of the run in `settings`.
@@ -139,7 +144,7 @@ def save_unposted(comment: PendingComment, path: Path, settings: Settings, error
         log.error("%s cannot be written: %s", path, trouble.strerror)
         return
     if comment.answer.issue is not None:
-        log.error("to post it: gh run download %d --repo %s --name %s", settings.run_id, settings.repository, path.parent.name)
+        log.error("to post it: gh run download %d --repo %s --name %s", settings.run_id, settings.repository, settings.artifact("unposted"))
         log.error("            gh issue comment %d --repo %s --body-file %s", comment.answer.issue, settings.repository, path.name)
 
 
@@ -155,7 +160,10 @@ def deliver(comments: Sequence[PendingComment], api: GitHub, settings: Settings,
         try:
             url = post(comment, api, settings)
             lines.append(f"{', '.join(title(section) for section in comment.report.sections)}: {url}\n")
-        except GitHubError as error:
+        except Exception as error:
+            # whatever it is: the text must not be lost, and the other comments are posted
+            if not isinstance(error, GitHubError):
+                log.exception("torch-minify: this is a fault of ours; please report it with the lines below")
             save_unposted(comment, unposted / f"comment-{number}.md", settings, error)
             exit_status = UNPOSTED
     return JobOutcome(exit_status, stdout="".join(lines))

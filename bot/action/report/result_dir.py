@@ -26,6 +26,8 @@ RESULT, REPRO, EXPORTED, EXPORTED_TEXT = "result.json", "repro.py", "exported_pr
 _JSON_LIMIT, _TEXT_LIMIT, _FILE_LIMIT = 1 << 20, 4 << 20, 1 << 30
 _SCHEMA = 1
 _INDEX = re.compile(r"(?:^|-)(\d{1,3})$")
+# What our own jobs call a result: among other names one of these is looked for, never whatever ends in a number.
+_OURS = re.compile(r"(?:torch-minify-(?:[a-z][a-z0-9]{0,19}-)?)?result-(\d{1,3})|(\d{1,3})")
 
 
 class UnreadableResult(Exception):
@@ -151,7 +153,7 @@ def folders(given: Iterable[Path], requests: Sequence[Request]) -> dict[int, Fol
 
 
 def index_of(name: str, requests: Sequence[Request]) -> int | None:
-    """The index in `requests` of the one that a directory or an artifact of that `name` belongs to."""
+    """The index in `requests` of the one that a directory of that `name`, given by a person, belongs to."""
     for index, request in enumerate(requests):
         if name == request.id or name.endswith(f"-{request.id}"):
             return index
@@ -163,5 +165,26 @@ def _expanded(path: Path, requests: Sequence[Request]) -> list[Path]:
     path = path.resolve()
     if index_of(path.name, requests) is not None or (path / RESULT).exists() or not path.is_dir():
         return [path]
-    inner = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.is_symlink())
-    return [entry for entry in inner if index_of(entry.name, requests) is not None] or [path]
+    found: dict[int, Path] = {}
+    # `result-0`, as the jobs call it, before what may stand beside it
+    for entry in sorted(path.iterdir(), key=lambda entry: (not entry.name.startswith("result-"), entry.name)):
+        index = exact_index(entry.name, requests)
+        if index is not None and _is_folder(entry):
+            # an artifact that was downloaded by itself holds the directory
+            inner = entry / f"result-{index}"
+            found.setdefault(index, inner if _is_folder(inner) else entry)
+    return [found[index] for index in sorted(found)] or [path]
+
+
+def exact_index(name: str, requests: Sequence[Request]) -> int | None:
+    """The index in `requests` of the one to which our own jobs give a directory or an artifact of exactly that `name`."""
+    for index, request in enumerate(requests):
+        if name == request.id:
+            return index
+    ours = _OURS.fullmatch(name)
+    number = int(ours[1] or ours[2]) if ours else len(requests)
+    return number if number < len(requests) else None
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()

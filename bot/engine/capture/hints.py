@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+from bot.engine.capture.region import Region
 from bot.engine.capture.starts import Start
-from bot.failure.traceback import final_stack
+from bot.failure.traceback import HEADER, final_stack
 from bot.reduce.graph.form import is_op
 
 # Ways in which torch names an FX node or an operator in an error.
@@ -17,6 +19,13 @@ def script_lines(text: str, name: str) -> tuple[int, ...]:
     """Line numbers (from 1) of the frames in the script called `name` in the traceback or dump `text`, outermost first, each once."""
     lines = (frame.line for frame in final_stack(text).frames if frame.is_of(name))
     return tuple(dict.fromkeys(line for line in lines if line is not None))
+
+
+def launches(regions: Iterable[Region]) -> list[str]:
+    """Where the failing `regions` launch Triton kernels of the user's own, each as a traceback: what a compiler says of its generated code,
+    or a GPU of a kernel, has no frame of the user's that led there."""
+    stacks = dict.fromkeys(stack for region in regions for stack in region.launches)
+    return [f"{HEADER}\n{stack.rstrip()}\nLaunched" for stack in stacks]
 
 
 def failing_line(text: str, name: str) -> int | None:

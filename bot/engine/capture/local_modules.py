@@ -23,16 +23,18 @@ _NEVER = ("torch", "torchgen", "functorch", "triton")
 _INSTALLED = re.compile(r"site-packages|dist-packages|python\d\.\d+")
 
 
-def local_modules(script: Path, further: Sequence[Path] = ()) -> dict[str, str]:
+def local_modules(script: Path, further: Sequence[Path] = (), package: str = "") -> dict[str, str]:
     """Full name to text of each module that the script imports, itself or through others, and that lies beside it or in `further`.
 
-    The directory of the script comes first. What is not Python, or not readable, is left out.
+    The directory of the script comes first; where it is run as a module of a `package`, only `further` counts. What is not Python,
+    or not readable, is left out.
     """
     found: dict[str, str] = {}
-    waiting = _imports_of(script)
+    waiting = _imports_of(script, package)
+    directories = (*further,) if package else (script.parent, *further)
     while waiting and sum(map(len, found.values())) < MOST_CHARACTERS:
         name = waiting.pop(0)
-        file = _file((script.parent, *further), name)
+        file = _file(directories, name)
         if name in found or file is None or file.resolve() == script.resolve():
             continue
         try:
@@ -76,9 +78,9 @@ def read_source(file: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _imports_of(script: Path) -> list[str]:
+def _imports_of(script: Path, package: str) -> list[str]:
     try:
-        return list(_imported(parsed(read_source(script)), ""))
+        return list(_imported(parsed(read_source(script)), package))
     except (OSError, SyntaxError):
         return []
 

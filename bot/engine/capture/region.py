@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
 from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
 
@@ -49,7 +50,8 @@ class RuleUsed(Model):
 
 
 class Region(Model):
-    """One graph that failed. `graph` is None where it could not be written down; `reason` says why."""
+    """One graph that failed. `graph` is None where it could not be written down; `reason` says why. `launches`: the stacks at which it
+    launches Triton kernels of the user's own, as Python prints frames."""
 
     hook: HookPoint
     failed: Failed
@@ -59,6 +61,7 @@ class Region(Model):
     reason: str | None
     blobs: Path
     rule: RuleUsed = RuleUsed()
+    launches: tuple[str, ...] = ()
 
 
 class Capture(Model):
@@ -70,9 +73,16 @@ class Capture(Model):
     versions: dict[str, str]
     tolerance: tuple[float, ...] | None = Field(default=None, description="of the program's own last comparison")
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
+    ended: Outcome | None = Field(default=None, description="how the program itself ended, where it caught the compiler's exception before")
     partial: bool = False  # without the compiler it ends behind the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
     log: Path
+
+    def as_it_ended(self, script: str) -> Capture:
+        """With the program's own end as its failure, whatever it caught before; `script` is its file's name."""
+        if self.ended is None:
+            return self
+        return self.model_copy(update={"outcome": self.ended, "signature": signature_of(self.ended, script=script), "ended": None})
 
 
 def read_regions(directory: Path) -> tuple[Region, ...]:

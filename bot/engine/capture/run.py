@@ -11,10 +11,11 @@ from bot.engine.capture.region import Capture, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.inside.protocol import ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
+from bot.inside.protocol import ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
+from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.workers import environment, isa_probes
-from bot.workers.process import run_process
+from bot.workers.process import Patience, run_process
 
 STACKS = 7  # of a program that does not end
 
@@ -33,18 +34,21 @@ class Watch:
 
     `out` is an empty directory, where the log stays; `cache` is the compile directory. With `compare`, every compiled region is
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
+    `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
+    before its first call.
     """
 
     out: Path
     cache: Path
     compare: Tolerance | None = None
     beforehand: bool = False
+    synchronous: bool = False
 
 
-def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: float, budget: Budget | None = None) -> Capture:
+def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
     """Run the program `target` once with the interpreter `python` in the directory `cwd`, and bring back what failed.
 
-    `watch` says what is looked for. The run ends after `timeout` seconds.
+    `watch` says what is looked for, `patience` how long the run may take.
 
     Raises:
         Interrupted: `budget` was cancelled.
@@ -61,17 +65,21 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
         strict=compare is not None and compare.strict,
         tolerance=compare.values if compare else None,
         beforehand=watch.beforehand,
-        dump=compare is None and not watch.beforehand,
+        synchronous=watch.synchronous,
+        dump=compare is None and not watch.beforehand and not watch.synchronous,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     isa_probes.seed(watch.cache)
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
-        env={**environment.of_workers(watch.cache), "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch")},
+        patience,
+        env={
+            **environment.of_workers(watch.cache),
+            "TORCH_COMPILE_DEBUG_DIR": str(out / "pytorch"),
+            **({"CUDA_LAUNCH_BLOCKING": "1"} if watch.synchronous else {}),
+        },
         cwd=cwd,
-        timeout=timeout,
         wanted=budget.should_continue if budget else None,
-        stacks=STACKS,
     )
     if outcome.status not in ("timeout", "signal"):
         isa_probes.keep(watch.cache)
@@ -87,8 +95,10 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
             calls=facts.get("calls", 0),
             seconds=outcome.seconds,
         )
+    ended, outcome = outcome, _caught(outcome, written, out, target.name)
     return Capture(
         outcome=outcome,
+        ended=ended if outcome is not ended else None,
         signature=signature_of(outcome, script=target.name),
         regions=read_regions(out),
         versions=facts.get("versions", {}),
@@ -96,6 +106,34 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, *, timeout: fl
         tolerance=None if (own := facts.get("tolerance")) is None else tuple(own),
         test=facts.get("test", ""),
     )
+
+
+def _caught(outcome: Outcome, facts: RunFacts | None, out: Path, script: str) -> Outcome:
+    """The compiler's exception as the end of a program that caught it and then failed in words of its own; else `outcome`.
+
+    The program's own error has to follow from it: it was raised while that one was handled, or names its class. A program that leaves with
+    a status alone says nothing, so it left for the last exception that it got from the compiler.
+    """
+    if outcome.status not in ("exit", "raised"):
+        return outcome
+    text = facts.get("behind", "") if facts else ""
+    path = out / ESCAPED_FILE
+    if not text and path.exists():
+        last = str(json.loads(path.read_text(encoding="utf-8"))["text"])
+        of_compiler = signature_of(Outcome(status="raised", text=last), script=script)
+        if of_compiler is not None and of_compiler.phase is not Phase.RUN:
+            # `os._exit` leaves no facts, whatever was printed before
+            left = outcome.status == "exit" or facts is None
+            text = last if left or _names(outcome, of_compiler, script) else ""
+    return outcome.model_copy(update={"status": "raised", "text": text}) if text else outcome
+
+
+def _names(outcome: Outcome, of_compiler: Signature, script: str) -> bool:
+    """Whether a program that raised an error of its own says there the class of the compiler's."""
+    own = signature_of(outcome, script=script)
+    if own is None or own.kind is not Kind.EXCEPTION or own.phase is not Phase.RUN or own.same_across_forms(of_compiler):
+        return False
+    return any(name in outcome.text for name in of_compiler.exception)
 
 
 def _facts(out: Path) -> RunFacts | None:

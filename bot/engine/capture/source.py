@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,20 +24,25 @@ _MOST_CASES = 16
 
 @dataclass(frozen=True)
 class Source:
-    """A script's text, and the file that most of it comes from. `others` are tried, in order, where `text` does not fail."""
+    """A script's text, and the file that most of it comes from. `others` are tried, in order, where `text` does not fail.
+
+    `package`: the full name of the package that the file's relative imports start from, where it is run as a module of one.
+    """
 
     text: str
     file: Path
     others: tuple[str, ...] = ()
+    package: str = ""
 
     @property
     def name(self) -> str:
-        """What tracebacks call the file."""
-        return self.file.name
+        """What the paths in tracebacks end with."""
+        return "/".join([*self.package.split("."), self.file.name]) if self.package else self.file.name
 
 
-def source_of(target: Target, directory: Path, failed: str = "") -> Source | None:
-    """The text of the script in `target`; for `pytest FILE::TEST` the file's (below `directory`) with a call of the test at its end.
+def source_of(target: Target, directory: Path, failed: str = "", places: Sequence[Path] = ()) -> Source | None:
+    """The text of the script in `target`; for `python -m MODULE` the module's, where it lies in one of the `places`; for
+    `pytest FILE::TEST` the file's (below `directory`) with a call of the test at its end.
 
     `failed` names the test that failed (see `Capture.test`): of a test with parameters it is the case that is called, and a script that
     runs its own tests calls that one alone.
@@ -48,7 +53,7 @@ def source_of(target: Target, directory: Path, failed: str = "") -> Source | Non
         alone = _with_one_test(text, failed)
         return Source(alone, target.script, (text,)) if alone else Source(text, target.script)
     if target.module != "pytest":
-        return None
+        return _of_module(target.module or "", places)
     ids = [m for m in map(_NODE_ID.match, target.argv) if m and (directory / m["file"]).is_file()]
     if len(ids) != 1:
         return None
@@ -66,6 +71,18 @@ def source_of(target: Target, directory: Path, failed: str = "") -> Source | Non
         texts = [f"{text.rstrip()}\n\n\n{statement}\n" for statement in calls]
         if texts:
             return Source(texts[0], file, tuple(texts[1:]))
+    return None
+
+
+def _of_module(name: str, places: Sequence[Path]) -> Source | None:
+    """What `python -m NAME` runs: the module's own file, or the package's `__main__.py`."""
+    parts = name.split(".")
+    for place in places:
+        file, main = place.joinpath(*parts[:-1], f"{parts[-1]}.py"), place.joinpath(*parts, "__main__.py")
+        if file.is_file():
+            return Source(_text(file), file, package=name.rpartition(".")[0])
+        if main.is_file():
+            return Source(_text(main), main, package=name)
     return None
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.engine.capture.region import Object, Region
+from bot.failure.device_errors import is_asynchronous
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import Graph, Node, Pipeline, Program, Recipe, Value, is_launch, kernels
@@ -76,6 +77,8 @@ def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: 
     if failure.kind is Kind.ACCURACY:
         recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
         recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
+    if is_asynchronous(failure):
+        recipe = replace(recipe, synchronize=True)
     trains = any(i.requires_grad for i in (*graph.inputs, *graph.constants))
     if hook != "dynamo" or not trains:
         yield recipe

@@ -9,6 +9,7 @@ from bot.engine.capture.region import Region
 from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Program
+from bot.reduce.source.settings import without_setting
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,10 @@ class Suspect:
     def words(self) -> str:
         """As the report says it."""
         return f"{self.setting.rsplit('.', 1)[-1] or 'backend pass of ' + self.device}: {self.name}"
+
+    def out_of_script(self, text: str) -> str | None:
+        """The script `text` without it; None where the script does not set it."""
+        return without_setting(text, self.setting.rpartition(".")[2] or "device_custom_pass")
 
     def out_of(self, program: Program) -> Program:
         """The `program` without it."""
@@ -65,5 +70,14 @@ def culprit(
     """
     for suspect in suspects:
         if ask(Candidate(render(suspect.out_of(program)), "ablation", ())) is Verdict.PASSES:
+            return suspect.words
+    return None
+
+
+def culprit_of_script(text: str, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict]) -> str | None:
+    """The same for a script that is no graph: the first of the `suspects` without which the script `text` passes. `ask` is the oracle's."""
+    for suspect in suspects:
+        without = suspect.out_of_script(text)
+        if without is not None and ask(Candidate(without, "ablation", ())) is Verdict.PASSES:
             return suspect.words
     return None

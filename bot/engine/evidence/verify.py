@@ -6,7 +6,9 @@ the verdict rests on what the operating system and the process's own output say.
 
 from __future__ import annotations
 
+import math
 import os
+import resource
 import shutil
 import tempfile
 import time
@@ -25,13 +27,15 @@ from bot.failure.signature import signature_of
 from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import ControlOption, command, read_reached
 from bot.inside.variables import without_settings
+from bot.machine import capacity
 from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
 from bot.oracle.budget import Budget
 from bot.workers import environment, isa_probes
-from bot.workers.process import HANG_RATIO, run_process
+from bot.workers.process import HANG_RATIO, Interrupted, Patience, run_process
 
-AT_ONCE = 2  # fresh processes at a time
+# Bytes that a fresh process is given room for, whatever the program's own took.
+LEAST_ROOM = 2 << 30
 # Seconds that starting Python and importing torch may add to a run.
 START = 15.0
 
@@ -66,11 +70,24 @@ class Expected:
         return self.signature.kind is Kind.HANG
 
 
-def run_fresh(launch: Launch, script: Path, *, timeout: float, cache_dir: Path | None = None, budget: Budget | None = None) -> Outcome:
-    """Run `script` alone, as `launch` says.
+def at_once(signature: Signature) -> int:
+    """How many fresh processes run at a time, where the failure is that of this `signature`: one for a failure of time or memory, else
+    as many as there are processors and room for."""
+    if signature.kind is Kind.HANG or signature.signal in ("MEMORY", "SIGKILL"):
+        return 1
+    free, largest = capacity.free_memory(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+    room = free // max(LEAST_ROOM, largest) if free is not None else 2
+    return max(1, min(capacity.processors(), room))
 
-    After `timeout` seconds the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group is killed.
-    `cache_dir` is Inductor's; without one a temporary one is made and removed. Only what the proof needs is added to the environment.
+
+def run_fresh(
+    launch: Launch, script: Path | str, *, timeout: float, cache_dir: Path | None = None, budget: Budget | None = None
+) -> Outcome:
+    """Run `script` alone, as `launch` says; `script` may be `-m`, as in `run_control_fresh`.
+
+    After `timeout` seconds of its own time the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group
+    is killed; at the end of the `budget` it is cut off. `cache_dir` is Inductor's; without one a temporary one is made and removed. Only
+    what the proof needs is added to the environment.
 
     Raises:
         Interrupted: `budget` was cancelled.
@@ -120,7 +137,7 @@ def verify(
         budget: Cancelled, it ends the runs.
 
     Raises:
-        Interrupted: `budget` was cancelled.
+        Interrupted: `budget` was cancelled, or over before the runs were.
     """
     started = time.monotonic()
     python = os.path.abspath(launch.python) if os.path.dirname(launch.python) else launch.python
@@ -130,7 +147,7 @@ def verify(
     limit = rule.hang_after + START if expected.hangs else expected.limit
     with (
         tempfile.TemporaryDirectory(prefix="torch-minify-proof-", ignore_cleanup_errors=True) as place,
-        ThreadPoolExecutor(max_workers=AT_ONCE) as executor,
+        ThreadPoolExecutor(max_workers=at_once(expected.signature)) as executor,
     ):
         compiled = cache_dir or Path(place, "compiled")
         compiled.mkdir(exist_ok=True)
@@ -174,9 +191,16 @@ def verify(
 
 
 def _unbroken(run: Callable[[], Outcome]) -> Outcome:
-    """What a run ends with; one that the machine broke (killed for its memory, a full disk) is made once more."""
+    """What a run ends with; one that the machine broke (killed for its memory, a full disk) is made once more.
+
+    Raises:
+        Interrupted: the run was cut off, so that it says nothing.
+    """
     outcome = run()
-    return run() if may_pass(outcome) else outcome
+    outcome = run() if may_pass(outcome) else outcome
+    if outcome.cut:
+        raise Interrupted
+    return outcome
 
 
 def _eager(launch: Launch, script: Path, expected: Expected, budget: Budget | None) -> tuple[Outcome, str]:
@@ -246,4 +270,5 @@ def _said(value: tuple[str, ...] | str | None) -> str:
 def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", ignore_cleanup_errors=True) as made:
         env = environment.of_proof(launch.env, cache_dir or Path(made))
-        return run_process(words, timeout=timeout, cwd=launch.cwd, env=env, wanted=budget.should_continue if budget else None)
+        patience = Patience(timeout, budget.remaining() if budget else math.inf)
+        return run_process(words, patience, cwd=launch.cwd, env=env, wanted=budget.should_continue if budget else None)

@@ -215,6 +215,15 @@ def _traced(module: torch.nn.Module) -> torch.fx.GraphModule:
     return torch.fx.GraphModule(module, graph)
 
 
+def launch_stacks(gm: torch.fx.GraphModule, most: int = 10) -> list[str]:
+    """Where the graph `gm`, and the graphs that it holds, launch Triton kernels of the user's own: frames as Python prints them, outermost
+    first, each stack once and `most` of them."""
+    graphs = [module.graph for module in gm.modules() if isinstance(module, torch.fx.GraphModule)]
+    launches = (node for graph in graphs for node in graph.nodes if str(node.target).startswith(_LAUNCH))
+    stacks = dict.fromkeys(str(node.meta.get("stack_trace") or "") for node in launches)
+    return [stack for stack in stacks if stack][:most]
+
+
 def _launch(node: torch.fx.Node) -> tuple[str, Any, dict[str, Any]]:
     """Of the launch of a Triton kernel of the user's own: its name in the script, its grid, its arguments by name, as they stand there.
 

@@ -11,6 +11,7 @@ import contextlib
 import copy
 import functools
 import importlib
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ import torch
 from ..eager import accuracy
 from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
 from . import fx_reader, recipe
+from .escaped import Escaped
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
@@ -53,6 +55,8 @@ class Tracker:
     rule: accuracy.ComparisonRule
     beforehand: bool  # write each region before it is compiled: the process may die of it
     dump: bool  # call PyTorch's dumpers too
+    escaped: Escaped
+    synchronous: bool = False  # write each region before its first call: what that leaves of the device may not be read any more
     calls: int = 0
     written: int = 0
     dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
@@ -76,6 +80,7 @@ class Tracker:
             "recipe": region.recipe,
             "graph": None,
             "reason": None,
+            "launches": [],
         }
         blobs = os.path.join(self.out, name)
         try:
@@ -83,6 +88,7 @@ class Tracker:
             if region.hook == "aoti":
                 facts["graph"] = fx_reader.read_exported(region.graph, blob_dir=blobs)
             else:
+                facts["launches"] = fx_reader.launch_stacks(region.graph)
                 facts["graph"] = fx_reader.read_graph(region.graph, real, blob_dir=blobs)
         except fx_reader.Unreadable as error:
             facts["reason"] = str(error)
@@ -129,16 +135,30 @@ class Tracker:
     def watching(
         self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None, *, beforehand: bool = False
     ) -> Iterator[None]:
-        """An exception that passes is the failure of this `region`: `how`, `inputs` see `flag`. `beforehand`: it is written before, too."""
+        """An exception that passes is the failure of this `region`: `how`, `inputs` see `flag`. `beforehand`: it is written before."""
         pending = self.flag(region, "pending", inputs) if beforehand else None
         try:
             yield
-        except Exception:
-            self.flag(region, how, inputs)
+        except Exception as error:
+            if pending:
+                self._settle(region, how, pending)
+                pending = None
+            else:
+                self.flag(region, how, inputs)
+            self.escaped.note(error)
             raise
         finally:
             if pending:
                 os.unlink(pending)
+
+    def _settle(self, region: CapturedGraph, how: Failed, pending: str) -> None:
+        """The `region` that is in the file `pending` has failed."""
+        region.failed = how
+        with open(pending, encoding="utf-8") as file:
+            facts = json.load(file)
+        write_json(pending, {**facts, "failed": how})
+        if self.dump and how == "compile":
+            self.pytorch_dump(region)
 
     def first_call(self, region: CapturedGraph, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
         """The `compiled` callable of a `region`, watched until it has worked once. `boxed`: it takes its arguments in one list."""
@@ -157,7 +177,7 @@ class Tracker:
                 region.graph, compiled, kept, boxed=boxed, backward=region.hook == "dynamo", rule=self.rule, backend=region.backend
             ):
                 self.flag(region, "accuracy", kept)
-            with self.watching(region, "run", kept, beforehand=self.beforehand):
+            with self.watching(region, "run", kept, beforehand=self.beforehand or self.synchronous):
                 result = compiled(*args)
             worked = True
             return result
@@ -281,6 +301,11 @@ def _aot_inductor(tracker: Tracker) -> None:
         finally:
             tracker.aoti -= 1
         packages[str(path)] = region
+        example = getattr(exported_program, "example_inputs", None)
+        if tracker.check and example is not None:
+            # at once: the program may never load it, or remove it
+            with contextlib.suppress(Exception):  # if it cannot be loaded or called, whoever does will say so
+                _Loaded(tracker, region, load_original(path)).compare(*example)
         return path
 
     @functools.wraps(load_original)
@@ -305,11 +330,16 @@ class _Loaded:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loaded, name)
 
+    def compare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Compare what it computes of these arguments with the exported program."""
+        if accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
+            self._tracker.flag(self._region, "accuracy")
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._worked:
             return self._loaded(*args, **kwargs)
-        if self._tracker.check and accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
-            self._tracker.flag(self._region, "accuracy")
+        if self._tracker.check:
+            self.compare(args, kwargs)
         with self._tracker.watching(self._region, "run"):
             result = self._loaded(*args, **kwargs)
         self._worked = True

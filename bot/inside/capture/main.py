@@ -38,32 +38,51 @@ def main(arguments: list[str]) -> None:
         return
     from .. import warm
     from ..eager import accuracy
-    from . import hooks
+    from . import escaped, hooks
 
     rule = accuracy.ComparisonRule(order.strict, order.tolerance)
-    tracker = hooks.Tracker(out=order.out, check=order.check, rule=rule, beforehand=order.beforehand, dump=order.dump)
+    seen = escaped.Escaped(order.out)
+    tracker = hooks.Tracker(
+        out=order.out,
+        check=order.check,
+        rule=rule,
+        beforehand=order.beforehand,
+        dump=order.dump,
+        escaped=seen,
+        synchronous=order.synchronous,
+    )
     comparison = None
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
     errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test
+    behind = ""  # the compiler's exception that the program handled when it ended
     try:
         comparison = Comparison()
         hooks.install(tracker)
+        escaped.install(seen)
         if order.check:
             # Inductor's own random numbers differ from eager's, and that is no bug
             inductor: Any = importlib.import_module("torch._inductor.config")
             inductor.fallback_random = True
 
         def on_error(error: BaseException, test: str) -> None:
-            errors.append((format_error(error), test))
+            errors.append((seen.behind(error) or format_error(error), test))
+
+        def on_end(error: BaseException) -> None:
+            nonlocal behind
+            behind = seen.behind(error)
 
         listen_to_unittest(on_error)
-        ended = run_module(order.module, order.argv, on_error) if order.module else run_as_main(order.script or "", order.argv)
+        if order.module:
+            ended = run_module(order.module, order.argv, on_error, on_end)
+        else:
+            ended = run_as_main(order.script or "", order.argv, on_end=on_end)
         facts = {**facts, **ended}
         if errors and facts["status"] == "exit":
             facts["status"] = "raised"
             facts["text"], facts["test"] = errors[0]
     finally:
         facts["calls"] = tracker.calls
+        facts["behind"] = "" if errors else behind
         facts["tolerance"] = comparison.tolerance if comparison else None
         write_json(run_file, facts)
     flush()

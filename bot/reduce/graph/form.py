@@ -197,6 +197,7 @@ class Recipe:
     repro_tolerance: float = 1e-3  # as torch._dynamo.config had it: the entry itself may go, what counts as wrong must stay
     seed: int | None = 0  # None: the script does not seed
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
+    synchronize: bool = False  # waits for the GPU after the call: an error of its kernels shows only then
 
 
 @dataclass(frozen=True)

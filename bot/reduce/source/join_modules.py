@@ -15,13 +15,14 @@ from bot.reduce.source.text.repair import replaced
 from bot.reduce.source.text.splice import spliced
 
 
-def inlined(text: str, modules: Mapping[str, str]) -> str | None:
+def inlined(text: str, modules: Mapping[str, str], package: str = "") -> str | None:
     """The script, in normal form, with the modules' statements in the place of their imports.
 
-    `modules` maps a module's full name to its text. None where nothing of them is imported, or where two of the files mean
-    different things by one name and it cannot be renamed. Marks in the texts are kept. Raises SyntaxError where one is not Python.
+    `modules` maps a module's full name to its text; `package` is the full name of the one whose module the script is. None where
+    nothing of them is imported, or where two of the files mean different things by one name and it cannot be renamed. Marks in the
+    texts are kept. Raises SyntaxError where one is not Python.
     """
-    joined = _Join(modules)
+    joined = _Join(modules, package)
     whole = joined.whole(normal(text))
     if not joined.done or joined.clash:
         return None
@@ -30,15 +31,15 @@ def inlined(text: str, modules: Mapping[str, str]) -> str | None:
 
 
 def joined(
-    text: str, lines: Sequence[int], modules: Mapping[str, str], module_lines: Mapping[str, Sequence[int]]
+    text: str, lines: Sequence[int], modules: Mapping[str, str], module_lines: Mapping[str, Sequence[int]], package: str = ""
 ) -> tuple[str, tuple[int, ...]]:
     """The script `text` with its modules written into it, and where the lines that a traceback names are then.
 
-    `lines` are the script's (1-based) and `module_lines` each module's. The script and its lines as they are where nothing can be
-    written in.
+    `lines` are the script's (1-based) and `module_lines` each module's; `package` is the full name of the one whose module the script
+    is. The script and its lines as they are where nothing can be written in.
     """
     try:
-        whole = inlined(marked(text, lines), {name: marked(of, module_lines.get(name, ())) for name, of in modules.items()})
+        whole = inlined(marked(text, lines), {name: marked(of, module_lines.get(name, ())) for name, of in modules.items()}, package)
     except SyntaxError:
         whole = None
     if whole is None:
@@ -49,7 +50,8 @@ def joined(
 class _Join:
     """Writes files into one. A name that two files give different meanings is renamed in the modules: `helpers_build`."""
 
-    def __init__(self, modules: Mapping[str, str]) -> None:
+    def __init__(self, modules: Mapping[str, str], package: str = "") -> None:
+        self._package = package
         self._known = frozenset(modules)
         self._modules = {name: self._raised(normal(text), name) for name, text in modules.items()}
         self._owner: dict[str, str] = {}  # name at the top of the result: the statement or the file that defines it
@@ -171,6 +173,7 @@ class _Join:
         """The full name of the module that a `from` import in the file `name` names."""
         # a package's own file is inside the package
         base = name if any(other.startswith(f"{name}.") for other in self._known) else name.rpartition(".")[0]
+        base = base if name else self._package
         for _ in range(statement.level - 1):
             base = base.rpartition(".")[0]
         own = statement.module or ""

@@ -90,9 +90,9 @@ class Memory(GitHub):
 
     def add(self, issue: int, login: str, body: str) -> Comment:
         number = 1000 + sum(map(len, self.written.values()))
-        comment = Comment(
-            id=number, body=body, user=user(login), created_at=NOW, html_url=f"https://github.com/{REPO}/issues/{issue}#c{number}"
-        )
+        at = f"https://api.github.com/repos/{REPO}/issues/{issue}"
+        url = f"https://github.com/{REPO}/issues/{issue}#c{number}"
+        comment = Comment(id=number, body=body, user=user(login), created_at=NOW, html_url=url, issue_url=at)
         self.written.setdefault(issue, []).append(comment)
         return comment
 
@@ -183,8 +183,9 @@ class Memory(GitHub):
 
     # what the tests put there
 
-    def add_pull(self, number: int = 7, fork: str | None = None) -> PullRequest:
-        head = Branch(ref="topic", sha=HEAD, repo=Repository(full_name=fork or REPO))
+    def add_pull(self, number: int = 7, fork: str | None = None, *, gone: bool = False) -> PullRequest:
+        # null where a fork was deleted (GitHub's description of the API: `head.repo` is nullable)
+        head = Branch(ref="topic", sha=HEAD, repo=None if gone else Repository(full_name=fork or REPO))
         base = Branch(ref="main", sha=MAIN, repo=Repository(full_name=REPO))
         self.pulls[number] = PullRequest(
             number=number, head=head, base=base, user=user("contributor"), html_url=f"https://github.com/{REPO}/pull/{number}"

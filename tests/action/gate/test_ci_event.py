@@ -139,6 +139,9 @@ def test_pushes_that_fail_in_the_same_ways_are_one_thread() -> None:
     made = [outcome(finished(api.add_run(run, "pytest")), api) for run in range(20, 26)]
     assert [len(each.requests) for each in made] == [2, 0, 0, 0, 0, 0]
     assert len(api.comments(REPO, 7)) == 1
+    # another call of the workflow asks for itself
+    assert len(outcome(finished(api.runs[25]), api, name="cpu").requests) == 2
+    del api.written[7][1]
     # delivered again, it is answered again, in the same comment
     assert len(outcome(finished(api.runs[20]), api).requests) == 2
     assert len(api.comments(REPO, 7)) == 1
@@ -194,6 +197,9 @@ def test_paths_are_those_of_the_commit_that_ran() -> None:
     made = outcome(finished(api.add_run(20, "pytest-xdist")), api)
     assert made.requests[0].command == "pytest python/tests/test_models.py::TestCompiled::test_pool"
     assert api.asked_for_files == [(REPO, HEAD)]
+    api.written.clear()
+    made = outcome(finished(api.runs[20]), api, working_directory="python")
+    assert (made.requests[0].command, made.requests[0].directory) == ("pytest tests/test_models.py::TestCompiled::test_pool", "python")
 
 
 def test_text_reports_count_beside_junit() -> None:

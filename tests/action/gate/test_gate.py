@@ -10,17 +10,19 @@ import pytest
 
 from bot.action import request_file
 from bot.action.ci import logs
+from bot.action.comment import run_of_comment
 from bot.action.console import InputError
 from bot.action.gate import gate
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.ci_failures import sign
 from bot.action.gate.comment_event import Conversation
-from bot.action.github.resources import IssueComment, Permission, WorkflowRun
+from bot.action.github.resources import IssueComment, Permission, Repository, WorkflowRun
 from bot.action.github.transport import GitHubError
+from bot.action.report.render.text import marker_line
 from bot.action.settings import read_settings
 from bot.cli import main as cli
 from bot.models.request import Request
-from tests.action.gate.memory import BLOCK, HEAD, REPO, Memory, asked, finished, settings
+from tests.action.gate.memory import BLOCK, BOT, HEAD, REPO, Memory, asked, finished, settings
 
 TOOLS = Path(__file__).resolve().parents[3] / ".tools"
 EXAMPLES = TOOLS / "node_modules" / "@octokit" / "webhooks-examples" / "api.github.com" / "index.json"
@@ -117,8 +119,10 @@ def test_the_token_is_in_no_text(environment: pytest.MonkeyPatch) -> None:
     [
         ("INPUT_STAGE", "foo", "input stage 'foo': Input should be 'auto'"),
         ("INPUT_MAX-REQUESTS", "99", "input max-requests '99'"),
-        ("INPUT_TEST-COMMAND", "pytest", "must hold {nodeid} once"),
-        ("INPUT_TEST-COMMAND", "{nodeid} {nodeid}", "must hold {nodeid} once"),
+        ("INPUT_WORKING-DIRECTORY", "../x", "outside of the checkout"),
+        ("INPUT_ENV", "A=1\nMY_TOKEN=x", "'MY_TOKEN' sounds like a secret"),
+        ("INPUT_PASS-ENV", "PIP_INDEX_URL, HF_TOKEN", "'HF_TOKEN' sounds like a secret"),
+        ("INPUT_PASS-ENV", "a-b", "is no name of a variable"),
         ("INPUT_BUDGET", "soon", "input budget 'soon'"),
         ("GITHUB_REPOSITORY", "../x", "is not owner/name"),
         ("GITHUB_RUN_ID", "x", "input github-run-id 'x'"),
@@ -154,7 +158,8 @@ def test_the_gate_writes_its_requests_and_says_so(tmp_path: Path) -> None:
 def test_what_is_no_request_has_an_exit_status_but_not_in_actions(tmp_path: Path, body: str, status: int, word: str) -> None:
     for in_actions, expected in ((False, status), (True, 0)):
         outcome = gate.run(asked(body), settings(in_actions=in_actions), Memory(), tmp_path / "request.json")
-        assert (outcome.exit_status, outcome.outputs) == (expected, {"outcome": word, "matrix": "[]"})
+        assert (outcome.exit_status, outcome.outputs["outcome"], outcome.outputs["matrix"]) == (expected, word, "[]")
+        assert outcome.outputs["request-sha256"] == ""
     assert not (tmp_path / "request.json").exists()
 
 
@@ -169,6 +174,163 @@ def test_where_github_fails_the_person_is_told() -> None:
         assert (outcome.exit_status, outcome.outputs) == (1, {})
         assert outcome.summary == "GitHub did not answer. The log of this job says more.\n"
     assert api.reactions == [(4242, "confused")] * 2
+    (comment,) = api.comments(REPO, 7)
+    assert comment.body.startswith("<!-- torch-minify:comment-4242 run:77 -->\n### Not taken\n\nGitHub did not answer.")
+
+
+def test_a_failure_is_not_written_over_an_answer() -> None:
+    """An event that is delivered again, to a GitHub that does not answer any more."""
+
+    class Down(Memory):
+        def permission(self, repository: str, login: str) -> Permission:
+            raise GitHubError("GET: 502", 502)
+
+    api = Down()
+    api.add(7, BOT, "<!-- torch-minify:comment-4242 run:70 -->\n### Minimized")
+    gate.run(asked(f"/minify\n{BLOCK}"), settings(), api, Path("none"))
+    assert [comment.body for comment in api.comments(REPO, 7)] == ["<!-- torch-minify:comment-4242 run:70 -->\n### Minimized"]
+
+
+@pytest.mark.parametrize("event", [asked("no command, only /minify in the middle"), asked("/minify", by="helper[bot]"), None])
+def test_nobody_else_is_told_of_a_failure(event: IssueComment | None) -> None:
+    api = Memory()
+    assert gate.failed(event, settings(), api, "GitHub did not answer.").exit_status == 1
+    assert (api.written, api.reactions) == ({}, [])
+
+
+def test_the_jobs_can_tell_that_the_file_is_the_gate_s(tmp_path: Path) -> None:
+    path = tmp_path / "request.json"
+    outcome = gate.run(asked(f"/minify\n{BLOCK}"), settings(), Memory(), path)
+    said = outcome.outputs["request-sha256"]
+    assert len(request_file.read(path, said)) == 1
+    path.write_bytes(path.read_bytes().replace(b'"maintainer"', b'"project-lead"'))
+    assert len(request_file.read(path)) == 1
+    with pytest.raises(InputError, match="is not the file that the gate wrote"):
+        request_file.read_one(path, 0, said)
+
+
+# the image of the job that minifies
+
+
+@pytest.mark.parametrize(
+    ("inputs", "image"),
+    [
+        ({"gpu_image": "ours@sha256:1"}, "ours@sha256:1"),
+        ({"gpu_image": "ours@sha256:1", "image": "mine"}, "mine"),
+        ({"gpu_image": "ours@sha256:1", "image": "none"}, ""),
+        ({"image": "none"}, ""),
+    ],
+)
+def test_the_gate_names_the_image(tmp_path: Path, inputs: dict[str, str], image: str) -> None:
+    given = settings(in_actions=True, mode="gate", **inputs)
+    outcome = gate.run(asked(f"/minify\n{BLOCK}"), given, Memory(), tmp_path / "request.json")
+    assert (outcome.outputs["outcome"], outcome.outputs["image"]) == ("requests", image)
+
+
+def test_a_commit_that_is_no_release_has_no_image_and_says_so(tmp_path: Path) -> None:
+    """An empty image would be no container: the program would run on the machine itself, which nobody asked for."""
+    api, given = Memory(), settings(in_actions=True, mode="gate")
+    outcome = gate.run(asked(f"/minify\n{BLOCK}"), given, api, tmp_path / "request.json")
+    assert outcome.outputs["outcome"] == "refused"
+    assert "set the input `image`" in api.comments(REPO, 7)[0].body
+    api.add_pull()
+    assert gate.run(finished(api.add_run(20, "pytest")), given, api, tmp_path / "request.json").outputs["outcome"] == "nothing"
+
+
+# several calls in one run
+
+
+def test_two_calls_in_one_run_answer_in_comments_of_their_own(tmp_path: Path) -> None:
+    api = Memory()
+    for name in ("cpu", "gpu", "cpu"):
+        gate.run(asked(f"/minify\n{BLOCK}"), settings(name=name), api, tmp_path / "request.json")
+    markers = [comment.body.splitlines()[0] for comment in api.comments(REPO, 7)]
+    assert markers == [f"<!-- torch-minify:{name}-comment-4242 run:77 -->" for name in ("cpu", "gpu")]
+    assert [run_of_comment(each) for each in markers] == [77, 77]
+    assert marker_line(markers[0])
+
+
+@pytest.mark.parametrize("name", ["request", "result", "unposted", "A", "a-b", "1a", "a" * 21, "a/b"])
+def test_a_name_that_is_none(environment: pytest.MonkeyPatch, name: str) -> None:
+    environment.setenv("INPUT_NAME", name)
+    with pytest.raises(InputError, match="input name"):
+        read_settings()
+
+
+# how tests are run
+
+
+@pytest.mark.parametrize("command", ["make test T={nodeid}", "pytest", "pip install . && pytest {nodeid}"])
+def test_what_the_engine_cannot_run_is_refused_before_a_gpu_is_waited_for(tmp_path: Path, command: str) -> None:
+    api, given = Memory(), settings(test_command=command)
+    asking = asked("/minify --test tests/test_x.py::test_y")
+    assert gate.run(asking, given, api, tmp_path / "request.json").outputs["outcome"] == "refused"
+    assert "The workflow's input `test-command`" in api.comments(REPO, 7)[0].body
+    api.add_pull()
+    outcome = gate.run(finished(api.add_run(20, "pytest")), given, api, tmp_path / "request.json")
+    assert outcome.outputs["outcome"] == "nothing"
+    assert "test-command" in outcome.summary
+    # a script needs no test command
+    assert gate.run(asked(f"/minify\n{BLOCK}"), given, api, tmp_path / "request.json").outputs["outcome"] == "requests"
+
+
+def test_where_and_with_what_a_test_runs(tmp_path: Path) -> None:
+    given = settings(test_command="cd python && A=1 uv run pytest {nodeid}", working_directory="sub")
+    gate.run(asked("/minify --test t.py::x"), given, Memory(), tmp_path / "request.json")
+    (request,) = request_file.read(tmp_path / "request.json")
+    assert (request.command, request.directory, request.launcher) == ("A=1 pytest t.py::x", "sub/python", ("uv", "run"))
+    gate.run(asked(f"/minify\n{BLOCK}"), given, Memory(), tmp_path / "request.json")
+    (request,) = request_file.read(tmp_path / "request.json")
+    assert (request.command, request.directory, request.launcher) == (None, "sub", ())
+
+
+# time
+
+
+@pytest.mark.parametrize(
+    ("body", "minutes", "taken"), [("--budget 6h", 120, False), ("--budget 1h", 120, True), ("", 120, True), ("", 30, False)]
+)
+def test_a_budget_fits_into_the_job(tmp_path: Path, body: str, minutes: float, taken: bool) -> None:
+    api = Memory()
+    outcome = gate.run(asked(f"/minify {body}\n{BLOCK}"), settings(timeout_minutes=minutes), api, tmp_path / "request.json")
+    assert outcome.outputs["outcome"] == ("requests" if taken else "refused")
+    assert ("`timeout-minutes` of the workflow" in api.comments(REPO, 7)[0].body) is not taken
+
+
+# a fork that is gone
+
+
+def test_code_of_a_deleted_fork_is_refused_however_it_is_asked_for(tmp_path: Path) -> None:
+    """Its commit would be fetched from the repository itself, where it lies as refs/pull/N/head, and run without its reviewers."""
+    api = Memory(protected={"forks"})
+    api.add_pull(gone=True)
+    run, given = api.add_run(20, "pytest"), settings(fork_environment="forks")
+    api.runs[20] = run.model_copy(update={"head_repository": None})
+    address = f"https://github.com/{REPO}/actions/runs/20"
+    for event in (asked(f"/minify\n{BLOCK}", pull=True), asked("/minify", pull=True), asked(f"/minify {address}", pull=True)):
+        outcome = gate.run(event, given, api, tmp_path / "request.json")
+        assert outcome.outputs["outcome"] == "refused"
+        assert "is gone" in outcome.summary
+    assert gate.run(finished(api.runs[20]), given, api, tmp_path / "request.json").outputs["outcome"] == "nothing"
+
+
+@pytest.mark.parametrize("fork", [None, "contributor/models"])
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("way", ["comment", "pull", "run", "red"])
+def test_whatever_comes_from_a_fork_runs_in_its_environment(tmp_path: Path, way: str, fork: str | None, gone: bool) -> None:
+    api = Memory(protected={"forks"})
+    api.add_pull(fork=fork, gone=gone)
+    api.runs[20] = api.add_run(20, "pytest").model_copy(update={"head_repository": Repository(full_name=fork or REPO)})
+    event: IssueComment | WorkflowRun = {
+        "comment": lambda: asked(f"/minify\n{BLOCK}", pull=True),
+        "pull": lambda: asked("/minify", pull=True),
+        "run": lambda: asked(f"/minify https://github.com/{REPO}/actions/runs/20", pull=True),
+        "red": lambda: finished(api.runs[20]),
+    }[way]()
+    outcome = gate.run(event, settings(fork_environment="forks"), api, tmp_path / "request.json")
+    for entry in json.loads(outcome.outputs["matrix"]):
+        assert entry["fork"] is (fork is not None)
+        assert not (gone and way in ("comment", "pull"))
 
 
 def test_only_a_comment_can_ask_for_a_stop() -> None:

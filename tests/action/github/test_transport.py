@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from datetime import datetime, timezone
 
 import pytest
 from github import GithubException, RateLimitExceededException
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.action.github.client import ACTIONS_LOGIN, GitHub
+from bot.action.github.resources import PullRequest
 from bot.action.github.transport import PATIENCE, SECONDARY_WAIT, GitHubError, Transport, wait_for
 from tests.action.github.stub import Fault, Stub
 
@@ -206,3 +209,63 @@ def test_a_download_is_tried_again(stub: Stub) -> None:
     stub.faults = [Fault(0), Fault(502, body="<html>")]
     assert client(stub, clock).job_log(REPO, 5) == "log"
     assert clock.slept == [1.0, 2.0]
+
+
+GARBLED = {
+    "nothing": "",
+    "null": "null",
+    "half": '{"id": 1, "bo',
+    "half a list": '[{"id": 1}, {"id"',
+    "a number": "7",
+    "a page": "<html></html>",
+}
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("verb", ["GET", "POST", "PATCH"])
+@pytest.mark.parametrize("body", GARBLED.values(), ids=list(GARBLED))
+def test_an_answer_that_is_none_is_asked_for_again(stub: Stub, body: str, verb: str, late: bool) -> None:
+    clock = Clock()
+    if verb == "PATCH":
+        client(stub, clock).upsert_comment(REPO, 7, MARK, "old")
+    stub.faults = [Fault(200, {}, body, late, verb)]
+    client(stub, clock).upsert_comment(REPO, 7, MARK, "new")
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nnew"]
+    assert stub.faults == []
+
+
+@pytest.mark.parametrize(
+    "body", [*GARBLED.values(), "[]", "{}", "[null]", "[[]]", '{"artifacts": null}', '{"artifacts": [null]}', '{"jobs": 5}']
+)
+def test_whatever_is_answered_is_an_answer_or_an_error_of_github(stub: Stub, body: str) -> None:
+    """Every call of the client, to a GitHub that answers 200 and nonsense for ever."""
+    head = {"ref": "t", "sha": "a" * 40, "repo": {"full_name": REPO}}
+    pull = PullRequest.model_validate({"number": 7, "head": head, "base": {"ref": "m", "sha": "b"}})
+    calls: list[Callable[[GitHub], object]] = [
+        lambda api: api.login(),
+        lambda api: api.comments(REPO, 7),
+        lambda api: api.recent_comments(REPO, datetime.now(timezone.utc)),
+        lambda api: api.upsert_comment(REPO, 7, MARK, "x"),
+        lambda api: api.upsert_comment(REPO, 7, MARK, "x", 5),
+        lambda api: api.react(REPO, 5, "eyes"),
+        lambda api: api.open_issue(REPO, MARK, "title", "body"),
+        lambda api: api.put_file(REPO, "branch", "path", b"x", "message"),
+        lambda api: api.put_asset(REPO, "tag", "name", b"x"),
+        lambda api: api.permission(REPO, "somebody"),
+        lambda api: api.pull_request(REPO, 7),
+        lambda api: api.pull_requests_of(REPO, "a" * 40),
+        lambda api: api.commit(REPO, "main"),
+        lambda api: api.pushed_at(REPO, pull),
+        lambda api: api.environment_protected(REPO, "forks"),
+        lambda api: api.run(REPO, 7),
+        lambda api: api.runs_of(REPO, "a" * 40),
+        lambda api: api.last_run(REPO, 7, "main", datetime.now(timezone.utc)),
+        lambda api: api.jobs(REPO, 7),
+        lambda api: api.artifacts(REPO, 7),
+        lambda api: api.cancel(REPO, 7),
+    ]
+    for call in calls:
+        stub.faults = [Fault(200, {}, body) for _ in range(60)]
+        # any other exception would leave the job without its comment and without the file for it
+        with contextlib.suppress(GitHubError):
+            call(client(stub, Clock(), None))

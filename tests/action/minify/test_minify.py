@@ -135,6 +135,63 @@ def test_the_setup_runs_in_the_checkout_before_it(tmp_path: Path, checkout: Path
     assert sorted(json.loads((out / "seen.json").read_text())["cwd"]) == ["built.txt", "model.py"]
 
 
+def seen_by(tmp_path: Path, checkout: Path, console: Console, asked: Request, **config: Any) -> dict[str, Any]:
+    out = tmp_path / "out"
+    environ = {"PATH": os.environ["PATH"], "PIP_INDEX_URL": "http://mirror", "HF_ENDPOINT": "http://hub", "GITHUB_TOKEN": "secret"}
+    status = minify.minify(asked, RunnerConfig(checkout, environ=environ, **config), out, console)
+    assert status == 5, printed(console)
+    found: dict[str, Any] = json.loads((out / "seen.json").read_text())
+    return found
+
+
+def test_variables_of_the_workflow_of_the_machine_and_of_the_command(
+    tmp_path: Path, checkout: Path, engine: tuple[str, ...], console: Console
+) -> None:
+    asked = request(script=None, command="WITH_DYNAMO=1 LD_PRELOAD=./evil.so PATH=/tmp B='x y' pytest t.py::x")
+    config = {"engine": engine, "variables": {"A": "1"}, "pass_env": ("PIP_INDEX_URL", "MISSING")}
+    seen = seen_by(tmp_path, checkout, console, asked, **config)
+    env = seen["env"]
+    assert (env["A"], env["PIP_INDEX_URL"], env["WITH_DYNAMO"], env["B"]) == ("1", "http://mirror", "1", "x y")
+    assert not {"HF_ENDPOINT", "GITHUB_TOKEN", "MISSING", "LD_PRELOAD"} & set(env)
+    assert env["PATH"] != "/tmp"
+    assert "--command=pytest t.py::x" in seen["argv"]
+
+
+def test_it_runs_in_the_directory_that_was_asked_for(tmp_path: Path, checkout: Path, engine: tuple[str, ...], console: Console) -> None:
+    (checkout / "python").mkdir()
+    (checkout / "python/here.txt").write_text("")
+    assert seen_by(tmp_path, checkout, console, request(directory="python"), engine=engine)["cwd"] == ["here.txt"]
+
+
+@pytest.mark.parametrize("directory", ["missing", "..", "link"])
+def test_a_directory_that_is_none(tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console, directory: str) -> None:
+    (checkout / "link").symlink_to("/")
+    out = tmp_path / "out"
+    assert minify.minify(request(directory=directory), RunnerConfig(checkout, **runner), out, console) == 1
+    assert "has no directory" in (out / "result.json").read_text()
+
+
+def test_a_launcher_names_the_interpreter(tmp_path: Path, checkout: Path, engine: tuple[str, ...], console: Console) -> None:
+    """`uv run`, as far as we need it: it starts the Python of an environment of its own."""
+    other = tmp_path / "env/bin/python"
+    other.parent.mkdir(parents=True)
+    other.symlink_to(os.path.realpath(sys.executable))
+    (tmp_path / "uv").write_text(f'#!/bin/sh\nshift 2\nshift\nexec "{other}" "$@"\n')
+    (tmp_path / "uv").chmod(0o755)
+    asked = request(script=None, command="pytest t.py::x", launcher=(str(tmp_path / "uv"), "run", "--"))
+    seen = seen_by(tmp_path, checkout, console, asked, engine=engine)
+    assert f"--python={other}" in seen["argv"]
+
+
+def test_a_launcher_that_fails_is_no_verdict_on_the_program(
+    tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console
+) -> None:
+    out = tmp_path / "out"
+    asked = request(script=None, command="pytest t.py::x", launcher=("no-such-program", "run"))
+    assert minify.minify(asked, RunnerConfig(checkout, **runner), out, console) == 1
+    assert "no-such-program run: no-such-program cannot be started" in (out / "result.json").read_text()
+
+
 def test_a_setup_that_fails_is_no_verdict_on_the_program(tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console) -> None:
     out = tmp_path / "out"
     assert minify.minify(request(), RunnerConfig(checkout, setup="echo before; false; echo after", **runner), out, console) == 1

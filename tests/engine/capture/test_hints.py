@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.engine.capture.hints import failing_line, named_nodes, script_lines
+from bot.engine.capture.hints import failing_line, launches, named_nodes, script_lines
+from bot.engine.capture.region import Region, RegionRecipe
 from bot.engine.capture.starts import Start
 from bot.models.failure import Stage
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
@@ -157,3 +158,19 @@ def test_no_text_is_too_strange(text: str) -> None:
         assert names <= named
     lines = script_lines(text, "fail.py")
     assert failing_line(text, "fail.py") in (None, *lines)
+
+
+STACK = """  File "/home/me/fail.py", line 21, in forward
+    x = op(x)
+  File "/home/me/fail.py", line 12, in op
+    kernel[(1,)](x, out, BLOCK=64)
+"""
+
+
+def test_lines_that_launch_a_kernel_of_the_users() -> None:
+    region = Region(
+        hook="aot", failed="run", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=Path(), launches=(STACK, STACK)
+    )
+    (stack,) = launches([region, region])
+    assert script_lines(stack, "fail.py") == (21, 12)
+    assert launches([region.model_copy(update={"launches": ()})]) == []

@@ -13,6 +13,7 @@ from bot.engine.capture.region import Capture, read_regions
 from bot.engine.capture.run import Tolerance, Watch, capture
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
+from bot.workers.process import Patience
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "fail.py", line 1, in <module>\nKeyError: 1\n'
 
@@ -22,10 +23,9 @@ def process(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Stands for the process: `facts` is what it writes, `outcome` how it ends, `order` what it was told."""
     world: dict[str, object] = {"facts": None, "outcome": Outcome(status="exit", text="printed", exit=1, seconds=2.0)}
 
-    def run(command: list[str], *, env: dict[str, str], cwd: Path, timeout: float, wanted: object, stacks: int) -> object:
+    def run(command: list[str], patience: Patience, *, env: dict[str, str], cwd: Path, wanted: object) -> object:
         world["order"] = json.loads(Path(command[-1]).read_text())
-        world["env"], world["cwd"], world["timeout"] = env, cwd, timeout
-        assert stacks > 1
+        world["env"], world["cwd"], world["patience"] = env, cwd, patience
         if world["facts"] is not None:
             (Path(command[-1]).parent / "run.json").write_text(json.dumps(world["facts"]))
         return world["outcome"]
@@ -37,7 +37,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 def go(tmp_path: Path, **more: object) -> Capture:
     target = Target(Path("fail.py"), None, ("-v",))
     watch = Watch(tmp_path / "out", tmp_path / "cache", **more)  # type: ignore[arg-type]
-    return capture(target, "python", tmp_path, watch, timeout=9.0)
+    return capture(target, "python", tmp_path, watch, Patience(9.0))
 
 
 def test_what_the_process_writes_counts(process: dict[str, object], tmp_path: Path) -> None:
@@ -84,3 +84,53 @@ def test_regions_come_in_order_with_their_files(tmp_path: Path) -> None:
     assert [region.hook for region in regions] == ["aot", "dynamo", "aoti"]
     assert regions[0].blobs == tmp_path / "region-001"
     assert read_regions(tmp_path / "none") == ()
+
+
+OF_COMPILER = """Traceback (most recent call last):
+  File "/a/fail.py", line 30, in main
+    model(x)
+  File "/v/site-packages/torch/_dynamo/symbolic_convert.py", line 7, in step
+    f()
+torch._dynamo.exc.Unsupported: no frames
+"""
+OWN = 'Traceback (most recent call last):\n  File "/a/fail.py", line 40, in <module>\n    raise\n{}\n'
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "text", "caught"),
+    [
+        ({"status": "exit", "exit": 1}, "", "", True),  # logged, and sys.exit(1)
+        (None, "exit", "", True),  # os._exit
+        (None, "raised", OWN.format("KeyError: 7"), True),  # os._exit behind a traceback that it printed
+        ({"status": "raised", "text": OWN.format("RuntimeError: serving failed")}, "", "", False),
+        ({"status": "raised", "text": OWN.format("RuntimeError: 1 failed: Unsupported('no frames')")}, "", "", True),
+        ({"status": "raised", "text": OWN.format("RuntimeError: model"), "behind": OF_COMPILER}, "", "", True),
+        ({"status": "raised", "text": OF_COMPILER}, "", "", False),
+        ({"status": "raised", "text": OWN.format("AssertionError: Unsupported")}, "", "", False),
+        ({"status": "ok", "exit": 0}, "", "", False),
+    ],
+)
+def test_what_the_program_caught_is_its_failure_where_it_ended_for_that(
+    process: dict[str, object], tmp_path: Path, facts: dict[str, object] | None, status: str, text: str, caught: bool
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "escaped.json").write_text(json.dumps({"text": OF_COMPILER}))
+    process["facts"] = facts
+    if status:
+        process["outcome"] = Outcome(status=status, text=text, exit=3)
+    found = go(tmp_path)
+    assert (found.ended is not None) is caught
+    assert (found.outcome.text == OF_COMPILER and found.signature.exception == ("Unsupported",)) is (
+        caught or (facts or {}).get("text") == OF_COMPILER
+    )
+    own = found.as_it_ended("fail.py")
+    assert own.ended is None
+    assert own.outcome.status == (facts["status"] if facts else status)
+
+
+def test_an_error_of_the_program_that_ran_compiled_says_nothing_of_an_exit(process: dict[str, object], tmp_path: Path) -> None:
+    """It raises where it runs, and the program lives with that: why it leaves is another matter."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "escaped.json").write_text(json.dumps({"text": OWN.format("ValueError: no")}))
+    process["facts"] = {"status": "exit", "exit": 1}
+    assert go(tmp_path).ended is None

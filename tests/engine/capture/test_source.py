@@ -206,3 +206,22 @@ def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
     source = source_of(Target(script, None, ()), tmp_path)
     assert source is not None
     assert source.text == "x = '\ufffd'\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "package", "name"),
+    [
+        ("shapes.export", "shapes/export.py", "shapes", "shapes/export.py"),
+        ("shapes", "shapes/__main__.py", "shapes", "shapes/__main__.py"),
+        ("alone", "alone.py", "", "alone.py"),
+    ],
+)
+def test_a_module_is_the_file_that_python_runs(tmp_path: Path, module: str, file: str, package: str, name: str) -> None:
+    place = tmp_path / "src"
+    for path in ("shapes/__init__.py", "shapes/export.py", "shapes/__main__.py", "alone.py"):
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text(f"# {path}\n")
+    source = source_of(Target(None, module, ("-x",)), tmp_path, places=(tmp_path, place))
+    assert source is not None
+    assert (source.text, source.file, source.package, source.name) == (f"# {file}\n", place / file, package, name)
+    assert source_of(Target(None, "unittest", ("a",)), tmp_path, places=(tmp_path, place)) is None

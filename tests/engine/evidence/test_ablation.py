@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.engine.evidence.ablation import Suspect, culprit
+from bot.engine.evidence.ablation import Suspect, culprit, culprit_of_script
 from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Graph, Input, Meta, Program, Recipe, Ref
@@ -70,3 +70,18 @@ def test_only_a_program_that_passes_blames(verdicts: dict[str, Verdict], blamed:
 
 def test_nobody_is_suspected() -> None:
     assert culprit(program(), [], lambda _: Verdict.PASSES, lambda _: "") is None
+
+
+@pytest.mark.parametrize(("verdict", "blamed"), [(Verdict.PASSES, "b: second"), (Verdict.SAME, None)])
+def test_a_script_that_is_no_graph_names_its_culprit(verdict: Verdict, blamed: str | None) -> None:
+    asked: list[str] = []
+
+    def ask(candidate: Candidate) -> Verdict:
+        asked.append(candidate.text)
+        return verdict
+
+    suspects = [Suspect("torch._inductor.config.a", "first"), Suspect("torch._inductor.config.b", "second")]
+    assert culprit_of_script("config.b = second\nf()\n", suspects, ask) == blamed
+    assert asked == ["pass\nf()\n"], "what the script does not set is not asked"
+    backend = Suspect("", "P", device="cpu")
+    assert backend.out_of_script('register("cpu", a, device_custom_pass=P)\n') == 'register("cpu", a, )\n'

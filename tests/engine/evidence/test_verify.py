@@ -8,6 +8,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,9 +17,10 @@ from bot.engine.evidence.verify import Expected, Verification, difference, run_c
 from bot.engine.target import Launch
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.machine import capacity
 from bot.models.failure import Kind, Phase, Signature
 from bot.models.result import Rule
-from bot.workers.process import KEEP
+from bot.workers.process import KEEP, Interrupted
 
 OURS = Path(__file__).parents[3]
 ENV = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
@@ -319,3 +321,33 @@ raise ValueError("no 7")
     )
     assert prove(script, reference).same == 1
     assert runs.read_text() == "xx"
+
+
+@pytest.mark.parametrize(
+    ("signature", "processors", "free", "runs"),
+    [
+        (Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO), 8, 64 << 30, 8),
+        (Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO), 8, None, 2),
+        (Signature(kind=Kind.ACCURACY, phase=Phase.RUN), 8, 100 << 20, 1),
+        (Signature(kind=Kind.HANG, phase=Phase.DYNAMO), 8, 64 << 30, 1),
+        (Signature(kind=Kind.CRASH, phase=Phase.RUN, signal="MEMORY"), 8, 64 << 30, 1),
+        (Signature(kind=Kind.CRASH, phase=Phase.RUN, signal="SIGSEGV"), 8, 64 << 30, 8),
+    ],
+)
+def test_fresh_processes_run_side_by_side_where_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, signature: Signature, processors: int, free: int | None, runs: int
+) -> None:
+    """What is about time or memory is run one after the other."""
+    monkeypatch.setattr(capacity, "processors", lambda: processors)
+    monkeypatch.setattr(capacity, "free_memory", lambda: free)
+    monkeypatch.setattr(fresh.resource, "getrusage", lambda _: SimpleNamespace(ru_maxrss=1 << 20))
+    assert fresh.at_once(signature) == runs
+
+
+def test_a_run_that_the_budget_cuts_off_says_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "repro.py"
+    script.write_text("pass")
+    monkeypatch.setattr(fresh, "run_process", lambda *_, **__: Outcome(status="timeout", cut=True))
+    expected = Expected(Signature(kind=Kind.HANG, phase=Phase.DYNAMO), Rule(), 10.0)
+    with pytest.raises(Interrupted):
+        verify(launch(script), script, expected, 3)

@@ -10,7 +10,7 @@ import torch
 import torch.fx
 from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table, triton_kernel_wrapper_functional, triton_kernel_wrapper_mutation
 
-from bot.inside.capture.fx_reader import Unreadable, read_graph
+from bot.inside.capture.fx_reader import Unreadable, launch_stacks, read_graph
 from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import Program, Recipe
 from bot.reduce.graph.naming import canonical
@@ -76,3 +76,14 @@ def test_what_aot_autograd_makes_of_a_launch_is_not_written(kernel: Kernel) -> N
 def test_a_kernel_that_no_name_leads_to_is_not_written() -> None:
     with pytest.raises(Unreadable, match="no Python name leads to"):
         read_graph(launching(Kernel(), [(1, 1, 1)]), [torch.ones(4)], blob_dir=None)
+
+
+def test_where_a_graph_launches_is_known_whatever_the_launch_is(kernel: Kernel) -> None:
+    """Also of one that cannot be written down, and of a graph inside another."""
+    gm = launching(kernel, [(1, 1, 1), (2, 1, 1)])
+    (launch,) = gm.graph.find_nodes(op="call_function", target=triton_kernel_wrapper_mutation)
+    launch.meta["stack_trace"] = '  File "fail.py", line 7, in op\n    add_one[(1,)](x, out)\n'
+    outer = torch.fx.Graph()
+    outer.output(outer.call_module("inner", (outer.placeholder("x"),)))
+    assert launch_stacks(torch.fx.GraphModule({"inner": gm}, outer)) == [launch.meta["stack_trace"]]
+    assert launch_stacks(torch.fx.GraphModule({}, torch.fx.Graph())) == []

@@ -21,8 +21,12 @@ INSTALL = """
     import torch
     del os.environ["AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL"]
     from torch_minify_inside.eager import accuracy
-    from torch_minify_inside.capture import hooks
-    tracker = hooks.Tracker(out={out!r}, check={check}, rule=accuracy.ComparisonRule(), beforehand={beforehand}, dump=False)
+    from torch_minify_inside.capture import escaped, hooks
+    seen = escaped.Escaped({out!r})
+    tracker = hooks.Tracker(
+        out={out!r}, check={check}, rule=accuracy.ComparisonRule(), beforehand={beforehand}, dump=False, escaped=seen,
+        synchronous={synchronous},
+    )
     STUBS
     hooks.install(tracker)
 """
@@ -39,8 +43,10 @@ Rerun = Callable[..., "tuple[Outcome, tuple[Region, ...]]"]
 def rerun(pool: Pool, tmp_path: Path) -> Rerun:
     """Run a program with the hooks in place; how it ended and what was written."""
 
-    def run(body: str, *, check: bool = False, beforehand: bool = False, stubs: str = "") -> tuple[Outcome, tuple[Region, ...]]:
-        start = textwrap.dedent(INSTALL).format(out=str(tmp_path), check=check, beforehand=beforehand)
+    def run(
+        body: str, *, check: bool = False, beforehand: bool = False, synchronous: bool = False, stubs: str = ""
+    ) -> tuple[Outcome, tuple[Region, ...]]:
+        start = textwrap.dedent(INSTALL).format(out=str(tmp_path), check=check, beforehand=beforehand, synchronous=synchronous)
         text = start.replace("STUBS", textwrap.dedent(stubs)) + textwrap.dedent(body)
         return pool.ask(Question(text, "run", 100.0))[0], read_regions(tmp_path)
 
@@ -250,9 +256,43 @@ def test_packages(rerun: Rerun, compiles: str, loads: str, failed: str | None) -
         assert targets(region) == ["torch.ops.aten.mul.Tensor"]
 
 
+@pytest.mark.parametrize(
+    ("loads", "failed"), [("return lambda x: x * 3", "accuracy"), ("return lambda x: x * 2", None), ("raise KeyError", None)]
+)
+def test_a_package_that_the_program_never_loads_is_compared_all_the_same(rerun: Rerun, loads: str, failed: str | None) -> None:
+    stubs = (
+        f"def compiles(program, *, package_path=None, inductor_configs=None): return 'a.pt2'\n"
+        f"def loads(path):\n    {loads}\n"
+        "torch._inductor.aoti_compile_and_package, torch._inductor.aoti_load_package = compiles, loads\n"
+    )
+    outcome, regions = rerun(EXPORT.replace("torch._inductor.aoti_load_package(path)(torch.ones(3))", "path"), check=True, stubs=stubs)
+    assert outcome.status == "ok", outcome.text
+    assert [(region.hook, region.failed) for region in regions] == ([("aoti", failed)] if failed else [])
+
+
 def test_recipe_values_are_plain(rerun: Rerun) -> None:
     """Whatever goes wrong, what is read back has the form that is written down in `bot.engine.capture.region`."""
     body = BACKEND + "    torch.compile(lambda x: x, backend=mine, options={'a': [1, float('nan')], 'b': mine})(torch.ones(3))"
     _, regions = rerun(body)
     values: Any = regions[0].recipe.options if regions else {}
     assert values == {} or values["a"].text == "[1, torch.nan]"
+
+
+def test_a_graph_is_written_before_the_call_that_leaves_nothing_to_read(rerun: Rerun) -> None:
+    """As after an error of a GPU's kernel: what the call was given cannot be read any more."""
+    body = """
+    def mine(gm, inputs):
+        def call(*args):
+            args[0].resize_(0)
+            raise RuntimeError("CUDA error: device-side assert triggered")
+        return call
+
+    torch.compile(lambda x: x.relu() + 1, backend=mine)(torch.tensor([1.5, -2.0]))
+    """
+    outcome, regions = rerun(body, synchronous=True)
+    assert "device-side assert" in outcome.text
+    (region,) = [region for region in regions if region.hook == "dynamo"]
+    assert region.failed == "run"
+    assert targets(region) == ["relu", "add"]
+    assert region.graph is not None
+    assert region.graph["inputs"][0]["meta"]["shape"] == [2]

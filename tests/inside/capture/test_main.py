@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from bot.engine.target import Target  # noqa: E402
 from bot.inside.capture.main import Comparison  # noqa: E402
 from bot.inside.protocol import RUN_FILE, RunFacts  # noqa: E402
 from bot.models.failure import Kind  # noqa: E402
+from bot.workers.process import Patience  # noqa: E402
 from tests.inside.wire import misfit  # noqa: E402
 
 
@@ -67,11 +69,12 @@ BROKEN = """
 
 @pytest.fixture
 def rerun(tmp_path: Path) -> Callable[..., Capture]:
-    def run(body: str, *argv: str, module: str | None = None, name: str = "fail.py", **more: Any) -> Capture:
+    def run(body: str, *argv: str, module: str | None = None, name: str = "fail.py", own: float = 100.0) -> Capture:
         script = tmp_path / name
         script.write_text(textwrap.dedent(BROKEN) + textwrap.dedent(body))
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
         target = Target(None, module, argv) if module else Target(script, None, argv)
-        return capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), **{"timeout": 100.0, **more})
+        return capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), Patience(own, stacks=STACKS))
 
     return run
 
@@ -111,7 +114,7 @@ def test_how_it_ends(rerun: Callable[..., Capture], body: str, status: str, code
 
 
 def test_a_hang_shows_where(rerun: Callable[..., Capture]) -> None:
-    found = rerun("import time\ndef stuck(): time.sleep(600)\nstuck()", timeout=12.0)
+    found = rerun("import time\ndef stuck(): time.sleep(600)\nstuck()", own=12.0)
     assert found.outcome.status == "timeout"
     assert found.outcome.text.count("in stuck") == STACKS
 
@@ -186,7 +189,61 @@ def test_settings_that_the_program_gives_before_it_imports_torch(tmp_path: Path,
     script = tmp_path / "test_it.py"
     script.write_text(textwrap.dedent(body) + ("test_it()\n" if runner == "script" else ""))
     target = Target(script, None, ()) if runner == "script" else Target(None, "pytest", ("-q", "test_it.py::test_it"))
-    found = capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), timeout=100.0)
+    found = capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), Patience(100.0))
     assert found.signature is not None, found.outcome.text
     assert found.signature.exception[-1] == "NotImplementedError"
     assert found.regions[0].recipe.config["torch._inductor.config.fx_wrapper"].text == "True"
+
+
+SWALLOWS = {
+    "leaves with a status": "try:\n    run()\nexcept Exception: sys.exit(1)",
+    "leaves later": "code = 0\ntry:\n    run()\nexcept Exception: code = 3\nsys.exit(code)",
+    "leaves at once": "import os, traceback\ntry:\n    run()\nexcept Exception:\n    traceback.print_exc()\n    os._exit(5)",
+    "raises its own": "try:\n    run()\nexcept Exception: raise RuntimeError('serving failed') from None",
+    "raises its own meanwhile": "try:\n    run()\nexcept Exception: raise RuntimeError('serving failed')",
+    "says its class later": "bad = []\ntry:\n    run()\nexcept Exception as e: bad.append(repr(e))\nif bad: raise RuntimeError(bad)",
+}
+FAILS = {
+    "a backend": BROKEN,
+    "Dynamo": """
+        import sys
+        import torch
+        def f(x): return x + sys._getframe(0).f_lineno
+        def run(): torch.compile(f, fullgraph=True)(torch.ones(3))
+    """,
+    "export": """
+        import sys
+        import torch
+        class M(torch.nn.Module):
+            def forward(self, x): return x + 1 if x.sum() > 0 else x
+        def run(): torch.export.export(M(), (torch.ones(3),))
+    """,
+    "a backward": """
+        import sys
+        import torch
+        def broken(graph):
+            if any(node.name.startswith("tangents") for node in graph.nodes): raise KeyError("in a pass")
+        torch._inductor.config.post_grad_custom_post_pass = broken
+        def run(): torch.compile(torch.mm)(torch.ones(3, 3, requires_grad=True), torch.ones(3, 3)).sum().backward()
+    """,
+}
+
+
+@pytest.mark.parametrize(("swallows", "fails"), [*((s, "Dynamo") for s in SWALLOWS), *(("leaves later", f) for f in FAILS)])
+def test_the_failure_of_a_program_that_swallows_it(rerun: Callable[..., Capture], swallows: str, fails: str) -> None:
+    program = textwrap.dedent(FAILS[fails])
+    alone, found = rerun(program + "run()\n"), rerun(program + SWALLOWS[swallows] + "\n")
+    assert alone.ended is None
+    assert found.ended is not None
+    assert found.signature is not None
+    assert alone.signature is not None
+    assert found.signature.same_across_forms(alone.signature)
+    # the lines that lead to the failure are in it, also those that it had not passed
+    assert [line for line in found.outcome.text.splitlines() if line.strip().startswith(("run()", "def run()"))]
+
+
+def test_a_program_that_lives_with_an_error_has_its_own(rerun: Callable[..., Capture]) -> None:
+    found = rerun(textwrap.dedent(FAILS["Dynamo"]) + "try:\n    run()\nexcept Exception: pass\nraise KeyError('another matter')\n")
+    assert found.ended is None
+    assert found.signature is not None
+    assert found.signature.exception == ("KeyError",)

@@ -1,10 +1,16 @@
-"""Stands for the engine: leaves a recorded result, and beside it what a program would have found in its environment."""
+"""Stands for the engine: leaves a recorded result, and beside it what a program would have found in its environment.
+
+Words in the program have it do more: `slow` prints a while; `cancel` is a cancel, as GitHub's runner signals it to the step's process;
+`exchange N` and `taken` are a job that writes to the run's artifacts, as whoever has the runtime token can.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -22,5 +28,22 @@ seen = {"environment": dict(os.environ), "arguments": sys.argv[1:], "here": here
 for step in range(6 if "slow" in text else 0):
     print(f"[   {step}.0 s] step {step}", file=sys.stderr, flush=True)
     time.sleep(1)
+# act gives a job a directory somewhere below the one that holds the store
+store = next((folder / "artifacts" for folder in Path.cwd().parents if (folder / "artifacts").is_dir()), Path())
+if forged := re.search(r"exchange (\d+)", text):
+    request = store / "torch-minify-request/request.json"
+    held = json.loads(request.read_text(encoding="utf-8"))
+    held[0]["answer"] |= {"issue": int(forged[1]), "comment": None}
+    held[0]["asked_by"] = "project-lead"
+    request.write_text(json.dumps(held), encoding="utf-8")
+if "taken" in text:
+    (store / "torch-minify-result-0").mkdir()
+    (store / "torch-minify-result-0/x").write_text("of another", encoding="utf-8")
+if "cancel" in text:
+    result = json.loads((out / "result.json").read_text(encoding="utf-8"))
+    (out / "result.json").write_text(json.dumps(result | {"ended_by": "interrupted"}), encoding="utf-8")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(60)
 print("[   0.1 s] minimizing\n::error::this is printed by a program, and is no command", file=sys.stderr)
 sys.exit({"minimized": 0, "reproduced": 3, "not_reproduced": 4, "flaky": 5}.get(json.loads((out / "result.json").read_text())["status"], 1))

@@ -82,6 +82,11 @@ def ended(conclusion: str | None, run_url: str | None) -> str:
     )
 
 
+def failed(why: str, run_url: str | None) -> str:
+    """That what was asked for could not even be read, and `why`; the run at `run_url` says more."""
+    return f"### Not taken\n\n{why} {link('The run', run_url)} says more. `/minify again` asks once more."
+
+
 @dataclass(frozen=True)
 class Cause:
     """A cause of failing tests, as people see it. `failure` and `tests` are hostile text."""

@@ -1,7 +1,7 @@
 """Drops what the script says about compiling and calling, as far as the failure does not need it.
 
 Proposes each of these, all at once in the batch, then by halves: mode, contexts, setup lines, fullgraph, cloned inputs,
-dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing names any more,
+waiting for the GPU, dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing names any more,
 and the seed (unless the numbers matter). The backend stays. Config entries and options come last, and on their own: who
 changed a setting of the compiler mostly needs it. Cost: one query if nothing is needed, about 2 log2 n for each needed entry
 of n. The idea is Inductor's config fuzzer's and bisector's, turned round: what can go, goes.
@@ -40,6 +40,8 @@ def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
         found.append(_with(lambda r: replace(r, fullgraph=False)))
     if recipe.freshness:
         found.append(_with(lambda r: replace(r, freshness=False)))
+    if recipe.synchronize:
+        found.append(_with(lambda r: replace(r, synchronize=False)))
     if recipe.dynamic is not None or any(i.meta.dynamic or i.meta.kind == "int" for i in program.graph.inputs):
         found.append(static)
     if recipe.backward:

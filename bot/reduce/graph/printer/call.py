@@ -50,6 +50,8 @@ class Call:
     def lines(self) -> list[str]:
         """From making the module to the comparison."""
         found = self._aoti() if self.recipe.pipeline is Pipeline.AOTI else self._compile()
+        if self.recipe.synchronize:
+            found.append("torch.cuda.synchronize()")
         if not self.recipe.contexts:
             return found
         outside = [line for line in found if line.startswith("model = ")]

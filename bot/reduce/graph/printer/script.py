@@ -72,6 +72,12 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
     return _joined("\n".join(top), blocks)
 
 
+def without_call(script: str) -> str:
+    """A rendered `script` without its last statement, which compiles and calls the module."""
+    last = ast.parse(script).body[-1]
+    return "\n".join(script.split("\n")[: last.lineno - 1]) + "\n"
+
+
 def lines(script: str) -> int:
     """Number of lines of `script` that are neither blank nor comments."""
     return sum(1 for line in script.splitlines() if line.strip() and not line.strip().startswith("#"))

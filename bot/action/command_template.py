@@ -1,0 +1,195 @@
+"""How a repository runs one of its tests, as the input `test-command` has it, taken apart into what the engine can run.
+
+The engine starts Python programs and nothing else, so what stands around one is taken off here: a directory, variables, a shell, and
+programs like `uv run` that choose the interpreter. Whatever is left over is refused now, and not by the machine with the GPU an hour later.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+NODEID = "{nodeid}"
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_INTERPRETER = re.compile(r"python[0-9.]*")
+_PYTEST = ("pytest", "py.test")
+# Of Python's own options those that take a value, and `-m`, whose value is the program. `-c` leaves no file to minimize.
+_VALUED = ("-W", "-X")
+# Programs that run another in an environment of theirs: what stands before that other one.
+_LAUNCHERS = (("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("hatch", "run"), ("pipenv", "run"), ("rye", "run"))
+# Of their options those that take a value of their own word.
+_LAUNCHER_VALUED = frozenset({"--python", "-p", "--extra", "--group", "--package", "--project", "--directory", "--with", "-e", "--env"})
+_SHELLS = ("bash", "sh", "dash", "zsh")
+_SHELL_SYNTAX = re.compile(r"[|;<>`]|&(?!&)|\$[({\w]")
+
+
+class TemplateError(ValueError):
+    """A command that the engine cannot run. The message is for people."""
+
+
+@dataclass(frozen=True)
+class CommandTemplate:
+    """A test command taken apart.
+
+    `words` is a Python program with `{nodeid}` in it; `assignments` (`NAME=value`) stand before it, `directory` is where it runs, from the
+    checkout, and `launcher` what has to stand before it so that it finds its interpreter.
+    """
+
+    words: tuple[str, ...]
+    assignments: tuple[str, ...] = ()
+    directory: str = ""
+    launcher: tuple[str, ...] = ()
+
+    def command(self, test: str) -> str:
+        """The command for the id `test`, which comes from logs: it stays one word, whatever quotes the template had."""
+        filled = [word.replace(NODEID, test) for word in self.words]
+        names = [(name, value) for name, _, value in (each.partition("=") for each in self.assignments)]
+        return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in names), shlex.join(filled)])
+
+
+def parse(text: str) -> CommandTemplate:
+    """The template in `text`.
+
+    Raises:
+        TemplateError: it is none that can be run.
+    """
+    if text.count(NODEID) != 1:
+        raise TemplateError("must hold {nodeid} once")
+    return _parse(text, CommandTemplate(()), 0)
+
+
+def _parse(text: str, around: CommandTemplate, depth: int) -> CommandTemplate:
+    if depth > 3:
+        raise TemplateError("has too many shells in each other")
+    *before, last = _commands(text)
+    for part in before:
+        words = shlex.split(part)
+        if len(words) == 2 and words[0] == "cd":
+            around = replace(around, directory=inner_path(around.directory, words[1]))
+        elif words and words[0] == "export" and all(_ASSIGNMENT.match(word) for word in words[1:]):
+            around = replace(around, assignments=(*around.assignments, *words[1:]))
+        else:
+            raise TemplateError(f"runs {part.strip()[:60]!r} first; put what prepares the checkout into the input `setup`")
+    words = shlex.split(last)
+    if words and words[0] == "env":
+        words = words[1:]
+    while words and _ASSIGNMENT.match(words[0]):
+        around, words = replace(around, assignments=(*around.assignments, words[0])), words[1:]
+    if not words:
+        raise TemplateError("names no program")
+    if PurePosixPath(words[0]).name in _SHELLS:
+        return _parse(_inside_shell(words), around, depth + 1)
+    return _program(words, around)
+
+
+def _commands(text: str) -> list[str]:
+    """The commands that `&&` joins. Whatever else a shell would do is refused: no shell runs the command."""
+    lexer = shlex.shlex(text, posix=False, punctuation_chars="&|;<>()")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    parts: list[list[str]] = [[]]
+    try:
+        for token in lexer:
+            if token == "&&":
+                parts.append([])
+            elif set(token) <= set("&|;<>()"):
+                raise TemplateError(
+                    f"has {token!r} in it, which takes a shell: only `cd DIRECTORY &&` and variables may stand before the program"
+                )
+            else:
+                if not token.startswith("'") and re.search(r"`|\$[({\w]", token):
+                    raise TemplateError(f"has {token[:40]!r} in it, which takes a shell")
+                parts[-1].append(token)
+        found = [" ".join(part) for part in parts]
+        for part in found:
+            shlex.split(part)
+    except ValueError as error:
+        if isinstance(error, TemplateError):
+            raise
+        raise TemplateError(f"has a quotation mark that is not closed ({error})") from None
+    return found
+
+
+def _inside_shell(words: list[str]) -> str:
+    """The command that a shell is given by `-c`, alone or among other letters."""
+    for place, word in enumerate(words[1:], 1):
+        if re.fullmatch(r"-[a-z]*c", word) and place + 1 < len(words):
+            if len(words) > place + 2:
+                raise TemplateError("gives a shell arguments behind its command")
+            return words[place + 1]
+        if not word.startswith("-"):
+            break
+    raise TemplateError(f"runs {words[0]!r} without -c: a script cannot be taken apart")
+
+
+def inner_path(base: str, path: str) -> str:
+    """The directory `path` as it counts from `base`, both below the checkout.
+
+    Raises:
+        TemplateError: it leads out of it.
+    """
+    joined = PurePosixPath(base, path)
+    parts: list[str] = []
+    for part in joined.parts:
+        if part == "..":
+            if not parts:
+                raise TemplateError(f"changes to {path!r}, outside of the checkout")
+            parts.pop()
+        else:
+            parts.append(part)
+    if joined.is_absolute() or path.startswith("~"):
+        raise TemplateError(f"changes to {path!r}, outside of the checkout")
+    return str(PurePosixPath(*parts)) if parts else ""
+
+
+def _program(words: list[str], around: CommandTemplate) -> CommandTemplate:
+    for launcher in _LAUNCHERS:
+        if tuple(words[:2]) == launcher:
+            end = 2
+            while end < len(words) and words[end].startswith("-"):
+                if words[end] == "--":
+                    end += 1
+                    break
+                end += 2 if words[end] in _LAUNCHER_VALUED else 1
+            return _program(words[end:], replace(around, launcher=tuple(words[:end])))
+    if words and words[0] == "tox":
+        return _tox(words, around)
+    if not words:
+        raise TemplateError("names no program")
+    first = PurePosixPath(words[0]).name
+    if first not in _PYTEST and not (_INTERPRETER.fullmatch(first) and _runs_a_file(words[1:])):
+        raise TemplateError(
+            f"runs {words[0]!r}, which is no Python program: use 'pytest ...', 'python SCRIPT ...' or 'python -m MODULE ...'"
+        )
+    if not any(NODEID in word for word in words[1:]):
+        raise TemplateError("has {nodeid} where no argument of the program is")
+    return replace(around, words=tuple(words))
+
+
+def _runs_a_file(words: list[str]) -> bool:
+    """Whether an interpreter with these arguments runs a script or a module."""
+    while words and words[0].startswith("-"):
+        if words[0] == "-m":
+            return len(words) > 1
+        if re.fullmatch(r"-[bBdEiIOPqRsSuvx]+", words[0]):
+            words = words[1:]
+        elif words[0] in _VALUED:
+            words = words[2:]
+        elif words[0].startswith(_VALUED):
+            words = words[1:]
+        else:
+            return False
+    return bool(words)
+
+
+def _tox(words: list[str], around: CommandTemplate) -> CommandTemplate:
+    """`tox -e ENV -- ARGUMENTS`: pytest with these arguments in that environment, as nearly every tox.ini has it."""
+    if "--" not in words or not any(NODEID in word for word in words[words.index("--") :]):
+        raise TemplateError("runs tox without the test behind `--`")
+    end = words.index("--")
+    options, rest = words[1:end], words[end + 1 :]
+    if options[:1] in (["run"], ["r"]):
+        options = options[1:]
+    return replace(around, words=("pytest", *rest), launcher=("tox", "exec", *options, "--"))

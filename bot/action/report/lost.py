@@ -1,0 +1,79 @@
+"""Requests of which nothing came back: why, as far as GitHub knows, and the comments that nobody would write to any more."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from bot.action.comment import event_of_comment, run_of_comment
+from bot.action.github.client import GitHub
+from bot.action.github.resources import WorkflowJob
+from bot.action.github.transport import GitHubError
+from bot.action.report.render import notes
+from bot.action.report.render.text import one_line
+from bot.action.report.sweep import LOOK_BACK, queued
+from bot.action.settings import Settings
+
+log = logging.getLogger(__name__)
+
+# What a failed step of the job means; the first two are steps of the runner's own (actions/runner, JobExtension.cs).
+_STEPS = {
+    "Set up job": "an action that the job uses could not be fetched",
+    "Initialize containers": "its container was not started: the image could not be pulled, or Docker refused the options",
+    "Check out the commit that the gate resolved": "the commit could not be checked out",
+    "Take the requests": "the file of requests could not be downloaded",
+    "Hand the result on": "the result could not be uploaded",
+}
+_CONCLUSIONS = {"cancelled": "it was cancelled", "timed_out": "it ran out of time", "skipped": "it was not started"}
+
+
+def reasons(api: GitHub, settings: Settings, missing: Sequence[int]) -> dict[int, str]:
+    """Why the requests with the indices `missing` left nothing, in words for people; those alone of which `api` knows the reason.
+
+    `settings` name the run. GitHub need not answer: then nothing is said.
+    """
+    if not missing or not settings.run_id:
+        return {}
+    try:
+        jobs = api.jobs(settings.repository, settings.run_id)
+    except GitHubError as error:
+        log.warning("the jobs of this run are not known: %s", one_line(str(error)))
+        return {}
+    found = {index: [job for job in jobs if re.search(rf"(?:^|/ )minify {index}$", job.name)] for index in missing}
+    # two calls in one run have jobs of one name
+    return {index: said for index, (job, *others) in ((i, js) for i, js in found.items() if js) if not others and (said := reason(job))}
+
+
+def reason(job: WorkflowJob) -> str | None:
+    """Why `job`, one that minifies, left nothing; None where GitHub does not say."""
+    failed = next((step.name for step in job.steps if step.conclusion == "failure"), None)
+    if failed is not None:
+        return f"in the job {job.name} {_STEPS.get(failed) or f'the step {failed} failed'}"
+    if not job.steps and not job.runner_name:
+        return f"the job {job.name} never began: no runner took it, or its environment was not approved"
+    if job.conclusion in _CONCLUSIONS:
+        return f"of the job {job.name} GitHub says that {_CONCLUSIONS[job.conclusion]}"
+    return f"the job {job.name} ended without a failed step, as when its runner is lost" if job.conclusion == "failure" else None
+
+
+def abandon(api: GitHub, settings: Settings, now: datetime) -> int:
+    """Say in the comments of this run that still say "queued" that nothing will come. How many they were.
+
+    For a report that has no requests to go by: `settings` name the run, `api` finds its comments among those of the days before `now`.
+
+    Raises:
+        GitHubError: GitHub does not answer.
+    """
+    login, marked = api.login(), 0
+    for comment in api.recent_comments(settings.repository, now - LOOK_BACK):
+        if comment.user.login != login or run_of_comment(comment.body) != settings.run_id or comment.issue is None or not queued(comment):
+            continue
+        event = event_of_comment(comment.body) or ""
+        if not event.startswith(f"{settings.name}-" if settings.name else ("comment-", "run-")):
+            continue  # of another call in this run
+        marker = comment.body.splitlines()[0]
+        api.upsert_comment(settings.repository, comment.issue, marker, notes.ended(None, settings.run_url), comment.id)
+        marked += 1
+    return marked

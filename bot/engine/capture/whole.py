@@ -1,0 +1,35 @@
+"""The program as one text that runs alone: the script with the modules of its project written into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.engine.capture.hints import script_lines
+from bot.engine.capture.local_modules import local_modules, module_lines
+from bot.engine.capture.source import Source
+from bot.reduce.source.join_modules import joined
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A `text`, its `lines` (1-based) that a traceback names, and the modules of the project that the script imports.
+
+    Where they cannot be written in, `text` is the script's own.
+    """
+
+    text: str
+    lines: tuple[int, ...]
+    modules: tuple[str, ...]
+
+
+def whole(source: Source, text: str, said: Sequence[str], places: Sequence[Path] = ()) -> Whole:
+    """`text`, one of the texts of `source`, with the modules that lie beside its file or in `places`. `said` are tracebacks: the lines of
+    the first stand first."""
+    modules = local_modules(source.file, places, source.package)
+    named = tuple(dict.fromkeys(line for stack in said for line in script_lines(stack, source.name)))
+    of_modules = [module_lines(stack, modules) for stack in said]
+    in_modules = {name: tuple(dict.fromkeys(line for found in of_modules for line in found[name])) for name in modules}
+    complete, lines = joined(text, named, modules, in_modules, source.package)
+    return Whole(complete, lines, tuple(modules))

@@ -1,0 +1,144 @@
+"""Why a program is refused: from how it ended with and without the compiler, each said only after a check that can fail.
+
+docs/refusals.md has a row for each code.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bot.engine.capture.region import Capture
+from bot.engine.evidence import verify
+from bot.engine.evidence.verify import START
+from bot.engine.options import Ended
+from bot.engine.target import Launch
+from bot.failure.machine_faults import Need, last_line, missing
+from bot.failure.outcome import Outcome
+from bot.failure.traceback import exceptions, plain
+from bot.machine import gpu
+from bot.models.failure import Phase
+from bot.oracle.budget import Budget
+from bot.workers.process import HANG_RATIO
+
+# Asks an interpreter whether it has a package.
+_FIND = """
+import importlib.util, sys
+try:
+    found = importlib.util.find_spec(sys.argv[1]) is not None
+except (ImportError, ValueError):
+    found = False
+sys.exit(3 if found else 4)
+"""
+# Seconds for that.
+_LIMIT = 60.0
+# The files in which what stands for the compiler is written: an error that begins there is ours.
+_STAND_INS = ("bot/inside/eager/stand_ins.py", "bot/inside/eager/compiler_out.py")
+
+
+@dataclass(frozen=True)
+class Lookups:
+    """What is looked up before something is said of a program, which is started as `launch` and `script` say."""
+
+    launch: Launch
+    script: Path | str
+    budget: Budget
+
+    def lacks(self, need: Need) -> bool:
+        """Whether what the program says that it lacks, the `need`, is really not there."""
+        if need.what == "hardware":
+            return gpu.missing(self.launch.python, min(_LIMIT, self.budget.remaining())) is not None
+        if need.what == "file":
+            return not (self.launch.cwd / need.name).exists()
+        try:
+            words = [self.launch.python, "-c", _FIND, need.name]
+            found = subprocess.run(words, cwd=self.launch.cwd, env=dict(self.launch.env), capture_output=True, timeout=_LIMIT, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return found.returncode == 4
+
+    def compiles(self, seconds: float) -> bool:
+        """Whether any process of the program comes to the compiler, by torch's own trace. It is run once more, for at most so many
+        `seconds` of its own time."""
+        with tempfile.TemporaryDirectory(prefix="torch-minify-trace-", ignore_cleanup_errors=True) as trace:
+            launch = replace(self.launch, env={**self.launch.env, "TORCH_TRACE": trace})
+            verify.run_fresh(launch, self.script, timeout=seconds, budget=self.budget)
+            return any(os.scandir(trace))
+
+
+@dataclass(frozen=True)
+class TwoRuns:
+    """How the program ended `compiled` (with the capture) and `eager` (with the compiler taken out). `behind`: eager ended after the
+    statement that fails when it is compiled."""
+
+    compiled: Capture
+    eager: Outcome
+    behind: bool
+
+    @property
+    def eager_fails(self) -> bool:
+        """Whether eager did not come to the end of what the failure is about."""
+        return self.eager.status != "ok" and not self.behind
+
+    @property
+    def reached(self) -> bool:
+        """Whether our hooks saw the compiler."""
+        found = self.compiled
+        phase = found.signature.phase if found.signature else Phase.RUN
+        return found.outcome.calls > 0 or bool(found.regions) or phase is not Phase.RUN
+
+    def refusal(self, lookups: Lookups) -> Ended | None:
+        """Why the compiler has nothing to do with the failure, or why that cannot be said, by `lookups`; None where it has."""
+        if self.eager_fails:
+            return self._of_eager(lookups.lacks)
+        return None if self.eager.calls else self._unreached(lookups.compiles)
+
+    def _of_eager(self, lacks: Callable[[Need], bool]) -> Ended:
+        eager, last = self.eager, last_line(self.eager) or "nothing was printed"
+        if eager.status == "timeout":
+            return self._endless(last)
+        if _is_ours(eager):
+            return Ended("error", "internal", f"what stands for the compiler in the eager control cannot do what the program asks: {last}")
+        need = missing(eager)
+        if need is not None and lacks(need):
+            return Ended("not_reproduced", need.code, f"the program needs {need}: {last}")
+        ended = {"raised": "", "exit": f" (exit status {eager.exit})"}.get(eager.status, f" ({eager.signal or eager.status})")
+        if not eager.calls and not self.reached and self.compiled.outcome.status != "timeout":
+            return Ended("not_reproduced", "fails_before_compile", f"the program fails before it comes to the compiler{ended}: {last}")
+        if not eager.calls and self._same_failure():
+            said = "the compiler is called from inside torch alone, where it cannot be taken out, so nothing can be compared"
+            return Ended("error", "not_understood", f"{said}: {last}")
+        return Ended("not_reproduced", "fails_in_eager", f"the program fails in eager as well{ended}: {last}")
+
+    def _same_failure(self) -> bool:
+        """Whether our hooks saw the compiler and eager ends in the same error: then the compiler was not taken out of it."""
+        return self.reached and last_line(self.eager) == last_line(self.compiled.outcome)
+
+    def _endless(self, last: str) -> Ended:
+        compiled, eager = self.compiled.outcome, self.eager
+        said = f"without the compiler the program does not end within {eager.seconds:.0f} s; its last line: {last[:200]}"
+        longer = eager.seconds >= HANG_RATIO * compiled.seconds + START
+        if compiled.status == "timeout" or longer:
+            return Ended("not_reproduced", "fails_in_eager", said)
+        return Ended("error", "budget", f"{said}; a longer --budget gives it more time")
+
+    def _unreached(self, compiles: Callable[[float], bool]) -> Ended:
+        outcome = self.compiled.outcome
+        how = "ends well and" if outcome.status == "ok" else "fails, but"
+        if self.reached or compiles(HANG_RATIO * max(outcome.seconds, self.eager.seconds) + START):
+            said = "the compiler runs only where it cannot be taken out: in a process that the program starts, or inside torch"
+            return Ended("error", "not_understood", f"{said}. Give what that process runs")
+        return Ended(
+            "not_reproduced", "compiler_never_reached", f"the program {how} never reaches torch.compile, torch.export or AOTInductor"
+        )
+
+
+def _is_ours(outcome: Outcome) -> bool:
+    """Whether the error that ended a control began in what stands for the compiler."""
+    chain = exceptions(plain(outcome.text))
+    frames = chain[0].frames if chain else ()
+    return bool(frames) and frames[-1].path.endswith(_STAND_INS)

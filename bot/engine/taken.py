@@ -1,0 +1,80 @@
+"""What the input is taken for: said first, and nothing that is no program is run as one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+from bot.engine.target import Target
+from bot.models.result import InputTaken
+
+# How the lines of a log begin that TORCH_TRACE makes torch write.
+_TRACE = re.compile(rb"^V[0-9]{4} [0-9:.]+ ")
+# What parses a file without running it.
+_PARSE = "import sys; compile(open(sys.argv[1], 'rb').read(), sys.argv[1], 'exec', dont_inherit=True)"
+# Bytes of a file that are looked at, and seconds for an interpreter to parse it.
+_HEAD, _LIMIT = 1 << 20, 60.0
+
+
+def taken(target: Target, python: str) -> InputTaken:
+    """What `target`, run with the interpreter `python`, is taken for."""
+    given = f" with the arguments {shlex.join(target.argv)}" if target.argv else ""
+    if target.script is None:
+        command = shlex.join(["python", "-m", target.module or "", *target.argv])
+        return InputTaken(taken_as="command", detail=f"the command {command}, run with {python}")
+    rows = len(target.script.read_bytes().splitlines())
+    lines = "one line" if rows == 1 else f"{rows:,} lines"
+    return InputTaken(taken_as="script", detail=f"a Python script of {lines}, run with {python}{given}")
+
+
+def unreadable(script: Path, python: str) -> str | None:
+    """Why the file `script` is no Python program, for people; None where it is one for us or for the interpreter `python`."""
+    raw = script.read_bytes()
+    if kind := _json(raw):  # which Python reads as an expression
+        return f"{script.name} looks like {kind}, not like a Python script"
+    try:
+        compile(raw, str(script), "exec", dont_inherit=True)
+        return None
+    except (SyntaxError, ValueError) as error:
+        said = _refused(script, python)
+        if said is None:
+            return None
+        looks = _looks_like(raw[:_HEAD])
+        line = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+        return (
+            f"{script.name} looks like {looks}, not like a Python script" if looks else f"{script.name} is no Python script: {said}{line}"
+        )
+    except (RecursionError, MemoryError, OverflowError):
+        return None  # too much for our parser; running it says more
+
+
+def _refused(script: Path, python: str) -> str | None:
+    """What the user's interpreter, which may know more syntax than ours, says of the script; None where it takes it or is none."""
+    try:
+        done = subprocess.run([python, "-c", _PARSE, str(script)], capture_output=True, timeout=_LIMIT, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    rows = [row for row in done.stderr.decode("utf-8", "replace").splitlines() if row.strip()]
+    return (rows[-1] if rows else "it cannot be parsed") if done.returncode else None
+
+
+def _looks_like(head: bytes) -> str | None:
+    if head.startswith(b"PK\x03\x04"):
+        return "a zip archive (an exported program, a package, saved tensors)"
+    if any(_TRACE.match(row) for row in head.split(b"\n", 5)[:5]):
+        return "a log that TORCH_TRACE wrote"
+    return "a binary file" if b"\0" in head else None
+
+
+def _json(raw: bytes) -> str | None:
+    """Which sort of JSON a file is; None where it is none."""
+    if raw.lstrip()[:1] not in (b"{", b"["):
+        return None
+    try:
+        held = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return "a notebook" if isinstance(held, dict) and "cells" in held else "JSON"

@@ -1,0 +1,72 @@
+"""How a job divides its budget.
+
+The first runs (the capture and its control) may take a third, the proof a sixth: at least half is the search's. On a busy machine
+a run that does not end is cut off only at two thirds, so that it has had its own time before it is called a hang; what `--hang-after`
+sets goes before this.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bot.engine.evidence import verify
+from bot.engine.options import Options
+from bot.engine.state import Reproduction
+from bot.models.failure import Kind
+from bot.oracle.budget import Budget
+
+# Of the budget, the share of the first runs by their own time, and by the time that passes.
+FIRST_SHARE, FIRST_MOST = 1 / 3, 2 / 3
+# Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
+RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
+# Of the budget, the share in which the proof of a hang has to fit, and the bounds of the time after which its runs count as hanging.
+PROOF_SHARE, LEAST_HANG = 1 / 6, 20.0
+# A run that is given no longer than this says nothing about an end.
+LEAST_SAMPLED = 20.0
+# Queries that have to fit into a search to make it worth beginning.
+LEAST_QUERIES = 3
+
+
+def of_first_runs(options: Options, budget: Budget) -> Budget:
+    """The part of the `budget` in which the first runs have to end, as `options` have it."""
+    return budget.part(None if options.hang_after is not None else options.budget * FIRST_MOST)
+
+
+def first_run(options: Options) -> float:
+    """Seconds of its own time that the program may take before it is said not to end, by `options`."""
+    return options.budget * FIRST_SHARE if options.hang_after is None else options.hang_after + verify.START
+
+
+def hang_limit(options: Options, waited: float) -> float:
+    """Seconds after which a candidate hangs, where the program itself did not end in `waited` seconds and `options` name no limit."""
+    fits = options.budget * PROOF_SHARE / options.verify_runs - verify.START
+    return min(waited, max(LEAST_HANG, fits))
+
+
+def reserve(options: Options, reproduction: Reproduction | None = None) -> float:
+    """Seconds of the budget in `options` to keep from the search.
+
+    Once there is a `reproduction`, at least those of the proof: its first run, the rest side by side, each as long as the program took.
+    """
+    kept = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
+    if reproduction is not None:
+        kept = max(kept, _proof(options, reproduction))
+    return min(options.budget / 2, kept)
+
+
+def _proof(options: Options, reproduction: Reproduction) -> float:
+    """Seconds that the proof takes."""
+    if reproduction.failure.kind is Kind.HANG:
+        return (reproduction.hang_after + verify.START) * options.verify_runs
+    return reproduction.capture.outcome.seconds * (1 + math.ceil((options.verify_runs - 1) / verify.at_once(reproduction.failure)))
+
+
+def enough(options: Options, reproduction: Reproduction, budget: Budget) -> float | None:
+    """The budget that would do, in seconds, where what is left of `budget` is too little to search for a program as slow as that of the
+    `reproduction`; None where it is not. `options` say how often it has to be proven."""
+    hangs = reproduction.failure.kind is Kind.HANG
+    query = reproduction.hang_after / 3 if hangs else reproduction.capture.outcome.seconds
+    spent, proof = options.budget - budget.remaining(), _proof(options, reproduction)
+    if spent + proof + LEAST_QUERIES * query <= options.budget:
+        return None
+    return math.ceil(max(2 * (spent + proof), spent + proof + 2 * LEAST_QUERIES * query) / 60) * 60.0

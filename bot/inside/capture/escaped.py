@@ -1,0 +1,130 @@
+"""The exceptions that leave the compiler for the user's program, which may catch them and end in a way that says nothing of them.
+
+Each is written down as it passes: a program that logs it and calls `os._exit` leaves us no other moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+from typing import Any
+
+from ..entry_points import Sort, places
+from ..program import shortened
+from ..protocol import ESCAPED_FILE, write_json
+
+# Chains longer than this are no program's.
+MOST_LINKS = 50
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_COMPILER = tuple(os.path.join("torch", name, "") for name in ("_dynamo", "_inductor", "_functorch", "_export", "export"))
+
+
+class Escaped:
+    """Notes the exceptions that leave the compiler, and writes the last one into the directory `out`."""
+
+    def __init__(self, out: str) -> None:
+        self._path = os.path.join(out, ESCAPED_FILE)
+        self._last: BaseException | None = None
+        self._text = ""
+
+    def note(self, error: BaseException) -> None:
+        """Remember `error`, and write its traceback with the frames that led to it."""
+        if error is self._last:
+            return
+        self._last, self._text = error, whole_text(error)
+        write_json(self._path, {"text": self._text})
+
+    @contextlib.contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note an exception that passes."""
+        try:
+            yield
+        except Exception as error:
+            self.note(error)
+            raise
+
+    def behind(self, error: BaseException) -> str:
+        """The text of the compiler's exception that a program handled when it ended by this `error` of its own; empty where there is none,
+        or where the error's own traceback shows it."""
+        if isinstance(error, AssertionError) or _passes_compiler(error):
+            return ""  # a program that asserts something of an error expects one
+        shown: BaseException | None = error
+        hidden = False
+        for _ in range(MOST_LINKS):
+            assert shown is not None
+            hidden = hidden or shown.__cause__ is None
+            shown = shown.__cause__ or shown.__context__
+            if shown is None:
+                return ""
+            if shown is self._last or _passes_compiler(shown):
+                return (self._text if shown is self._last else whole_text(shown)) if hidden else ""
+        return ""
+
+
+def install(escaped: Escaped) -> None:
+    """Have `escaped` note what leaves the compiler: from Dynamo's callback, and from each entry point that works at once.
+
+    What compiled code raises when it is called, and what is compiled in a backward, the hooks of the graphs see.
+    """
+    convert_frame: Any = importlib.import_module("torch._dynamo.convert_frame")
+    original = convert_frame.CatchErrorsWrapper.__call__
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with escaped.noted():
+            return original(self, *args, **kwargs)
+
+    convert_frame.CatchErrorsWrapper.__call__ = call
+    for place in places(Sort.COMPILE_GRAPH, Sort.EXPORT, Sort.COMPILE_LIBRARY, Sort.LOAD_PACKAGE):
+        owner, _, name = place.rpartition(".")
+        with contextlib.suppress(ImportError, AttributeError):  # entry points come and go between versions
+            _watch(importlib.import_module(owner), name, escaped)
+
+
+def _watch(owner: Any, name: str, escaped: Escaped) -> None:
+    original: Callable[..., Any] = getattr(owner, name)
+
+    @functools.wraps(original)
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        if str(sys._getframe(1).f_globals.get("__name__", "")).partition(".")[0] in ("torch", "functorch"):
+            return original(*args, **kwargs)
+        with escaped.noted():
+            return original(*args, **kwargs)
+
+    setattr(owner, name, entry)
+
+
+def whole_text(error: BaseException) -> str:
+    """The traceback of an `error` that is on its way, with the frames that it has not passed yet."""
+    said = traceback.TracebackException(type(error), error, error.__traceback__)
+    first = error.__traceback__.tb_frame if error.__traceback__ else None
+    outside = traceback.StackSummary.extract((f, f.f_lineno) for f in _frames_before(first))
+    said.stack = traceback.StackSummary.from_list([*outside, *said.stack])
+    return shortened("".join(said.format()))
+
+
+def _frames_before(frame: FrameType | None) -> list[FrameType]:
+    """The frames of the running program, outermost first, up to the one before `frame` in which the exception is now; without ours."""
+    found: list[FrameType] = []
+    here: FrameType | None = frame.f_back if frame is not None else None
+    while here is not None:
+        if not here.f_code.co_filename.startswith(_OURS):
+            found.append(here)
+        here = here.f_back
+    return found[::-1]
+
+
+def _passes_compiler(error: BaseException) -> bool:
+    """Whether an error's own traceback passes through the compiler."""
+    link: TracebackType | None = error.__traceback__
+    while link is not None:
+        if any(part in link.tb_frame.f_code.co_filename for part in _COMPILER):
+            return True
+        link = link.tb_next
+    return False

@@ -1,0 +1,82 @@
+"""Forks that have started the GPU before their question comes.
+
+Starting a GPU's runtime and its libraries takes seconds, and a fork cannot inherit it. So where programs use a GPU, a few forks of
+the warm parent start it and wait. Each still answers one question and ends, so that nothing of one program reaches the next. What a
+fresh process would do otherwise, since a script changes how the GPU is started, is asked of a plain fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import re
+import traceback
+from collections.abc import Iterable
+from typing import Any
+
+from .protocol import Question
+from .spare import InWaiting, answer_one
+
+# A standby holds memory of the GPU itself: one that finds less than this share of it free leaves.
+LEAST_FREE = 0.25
+# In a script that matches this, something may be set before the GPU is started, or processes may be forked.
+_BEFORE_START = re.compile(r"environ|putenv|fork|multiprocess|subprocess|allocator|DataLoader|cuda\.(?:init|is_initialized)")
+
+
+def suits(question: Question) -> bool:
+    """Whether a process that has started the GPU gives the answer to `question` of one that has not."""
+    return _BEFORE_START.search(question.text) is None
+
+
+class Standby(InWaiting):
+    """A fork that waits for its question. `inherited`: descriptors of ours that it closes.
+
+    Raises:
+        OSError: the system has no process or no pipe to give.
+    """
+
+    def __init__(self, inherited: Iterable[int]) -> None:
+        pipes: list[int] = []
+        try:
+            for _ in range(3):
+                pipes += os.pipe()
+            pid = os.fork()
+        except OSError:
+            for fd in pipes:
+                os.close(fd)
+            raise
+        theirs, question, output, outputs, result, results = pipes
+        if pid == 0:
+            try:
+                os.setsid()
+                for fd in (*inherited, question, output, result):
+                    os.close(fd)
+                _start_gpu()
+                answer_one(theirs, outputs, results)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(70)
+            os._exit(0)
+        for fd in (theirs, outputs, results):
+            os.close(fd)
+        super().__init__(pid, question, output, result)
+
+
+def _start_gpu() -> None:
+    """Its context, the library for matrix products, and Triton's driver.
+
+    Raises:
+        RuntimeError: the GPU is as good as full.
+    """
+    torch: Any = importlib.import_module("torch")
+    matrix = torch.ones(16, 16, device="cuda")
+    matrix @ matrix
+    torch.cuda.synchronize()
+    del matrix
+    torch.cuda.empty_cache()
+    free, total = torch.cuda.mem_get_info()
+    if free < LEAST_FREE * total:
+        raise RuntimeError("too little of the GPU's memory is free for a process in waiting")
+    with contextlib.suppress(Exception):
+        importlib.import_module("triton").runtime.driver.active.get_current_target()

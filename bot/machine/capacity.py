@@ -1,0 +1,25 @@
+"""How much can run here at a time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# Where Linux says how much memory a new process may have without swapping.
+_MEMORY = Path("/proc/meminfo")
+
+
+def processors() -> int:
+    """The CPUs in this process's affinity mask."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def free_memory(meminfo: Path = _MEMORY) -> int | None:
+    """Bytes of memory that new processes may take, as `meminfo` says; None where the system does not say."""
+    try:
+        for line in meminfo.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    except (OSError, ValueError, IndexError):
+        return None
+    return None

@@ -1,0 +1,62 @@
+"""A script that lets the exceptions through which it caught: what it made of them says nothing of the failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import libcst as cst
+
+from bot.reduce.source.text.normal_form import MARK, UNREADABLE, legal, marked, parsed, unmarked
+
+
+def let_through(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The script `text` without the handlers around the `lines` (1-based) that a traceback names, then without any; and where these lines
+    are then. Nothing where there is none, or where `text` is not Python."""
+    try:
+        parsed(text)  # libcst takes the whole process down where Python only refuses
+        with_marks = marked(text, lines)
+        module = cst.parse_module(with_marks)
+    except (cst.ParserSyntaxError, *UNREADABLE):
+        return
+    asked = {with_marks}
+    for everywhere in (False, True):
+        changed = module.visit(_WithoutHandlers(module, everywhere=everywhere))
+        assert isinstance(changed, cst.Module)
+        if changed.code not in asked and legal(changed.code):
+            asked.add(changed.code)
+            rows = changed.code.split("\n")
+            yield unmarked(changed.code), tuple(number for number, row in enumerate(rows, 1) if row.endswith(MARK))
+
+
+class _WithoutHandlers(cst.CSTTransformer):
+    """Puts the bodies of `try` and of `with suppress(...)` in their place: of those that hold a mark, or everywhere."""
+
+    def __init__(self, module: cst.Module, *, everywhere: bool) -> None:
+        super().__init__()
+        self._module = module
+        self._everywhere = everywhere
+
+    def leave_Try(self, original_node: cst.Try, updated_node: cst.Try) -> Any:
+        if not updated_node.handlers or not self._counts(original_node.body):
+            return updated_node
+        blocks = [updated_node.body, *(part.body for part in (updated_node.orelse, updated_node.finalbody) if part is not None)]
+        return cst.FlattenSentinel([statement for block in blocks for statement in _statements(block)])
+
+    def leave_With(self, original_node: cst.With, updated_node: cst.With) -> Any:
+        names = [self._module.code_for_node(item.item.func) for item in updated_node.items if isinstance(item.item, cst.Call)]
+        if len(updated_node.items) != 1 or names[:1] not in (["suppress"], ["contextlib.suppress"]) or not self._counts(original_node.body):
+            return updated_node
+        return cst.FlattenSentinel(list(_statements(updated_node.body)))
+
+    def _counts(self, body: cst.BaseSuite) -> bool:
+        return self._everywhere or MARK in self._module.code_for_node(body)
+
+
+def _statements(block: cst.BaseSuite) -> Iterator[cst.BaseStatement]:
+    for statement in block.body:
+        if isinstance(statement, cst.BaseSmallStatement):  # `try: f()` on one line
+            yield cst.SimpleStatementLine([statement])
+        else:
+            assert isinstance(statement, cst.BaseStatement)
+            yield statement

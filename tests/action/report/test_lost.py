@@ -1,0 +1,81 @@
+"""What is said of requests of which nothing came back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.action.github.resources import WorkflowJob
+from bot.action.github.transport import GitHubError
+from bot.action.report import lost
+from tests.action.gate.memory import BOT, NOW, REPO, Memory, settings
+
+# As GitHub's description of the API has them: a job of a called workflow is named after both, the runner adds steps of its own
+# (`Set up job`, `Initialize containers`, `Complete job`), and a job that no runner took has neither steps nor a runner's name.
+CHECKOUT = "Check out the commit that the gate resolved"
+
+
+def job(conclusion: str | None, *steps: tuple[str, str], name: str = "minify / minify 0", runner: str | None = "gpu-1") -> WorkflowJob:
+    told: dict[str, Any] = {"id": 1, "name": name, "status": "completed", "conclusion": conclusion, "runner_name": runner}
+    return WorkflowJob.model_validate(told | {"steps": [{"name": step, "conclusion": how, "number": 1} for step, how in steps]})
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (job("cancelled", runner=None), "never began: no runner took it"),
+        (job("failure", ("Set up job", "success"), ("Initialize containers", "failure")), "its container was not started"),
+        (job("failure", ("Set up job", "failure")), "an action that the job uses could not be fetched"),
+        (job("failure", ("Set up job", "success"), (CHECKOUT, "failure"), ("Minimize", "skipped")), "the commit could not be checked out"),
+        (job("failure", ("Minimize", "success"), ("Hand the result on", "failure")), "the result could not be uploaded"),
+        (job("failure", ("Minimize", "failure"), ("Hand the result on", "success")), "the step Minimize failed"),
+        (job("cancelled", ("Set up job", "success"), ("Minimize", "cancelled")), "it was cancelled"),
+        (job("timed_out", ("Minimize", "cancelled")), "it ran out of time"),
+        (job("failure", ("Minimize", "cancelled")), "its runner is lost"),
+    ],
+)
+def test_why_a_job_left_nothing(found: WorkflowJob, words: str) -> None:
+    api = Memory()
+    api.run_jobs[77] = [job("success", name="minify / gate"), found, job("success", ("Minimize", "success"), name="minify / minify 10")]
+    (said,) = lost.reasons(api, settings(), [0, 1]).values()
+    assert words in said
+    assert "minify / minify 0" in said
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    api = Memory()
+    assert lost.reasons(api, settings(), [0]) == {}
+    api.run_jobs[77] = [job("success", ("Minimize", "success"))]
+    assert lost.reasons(api, settings(), [0]) == {}
+    # two calls in one run: which of them is ours?
+    api.run_jobs[77] = [job("cancelled", name="cpu / minify 0"), job("cancelled", name="gpu / minify 0")]
+    assert lost.reasons(api, settings(), [0]) == {}
+
+    class Down(Memory):
+        def jobs(self, repository: str, run: int) -> Any:
+            raise GitHubError("GET: 502", 502)
+
+    assert lost.reasons(Down(), settings(), [0]) == {}
+
+
+def test_the_comments_of_the_run_are_ended_and_no_others() -> None:
+    api = Memory()
+    queued = "\n\n### Queued\n\nWaiting."
+    api.add(7, BOT, f"<!-- torch-minify:comment-1 run:77 -->{queued}")
+    api.add(8, BOT, f"<!-- torch-minify:comment-1 run:77 -->{queued}")
+    for body in (
+        f"<!-- torch-minify:comment-2 run:76 -->{queued}",
+        f"<!-- torch-minify:gpu-comment-1 run:77 -->{queued}",
+        "<!-- torch-minify:comment-3 run:77 -->\n\n### Minimized",
+    ):
+        api.add(7, BOT, body)
+    api.add(7, "stranger", f"<!-- torch-minify:comment-4 run:77 -->{queued}")
+    before = [comment.body for comment in api.comments(REPO, 7)[1:]]
+    assert lost.abandon(api, settings(), NOW) == 2
+    assert [comment.body for comment in api.comments(REPO, 7)[1:]] == before
+    for issue in (7, 8):
+        body = api.comments(REPO, issue)[0].body
+        assert body.startswith("<!-- torch-minify:comment-1 run:77 -->\n")
+        assert "### Ended without a result" in body
+    assert lost.abandon(api, settings(name="gpu"), NOW) == 1

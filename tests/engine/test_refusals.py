@@ -1,0 +1,223 @@
+"""Each reason code, and the check behind it: with the check failing, it is not said."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from bot.engine.capture.region import Capture, Region, RegionRecipe
+from bot.engine.evidence.verify import START
+from bot.engine.refusals import Lookups, TwoRuns
+from bot.engine.target import Launch
+from bot.failure.machine_faults import Need
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+from bot.machine import gpu
+from bot.models.result import ReasonCode
+from bot.oracle.budget import Budget
+
+HEAD = "Traceback (most recent call last):\n"
+FAILED = HEAD + '  File "/a/fail.py", line 5, in <module>\nKeyError: 7\n'
+REACHED = Region(hook="aot", failed="compile", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=Path())
+
+
+class Told(Lookups):
+    """Lookups that find what they are told."""
+
+    def __init__(self, lacks: bool = True, compiles: bool = False) -> None:
+        self.__dict__.update(told=(lacks, compiles), asked=[])
+
+    def lacks(self, need: Need) -> bool:
+        self.asked.append(need)
+        return bool(self.told[0])
+
+    def compiles(self, seconds: float) -> bool:
+        self.asked.append(seconds)
+        return bool(self.told[1])
+
+
+def runs(eager: dict[str, Any], behind: bool = False, regions: tuple[Region, ...] = (), **compiled: Any) -> TwoRuns:
+    outcome = Outcome(**{"status": "raised", "text": FAILED, **compiled})
+    found = Capture(outcome=outcome, signature=signature_of(outcome), regions=regions, versions={}, log=Path())
+    return TwoRuns(found, Outcome(**{"status": "raised", **eager}), behind)
+
+
+def refusal(of: TwoRuns, lookups: Told) -> tuple[str, str, str] | None:
+    ended = of.refusal(lookups)
+    return None if ended is None else (ended.status, ended.code, ended.reason)
+
+
+PASSES = {"status": "ok", "calls": 1}
+PACKAGE = HEAD + "  File \"/a/fail.py\", line 1, in <module>\nModuleNotFoundError: No module named 'ducks'\n"
+FILE = HEAD + "FileNotFoundError: [Errno 2] No such file or directory: 'data.pt'\n"
+DEVICE = HEAD + "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU\n"
+
+
+def test_the_page_has_each_code_and_the_test_of_its_check() -> None:
+    root = Path(__file__).resolve().parents[2]
+    rows = re.findall(r"^\| `(\w+)` \|.*\| `(tests/[\w/.]+)`: `(\w+)` \|$", (root / "docs" / "refusals.md").read_text(), re.M)
+    assert sorted(code for code, _, _ in rows) == sorted(get_args(ReasonCode))
+    for _, file, name in rows:
+        tree = ast.parse((root / file).read_text())
+        assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (file, name)
+
+
+def test_a_failure_of_the_compiler_is_not_refused() -> None:
+    assert refusal(runs(PASSES), Told()) is None
+    assert refusal(runs({"text": FAILED, "calls": 1}, behind=True), Told()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (
+            PACKAGE,
+            "needs_package",
+            "the program needs a package that this interpreter does not have, 'ducks': ModuleNotFoundError: No module",
+        ),
+        (FILE, "needs_file", "the program needs a file that is not there, 'data.pt': FileNotFoundError: [Errno 2] No such"),
+        (DEVICE, "needs_hardware", "the program needs a GPU: RuntimeError: Found no NVIDIA driver"),
+    ],
+)
+def test_what_a_program_needs_is_looked_up(text: str, code: str, said: str) -> None:
+    found = refusal(runs({"text": text, "calls": 1}), Told())
+    assert found is not None
+    assert found[:2] == ("not_reproduced", code)
+    assert found[2].startswith(said)
+    there = refusal(runs({"text": text, "calls": 1}), Told(lacks=False))
+    assert there is not None
+    assert there[1] == "fails_in_eager", "it is there, so that is no reason"
+
+
+@pytest.mark.parametrize(
+    ("regions", "compiled", "code"),
+    [
+        ((), {"text": FAILED}, "fails_before_compile"),
+        ((), {"text": FAILED, "calls": 1}, "not_understood"),
+        ((REACHED,), {"text": FAILED}, "not_understood"),
+        ((REACHED,), {"text": FAILED.replace("7", "8")}, "fails_in_eager"),
+        ((), {"status": "timeout", "text": ""}, "fails_in_eager"),
+    ],
+)
+def test_failing_before_the_compiler_is_said_only_where_our_hooks_saw_none(
+    regions: tuple[Region, ...], compiled: dict[str, Any], code: str
+) -> None:
+    found = refusal(runs({"text": FAILED}, regions=regions, **compiled), Told())
+    assert found is not None
+    assert found[1] == code
+    assert found[2].endswith("KeyError: 7")
+
+
+def test_the_eager_error_is_the_exceptions_own_line() -> None:
+    """The message goes on with a graph; and the program prints when it leaves."""
+    error = "torch.x.GraphError: it broke\n\ngraph():\n    return (add,)\nbye\n"
+    text = f'{HEAD}  File "/a/fail.py", line 5, in <module>\n{error}'
+    found = refusal(runs({"text": text, "calls": 1}), Told())
+    assert found == ("not_reproduced", "fails_in_eager", "the program fails in eager as well: GraphError: it broke")
+
+
+@pytest.mark.parametrize(
+    ("eager", "said"),
+    [
+        ({"status": "exit", "exit": 3, "calls": 1, "text": "so long\n"}, "fails in eager as well (exit status 3): so long"),
+        ({"status": "signal", "signal": "SIGSEGV", "calls": 1}, "fails in eager as well (SIGSEGV): nothing was printed"),
+    ],
+)
+def test_other_ends_in_eager(eager: dict[str, Any], said: str) -> None:
+    found = refusal(runs(eager), Told())
+    assert found is not None
+    assert found[1] == "fails_in_eager"
+    assert said in found[2]
+
+
+def test_an_error_of_what_stands_for_the_compiler_is_ours() -> None:
+    frames = '  File "/a/fail.py", line 5, in <module>\n  File "/z/bot/inside/eager/stand_ins.py", line 7, in __call__\n'
+    text = f"{HEAD}{frames}RuntimeError: no\n"
+    found = refusal(runs({"text": text, "calls": 1}), Told())
+    assert found is not None
+    assert found[:2] == ("error", "internal")
+    through = text.replace("RuntimeError", '  File "/a/fail.py", line 2, in f\nRuntimeError')
+    found = refusal(runs({"text": through, "calls": 1}), Told())
+    assert found is not None
+    assert found[1] == "fails_in_eager", "it only called the program's own code"
+
+
+@pytest.mark.parametrize(
+    ("eager", "compiled", "status", "code"),
+    [
+        (300.0, {"seconds": 10.0}, "not_reproduced", "fails_in_eager"),
+        (300.0, {"status": "timeout", "seconds": 600.0}, "not_reproduced", "fails_in_eager"),
+        (300.0, {"seconds": 100.0}, "error", "budget"),  # it may take ten times as long
+    ],
+)
+def test_eager_that_does_not_end(eager: float, compiled: dict[str, Any], status: str, code: str) -> None:
+    found = refusal(runs({"status": "timeout", "text": "y\ny\n", "seconds": eager}, **compiled), Told())
+    assert found is not None
+    assert found[:2] == (status, code)
+    assert "does not end within 300 s; its last line: y" in found[2]
+
+
+def test_the_compiler_is_said_to_be_out_of_reach_only_where_no_process_comes_to_it() -> None:
+    quiet, child = Told(), Told(compiles=True)
+    of = runs({"status": "ok", "seconds": 4.0}, seconds=2.0)
+    assert refusal(of, quiet) == (
+        "not_reproduced",
+        "compiler_never_reached",
+        "the program fails, but never reaches torch.compile, torch.export or AOTInductor",
+    )
+    assert quiet.__dict__["asked"] == [40.0 + START]
+    found = refusal(of, child)
+    assert found is not None
+    assert found[:2] == ("error", "not_understood")
+    seen = refusal(runs({"status": "ok"}, calls=1), quiet)
+    assert seen is not None
+    assert seen[1] == "not_understood", "our hooks saw it"
+
+
+def look_up(tmp_path: Path, script: str = "pass\n", budget: float = 120.0) -> Lookups:
+    path = tmp_path / "fail.py"
+    path.write_text(script)
+    return Lookups(Launch(sys.executable, tmp_path, os.environ), path, Budget(budget))
+
+
+def test_what_is_looked_up_of_files_and_packages(tmp_path: Path) -> None:
+    lookups = look_up(tmp_path)
+    (tmp_path / "data.pt").touch()
+    needs = [Need("file", "data.pt"), Need("file", "/none/data.pt"), Need("package", "json"), Need("package", "ducks")]
+    needs += [Need("package", "json.ducks"), Need("package", "json.decoder"), Need("package", "ducks.feet")]
+    assert list(map(lookups.lacks, needs)) == [False, True, False, True, True, False, True]
+
+
+def test_a_gpu_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+    for found in ("there is none", None):
+        monkeypatch.setattr(gpu, "missing", lambda python, limit, found=found: limits.append(limit) or found)
+        assert look_up(tmp_path, budget=30.0).lacks(Need("hardware", "cuda")) is (found is not None)
+    assert max(limits) <= 30.0
+
+
+CHILD = (
+    "import subprocess, sys\ncode = 'import torch; torch.compile(torch.sin, backend=\"eager\")(torch.ones(3))'\n"
+    "subprocess.run([sys.executable, '-c', code])\n"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "compiles"),
+    [
+        ("import torch\ntorch.ones(3).sin()\n", False),
+        ("import torch\ntorch.compile(torch.sin, backend='eager')(torch.ones(3))\n", True),
+        (CHILD, True),
+        ("import torch\ntorch.export.export(torch.nn.Linear(2, 2), (torch.ones(1, 2),))\n", True),
+    ],
+)
+def test_a_process_that_compiles_is_noticed(tmp_path: Path, how: str, compiles: bool) -> None:
+    pytest.importorskip("torch")
+    assert look_up(tmp_path, how).compiles(100.0) is compiles

@@ -1,0 +1,83 @@
+"""Which form of a program a search starts from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.engine.capture.region import Capture, Object
+from bot.engine.capture.source import Source
+from bot.engine.options import Options
+from bot.engine.progress import Progress
+from bot.engine.search import Search
+from bot.engine.state import Reproduction
+from bot.engine.target import Target
+from bot.engine.trail import Trail
+from bot.failure.outcome import Outcome
+from bot.models.failure import Kind, Phase, Signature
+from tests.engine.capture.test_starts import region
+
+FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.POST_GRAD, exception=("ValueError",), message="no sin")
+# A pass of the user's, and the program that runs it; nothing else of it can be carried.
+SCRIPT = """import torch
+import torch._inductor.config as config
+
+
+def vendor(graph):
+    raise ValueError("no sin")
+
+
+config.post_grad_custom_post_pass = vendor
+for batch in loader():
+    print(batch)
+"""
+
+
+class Asked:
+    """An oracle for which scripts that hold `needs` are SAME; the user's own loop and the graph's call fail."""
+
+    def __init__(self, needs: str) -> None:
+        self.needs = needs
+        self.texts: list[str] = []
+
+    def begins(self, candidate: Any, tries: int = 1) -> bool:
+        self.texts.append(candidate.text)
+        return self.needs in candidate.text
+
+    def observe(self, text: str) -> tuple[Outcome, Signature | None]:
+        fails = "loader()" in text or "Repro()" in text
+        return (Outcome(status="raised"), FAILURE) if fails else (Outcome(status="ok"), None)
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Callable[..., tuple[Search, Asked]]:
+    def made(needs: str = "") -> tuple[Search, Asked]:
+        script = tmp_path / "fail.py"
+        held = Object(text=None, name="vendor", expressions=("vendor",), wanted=("vendor",))
+        failed = region(recipe={"config": {"torch._inductor.config.post_grad_custom_post_pass": held}})
+        capture = Capture(outcome=Outcome(status="raised"), signature=FAILURE, regions=(failed,), versions={}, log=tmp_path)
+        reproduction = Reproduction(capture, FAILURE, Source(SCRIPT, script), SCRIPT, 60.0)
+        oracle = Asked(needs)
+        options = Options(Target(script, None, ()), sys.executable, tmp_path / "out")
+        return Search(options, reproduction, Trail(), lambda: oracle, Progress()), oracle  # type: ignore[arg-type, return-value]
+
+    return made
+
+
+def test_a_graph_counts_where_its_call_fails(search: Callable[..., tuple[Search, Asked]]) -> None:
+    found, _ = search()
+    found.begin()
+    assert found._start is not None
+    assert "loader()" not in found._start.program.preamble
+
+
+def test_a_graph_does_not_count_where_the_program_before_it_fails(search: Callable[..., tuple[Search, Asked]]) -> None:
+    """A preamble that is the whole program shows the failure before the graph is reached: the other preambles do not fail."""
+    found, oracle = search(needs="loader()")
+    found.begin()
+    assert any("loader()" in text for text in oracle.texts)
+    assert found._start is None

@@ -1,0 +1,81 @@
+"""How a job divides its time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.engine.capture.region import Capture
+from bot.engine.evidence import verify
+from bot.engine.options import Options
+from bot.engine.state import Reproduction
+from bot.engine.target import Target
+from bot.engine.time_split import enough, first_run, of_first_runs, reserve
+from bot.failure.outcome import Outcome
+from bot.models.failure import Kind, Phase, Signature
+from bot.oracle.budget import Budget
+from tests.clock import Clock
+
+
+@pytest.fixture(autouse=True)
+def two_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever this machine has."""
+    monkeypatch.setattr(verify, "at_once", lambda _: 2)
+
+
+def options(tmp_path: Path, budget: float, hang_after: float | None = None) -> Options:
+    return Options(Target(tmp_path / "fail.py", None, ()), "python", tmp_path / "out", budget=budget, hang_after=hang_after)
+
+
+def reproduction(tmp_path: Path, kind: Kind, seconds: float, hang_after: float = 60.0) -> Reproduction:
+    capture = Capture(outcome=Outcome(status="raised", seconds=seconds), signature=None, regions=(), versions={}, log=tmp_path)
+    return Reproduction(capture, Signature(kind=kind, phase=Phase.DYNAMO), None, None, hang_after)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "budget", "reserve_"),
+    [
+        (Kind.EXCEPTION, 10.0, 600.0, 90.0),
+        (Kind.EXCEPTION, 60.0, 600.0, 120.0),  # as long as two runs, one after the other
+        (Kind.HANG, 75.0, 600.0, 225.0),  # three
+        (Kind.HANG, 75.0, 120.0, 60.0),  # half of the budget is the search's
+    ],
+)
+def test_the_time_that_is_kept_for_the_proof(tmp_path: Path, kind: Kind, seconds: float, budget: float, reserve_: float) -> None:
+    assert reserve(options(tmp_path, budget), reproduction(tmp_path, kind, seconds)) == reserve_
+
+
+@pytest.mark.parametrize(("budget", "kept"), [(1800.0, 120.0), (200.0, 30.0), (40.0, 10.0), (10.0, 5.0)])
+def test_what_is_kept_before_anything_is_known(tmp_path: Path, budget: float, kept: float) -> None:
+    assert reserve(options(tmp_path, budget)) == kept
+
+
+@pytest.mark.parametrize(("hang_after", "own", "most"), [(None, 200.0, 400.0), (60.0, 75.0, 600.0)])
+def test_the_first_run_leaves_half_to_the_search(tmp_path: Path, hang_after: float | None, own: float, most: float) -> None:
+    """By its own time; where the machine is busy it may take more before it is cut off."""
+    asked = options(tmp_path, 600.0, hang_after)
+    assert first_run(asked) == own
+    assert of_first_runs(asked, Budget(600.0, clock=Clock())).remaining() == most
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "spent", "needed"),
+    [
+        (Kind.EXCEPTION, 5.0, 20.0, None),
+        (Kind.EXCEPTION, 180.0, 200.0, 1680.0),  # a compile of three minutes in a budget of ten
+        (Kind.EXCEPTION, 60.0, 100.0, None),
+        (Kind.HANG, 75.0, 300.0, None),
+        (Kind.HANG, 75.0, 360.0, 1200.0),
+    ],
+)
+def test_a_program_that_is_too_slow_for_the_budget(tmp_path: Path, kind: Kind, seconds: float, spent: float, needed: float | None) -> None:
+    clock = Clock()
+    budget = Budget(600.0, clock=clock)
+    clock.now = spent
+    found = reproduction(tmp_path, kind, seconds)
+    assert enough(options(tmp_path, 600.0), found, budget) == needed
+    if needed is not None:  # and that one does
+        budget = Budget(needed, clock=Clock())
+        budget.clock.now = spent  # type: ignore[attr-defined]
+        assert enough(options(tmp_path, needed), found, budget) is None

@@ -1,0 +1,50 @@
+"""Errors of a GPU's kernels: what they say is all that tells them apart, not where they are raised."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.failure.device_errors import is_asynchronous
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+from bot.models.failure import Phase, Signature
+
+# As torch 2.11 on an H200 prints them, frames shortened.
+LATE = """Traceback (most recent call last):
+  File "/work/fail.py", line 9, in <module>
+    {call}
+  File "/venv/lib/python3.12/site-packages/{frame}
+torch.AcceleratorError: CUDA error: {what}
+Search for `cudaError' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more information.
+CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+For debugging consider passing CUDA_LAUNCH_BLOCKING=1
+Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
+"""
+AT_SYNCHRONIZE = ("torch.cuda.synchronize()", 'torch/cuda/__init__.py", line 1162, in synchronize')
+AT_LAUNCH = ("compiled(x)", 'torch/_inductor/runtime/triton_heuristics.py", line 1176, in autotune_to_one_config')
+IN_COMPILER = ("compiled(x)", 'torch/_inductor/graph.py", line 20, in run_node')
+
+
+def failure(place: tuple[str, str], what: str) -> Signature:
+    found = signature_of(Outcome(status="raised", text=LATE.format(call=place[0], frame=place[1], what=what)), script="fail.py")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("what", ["an illegal memory access was encountered", "device-side assert triggered", "misaligned address"])
+def test_the_place_is_no_part_of_the_failure(what: str) -> None:
+    first, *others = (failure(place, what) for place in (AT_SYNCHRONIZE, AT_LAUNCH, IN_COMPILER))
+    assert is_asynchronous(first)
+    assert first.phase is Phase.RUN
+    assert all(first.same(other) for other in others)
+
+
+def test_another_error_is_another_failure() -> None:
+    assert not failure(AT_LAUNCH, "misaligned address").same(failure(AT_LAUNCH, "device-side assert triggered"))
+
+
+@pytest.mark.parametrize("what", ["out of memory", "invalid argument", "no kernel image is available for execution on the device"])
+def test_errors_that_are_raised_where_they_belong(what: str) -> None:
+    found = failure(IN_COMPILER, what)
+    assert not is_asynchronous(found)
+    assert found.phase is not Phase.RUN

@@ -1,0 +1,79 @@
+"""Scripts without what catches their failure."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.reduce.source.let_through import let_through
+
+SCRIPT = """import sys
+from contextlib import suppress
+
+
+def read():
+    try:
+        return open("no")
+    except OSError:
+        return None
+
+
+def main():
+    with suppress(KeyError):
+        fail()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception:  # whatever
+        sys.exit(1)
+    else:
+        print("well")
+    finally: print("end")
+"""
+NAMED = """import sys
+from contextlib import suppress
+
+
+def read():
+    try:
+        return open("no")
+    except OSError:
+        return None
+
+
+def main():
+    fail()
+
+
+if __name__ == "__main__":
+    main()
+    print("well")
+    print("end")
+"""
+
+
+def test_the_handlers_around_the_failure_go_first_then_all() -> None:
+    (first, lines), (second, _) = let_through(SCRIPT, (14, 19))
+    assert first == NAMED
+    assert [first.split("\n")[line - 1].strip() for line in lines] == ["fail()", "main()"]
+    assert second == NAMED.replace(
+        '    try:\n        return open("no")\n    except OSError:\n        return None\n', '    return open("no")\n'
+    )
+
+
+def test_a_handler_somewhere_else_is_all_there_is_to_take_out() -> None:
+    ((text, _),) = let_through(SCRIPT.replace("    with suppress(KeyError):\n        fail()", "    fail()"), ())
+    assert "except" not in text
+
+
+def test_where_nothing_is_caught_there_is_nothing() -> None:
+    assert list(let_through("try:\n    f()\nfinally:\n    g()\nwith suppress(A), b:\n    h()\n", (2,))) == []
+    assert list(let_through("try:\n", (1,))) == []
+
+
+@given(st.text())
+def test_any_text(text: str) -> None:
+    for changed, _ in let_through(text, (1,)):
+        compile(changed, "x", "exec")
