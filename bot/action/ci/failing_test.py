@@ -10,6 +10,8 @@ from enum import Enum
 # a workflow that checks out into OWNER/NAME has that below.
 _CHECKOUT = re.compile(r"^.*?/(?:_?work|__w)/([^/]+)/\1/(?:(?!tests?/|src/)[^/]+/\1/(?=[^/]+/))?")
 _JENKINS = re.compile(r"^/(?:var/lib/jenkins/(?:workspace|pytorch)|vllm-workspace|transformers|diffusers|pytorch/[^/]+)/")
+# Of an absolute path under a root that nothing is known of, the directory of the tests on.
+_TESTS = re.compile(r"^(?:[A-Za-z]:)?/(?:[^/]+/){0,30}?(?=tests?/)")
 _ABOVE = re.compile(r"^(?:\.\.?/)+")
 
 MAX_ID = 1_000
@@ -95,7 +97,7 @@ def allowed_variables(words: str) -> tuple[str, ...]:
 def repository_path(path: str) -> str:
     """A path in a log as the repository has it; as it is where that cannot be seen."""
     path = path.replace("\\", "/")
-    return _ABOVE.sub("", _JENKINS.sub("", _CHECKOUT.sub("", path)))
+    return _ABOVE.sub("", _TESTS.sub("", _JENKINS.sub("", _CHECKOUT.sub("", path))))
 
 
 def file_of_module(module: str) -> str:

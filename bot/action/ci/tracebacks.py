@@ -32,6 +32,7 @@ _ENDS = (
     "To execute this test, run",
     "-----",
 )
+_CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _IGNORED = ("Exception ignored in", "Exception in thread", "Exception ignored while")
 
 
@@ -79,6 +80,10 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
         if reading is not None and not reading.take(line):
             done.append(open_.pop(who).block(i, who))
             reading = None
+        if reading is None and who not in before and _CUT_OFF.match(line):
+            # the log, or what was pasted of it, begins within a traceback
+            open_[who] = _Unfinished(i)
+            open_[who].take(line)
         if reading is None and line == HEADER and not before.get(who, "").startswith(_IGNORED):
             open_[who] = _Unfinished(i)
         if line.strip():
