@@ -29,7 +29,7 @@ _BARE = re.compile(r"[\w./-]{1,300}\.py::\S{1,500} - (?:torch\._(?:dynamo|induct
 # pytest-subtests names the case behind the test.
 _CASE = re.compile(r" (?:\[[^\]]*\] ?)?\([^()]*\)$| \[[^\]]*\]$")
 _SUMMARY = re.compile(
-    r"^(?P<how>FAILED|ERROR|SUBFAIL(?:ED)?(?:\[[^\]]{0,300}\])?(?: \([^)]{0,300}\))?) (?:\[\d{1,9}\.\d{1,9}s\] )?"
+    r"^(?P<how>FAILED|ERROR|SUBFAIL(?:ED)?(?:\[[^\]]{0,300}\])?(?: ?\(.{0,500}?\))?) (?:\[\d{1,9}\.\d{1,9}s\] )?"
     r"(?P<file>[^\s:]\S{0,500}?\.py)(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"
 )
 _STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")

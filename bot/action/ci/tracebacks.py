@@ -106,9 +106,10 @@ class Printed:
 
 # What a process says whose child failed: the child's own error is the cause.
 _ELSEWHERE = re.compile(
-    r"Engine core initialization failed|See (?:root cause|stack trace) \(?above|EngineCore encountered|EngineDeadError|EngineDead"
-    r"|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException|ProcessRaisedException|returned non-zero"
-    r"|Integration test failed|process \d+ (?:terminated|exited|failed)|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError",
+    r"Engine core initialization failed|Server (?:exited unexpectedly|failed to start)|See (?:root cause|stack trace) \(?above"
+    r"|EngineCore encountered|EngineDead|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException"
+    r"|ProcessRaisedException|returned non-zero|Integration test failed|process \d+ (?:terminated|exited|failed)"
+    r"|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError",
     re.IGNORECASE,
 )  # fmt: skip
 
