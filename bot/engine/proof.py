@@ -50,7 +50,8 @@ class Prover:
         if 0 < same < runs < FLAKY_RUNS:
             more = self._verified(self.python, text, result.rule, FLAKY_RUNS - runs)
             runs, same, differences = FLAKY_RUNS, same + more.same, differences + more.differences
-        return Proof(text, VerificationFacts(runs=runs, same=same, eager=found.eager, rule=result.rule), differences)
+        facts = VerificationFacts(runs=runs, same=same, eager=found.eager, instead_of_float64=found.instead_of_float64, rule=result.rule)
+        return Proof(text, facts, differences)
 
     def elsewhere(self, text: str, rule: Rule, python: str) -> Elsewhere:
         """What the script `text` does under the interpreter `python`, held against `rule`: one fresh run and its control.

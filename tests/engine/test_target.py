@@ -28,6 +28,8 @@ from bot.engine.target import CommandError, Target, target_of_command
         ("A= B='x y=z' A=2 python fail.py C=3", Target(Path("fail.py"), None, ("C=3",), (("A", ""), ("B", "x y=z"), ("A", "2")))),
         ("env FOO=1 python -m pytest -x", Target(None, "pytest", ("-x",), (("FOO", "1"),))),
         ("env pytest", Target(None, "pytest", ())),
+        ("torchrun --nproc-per-node 2 train.py --x", Target(None, "torch.distributed.run", ("--nproc-per-node", "2", "train.py", "--x"))),
+        ("accelerate launch train.py", Target(None, "accelerate.commands.launch", ("train.py",))),
     ],
 )
 def test_commands(command: str, target: Target) -> None:
@@ -43,6 +45,8 @@ def test_commands(command: str, target: Target) -> None:
         ("pytest a.py b.py", None),
         ("pytest", None),
         ("python -m unittest a.py", None),
+        ("torchrun --nproc-per-node 2 a/train.py b.py", "a/train.py"),
+        ("python -m torch.distributed.run -m package.train", None),
     ],
 )
 def test_file(command: str, file: str | None) -> None:
@@ -52,7 +56,19 @@ def test_file(command: str, file: str | None) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("", "  ", "make test", "bash -c 'pytest'", "pytest 'a", "pythonic fail.py", "FOO=1", "env", "env -i pytest", "1A=2 pytest"),
+        *(
+            "",
+            "  ",
+            "make test",
+            "bash -c 'pytest'",
+            "pytest 'a",
+            "pythonic fail.py",
+            "FOO=1",
+            "env",
+            "env -i pytest",
+            "1A=2 pytest",
+            "accelerate config",
+        ),
         *("python", "python -c 'import x' fail.py", "python -", "python -u", "python -m", "python --version", "python -Z fail.py"),
     ],
 )
@@ -82,6 +98,7 @@ def test_names() -> None:
         (Target(None, "pytest", ("-x", "tests/test_it.py::test_this[1]")), "test_it.py"),
         (Target(None, "pytest", ("-k", "this")), "pytest"),
         (Target(None, "package.train", ()), "train.py"),
+        (Target(None, "torch.distributed.run", ("--standalone", "a/train.py")), "train.py"),
     ],
 )
 def test_what_tracebacks_call_the_program(target: Target, name: str) -> None:

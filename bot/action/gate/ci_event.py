@@ -26,8 +26,7 @@ from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 
-MOST_TITLE = 200
-# So many red runs' requests are made within a day; `/minify` is not counted.
+# Requests that red runs make within a day, in units of `max-requests`; what somebody asks for is not counted.
 RUNS_A_DAY = 4
 
 
@@ -70,13 +69,14 @@ class RedRun:
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, source=source, commit=run.head_sha)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
         taken = groups.chosen(self._new(found, pull), self._settings.max_requests, asked=False)
-        table = notes.candidates(rows(found, taken)) if found else "The run names no failing test."
+        late = bool(taken)
+        taken = taken[: self._left_today()] if taken else ()
+        causes = rows(found, taken)
+        table = notes.candidates(causes) if found else "The run names no failing test."
         if not taken:
-            return Decision("nothing", note=table)
-        taken = taken[: self._left_today()]
-        if not taken:
-            return Decision("nothing", note=f"{self._most_a_day} requests were made of red runs within a day")
+            return Decision("nothing", note=f"{self._most_a_day} requests were made of red runs within a day" if late else table)
         first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)
+        first = first.model_copy(update={"causes": tuple(causes)})
         if pull is not None:
             made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
             return Decision("requests", self._posted(made, pull.number, table), table)
@@ -88,8 +88,15 @@ class RedRun:
         return Decision("requests", tuple(posted), table)
 
     def _pull_request(self) -> PullRequest | None:
-        """The open pull request that was run. GitHub does not find one of a fork by its commit, only by its branch."""
+        """The open pull request that was run: by its head, or by the name of a merge queue's branch.
+
+        GitHub does not find one of a fork by its commit, only by its branch.
+        """
         run, source = self._run, self._run.head_repository
+        number = run.queued_pull_request
+        if number is not None:
+            pull = self._api.pull_request(self._repository, number)
+            return pull if pull.state == "open" else None
         if source is not None and source.full_name.lower() != self._repository.lower() and run.head_branch:
             owner = source.full_name.partition("/")[0]
             return next(iter(self._api.pull_requests_from(self._repository, owner, run.head_branch, run.head_sha)), None)
@@ -139,9 +146,8 @@ class RedRun:
         """The issue about that failure: one for each signature, whichever run met it."""
         assert group.signature is not None
         about = f"<!-- torch-minify:signature-{group.signature.fingerprint} -->"
-        words = " ".join("".join(c if c.isprintable() else " " for c in group.signature.line()).split())
         body = notes.opened(self._repository, self._default, self._run.html_url)
-        return self._api.open_issue(self._repository, about, f"CI: {words}"[:MOST_TITLE], body).number
+        return self._api.open_issue(self._repository, about, notes.title_of_issue(group.signature.line()), body).number
 
     def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table

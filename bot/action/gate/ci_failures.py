@@ -94,7 +94,7 @@ class Reader:
         key = (subject.source, subject.commit)
         if key not in self._paths:
             try:
-                self._paths[key] = CheckoutPaths(self._api.files(*key))
+                self._paths[key] = CheckoutPaths(self._api.files_at(*key))
             except GitHubError as error:
                 log.warning("the files of %s are not known: %s", subject.source, error)
                 self._paths[key] = CheckoutPaths(())

@@ -201,9 +201,9 @@ def test_the_pull_request_of_a_fork_is_found_by_its_branch(stub: Stub) -> None:
 def test_the_files_at_a_commit(stub: Stub, tree: object) -> None:
     at = f"/repos/{REPO}/git/trees/{'a' * 40}"
     stub.answers["GET", at] = 200, {"tree": [{"path": "a", "type": "tree"}, {"path": "a/b.py", "type": "blob"}], "truncated": False}
-    assert client(stub, Clock()).files(REPO, "a" * 40) == ["a/b.py"]
+    assert client(stub, Clock()).files_at(REPO, "a" * 40) == ["a/b.py"]
     stub.answers["GET", at] = 200, {"tree": tree}
-    assert client(stub, Clock()).files(REPO, "a" * 40) == []
+    assert client(stub, Clock()).files_at(REPO, "a" * 40) == []
 
 
 # downloads
