@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bot import __version__
 from bot.engine.inputs.taken import ACCEPTED
 from bot.models.failure import Stage
-from bot.models.result import EXIT_STATUS, UNUSABLE, InputTaken
+from bot.models.result import UNUSABLE, InputTaken
 from bot.units import duration, duration_or_auto, positive
 
 if TYPE_CHECKING:
@@ -66,9 +66,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="run the repro in this interpreter as well, and report (repeatable)",
     )
-    run.add_argument("--network", choices=["off", "on"], default=None, help="off needs a sandbox, and there is none yet: refused")
+    run.add_argument("--network", choices=["off", "on"], default="off", help="whether the program may use the network (default off)")
+    run.add_argument("--require-sandbox", action="store_true", help="refuse to run the program where a layer of the sandbox is missing")
     run.add_argument(
-        "--require-sandbox", action="store_true", help="refuse to run user code without a sandbox (there is none yet: refused)"
+        "--read", type=Path, action="append", default=[], metavar="PATH", help="a file or directory that the program reads (repeatable)"
     )
     run.add_argument("--cuda-arch", default=None, metavar="N", help="compile for this GPU without having it (not supported yet: refused)")
 
@@ -124,6 +125,7 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
         if arguments.command is not None and rest:
             grammar.error("arguments after -- belong to a SCRIPT; with --command write them into the command")
         with tempfile.TemporaryDirectory(prefix="torch-minify-input-", ignore_cleanup_errors=True) as scratch:
+            os.chmod(scratch, 0o755)  # a program of an account of its own reads its script there
             return _run(grammar, arguments, rest, Path(scratch))
     if rest:
         grammar.error("only run takes arguments after --")
@@ -142,10 +144,9 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
         return _github(arguments, edge)
     if arguments.github:
         return _github(arguments, edge)
-    from bot.machine import doctor
-    from bot.workers.compile_check import compiles
+    from bot.engine import doctor_command
 
-    return doctor.main(arguments.python, compiles)
+    return doctor_command.main(arguments.python)
 
 
 def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> dict[str, Any]:
@@ -187,10 +188,6 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     from bot.engine.options import Options
 
     given = _taken(grammar, arguments, rest, scratch)
-    if arguments.require_sandbox or arguments.network == "off":
-        asked = "--require-sandbox" if arguments.require_sandbox else "--network off"
-        sys.stderr.write(f"torch-minify: {asked}: this version has no sandbox, so nothing was run\n")
-        return EXIT_STATUS["error"]
     if arguments.cuda_arch is not None:
         grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")
     options = Options(
@@ -207,6 +204,9 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         seed=arguments.seed,
         resume=arguments.resume,
         also_python=tuple(arguments.also_python),
+        network=arguments.network == "on",
+        require_sandbox=arguments.require_sandbox,
+        read=tuple(path.resolve() for path in arguments.read),
     )
     result = Job(options).run()
     return UNUSABLE if result is None else result.exit_status
