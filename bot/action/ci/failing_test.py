@@ -76,7 +76,7 @@ class Failure:
     def runnable(self) -> bool:
         """Whether a command can name the test: its id is one line and no option, or the log has a command."""
         named = bool(self.file) and not self.test.startswith("-") and self.test.isprintable() and len(self.test) <= MAX_ID
-        return named or bool(self.hint.program)
+        return named or (bool(self.hint.program) and self.hint.program.isprintable())
 
     def command(self, by_id: str, *, prefer_hint: bool) -> str:
         """What runs the test: `by_id`, which names it by its id; the log's own command where `prefer_hint`, or where it has no id.
@@ -85,7 +85,8 @@ class Failure:
         """
         if not self.runnable:
             return ""
-        program = self.hint.program if self.hint.program and (prefer_hint or not self.file) else by_id
+        hinted = bool(self.hint.program) and self.hint.program.isprintable()
+        program = self.hint.program if hinted and (prefer_hint or not self.file) else by_id
         return " ".join([*self.hint.variables, program])
 
 
