@@ -40,7 +40,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--inputs", type=Path, default=None, metavar="FILE", help="inputs for an exported program, of torch.save")
     run.add_argument(
         "--command",
-        help="instead of X: 'pytest FILE::TEST', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or 'accelerate launch ...'",
+        help="instead of X: '[NAME=value] pytest FILE::TEST', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or"
+        " 'accelerate launch ...'",
     )
     run.add_argument("--stage", choices=["auto", *(s.value for s in Stage)], default="auto", help="the form to minimize in (default auto)")
     run.add_argument(
@@ -160,6 +161,8 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
             target = target_of_command(arguments.command)
         except CommandError as error:
             grammar.error(str(error))
+        # for everything that is run from here on: the program, its control, the candidates
+        os.environ.update(target.variables)
         if target.script is not None and not target.script.is_file():
             grammar.error(f"there is no file {target.script}")
         return {"target": target if target.script is None else Target(target.script.resolve(), None, target.argv)}

@@ -185,6 +185,27 @@ def test_names_cannot_leave_their_place_in_the_path(stub: Stub) -> None:
     assert stub.seen[0][1] == "/repos/octo/mo%2F..%2F..%2Fx/collaborators/..%2F..%2Fuser%3Fx%3D%23/permission"
 
 
+def test_the_pull_request_of_a_fork_is_found_by_its_branch(stub: Stub) -> None:
+    def pull(number: int, sha: str, state: str = "open") -> dict[str, object]:
+        repo = {"full_name": "contributor/models"}
+        return {"number": number, "state": state, "head": {"ref": "topic", "sha": sha, "repo": repo}, "base": {"ref": "main", "sha": "b"}}
+
+    # the filters are GitHub's; an older push of the branch, or a closed one, is told apart here
+    stub.answers["GET", f"/repos/{REPO}/pulls"] = 200, [pull(1, "old"), pull(2, "a", "closed"), pull(3, "a")]
+    found = client(stub, Clock()).pull_requests_from(REPO, "contributor", "topic", "a")
+    assert [each.number for each in found] == [3]
+    assert {"state=open", "head=contributor%3Atopic"} < set(stub.seen[0][1].partition("?")[2].split("&"))
+
+
+@pytest.mark.parametrize("tree", [None, "x", [None, "x", {"type": "blob"}], []])
+def test_the_files_at_a_commit(stub: Stub, tree: object) -> None:
+    at = f"/repos/{REPO}/git/trees/{'a' * 40}"
+    stub.answers["GET", at] = 200, {"tree": [{"path": "a", "type": "tree"}, {"path": "a/b.py", "type": "blob"}], "truncated": False}
+    assert client(stub, Clock()).files_at(REPO, "a" * 40) == ["a/b.py"]
+    stub.answers["GET", at] = 200, {"tree": tree}
+    assert client(stub, Clock()).files_at(REPO, "a" * 40) == []
+
+
 # downloads
 
 
