@@ -34,6 +34,7 @@ from bot.engine.taken import taken, unreadable
 from bot.engine.time_split import enough, of_first_runs, reserve
 from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
+from bot.machine import facts
 from bot.models.result import ReasonCode, Result, Status, VerificationFacts
 from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
@@ -60,6 +61,7 @@ class Job:
 
     def __init__(self, options: Options, budget: Budget | None = None) -> None:
         self.options = options
+        self._began = time.monotonic()
         self.space = Workspace(options.out)
         self.budget = budget or Budget(options.budget, reserve(options))
         self.progress = Progress()
@@ -80,7 +82,8 @@ class Job:
         try:
             self.space.prepare(Path(self.options.target.file) if self.options.target.file else None, resume=self.options.resume)
             earlier = self.space.earlier()
-            self.progress.say(self._input.detail)
+            if self.options.taken is None:  # else it was said when that was found out
+                self.progress.say(self._input.detail)
             if earlier is None:
                 nothing = Ending("error", "interrupted", "the job was ended before it found anything")
                 self.space.save(self._result(self._found, nothing))
@@ -157,9 +160,10 @@ class Job:
 
     def _work(self, pool: Pool) -> None:
         script = self.options.target.script
-        if script is not None and (why := unreadable(script, self.options.python)):
+        if why := self.options.unusable or (script is not None and unreadable(script, self.options.python)):
             raise Ended("error", "not_understood", why)
         pool.start()
+        self._versions.update(facts.of_machine())
         first = of_first_runs(self.options, self.budget)
         reproduction = Intake(self.options, self.space, self.progress, self._cache, first).run()
         self._found = Findings(reproduction.original, reproduction)
@@ -259,7 +263,7 @@ class Job:
 
     def _result(self, found: Findings, ending: Ending) -> Result:
         ledger = self._ledger
-        return result_of(
+        result = result_of(
             found,
             ending,
             found.reduction(ledger.queries, ledger.memo_hits) if ledger else found.reduction(),
@@ -271,6 +275,8 @@ class Job:
             pytorch_dump=self.space.dump.is_dir(),
             taken=self._input,
         )
+        total = round(time.monotonic() - self._began, 3)
+        return result.model_copy(update={"timing": result.timing.model_copy(update={"total": total})})
 
     def _write_repro(self, found: Findings) -> None:
         assert found.reproduction is not None

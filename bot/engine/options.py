@@ -28,6 +28,7 @@ class Options:
     resume: bool = False
     also_python: tuple[str, ...] = ()
     taken: InputTaken | None = None  # what the input was taken for; None: what the target is
+    unusable: str = ""  # why the input is no program, for people
 
 
 class Ended(Exception):

@@ -89,13 +89,14 @@ class TwoRuns:
         """Whether our hooks saw the compiler."""
         found = self.compiled
         phase = found.signature.phase if found.signature else Phase.RUN
-        return found.outcome.calls > 0 or bool(found.regions) or phase is not Phase.RUN
+        return found.outcome.calls > 0 or bool(found.regions) or found.children or phase is not Phase.RUN
 
     def refusal(self, lookups: Lookups) -> Ended | None:
         """Why the compiler has nothing to do with the failure, or why that cannot be said, by `lookups`; None where it has."""
         if self.eager_fails:
             return self._of_eager(lookups.lacks)
-        return None if self.eager.calls else self._unreached(lookups.compiles)
+        # a child may have kept its output, and its count with it, to itself
+        return None if self.eager.calls or self.compiled.child else self._unreached(lookups.compiles)
 
     def _of_eager(self, lacks: Callable[[Need], bool]) -> Ended:
         eager, last = self.eager, last_line(self.eager) or "nothing was printed"

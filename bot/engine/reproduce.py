@@ -38,6 +38,8 @@ from bot.workers.process import HANG_RATIO, Patience
 
 # Seconds for the program without the compiler, where nothing asks for more.
 CONTROL_LIMIT = 300.0
+# A program is run so often before it is said to pass, where the time is enough.
+MOST_RUNS = 5
 # Beyond this a script is no longer something that a person has read.
 LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
 # What a program says that met itself: its control runs beside it.
@@ -79,11 +81,14 @@ class Intake:
         if without.raised:
             # it expects an error, which eager raises too: what it makes of the compiler's is its own judgment
             found = found.as_it_ended(self.options.target.name)
+        found = self._asked_again(found, without, own)
         runs = self._runs(found, without)
         if runs.eager_fails and without.status != "timeout" and (found.signature is not None or _wrong(found)):
             without = self._control(own)  # alone: what it met may have been the program itself
             runs = self._runs(found, without)
         failure = self._failure(runs)
+        if found.child:
+            self.progress.say(f"it failed in a process that the program started: {found.child}")
         if refusal := runs.refusal(self._lookups()):
             raise refusal
         hang_after = self._hang_after(found, without, own) if failure.kind is Kind.HANG else self.options.hang_after or own
@@ -120,6 +125,22 @@ class Intake:
                 beside.cancel()  # nobody waits for it
                 raise
             return found, control.result()
+
+    def _asked_again(self, found: Capture, without: Outcome, own: float) -> Capture:
+        """A program that passed, run again: what shows only now and then does not show each time. Not where eager does not pass."""
+        if found.outcome.status != "ok" or found.signature or _wrong(found) or without.status != "ok" or not without.calls:
+            return found
+        until = time.monotonic() + time_split.AGAIN_SHARE * self.options.budget
+        for runs in range(2, MOST_RUNS + 1):
+            if time.monotonic() + found.outcome.seconds > until:
+                break
+            self.progress.step(f"it passed: once more, run {runs} of {MOST_RUNS}")
+            again = self._capture("again", own)
+            if again.signature is not None:
+                self._keep(again)
+                return again.model_copy(update={"runs": runs})
+            found = found.model_copy(update={"runs": runs})
+        return found
 
     def _longer(self, found: Capture, without: Outcome) -> float | None:
         """More seconds for a program that takes so long in eager that it was given too little to say that it hangs, if there are any."""
@@ -256,7 +277,8 @@ class Intake:
                 raise refusal
             # an error that the compiler swallows is a failure only of a program that expects it
             without_it = f", but not without the compiler: {last_line(without)}; a program that asserts this can be minimized"
-            raise Ended("not_reproduced", "passes", f"the program passes here{without_it if without.status == 'raised' else ''}")
+            often = f" in {found.runs} runs" if found.runs > 1 else ""
+            raise Ended("not_reproduced", "passes", f"the program passes here{often}{without_it if without.status == 'raised' else ''}")
         said = f"the program could not be run: {outcome.text.strip()[-300:]}"
         raise Ended("error", "machine_fault", said, machine_fault="the program could not be run")
 

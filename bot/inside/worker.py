@@ -63,15 +63,17 @@ def _seed(number: int) -> None:
             getattr(sys.modules[name], function)(number)
 
 
-def generator_state() -> tuple[bytes, int]:
-    """The state of torch's random number generators: another one after numbers were drawn, or a seed was set for the CPU."""
+def generator_state() -> tuple[bytes, int, bytes]:
+    """The state of torch's and numpy's random number generators: another one after numbers were drawn, or a seed was set for the CPU."""
     try:
-        torch = sys.modules["torch"]
+        torch, numpy = sys.modules["torch"], sys.modules.get("numpy.random")
+        _, key, position, *_ = numpy.get_state() if numpy else ("", b"", 0)
         # a GPU that was not asked for anything has drawn nothing, and asking it would start it
         generators = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
-        return bytes(torch.get_rng_state().tolist()), sum(generator.get_offset() for generator in generators)
+        offset = sum(generator.get_offset() for generator in generators)
+        return bytes(torch.get_rng_state().tolist()), offset, bytes(key) + str(position).encode()
     except Exception:
-        return b"", 0  # the program left torch in a state of its own
+        return b"", 0, b""  # the program left torch in a state of its own
 
 
 def _run(path: str, question: Question) -> Facts:

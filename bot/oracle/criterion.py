@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import own_words, signature_of
 from bot.inside.protocol import Precision
-from bot.models.failure import Kind, Signature
+from bot.models.failure import Kind, Phase, Signature
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ class Criterion:
         if self.kind is not Kind.ACCURACY:
             return None
         return "fp64" if self.own_comparison else "spread"
+
+    @property
+    def may_depend_on_numbers(self) -> bool:
+        """Whether the numbers that a program draws may decide whether it fails: it does so where it runs, not where it is compiled."""
+        return self.kind is Kind.ACCURACY or (self.reference.phase is Phase.RUN and self.kind in (Kind.EXCEPTION, Kind.CRASH))
 
     def matches(self, signature: Signature, text: str) -> bool:
         """Whether the failure `signature`, with its traceback in `text`, is the one that is minimized."""

@@ -179,14 +179,15 @@ class Judge:
         return criterion.kind is Kind.HANG or self.usual_seconds > EXPENSIVE_RUN_SECONDS
 
     def _fails_for_all_seeds(self, text: str, criterion: Criterion, plan: RunPlan, is_cancelled: Callable[[], bool]) -> bool:
-        """Whether wrong results are wrong for other random numbers too. A candidate of a seeded program has to keep its seed, as no number
-        of draws is a proof. Where compiled code drew what eager draws, the candidate has to be wrong in that mode as well: different
-        random numbers alone are no wrong results."""
-        if criterion.across_forms or criterion.kind is not Kind.ACCURACY:
+        """Whether the failure shows for other random numbers too, where it may depend on them. A candidate of a seeded program has to keep
+        its seed then, as no number of draws is a proof. Where compiled code drew what eager draws, wrong results have to be wrong in that
+        mode as well: different random numbers alone are no wrong results."""
+        if criterion.across_forms or not (plan.seeded or criterion.may_depend_on_numbers):
             return True
         traits, whole = traits_of(text), replace(plan, stop_after=None, notes_blame=False)
         question = self.question(text, criterion, whole)
-        if plan.draws_as_eager and not traits.draws_as_eager and not self.shows(replace(question, as_eager=True), criterion, is_cancelled):
+        had = criterion.kind is Kind.ACCURACY and plan.draws_as_eager and not traits.draws_as_eager
+        if had and not self.shows(replace(question, as_eager=True), criterion, is_cancelled):
             return False
         if plan.tries > 1 or traits.seeded:
             return True

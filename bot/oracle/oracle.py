@@ -11,7 +11,7 @@ from functools import partial
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import Facts, Question
-from bot.inside.traits import traits_of
+from bot.inside.traits import SEEDS, traits_of
 from bot.models.failure import Kind, Signature, Verdict
 from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
@@ -22,6 +22,7 @@ from bot.oracle.run_plan import BLAMING, TRIES, RunPlan, exit_after
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.codec import meta_from_json
 from bot.reduce.graph.form import Meta
+from bot.reduce.source.settings import without_calls
 
 # CPUs in this process's affinity mask.
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -29,12 +30,21 @@ CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.
 LONG = 5.0
 
 
+# A run takes much longer than another where it takes so many times as long, and so many seconds more.
+MUCH_LONGER, LEAST_LONGER = 1.5, 1.0
+
+
+def _much_longer(seconds: float, standing: float) -> bool:
+    return standing > 0 and seconds > MUCH_LONGER * standing and seconds > standing + LEAST_LONGER
+
+
 @dataclass
-class Seen:
+class Gleaned:
     """What the answers of a job showed beside their verdicts."""
 
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)  # other failures, each with a script that shows it
     slipped: set[str] = field(default_factory=set)  # scripts that fail here, but not alone
+    seconds: dict[str, float] = field(default_factory=dict)  # that the runs of scripts took which were SAME
 
 
 @dataclass(frozen=True)
@@ -62,12 +72,12 @@ class ScriptOracle:
         *,
         jobs: int = 1,
         on_answer: Callable[[Candidate, Verdict], None] | None = None,
-        seen: Seen | None = None,
+        seen: Gleaned | None = None,
     ) -> None:
         self.judge, self.ledger, self.jobs = judge, ledger, jobs
         self._criterion, self._plan = criterion, plan
         self._on_answer = on_answer
-        self.seen = seen or Seen()
+        self.seen = seen or Gleaned()
 
     @property
     def criterion(self) -> Criterion:
@@ -170,6 +180,8 @@ class ScriptOracle:
         except Cancelled:
             return None
         milliseconds = round((self.budget.clock() - started) * 1000)
+        if answer.is_same:
+            self.seen.seconds[candidate.text] = answer.seconds
         other = answer.signature if answer.verdict is Verdict.DIFFERENT else None
         if other is not None:
             self.seen.by_products.setdefault(other.fingerprint, (other, candidate.text))
@@ -200,8 +212,19 @@ class ScriptOracle:
             # never recalled: what such a run shows beside its verdict is needed as well
             answer = self._answer(candidate, asked, ignore_memo=True)
             if answer.verdict in (Verdict.SAME, Verdict.INVALID, Verdict.TIMEOUT):
-                return Begun(answer, replace(plan, notes_blame=False)) if answer.is_same else None
+                if not answer.is_same:
+                    return None
+                return Begun(answer, replace(plan, notes_blame=False, seeded=plan.seeded and self._needs_seed(candidate.text, plan)))
         return None
+
+    def _needs_seed(self, text: str, plan: RunPlan) -> bool:
+        """Whether the seed that the script `text`, which is SAME, sets may decide that it fails. Wrong numbers always may."""
+        without = without_calls(text, SEEDS)
+        if self._criterion.kind is Kind.ACCURACY or without is None:
+            return True
+        judge, plan = self.judge, replace(plan, notes_blame=False)
+        asked = (judge.question(without, self._criterion, plan, seed) for seed in range(1, CHECKS))
+        return not all(judge.shows(question, self._criterion) for question in asked)
 
     def settle(self, text: str) -> Callable[[], bool]:
         """Find out how the script `text`, which is SAME, is best asked, and its candidates after it.
@@ -252,6 +275,14 @@ class ScriptOracle:
             BudgetSpent: the time is spent, or the job is interrupted.
         """
         return self.judge.answer(question)
+
+    def is_slow(self, text: str, standing: str) -> bool:
+        """Whether a run of the script `text` takes much longer than one of `standing`; both are SAME. Each is run once more before that is
+        said, as a busy machine makes any run long."""
+        if not _much_longer(*(self.seen.seconds.get(one, 0.0) for one in (text, standing))):
+            return False
+        plan = replace(self._plan, notes_blame=False)
+        return _much_longer(*(self.judge.run(self.judge.question(one, self._criterion, plan)).seconds for one in (text, standing)))
 
     def passes(self, text: str) -> bool:
         """Whether the script `text` passes in the full pipeline, and does call the compiler."""

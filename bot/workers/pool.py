@@ -13,7 +13,8 @@ import queue
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +25,11 @@ from bot.failure.outcome import Outcome
 from bot.inside.protocol import Cancel, Facts, Question, Ready, Reply, StartFailed, command, encode
 from bot.inside.variables import without_settings
 from bot.workers import environment
+from bot.workers.libraries import imports_of, libraries_of
+from bot.workers.process import has_raised
 
+# Scripts with the same libraries are asked about so often before a parent of their own is started, and there are so many of these.
+OFTEN, MOST_WITH_LIBRARIES = 2, 2
 # Seconds within which the parent must have imported torch and the compiler.
 START_LIMIT = 180.0
 # Seconds that it gets to end by itself; its children die with it.
@@ -63,6 +68,10 @@ class Asked:
             outcome = Outcome.model_validate({key: value for key, value in facts.items() if key in Outcome.model_fields})
         except ValidationError as error:  # the program wrote into our pipe
             outcome = Outcome(status="infra", text=f"unreadable answer: {error}")
+        printed = facts.get("printed") or outcome.text
+        if outcome.status == "exit" and has_raised(outcome.exit or 0, printed):
+            # it printed the traceback and left: a fresh process is read in the same way
+            outcome = outcome.model_copy(update={"status": "raised", "text": printed})
         self.future.set_result((outcome, facts))
 
     def fail(self, reason: str) -> None:
@@ -100,6 +109,11 @@ class _Parent:
             self._waiting[asked.number] = asked
         self._lines.put(encode(question).encode() + b"\n")
         return True
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it takes questions at once."""
+        return self._ready and not self._over
 
     def cancel(self, asked: Asked) -> None:
         """Stop a question."""
@@ -186,6 +200,8 @@ class Pool:
         self._numbers = itertools.count(1)
         self._starting = threading.Lock()
         self._parent: _Parent | None = None
+        self._others: dict[frozenset[str], _Parent] = {}  # parents by the libraries that they have imported
+        self._wanted: Counter[frozenset[str]] = Counter()  # how often a script with such libraries was asked about
         self._closed = False
 
     def start(self) -> None:
@@ -205,6 +221,9 @@ class Pool:
         directory = tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True)
         asked = Asked(Future(), next(self._numbers), directory)
         question = replace(question, memory=question.memory or self.memory, id=asked.number, dir=directory.name)
+        ready = self._with_libraries(question.text)
+        if ready is not None and ready.take(asked, question):
+            return asked
         while not self._ensure_running().take(asked, question):
             pass
         return asked
@@ -215,15 +234,15 @@ class Pool:
 
     def cancel(self, asked: Asked) -> None:
         """Stop a question that was `asked` and whose answer is no longer needed."""
-        if self._parent is not None:
-            self._parent.cancel(asked)
+        for parent in self._parents():
+            parent.cancel(asked)
 
     def close(self) -> None:
         """End the parent and its children."""
         with self._starting:
             self._closed = True
-            if self._parent is not None:
-                self._parent.close()
+            for parent in self._parents():
+                parent.close()
 
     def _ensure_running(self) -> _Parent:
         """The parent, replaced if it has died."""
@@ -241,14 +260,32 @@ class Pool:
             self._parent = self._spawn()
             return self._parent
 
-    def _spawn(self) -> _Parent:
+    def _parents(self) -> list[_Parent]:
+        return [*([self._parent] if self._parent is not None else []), *self._others.values()]
+
+    def _with_libraries(self, text: str) -> _Parent | None:
+        """The parent that has imported the very libraries of the script `text`, if it is ready: one more library could hide that a script
+        lacks its import. The first is started when such scripts are asked about for the second time."""
+        libraries = libraries_of(text)
+        if not libraries:
+            return None
+        with self._starting:
+            self._wanted[libraries] += 1
+            if self._closed or self._wanted[libraries] < OFTEN:
+                return None
+            if libraries not in self._others and len(self._others) < MOST_WITH_LIBRARIES:
+                self._others[libraries] = self._spawn(imports_of(text))
+            parent = self._others.get(libraries)
+            return parent if parent is not None and parent.is_ready else None
+
+    def _spawn(self, libraries: Sequence[str] = ()) -> _Parent:
         # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimizing the glue
         # around AOTInductor's kernels half of its time; the proof, in fresh processes, does both.
         faster = {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"}
         env = {**without_settings(environment.of_workers(self.cache)), **faster}
         with open(self.log, "ab") as log:
             process = subprocess.Popen(
-                command(self.python, "server"),
+                command(self.python, "server", *libraries),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

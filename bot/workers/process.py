@@ -191,8 +191,12 @@ def _outcome(code: int, ended: _End, text: str, seconds: float) -> Outcome:
         return Outcome(status="signal", text=text, signal=_signal_name(code - 128), exit=code, seconds=seconds)
     if code == 0:
         return Outcome(status="ok", text=text, exit=0, seconds=seconds)
-    raised = code == 1 and _ends_in_exception(text)
-    return Outcome(status="raised" if raised else "exit", text=text, exit=code, seconds=seconds)
+    return Outcome(status="raised" if has_raised(code, text) else "exit", text=text, exit=code, seconds=seconds)
+
+
+def has_raised(code: int, text: str) -> bool:
+    """Whether a process that printed `text` and left with the status `code` ended in an exception, or printed the one it left for."""
+    return code == 1 and _ends_in_exception(text)
 
 
 def _raised_before_teardown(text: str) -> str | None:

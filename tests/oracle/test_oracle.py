@@ -42,6 +42,7 @@ WRONG_TEXT = {
     '  File "/x/torch/testing/_comparison.py", line 1, in assert_close\n    raise error\nAssertionError: Tensor-likes are not close!\n',
 }
 
+OWN_ERROR = {"status": "raised", "text": 'Traceback (most recent call last):\n  File "repro.py", line 9, in <module>\nRuntimeError: NaN\n'}
 INFRA = {"status": "infra"}
 KILLED = {"status": "memory", "signal": "SIGKILL"}
 DISK_FULL = {"status": "exit", "exit": 70, "text": "OSError: [Errno 28] No space left on device: '/x'"}
@@ -316,6 +317,20 @@ def test_an_assert_of_the_programs_own_has_to_say_the_same(make: Make) -> None:
     assert oracle.ask(candidate("other")) is Verdict.DIFFERENT
 
 
+@pytest.mark.parametrize(
+    ("first", "again", "slow", "runs"),
+    [((9.0, 2.0), (9.0, 2.0), True, 4), ((9.0, 2.0), (3.0, 2.5), False, 4), ((2.9, 2.0), (), False, 2), ((0.9, 0.1), (), False, 2)],
+)
+def test_what_takes_much_longer(make: Make, first: tuple[float, ...], again: tuple[float, ...], slow: bool, runs: int) -> None:
+    took = {name: [a, *rest] for name, a, rest in zip(("new", "old"), first, [again[:1], again[1:]], strict=True)}
+    oracle, pool = make(lambda q: CONTROL if q.task == "control" else {**FAILS, "seconds": took[q.text].pop(0)})
+    for name in ("old", "new"):
+        oracle.ask(candidate(name))
+    assert oracle.is_slow("new", "old") is slow
+    assert sum(q.task == "run" for q in pool.asked) == runs
+    assert not oracle.is_slow("new", "never asked")
+
+
 class TestSeeds:
     """Random numbers that nobody fixed."""
 
@@ -338,6 +353,44 @@ class TestSeeds:
         oracle, pool = make(answer, reference=WRONG, seeded=seeded)
         assert oracle.ask(candidate(text)) is verdict
         assert [q.seed for q in pool.asked if q.task == "run"] == seeds
+
+    @pytest.mark.parametrize(
+        ("text", "seeded", "verdict", "seeds"),
+        [
+            ("torch.manual_seed(0)", True, Verdict.SAME, [0]),
+            ("lost its seed", True, Verdict.PASSES, [0]),
+            ("never had one", False, Verdict.PASSES, [0, 1, 2]),
+        ],
+    )
+    def test_an_error_of_the_programs_own_may_depend_on_numbers(
+        self, make: Make, text: str, seeded: bool, verdict: Verdict, seeds: list[int]
+    ) -> None:
+        """It seeds, and raises its own RuntimeError where it finds a NaN."""
+
+        def answer(q: Question) -> dict[str, Any]:
+            if q.task.startswith("control"):
+                return CONTROL
+            return {**(OWN_ERROR if q.seed < 2 else PASSES), "drew": True}
+
+        own = signature_of(Outcome(**OWN_ERROR))
+        assert own is not None
+        oracle, pool = make(answer, reference=own, seeded=seeded)
+        assert oracle.ask(candidate(text)) is verdict
+        assert [q.seed for q in pool.asked if q.task == "run"] == seeds
+
+    @pytest.mark.parametrize(("fails", "seeded"), [(lambda seed: True, False), (lambda seed: seed == 0, True)])
+    def test_a_seed_has_to_stay_only_where_it_decides(self, make: Make, fails: Callable[[int], bool], seeded: bool) -> None:
+        """A compile that fails whatever the numbers are needs no seed."""
+
+        def answer(q: Question) -> dict[str, Any]:
+            if q.task.startswith("control"):
+                return CONTROL
+            return {**(FAILS if "manual_seed" in q.text or fails(q.seed) else PASSES), "drew": True}
+
+        oracle, _ = make(answer, across_forms=True)
+        begun = oracle.begins(candidate("import torch\ntorch.manual_seed(3)\n"))
+        assert begun is not None
+        assert begun.plan.seeded is seeded
 
     @pytest.mark.parametrize(
         ("text", "drew", "still", "verdict", "runs"),

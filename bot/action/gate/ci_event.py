@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.action.ci import groups
 from bot.action.comment import answer, key, marker
-from bot.action.gate import ci_failures, groups, permissions
+from bot.action.gate import ci_failures, permissions
 from bot.action.gate.requests import (
     Checkout,
     Decision,
@@ -21,8 +22,6 @@ from bot.action.github.resources import PullRequest, WorkflowRun
 from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
-
-MOST_TITLE = 200
 
 
 class RedRun:
@@ -49,7 +48,7 @@ class RedRun:
         run = self._run
         if run.conclusion not in ci_failures.FAILED or run.id == self._settings.run_id:
             return Decision("nothing", note="the run did not fail")
-        pull = next(iter(self._api.pull_requests_of(self._repository, run.head_sha)), None)
+        pull = self._pull_request()
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
@@ -62,10 +61,12 @@ class RedRun:
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, pull.base.ref if pull else self._default)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=False)
-        table = notes.candidates(rows(found, taken)) if found else "The run names no failing test."
+        causes = rows(found, taken)
+        table = notes.candidates(causes) if found else "The run names no failing test."
         if not taken:
             return Decision("nothing", note=table)
         first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)
+        first = first.model_copy(update={"causes": tuple(causes)})
         if pull is not None:
             made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
             return Decision("requests", self._posted(made, pull.number, table), table)
@@ -75,6 +76,14 @@ class RedRun:
             assert request.answer.issue is not None
             posted += self._posted((request,), request.answer.issue, table)
         return Decision("requests", tuple(posted), table)
+
+    def _pull_request(self) -> PullRequest | None:
+        """The open pull request that the run was about, by its head or by the name of a merge queue's branch."""
+        number = self._run.queued_pull_request
+        if number is not None:
+            pull = self._api.pull_request(self._repository, number)
+            return pull if pull.state == "open" else None
+        return next(iter(self._api.pull_requests_of(self._repository, self._run.head_sha)), None)
 
     def _first(self, pull: PullRequest | None, checkout: Checkout, group: groups.Group, options: RequestOptions) -> Request:
         if pull is not None:
@@ -97,9 +106,8 @@ class RedRun:
         """The issue about that failure: one for each signature, whichever run met it."""
         assert group.signature is not None
         about = f"<!-- torch-minify:signature-{group.signature.fingerprint} -->"
-        words = " ".join("".join(c if c.isprintable() else " " for c in group.signature.line()).split())
         body = notes.opened(self._repository, self._default, self._run.html_url)
-        return self._api.open_issue(self._repository, about, f"CI: {words}"[:MOST_TITLE], body).number
+        return self._api.open_issue(self._repository, about, notes.title_of_issue(group.signature.line()), body).number
 
     def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table

@@ -15,6 +15,7 @@ from typing import IO, TextIO
 
 from bot.action.console import Console
 from bot.action.minify.isolation import Account
+from bot.action.redaction import LineRedactor
 
 # Seconds that a child has to end after a signal: GitHub's own grace on cancel is about ten.
 GRACE = 5.0
@@ -54,7 +55,7 @@ class Children:
     ) -> int:
         """Run `command` in the directory `cwd` with the environment `env`, and return its exit status: 124 past `limit` seconds.
 
-        `tick` is called about `every` so many seconds while it runs.
+        `tick` is called in a thread about `every` so many seconds while it runs, one call at a time.
 
         Raises:
             OSError: it cannot be started.
@@ -90,17 +91,25 @@ class Children:
 
     def _wait(self, child: subprocess.Popen[bytes], limit: float, tick: Callable[[], None], every: float) -> int:
         began = ticked = time.monotonic()
-        while True:
-            try:
-                return child.wait(timeout=0.2)
-            except subprocess.TimeoutExpired:
-                now = time.monotonic()
-            if self._stopped.is_set() or now - began > limit:
-                status = self._end(child)
-                return status if self._stopped.is_set() else 124
-            if now - ticked > every:
-                ticked = now
-                tick()
+        # beside the watch: a save may take half a minute, and GitHub gives us ten seconds after a cancel
+        ticking: threading.Thread | None = None
+        try:
+            while True:
+                try:
+                    return child.wait(timeout=0.2)
+                except subprocess.TimeoutExpired:
+                    now = time.monotonic()
+                if self._stopped.is_set() or now - began > limit:
+                    status = self._end(child)
+                    return status if self._stopped.is_set() else 124
+                if now - ticked > every and not (ticking and ticking.is_alive()):
+                    ticked = now
+                    ticking = threading.Thread(target=tick, daemon=True)
+                    ticking.start()
+        finally:
+            if ticking is not None:
+                # the last save comes after this one
+                ticking.join()
 
     def _end(self, child: subprocess.Popen[bytes]) -> int:
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -113,11 +122,21 @@ class Children:
         return child.wait()
 
     def _relay(self, source: IO[bytes], target: TextIO) -> None:
-        for line in iter(lambda: source.readline(LONGEST_LINE), b""):
-            text = line.decode("utf-8", errors="replace").rstrip("\n")
+        redact = LineRedactor()
+        for line in _lines(source):
+            text = redact(line)[:LONGEST_LINE]
             target.write(text + "\n")
             target.flush()
             self.watch(text)
+
+
+def _lines(source: IO[bytes]) -> Iterator[str]:
+    """The lines of `source`, of long ones the beginning: more than is shown, since a secret that is cut in two is not found."""
+    whole = True
+    for piece in iter(lambda: source.readline(2 * LONGEST_LINE), b""):
+        if whole:
+            yield piece.decode("utf-8", errors="replace").rstrip("\n")
+        whole = piece.endswith(b"\n")
 
 
 @contextmanager

@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.action.minify.scrub import LONGEST, is_text, scrubbed
+from bot.action.archives import holds_secret
+from bot.action.minify.scrub import LONGEST, is_program, is_text, scrubbed
 
 # The account that the image makes for this; nothing else runs under it.
 ACCOUNT = "torch-minify"
@@ -137,6 +138,10 @@ def _copy_file(source: Path, target: Path) -> str | None:
         text = is_text(source)
         if text and facts.st_size > LONGEST:
             return f"a text larger than {LONGEST >> 20} MiB: it cannot be searched for secrets"
+        if is_program(source):
+            if holds_secret(opened):
+                return "a secret or a personal path in it, or no archive"
+            opened.seek(0)
         target.parent.mkdir(parents=True, exist_ok=True)
         new = target.with_name(target.name + ".new")
         with open(new, "wb") as written:

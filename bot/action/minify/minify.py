@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Literal
 
 from bot.action.console import Console, JobOutcome
-from bot.action.minify import venv
+from bot.action.minify import leftovers, venv
 from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
 from bot.action.minify.isolation import Account, allowed_environment, chown_like_parent, copy_out
+from bot.action.minify.machine_report import FILE, LIMIT, machine_report
+from bot.action.redaction import redact
 from bot.machine import gpu
 from bot.models.request import Request
 from bot.models.result import EXIT_STATUS, Result
@@ -49,13 +51,14 @@ class RunnerConfig:
 
     `budget` (seconds) is for a request that names none. `python` is the interpreter with the user's torch, `engine` the command
     that runs the command line. Programs run under `account` and see the harmless part of `environ`, those of it that `pass_env` names,
-    and `variables`.
+    and `variables`. `torch_index` has the builds of torch that a request names.
     """
 
     checkout: Path
     setup: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     pass_env: Sequence[str] = ()
+    torch_index: str = ""
     python: str | None = None
     budget: float = DEFAULT_BUDGET
     device: Literal["cpu", "cuda"] | None = None
@@ -125,18 +128,26 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
     What is printed on the way goes to `console`, and each line to `watch`.
     """
     out.mkdir(parents=True, exist_ok=True)
-    children = Children(config.account, console, watch)
+    heard: list[str] = []
+    children = Children(config.account, console, heard.append if request.doctor is not None else watch)
+    others = leftovers.descendants()
+    leftovers.adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
         directory = JobDirectory(Path(scratch).resolve(), request, config, out, children)
         try:
             status = directory.minify()
         except NotReadyError as why:
+            heard.append(str(why))
             status = write_error(out, str(why), console)
         except Stopped:
             status = write_error(out, "the job was ended before it began", console)
+        leftovers.kill_all_but(others)
         config.account.kill_processes()
         directory.save()
-        if not (out / "result.json").is_file():
+        if request.doctor is not None:
+            said = machine_report(heard, status, gpu.unseen(), config.account, gpu_needed=config.device == "cuda")
+            (out / FILE).write_text(said, encoding="utf-8")
+        elif not (out / "result.json").is_file():
             status = write_error(out, f"the engine ended with exit status {status} and left no result", console)
         chown_like_parent(out)
     return status
@@ -144,6 +155,7 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
 
 def write_error(out: Path, reason: str, console: Console) -> int:
     """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
+    reason = redact(reason)
     console.stderr.write(f"torch-minify: {reason}\n")
     result = Result(status="error", reason=reason, machine_fault=reason[:200])
     out.mkdir(parents=True, exist_ok=True)
@@ -179,12 +191,15 @@ class JobDirectory:
             NotReadyError: the engine was not started.
             Stopped: the job was told to end.
         """
-        if "cuda" in (self.request.options.device, self.config.device) and (why := gpu.unseen()):
+        if self.request.doctor is None and "cuda" in (self.request.options.device, self.config.device) and (why := gpu.unseen()):
             raise NotReadyError(f"--device cuda: {why}")
         checkout = self._prepare()
         python = self._interpreter(checkout)
         if self.config.setup.strip():
             self._run_setup(["bash", "-eo", "pipefail", "-c", self.config.setup], checkout, "the setup commands")
+        if self.request.doctor is not None:
+            look = [*self.config.engine, "doctor", "--python", python]
+            return self.children.run(look, cwd=checkout, env=self._environment(), limit=LIMIT)
         where = self._directory(checkout)
         if self.request.launcher and not self.venv.is_dir():
             python = self._launched(where)
@@ -240,8 +255,16 @@ class JobDirectory:
         if options.python_version is None and options.torch_version is None:
             return python
         try:
+            own = _installed("torch")
+            build = venv.build_of(own) or ("cpu" if options.device == "cpu" or gpu.unseen() else venv.DEFAULT_BUILD)
             commands = venv.install_commands(
-                self.venv, python=options.python_version, torch=options.torch_version, own_python=python, own_torch=_installed("torch")
+                self.venv,
+                python=options.python_version,
+                torch=options.torch_version,
+                own_python=python,
+                own_torch=own,
+                index=self.config.torch_index,
+                build=build,
             )
         except venv.VersionError as error:
             raise NotReadyError(str(error)) from error

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from bot.engine.capture import children
 from bot.engine.capture.region import Capture, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
@@ -95,12 +96,21 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
             calls=facts.get("calls", 0),
             seconds=outcome.seconds,
         )
-    ended, outcome = outcome, _caught(outcome, written, out, target.name)
+    ended, child = outcome, None
+    if outcome.status in ("raised", "exit"):
+        child = children.failing(out, outcome.text + log.read_text(encoding="utf-8"))
+    if child is not None:
+        # what the program says of it may be another error
+        outcome = outcome.model_copy(update={"status": "raised", "text": child.error["text"]})
+    else:
+        outcome = _caught(outcome, written, out, target.name)
     return Capture(
         outcome=outcome,
         ended=ended if outcome is not ended else None,
+        child=child.name if child else "",
+        children=children.compiled(out),
         signature=signature_of(outcome, script=target.name),
-        regions=read_regions(out),
+        regions=read_regions(child.directory if child else out),
         versions=facts.get("versions", {}),
         log=log,
         tolerance=None if (own := facts.get("tolerance")) is None else tuple(own),

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -147,9 +147,11 @@ def verify(
     rule = expected.rule
     # as capture: what a slow machine has not begun with after that time would be looked for in another phase
     limit = rule.hang_after + START if expected.hangs else expected.limit
+    width = at_once(expected.signature)
+    together = width > runs  # and the control
     with (
         tempfile.TemporaryDirectory(prefix="torch-minify-proof-", ignore_cleanup_errors=True) as place,
-        ThreadPoolExecutor(max_workers=at_once(expected.signature)) as executor,
+        ThreadPoolExecutor(max_workers=width) as executor,
     ):
         compiled = cache_dir or Path(place, "compiled")
         compiled.mkdir(exist_ok=True)
@@ -160,7 +162,7 @@ def verify(
             own = Path(place, str(number))
             cache = own / "compiled" if number else compiled
             own.mkdir()
-            if number and not expected.hangs:  # which may have been stopped in the middle of writing
+            if number and not together and not expected.hangs:  # which may have been stopped in the middle of writing
                 with suppress(OSError):  # what is missing is compiled again
                     shutil.copytree(compiled, cache)
             cache.mkdir(exist_ok=True)
@@ -173,12 +175,14 @@ def verify(
                 shutil.rmtree(own, ignore_errors=True)
 
         control = executor.submit(_eager, launch, script, expected, budget)
-        # The first run starts cold (but for the probes of vector instructions) and fills its compile directory for the rest, who get
-        # copies; the graph caches are off, so no run sees another's result.
-        first = executor.submit(once, 0).result()
-        outcomes = [first, *(future.result() for future in [executor.submit(once, number) for number in range(1, runs)])]
+        # Where there is not room for all, the first run starts cold (but for the probes of vector instructions) and fills its compile
+        # directory for the rest, who get copies; the graph caches are off, so no run sees another's result.
+        first = executor.submit(once, 0)
+        if not together:
+            wait([first])
+        outcomes = [future.result() for future in [first, *(executor.submit(once, number) for number in range(1, runs))]]
         ended = control.result()
-        eager, why = _judged(ended, first, script, expected)
+        eager, why = _judged(ended, outcomes[0], script, expected)
     signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
     differences = [
         f"run {number}: {said}" for number, signature in enumerate(signatures, 1) if (said := difference(expected.signature, signature))

@@ -79,6 +79,35 @@ def test_a_signal_ends_the_child_and_no_other_begins(tmp_path: Path) -> None:
             children.run(python("pass"), cwd=tmp_path, env={}, limit=60)
 
 
+def test_a_long_save_does_not_hold_up_a_stop(tmp_path: Path) -> None:
+    children, saving, go_on = Children(Account(), console()), threading.Event(), threading.Event()
+    ended_at: list[float] = []
+
+    def save() -> None:
+        saving.set()
+        go_on.wait(30)
+
+    def stop() -> None:
+        saving.wait(30)
+        children.stop()
+        for _ in range(300):
+            if (tmp_path / "stopped").exists():
+                ended_at.append(time.monotonic())
+                break
+            time.sleep(0.05)
+        go_on.set()
+
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    program = (
+        "import signal, sys, time; signal.signal(15, lambda *_: (open('stopped', 'w'), sys.exit(0))); print(1, flush=True); time.sleep(60)"
+    )
+    children.run(python(program), cwd=tmp_path, env={}, limit=60, tick=save, every=0.5)
+    stopping.join()
+    # the program was told while the save was still going on
+    assert ended_at
+
+
 def test_it_is_ticked_while_it_runs(tmp_path: Path) -> None:
     ticks: list[float] = []
     Children(Account(), console()).run(

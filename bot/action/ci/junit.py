@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from bot.action.gate.failing_test import Failure, pytest_id, repository_path
-from bot.action.gate.logs import MAX_FAILURES, plain
-from bot.action.gate.pytest_text import as_traceback
+from bot.action.ci.failing_test import Failure, pytest_id, repository_path
+from bot.action.ci.lines import plain
+from bot.action.ci.pytest_text import as_traceback
 
+MAX_FAILURES = 2_000
 MAX_FILES = 500
 MAX_FILE = 32 << 20
 MAX_ALL = 256 << 20

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.gate.failing_test import Failure
-from bot.action.gate.groups import BaseRun, chosen, group, rank
+from bot.action.ci.failing_test import Failure
+from bot.action.ci.groups import BaseRun, chosen, group, rank
 from bot.models.failure import Kind, Phase, Signature
 
 

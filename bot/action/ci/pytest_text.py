@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import re
 
-HEADER = "Traceback (most recent call last):"
-_JOINTS = (
-    "The above exception was the direct cause of the following exception:",
-    "During handling of the above exception, another exception occurred:",
-)
+from bot.action.ci.tracebacks import HEADER, JOINTS
+
 _SHORT = re.compile(r"^(?P<path>[^\s:][^:]{0,500}):(?P<line>\d{1,7}): in (?P<function>.{1,200})$")
 _LONG = re.compile(r"^(?P<path>[^\s:][^:]{0,500}):(?P<line>\d{1,7}): ?(?P<name>[\w.]{0,200})$")
 _DEF = re.compile(r"^[> ]\s{0,200}(?:async )?def (?P<function>\w{1,200})")
@@ -52,7 +49,7 @@ def as_traceback(section: str) -> str:
         if line.startswith("E ") or line == "E":
             raised.append(line)
             continue
-        if line in _JOINTS:
+        if line in JOINTS:
             part()
             out.extend(["", line, ""])
             continue

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from bot.action.gate.failing_test import Failure
-from bot.models.failure import Kind, Phase, Signature
+from bot.action.ci.failing_test import Failure
+from bot.action.ci.judge import Verdict, judge
+from bot.models.failure import Signature
 
-Verdict = Literal["suggested", "possible", "no"]
-# Reads a failure's signature: `bot.oracle` does. None: there is no failure in the text.
+# Reads a failure's signature, as `bot.action.ci.judge` does. None: there is no failure in the text.
 Sign = Callable[[Failure], "Signature | None"]
 # What is wrong with the machine, where the failure is its fault.
 Fault = Callable[[Failure], "str | None"]
 
 ORDER: dict[Verdict, int] = {"suggested": 0, "possible": 1, "no": 2}
-
-# Raised by the compiler alone, also where its frames were cut out of the traceback.
-_COMPILERS = frozenset(
-    {"BackendCompilerFailed", "CppCompileError", "CUDACompileError", "InductorError", "InternalTorchDynamoError", "LoweringException"}
-    | {"TorchRuntimeError", "Unsupported", "UncapturedHigherOrderOpError", "RecompileError", "FailOnRecompileLimitHit"}
-    | {"TritonMissing", "CompilationError", "PTXASError", "SubprocException", "GuardOnDataDependentSymNode", "ConstraintViolationError"}
-)
-_NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")
-_MENTIONS = re.compile(r"torch/_(?:dynamo|inductor|functorch|export)/|torchinductor_|torch\.compile\(|aoti_compile|torch\.export")
 
 
 @dataclass(frozen=True)
@@ -65,22 +54,6 @@ def _key(signature: Signature | None) -> str:
     return signature.fingerprint if signature else ""
 
 
-def _judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
-    """What a failure looks like, by itself."""
-    if signature is None:
-        return "no", "the log does not show how it failed"
-    in_compiler = signature.phase is not Phase.RUN or bool(_COMPILERS.intersection(signature.exception))
-    if in_compiler:
-        return "suggested", "fails in the compiler"
-    if signature.kind in (Kind.CRASH, Kind.HANG):
-        return "possible", "Python died outside the compiler's own code"
-    if _NUMBERS.search(signature.message) and "AssertionError" in signature.exception:
-        return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"
-    if _MENTIONS.search(failure.text):
-        return "possible", "the compiler is on its stack, but did not raise"
-    return "no", "fails outside the compiler"
-
-
 def group(failures: Iterable[Failure], base: BaseRun | None, sign: Sign, fault: Fault = lambda _: None) -> tuple[Group, ...]:
     """Group `failures` by the signature that `sign` gives them, those worth minimizing first, then by size.
 
@@ -114,7 +87,7 @@ def _group(signature: Signature | None, failures: tuple[Failure, ...], base: Bas
     broken = fault(failures[0])
     if broken:
         return Group(signature, failures, "no", f"the machine's fault: {broken}")
-    verdict, reason = _judge(signature, failures[0])
+    verdict, reason = judge(signature, failures[0])
     if verdict != "no" and not any(failure.runnable for failure in failures):
         return Group(signature, failures, "no", f"{reason}, but no test of it can be named in a command")
     if verdict == "suggested":

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.gate import junit, logs
-from bot.action.gate.failing_test import Failure, pytest_id, repository_path
-from bot.action.gate.pytest_text import as_traceback
+from bot.action.ci import junit, logs
+from bot.action.ci.failing_test import Failure, pytest_id, repository_path
+from bot.action.ci.pytest_text import as_traceback
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 
