@@ -12,6 +12,8 @@ import pytest
 from benchlib.planted import OPERATORS, Row
 from benchlib.truth import ending
 
+from tests.e2e.e2e_harness import minify_script
+
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 BUDGET = 600.0
 
@@ -36,3 +38,28 @@ def test_planted(row: Row, tmp_path: Path) -> None:
 def test_healthy_twin(row: Row, tmp_path: Path) -> None:
     found = ending(row, "cpu", sys.executable, tmp_path, BUDGET)
     assert (found.verdict, found.status) == ("quiet", "not_reproduced"), found
+
+
+TIGHT = """\
+import torch
+
+torch.manual_seed(0)
+
+
+def f(x):
+    return torch.sin(x * 1.1 + 0.3) * 2.0 + x
+
+
+x = torch.randn(64, 64, dtype=torch.bfloat16)
+torch.testing.assert_close(torch.compile(f)(x), f(x), rtol=1e-6, atol=1e-6)
+"""
+
+
+@pytest.mark.all
+def test_a_tolerance_that_eager_misses_as_well(tmp_path: Path) -> None:
+    """Wrong by its own words: one rounding where eager has four. The result says that both are as near to float64."""
+    script = tmp_path / "tight.py"
+    script.write_text(TIGHT, encoding="utf-8")
+    answer = minify_script(script, tmp_path)
+    assert (answer.process.status, answer.result["status"]) == (4, "not_reproduced"), answer.described()
+    assert "compiled is as near to float64 as eager" in answer.result["reason"]
