@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bot import __version__
 from bot.engine.inputs.taken import ACCEPTED
 from bot.models.failure import Stage
-from bot.models.result import EXIT_STATUS, UNUSABLE, InputTaken
+from bot.models.result import UNUSABLE, InputTaken
 from bot.units import duration, duration_or_auto, positive
 
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("script", nargs="?", type=Path, metavar="X", help="what fails: see below; arguments for a script after --")
     run.add_argument("--graph", default=None, metavar="ID", help="the compile id of the graph that is meant, where X holds several")
     run.add_argument("--inputs", type=Path, default=None, metavar="FILE", help="inputs for an exported program, of torch.save")
-    run.add_argument("--command", help="instead of a script: 'pytest FILE::TEST', 'python SCRIPT ...' or 'python -m MODULE ...'")
+    run.add_argument(
+        "--command",
+        help="instead of X: 'pytest FILE::TEST', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or 'accelerate launch ...'",
+    )
     run.add_argument("--stage", choices=["auto", *(s.value for s in Stage)], default="auto", help="the form to minimize in (default auto)")
     run.add_argument(
         "--accuracy", choices=["off", "auto", "on", "strict"], default="auto", help="whether to look for wrong numbers (default auto)"
@@ -63,9 +67,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="run the repro in this interpreter as well, and report (repeatable)",
     )
-    run.add_argument("--network", choices=["off", "on"], default=None, help="off needs a sandbox, and there is none yet: refused")
+    run.add_argument("--network", choices=["off", "on"], default="off", help="whether the program may use the network (default off)")
+    run.add_argument("--require-sandbox", action="store_true", help="refuse to run the program where a layer of the sandbox is missing")
     run.add_argument(
-        "--require-sandbox", action="store_true", help="refuse to run user code without a sandbox (there is none yet: refused)"
+        "--read", type=Path, action="append", default=[], metavar="PATH", help="a file or directory that the program reads (repeatable)"
     )
     run.add_argument("--cuda-arch", default=None, metavar="N", help="compile for this GPU without having it (not supported yet: refused)")
 
@@ -117,10 +122,11 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
     arguments = grammar.parse_args(own)
     if arguments.command_name == "run":
         if (arguments.script is None) == (arguments.command is None):
-            grammar.error("run takes either a SCRIPT or --command")
+            grammar.error("run takes either X or --command")
         if arguments.command is not None and rest:
             grammar.error("arguments after -- belong to a SCRIPT; with --command write them into the command")
         with tempfile.TemporaryDirectory(prefix="torch-minify-input-", ignore_cleanup_errors=True) as scratch:
+            os.chmod(scratch, 0o755)  # a program of an account of its own reads its script there
             return _run(grammar, arguments, rest, Path(scratch))
     if rest:
         grammar.error("only run takes arguments after --")
@@ -139,10 +145,9 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
         return _github(arguments, edge)
     if arguments.github:
         return _github(arguments, edge)
-    from bot.machine import doctor
-    from bot.workers.compile_check import compiles
+    from bot.engine import doctor_command
 
-    return doctor.main(arguments.python, compiles)
+    return doctor_command.main(arguments.python)
 
 
 def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> dict[str, Any]:
@@ -182,10 +187,6 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     from bot.engine.options import Options
 
     given = _taken(grammar, arguments, rest, scratch)
-    if arguments.require_sandbox or arguments.network == "off":
-        asked = "--require-sandbox" if arguments.require_sandbox else "--network off"
-        sys.stderr.write(f"torch-minify: {asked}: this version has no sandbox, so nothing was run\n")
-        return EXIT_STATUS["error"]
     if arguments.cuda_arch is not None:
         grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")
     options = Options(
@@ -202,6 +203,9 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         seed=arguments.seed,
         resume=arguments.resume,
         also_python=tuple(arguments.also_python),
+        network=arguments.network == "on",
+        require_sandbox=arguments.require_sandbox,
+        read=tuple(path.resolve() for path in arguments.read),
     )
     result = Job(options).run()
     return UNUSABLE if result is None else result.exit_status

@@ -163,9 +163,16 @@ def _config(settings: Settings, edge: Edge) -> RunnerConfig:
         device=settings.device or None,
         jobs=settings.jobs,
         engine=edge.engine,
-        account=isolation.program_account(),
+        identities=_identities(),
         environ=os.environ,
     )
+
+
+def _identities() -> isolation.Identities:
+    try:
+        return isolation.identities(os.environ)
+    except isolation.NoAccountError as error:
+        raise InputError(str(error)) from error
 
 
 def _minimize(settings: Settings, console: Console, edge: Edge, file: Path, index: int, out: Path) -> int:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.sandbox.sandbox import Sandbox
+
 # Python's own options: those that take a value, and those that do not. None of them changes what the compiler does.
 _VALUED, _FLAGS = "WX", "bBdEiIOPqRsSuvx"
 
@@ -50,12 +52,16 @@ class Target:
 
 @dataclass(frozen=True)
 class Launch:
-    """How a program is started: the interpreter, the working directory, the whole environment, and the program's arguments."""
+    """How a program is started: the interpreter, the working directory, the whole environment, the arguments, the sandbox (`box`), and
+    the directories that it may `write` to there. `linked`: it starts in a directory of its own, with links to what is in `cwd`."""
 
     python: str
     cwd: Path
     env: Mapping[str, str]
     argv: tuple[str, ...] = ()
+    box: Sandbox | None = None
+    write: tuple[Path, ...] = ()
+    linked: bool = False
 
 
 def target_of_command(command: str) -> Target:

@@ -21,6 +21,7 @@ import sys
 import time
 from dataclasses import replace
 
+from .kept_apart import close_to_children
 from .own_time import OwnTime
 from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
@@ -369,6 +370,7 @@ def main(words: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = Server(requests, answers)
     _adopt_orphans()
+    close_to_children()
     try:
         from . import warm
 

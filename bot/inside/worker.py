@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import cache, early_exit, environment, program, warm
+from . import cache, early_exit, environment, kept_apart, program, warm
 from .eager import compiler_out, lifetimes, uninitialized
 from .protocol import SCRIPT, Facts, Precision, Question, Task
 from .tasks import frames, localize, origins, shapes_and_export
@@ -25,6 +25,7 @@ from .tasks import frames, localize, origins, shapes_and_export
 def answer(question: Question, pipe: int) -> None:
     """Carry out a question and write the facts as JSON to the descriptor `pipe`. Never returns."""
     _die_with_parent()
+    kept_apart.keep_to_itself()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from bot.action import redaction
@@ -33,12 +32,11 @@ from bot.failure.messages import essence, normalize
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.models.failure import Signature
-from bot.models.report import Report
-from bot.models.request import Cause, Request
+from bot.models.request import Request
 from tests.action import canaries
 from tests.action.gate import memory
 from tests.action.report import github_page, reports
-from tests.fuzz.mutations import ATOMS, FIXTURES, changed
+from tests.fuzz.mutations import FIXTURES, Dice, dice
 
 INPUTS = int(os.environ.get("TORCH_MINIFY_FUZZ", "100"))
 # Long runs look for what fails, not for its smallest form: that costs most of their time.
@@ -73,9 +71,10 @@ def page(body: str) -> None:
 
 
 @fuzzed
-@given(changed(COMMENTS))
-def test_commands(body: str) -> None:
+@given(dice)
+def test_commands(roll: Dice) -> None:
     """The grammar, and the finder of code."""
+    body = roll.changed(COMMENTS)
     try:
         commands(body)
     except CommandSyntaxError as error:
@@ -85,20 +84,21 @@ def test_commands(body: str) -> None:
 
 
 @fuzzed
-@given(
-    changed(COMMENTS, 4), changed([memory.BLOCK, "It fails:\n```\nlog\n```\n" + memory.BLOCK], 4), st.booleans(), st.booleans(), st.data()
-)
-def test_events_about_comments(body: str, issue: str, pull: bool, writer: bool, data: st.DataObject) -> None:
-    event = json.loads(memory.asked(body, issue_body=issue, pull=pull).model_dump_json())
-    _spoil(event, data)
-    _decided("issue_comment", event, writer)
+@given(dice)
+def test_events_about_comments(roll: Dice) -> None:
+    issue = roll.changed([memory.BLOCK, "It fails:\n```\nlog\n```\n" + memory.BLOCK], 4)
+    asked = memory.asked(roll.changed(COMMENTS, 4), issue_body=issue, pull=roll.random() < 0.5)
+    event = json.loads(json.dumps(asked.model_dump(mode="json")))
+    roll.spoil(event)
+    _decided("issue_comment", event, roll.random() < 0.7)
 
 
 @fuzzed
-@given(st.sampled_from(["pytest-short", "unittest", "crash"]), st.data())
-def test_events_about_runs(log: str, data: st.DataObject) -> None:
+@given(dice)
+def test_events_about_runs(roll: Dice) -> None:
+    log = roll.choice(["pytest-short", "unittest", "crash"])
     event = json.loads(memory.finished(_hub(log).runs[20]).model_dump_json())
-    _spoil(event, data)
+    roll.spoil(event)
     _decided("workflow_run", event, True, log)
 
 
@@ -106,27 +106,8 @@ def _hub(log: str = "unittest") -> memory.Memory:
     api = memory.Memory()
     api.add_pull()
     api.add_run(20, log)
-    api.logs[200] = api.logs[200][:20_000]
+    api.logs[200] = api.logs[200][:6_000]
     return api
-
-
-def _spoil(event: Any, data: st.DataObject) -> None:
-    """Put something else into some places of an event."""
-    places: list[tuple[Any, Any]] = []
-
-    def walk(node: Any) -> None:
-        for key, value in list(node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()):
-            places.append((node, key))
-            walk(value)
-
-    walk(event)
-    odd = st.sampled_from([None, -1, 0, True, [], {}, 10**30, "", "\ud800", {"x": []}, *ATOMS])
-    for _ in range(data.draw(st.integers(0, 3))):
-        node, key = data.draw(st.sampled_from(places))
-        if isinstance(node, dict) and data.draw(st.booleans()):
-            node.pop(key, None)
-        elif isinstance(node, dict) or key < len(node):
-            node[key] = data.draw(odd)
 
 
 def _decided(name: str, event: Any, writer: bool, log: str = "unittest") -> None:
@@ -157,15 +138,15 @@ def _decided(name: str, event: Any, writer: bool, log: str = "unittest") -> None
 
 
 @fuzzed
-@given(changed(LOGS))
-def test_logs(text: str) -> None:
-    _grouped(logs.failures(text, "job"))
+@given(dice)
+def test_logs(roll: Dice) -> None:
+    _grouped(logs.failures(roll.changed(LOGS), "job"))
 
 
 @fuzzed
-@given(changed(CASES) | changed(XML))
-def test_junit(text: str) -> None:
-    _grouped(junit.failures(text.encode("utf-8", "replace")))
+@given(dice)
+def test_junit(roll: Dice) -> None:
+    _grouped(junit.failures(roll.changed(CASES, window=100_000).encode("utf-8", "replace")))
 
 
 def _grouped(found: tuple[Any, ...]) -> None:
@@ -187,50 +168,52 @@ def _grouped(found: tuple[Any, ...]) -> None:
 
 
 @fuzzed
-@given(reports.reports, st.sampled_from([COMMENT_LIMIT, COMMENT_LIMIT, 3_000, 20_000]))
-def test_rendering(report: Report, limit: int) -> None:
+@given(dice)
+def test_rendering(roll: Dice) -> None:
+    report, limit = roll.report(), roll.choice([COMMENT_LIMIT, COMMENT_LIMIT, 3_000, 20_000])
     body = render(report, limit)
     assert size(body) <= limit
-    github_page.check(body, reports.MARKER)
+    github_page.check(body, reports.MARKER, links=LINKS)
     for each in annotations_of(report):
         assert len(each.command().splitlines()) == 1
 
 
 @fuzzed
-@given(st.lists(reports.requests, min_size=1, max_size=4), reports.texts, reports.long_texts)
-def test_notes(asked: list[Request], words: str, long: str) -> None:
-    cause = Cause(verdict=words, reason=words, failure=long, tests=(words, long), taken=True)
-    tables = [notes.candidates([cause] * 30)] * 3
-    url = "https://github.com/owner/name/actions/runs/1"
-    page("\n\n".join([notes.queued(asked, words[:100], url), *tables]))
-    page("\n\n".join([notes.refused(long), *tables]))
-    page(notes.problem(long, long))
-    page(notes.running(asked, 0, long, words))
-    page(notes.ended(words, url))
-    page(notes.done([words], url) if not words else notes.done(["Minimized"], words))
+@given(dice)
+def test_notes(roll: Dice) -> None:
+    asked = [roll.request() for _ in range(roll.randint(1, 4))]
+    tables = [notes.candidates([roll.cause() for _ in range(roll.randint(1, 30))]) for _ in range(roll.randint(0, 3))]
+    url = roll.choice((None, "https://github.com/owner/name/actions/runs/1", roll.text(2)))
+    page("\n\n".join([notes.queued(asked, roll.text()[:100], url), *tables]))
+    page("\n\n".join([notes.refused(roll.text(long=True)), *tables]))
+    page(notes.problem(roll.text(long=True), roll.text(long=True)))
+    page(notes.running(asked, 0, roll.text(long=True), url))
+    page(notes.ended(roll.text(), url))
+    page(notes.done(["Minimized"] * roll.randint(1, 9), url))
 
 
 @fuzzed
-@given(st.sampled_from(RESULTS), changed(list(TRACEBACKS.values()), 3), reports.texts, st.data())
-def test_results(text: str, log: str, repro: str, data: st.DataObject) -> None:
+@given(dice)
+def test_results(roll: Dice) -> None:
     """Whatever the files of a result hold, the report of it can be posted."""
-    if data.draw(st.booleans()):
+    text, log, repro = roll.choice(RESULTS), roll.changed(list(TRACEBACKS.values()), 3), roll.text()
+    if roll.random() < 0.6:
         result = json.loads(text)
-        _spoil(result, data)
+        roll.spoil(result)
         text = json.dumps(result)
     else:
-        text = data.draw(changed([text]))
+        text = roll.changed([text])
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where) / "result-0"
         (folder / "original").mkdir(parents=True)
         for name, content in (("result.json", text), ("repro.py", repro), ("original/log.txt", log), ("exported_program.txt", repro)):
             (folder / name).write_bytes(content.encode("utf-8", "surrogatepass"))
-        (folder / "exported_program.pt2").write_bytes(data.draw(st.binary(max_size=40)))
+        (folder / "exported_program.pt2").write_bytes(roll.randbytes(roll.randint(0, 40)))
         section = result_dir.section(reports.request(), result_dir.Folder(folder))
         assert (section.result is None) == (section.problem is not None)
         body = render(reports.report(section))
         assert size(body) <= COMMENT_LIMIT
-        github_page.check(body, reports.MARKER)
+        github_page.check(body, reports.MARKER, links=LINKS)
 
 
 # --- signatures
@@ -276,24 +259,27 @@ def alike(one: str, other: str) -> bool:
     return one == other or any({one, other} <= group for group in ALIKE)
 
 
-names = st.sampled_from(sorted(TRACEBACKS))
+NAMES = sorted(TRACEBACKS)
+MESSAGES = [signature.message for signature in RECORDED.values() if signature.message]
 
 
 @fuzzed
-@given(names, names, st.lists(st.tuples(st.sampled_from(NOISE), st.integers(0, 10**6)), max_size=4))
-def test_two_bugs_never_get_one_signature(one: str, other: str, noise: list[tuple[Callable[[str, int], str], int]]) -> None:
+@given(dice)
+def test_two_bugs_never_get_one_signature(roll: Dice) -> None:
     """What says nothing about a failure changes nothing, and two recorded ones stay two."""
+    one, other = roll.choice(NAMES), roll.choice(NAMES)
     text = TRACEBACKS[one]
-    for change, by in noise:
-        text = change(text, by)
+    for change in roll.choices(NOISE, k=roll.randint(0, 4)):
+        text = change(text, roll.randrange(10**6))
     found = signed(one, text)
     assert found.fingerprint == RECORDED[one].fingerprint
     assert (found.fingerprint == RECORDED[other].fingerprint) == alike(one, other)
 
 
 @fuzzed
-@given(changed(list(TRACEBACKS.values())), st.sampled_from(["raised", "signal", "timeout", "memory", "exit"]))
-def test_signatures_of_any_text(text: str, status: Any) -> None:
+@given(dice)
+def test_signatures_of_any_text(roll: Dice) -> None:
+    text, status = roll.changed(list(TRACEBACKS.values())), roll.choice(("raised", "signal", "timeout", "memory", "exit"))
     found = signature_of(Outcome(status=status, text=text, signal="SIGSEGV" if status == "signal" else None))
     assert found is not None
     assert Signature.model_validate_json(found.model_dump_json()) == found
@@ -305,11 +291,9 @@ def test_signatures_of_any_text(text: str, status: Any) -> None:
 
 
 @fuzzed
-@given(
-    changed([signature.message for signature in RECORDED.values() if signature.message], 4, 400),
-    st.sampled_from(["RuntimeError", "Unsupported", ""]),
-)
-def test_normalization_is_done_at_once(message: str, name: str) -> None:
+@given(dice)
+def test_normalization_is_done_at_once(roll: Dice) -> None:
+    message, name = roll.changed(MESSAGES, 4, 400), roll.choice(("RuntimeError", "Unsupported", ""))
     once = normalize(message)
     assert normalize(once) == once
     assert isinstance(essence(name, message), str)
@@ -319,8 +303,9 @@ def test_normalization_is_done_at_once(message: str, name: str) -> None:
 
 
 @fuzzed
-@given(changed([canaries.ALL, repr(canaries.ALL)], 8, 20_000))
-def test_redaction(text: str) -> None:
+@given(dice)
+def test_redaction(roll: Dice) -> None:
+    text = roll.changed([canaries.ALL, repr(canaries.ALL)], 8, 6_000)
     once = redaction.redact(text)
     assert redaction.redact(once) == once
 

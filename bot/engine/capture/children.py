@@ -24,9 +24,9 @@ class FailedChild:
         return f"rank {rank}" if rank else f"process {self.directory.name.removeprefix(CHILD_PREFIX)}"
 
 
-def compiled(out: Path) -> bool:
-    """Whether any process that the program started called the compiler; `out` is the directory of the capture."""
-    return any(path.is_dir() for path in out.glob(f"{CHILD_PREFIX}*"))
+def directories(out: Path) -> list[Path]:
+    """The directory of each process that the program started and that called the compiler; `out` is that of the capture."""
+    return sorted(path for path in out.glob(f"{CHILD_PREFIX}*") if path.is_dir())
 
 
 def failing(out: Path, printed: str) -> FailedChild | None:

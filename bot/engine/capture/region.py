@@ -12,6 +12,7 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
+from bot.sandbox.files import read_plain
 
 
 class Object(Model):
@@ -98,4 +99,4 @@ class Capture(Model):
 def read_regions(directory: Path) -> tuple[Region, ...]:
     """The regions that a capture wrote into `directory`, in the order in which they failed."""
     paths = sorted(directory.glob(f"{REGION_PREFIX}*.json"))
-    return tuple(Region(**json.loads(path.read_text(encoding="utf-8")), blobs=path.with_suffix("")) for path in paths)
+    return tuple(Region(**json.loads(read_plain(path)), blobs=path.with_suffix("")) for path in paths)

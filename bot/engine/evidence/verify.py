@@ -33,6 +33,7 @@ from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
 from bot.oracle.budget import Budget
 from bot.oracle.judge import cannot_be_float64
+from bot.sandbox.files import copy_plain_tree
 from bot.workers import environment, isa_probes
 from bot.workers.process import HANG_RATIO, Interrupted, Patience, run_process
 
@@ -150,12 +151,14 @@ def verify(
     width = at_once(expected.signature)
     together = width > runs  # and the control
     with (
-        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", ignore_cleanup_errors=True) as place,
+        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", dir=_scratch(launch), ignore_cleanup_errors=True) as place,
         ThreadPoolExecutor(max_workers=width) as executor,
     ):
+        os.chmod(place, 0o711)  # what is in it may belong to other accounts
         compiled = cache_dir or Path(place, "compiled")
         compiled.mkdir(exist_ok=True)
-        isa_probes.seed(compiled)
+        if not any(compiled.iterdir()):
+            isa_probes.seed(compiled)
 
         def once(number: int) -> Outcome:
             # each in a directory and with a compile directory of its own: what one writes, another would read
@@ -164,12 +167,12 @@ def verify(
             own.mkdir()
             if number and not together and not expected.hangs:  # which may have been stopped in the middle of writing
                 with suppress(OSError):  # what is missing is compiled again
-                    shutil.copytree(compiled, cache)
+                    copy_plain_tree(compiled, cache)
             cache.mkdir(exist_ok=True)
             copy = own / script.name
             shutil.copyfile(script, copy)
             try:
-                there = replace(launch, cwd=own)
+                there = replace(launch, cwd=own, write=(own,), linked=False)
                 return _unbroken(lambda: run_fresh(there, copy, timeout=limit, cache_dir=cache, budget=budget))
             finally:
                 shutil.rmtree(own, ignore_errors=True)
@@ -293,7 +296,20 @@ def _said(value: tuple[str, ...] | str | None) -> str:
 
 
 def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", ignore_cleanup_errors=True) as made:
-        env = environment.of_proof(launch.env, cache_dir or Path(made))
-        patience = Patience(timeout, budget.remaining() if budget else math.inf)
-        return run_process(words, patience, cwd=launch.cwd, env=env, wanted=budget.should_continue if budget else None)
+    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", dir=_scratch(launch), ignore_cleanup_errors=True) as made:
+        cache = cache_dir or Path(made)
+        return run_process(
+            words,
+            Patience(timeout, budget.remaining() if budget else math.inf),
+            cwd=launch.cwd,
+            env=environment.of_proof(launch.env, cache),
+            wanted=budget.should_continue if budget else None,
+            box=launch.box,
+            write=(cache, *launch.write),
+            linked=launch.linked,
+        )
+
+
+def _scratch(launch: Launch) -> Path | None:
+    """Where directories of a run are made; None: where the system makes them."""
+    return launch.box.scratch if launch.box else None

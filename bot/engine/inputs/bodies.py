@@ -28,7 +28,7 @@ def with_bodies(text: str, readable: str) -> str:
     wanted = _MISSING.findall(text)
     if not wanted or not set(wanted) <= found.keys():
         return text
-    classes = "".join(textwrap.indent(_source(found[name]), "    ") for name in dict.fromkeys(wanted))
+    classes = "".join(textwrap.indent(source(found[name]), "    ") for name in dict.fromkeys(wanted))
     head, rest = text[: start.end()], text[start.end() :]
     for name in wanted:
         rest = rest.replace(f"self.{name} = <lambda>()", f"self.{name} = self.body_{name}()")
@@ -46,13 +46,13 @@ def _bodies(readable: str) -> dict[str, ast.ClassDef]:
     return {node.name: node for node in outer.body if isinstance(node, ast.ClassDef)} if outer is not None else {}
 
 
-def _source(body: ast.ClassDef) -> str:
-    """A body as a module that makes those that are nested in it."""
+def source(body: ast.ClassDef) -> str:
+    """The class `body`, of a printed graph, as a module that makes those that are nested in it."""
     inner = [node for node in body.body if isinstance(node, ast.ClassDef)]
     lines = [f"class body_{body.name}(torch.nn.Module):\n"]
     if inner:
         made = "".join(f"        self.{node.name} = self.body_{node.name}()\n" for node in inner)
         lines.append(f"    def __init__(self):\n        super().__init__()\n{made}")
-    lines += [textwrap.indent(_source(node), "    ") for node in inner]
+    lines += [textwrap.indent(source(node), "    ") for node in inner]
     lines += [textwrap.indent(ast.unparse(node), "    ") + "\n" for node in body.body if isinstance(node, ast.FunctionDef)]
     return "".join(lines)

@@ -201,11 +201,13 @@ def _ops(tree: ast.Module) -> int:
 
 def _computes(statement: ast.stmt) -> bool:
     # PyTorch writes `relu = torch.ops...(x);  x = None`; a read of an attribute or of an item is no operation
-    return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))
+    return isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(
+        statement.value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
+    )
 
 
 def _devices(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\b(?:device\(type=|device=)'?\"?(cuda|xpu|mps|hpu)", text))
+    return frozenset(re.findall(r"\bdevice(?:\(type=|=(?:torch\.device\()?|\()['\"]?(cuda|xpu|mps|hpu)", text))
 
 
 # --- as scripts of our own

@@ -49,7 +49,9 @@ def look_beside(path: Path) -> None:
 def _torch_of(python: str) -> str:
     """The version of an interpreter's torch; empty where it does not say."""
     try:
-        done = subprocess.run([python, "-c", _VERSION], capture_output=True, text=True, timeout=_LIMIT, check=False)
+        # not in the current directory, whose modules it would import
+        words = [os.path.abspath(python) if os.sep in python else python, "-c", _VERSION]
+        done = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=_LIMIT, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

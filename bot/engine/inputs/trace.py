@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from bot.engine.inputs.bodies import with_bodies
+from bot.engine.inputs.printed import as_dump
 from bot.engine.inputs.taken import DumpedGraph
 
 _RECORD = re.compile(rb"[VDIWEC]\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{")
+# Graphs as they are printed for people: of Dynamo, and of an inference after AOTAutograd.
+_PRINTED = {"dynamo_output_graph", "aot_inference_graph"}
 # A line of a payload is as long as a line of code may get; what is longer is no graph.
 _LONGEST_LINE = 4 * 2**20
 # Of one graph, of all that is kept at a time, and graphs of one log.
@@ -41,14 +44,22 @@ def read(file: BinaryIO) -> Trace:
     """Everything that is of use in the log `file`, without reading it whole. Lines that are no records are skipped."""
     found = Trace()
     began: list[tuple[str, str]] = []  # compile id and text of each graph
+    printed: dict[str, str] = {}  # the graph of Dynamo of each compilation that has no other yet
     ended: dict[str, tuple[str, int]] = {}  # how each compilation ended, and behind which of its graphs
+    inference = "", ""  # the last such graph, as torch printed it for people
     kept = 0
     for record, payload in _records(file):
         found.records += 1
         name = compile_id(record)
         if _is_readable(record) and began and began[-1][0] == name:
             began[-1] = name, with_bodies(began[-1][1], payload)
+        if "dynamo_output_graph" in record and payload and len(printed) < MOST_GRAPHS:
+            printed[name] = payload
+        if "aot_inference_graph" in record:
+            inference = name, payload
         if _is_runnable(record):
+            printed.pop(name, None)
+            payload = with_bodies(payload, inference[1]) if inference[0] == name else payload
             if payload and len(began) < MOST_GRAPHS and kept + len(payload) <= MOST_OF_ALL:
                 began.append((name, payload))
                 kept += len(payload)
@@ -59,6 +70,7 @@ def read(file: BinaryIO) -> Trace:
                 said = ended.get(name, ("", 0))[0] or _failure(metrics)
                 ended[name] = said, sum(name == other for other, _ in began)
     found.graphs = list(_graphs(began, ended))
+    found.graphs += _of_dynamo(printed, ended)
     with_graph = {graph.of for graph in found.graphs}
     found.failures = {name: said for name, (said, _) in ended.items() if said and name not in with_graph}
     return found
@@ -87,6 +99,15 @@ def _graphs(began: list[tuple[str, str]], ended: dict[str, tuple[str, int]]) -> 
         yield DumpedGraph(numbered, text, said if last else "", unfinished=last and behind < counts[name])
 
 
+def _of_dynamo(printed: dict[str, str], ended: dict[str, tuple[str, int]]) -> Iterator[DumpedGraph]:
+    """The graphs of compilations that failed before they had a dumped one."""
+    for name, text in printed.items():
+        said, _ = ended.get(name, ("", 0))
+        dumped = as_dump(text, said) if said else None
+        if dumped is not None:
+            yield DumpedGraph(name, dumped, said)
+
+
 def _is_runnable(record: dict[str, Any]) -> bool:
     artifact = record.get("artifact")
     return isinstance(artifact, dict) and artifact.get("name") == "fx_graph_runnable"
@@ -107,7 +128,7 @@ def _failure(metrics: dict[str, Any]) -> str:
 
 
 def _records(file: BinaryIO) -> Iterator[tuple[dict[str, Any], str]]:
-    """Each record with its payload, which is kept of dumped graphs alone."""
+    """Each record with its payload, which is kept of graphs alone."""
     record: dict[str, Any] | None = None
     payload: list[str] = []
     size, keeps = 0, False
@@ -121,7 +142,7 @@ def _records(file: BinaryIO) -> Iterator[tuple[dict[str, Any], str]]:
         if record is not None:
             yield record, "\n".join(payload) if keeps else ""
         record, payload, size = _parsed(line), [], 0
-        keeps = record is not None and (_is_runnable(record) or _is_readable(record))
+        keeps = record is not None and (_is_runnable(record) or _is_readable(record) or not _PRINTED.isdisjoint(record))
     if record is not None:
         yield record, "\n".join(payload) if keeps else ""
 

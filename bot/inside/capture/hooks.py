@@ -187,13 +187,16 @@ class Tracker:
             self.pytorch_dump(region)
 
     def first_call(self, region: CapturedGraph, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
-        """The `compiled` callable of a `region`, watched until it has worked once. `boxed`: it takes its arguments in one list."""
+        """The `compiled` callable of a `region`, watched closely until it has worked once. `boxed`: it takes its arguments in one list."""
         worked = False
 
         def call(*args: Any) -> Any:
             nonlocal worked
+            if worked and boxed:
+                return compiled(*args)  # holding its inputs would keep what it frees on its way
             if worked:
-                return compiled(*args)
+                with self.watching(region, "run", list(args)):
+                    return compiled(*args)
             inputs = list(args[0]) if boxed else list(args)
             kept = accuracy.clones(inputs)
             if region.hook == "dynamo":

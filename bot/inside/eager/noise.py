@@ -63,7 +63,7 @@ def _with_far_neighbors(moved: torch.Tensor, exact: torch.Tensor, dtype: torch.d
 
 
 class Jittered(TorchDispatchMode):
-    """While this is entered, half of each new result is moved by one unit in its last place, as a generator of its own (`seed`) says."""
+    """While this is entered, half of each new result is moved by one unit in its last place, up or down by a generator of `seed`."""
 
     supports_higher_order_operators = True
 

@@ -23,7 +23,7 @@ def test_the_first_error_that_somebody_mentions(tmp_path: Path) -> None:
     found = children.failing(tmp_path, "RuntimeError: Engine failed\n(EngineCore pid=5) InductorError: second\nInductorError: third")
     assert found is not None
     assert (found.directory.name, found.error["said"], found.name) == ("child-5", "InductorError: second", "rank 1")
-    assert children.compiled(tmp_path)
+    assert len(children.directories(tmp_path)) == 2
 
 
 def test_an_error_that_nobody_mentions_was_dealt_with(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_an_error_that_nobody_mentions_was_dealt_with(tmp_path: Path) -> None:
 
 
 def test_children_that_compiled_without_an_error(tmp_path: Path) -> None:
-    assert not children.compiled(tmp_path)
+    assert children.directories(tmp_path) == []
     child(tmp_path, 7)
-    assert children.compiled(tmp_path)
+    assert children.directories(tmp_path) == [tmp_path / "child-7"]
     assert children.failing(tmp_path, "KeyError") is None
