@@ -19,8 +19,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from bot.action import auto, redaction, request_file
-from bot.action.console import Console, InputError, JobOutcome
+from bot.action import auto, redaction, request_file, set_up
+from bot.action.console import Console, InputError, JobOutcome, UnbrokenStream
 from bot.action.gate import gate
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError, Transport
@@ -84,6 +84,11 @@ def run_report(results: Sequence[Path], file: Path, *, dry_run: bool, edge: Edge
     return _run(lambda settings, console: _post(settings, console, edge, results, file, dry_run=dry_run))
 
 
+def run_set_up(edge: Edge = EDGE) -> int:
+    """`torch-minify doctor --github`, through `edge`: what can be seen of the set-up. Exit status 1 where something is to change."""
+    return _run(lambda settings, _: _look(settings, edge))
+
+
 def run_minify(file: Path, index: int, out: Path, edge: Edge = EDGE) -> int:
     """`torch-minify minify`, through `edge`: the request number `index` in `file`, to the directory `out`. The exit status of `run`."""
     return _run(lambda settings, console: JobOutcome(_minimize(settings, console, edge, file, index, out)))
@@ -95,7 +100,9 @@ def _run(job: Job) -> int:
     redaction.hide(redaction.words_of_machine(os.environ, socket.gethostname(), isolation.is_secret_name))
     try:
         settings = read_settings()
-        console = Console(sys.stdout, sys.stderr, settings.in_actions, settings.output, settings.summary)
+        console = Console(
+            UnbrokenStream.over(sys.stdout), UnbrokenStream.over(sys.stderr), settings.in_actions, settings.output, settings.summary
+        )
         return console.publish(job(settings, console))
     except InputError as error:
         sys.stderr.write(f"torch-minify: {error}\n")
@@ -139,20 +146,33 @@ def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
     return post.report(requests, [settings.results], settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
 
 
+def _look(settings: Settings, edge: Edge) -> JobOutcome:
+    found = set_up.examine(settings, edge.connect(settings.token, settings))
+    return JobOutcome(int(any(finding.good is False for finding in found)), stdout="".join(f"{finding.line()}\n" for finding in found))
+
+
 def _config(settings: Settings, edge: Edge) -> RunnerConfig:
     return RunnerConfig(
         checkout=settings.checkout,
         setup=settings.setup,
         variables=settings.variables_given,
         pass_env=settings.names_passed,
+        torch_index=settings.torch_index.rstrip("/"),
         python=settings.python,
         budget=duration(settings.budget),
         device=settings.device or None,
         jobs=settings.jobs,
         engine=edge.engine,
-        account=isolation.program_account(),
+        identities=_identities(),
         environ=os.environ,
     )
+
+
+def _identities() -> isolation.Identities:
+    try:
+        return isolation.identities(os.environ)
+    except isolation.NoAccountError as error:
+        raise InputError(str(error)) from error
 
 
 def _minimize(settings: Settings, console: Console, edge: Edge, file: Path, index: int, out: Path) -> int:

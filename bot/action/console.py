@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from bot.workflow_commands import Annotation, outputs
 
@@ -23,6 +25,32 @@ class JobOutcome:
     summary: str = ""
     annotations: tuple[Annotation, ...] = ()
     stdout: str = ""
+
+
+class UnbrokenStream(io.TextIOBase):
+    """A `stream` that takes all there is to say, also when nobody listens any more.
+
+    After a cancel the runner's client of a job container is gone. The result has to be handed on then, not an error of a pipe.
+    """
+
+    @classmethod
+    def over(cls, stream: TextIO) -> TextIO:
+        """One over `stream`, as the text stream that it is as far as we write."""
+        return cast(TextIO, cls(stream))
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write `text`, or lose it."""
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what was written, or lose it."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 @dataclass(frozen=True)

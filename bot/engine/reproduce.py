@@ -23,6 +23,7 @@ from bot.engine.progress import Progress
 from bot.engine.refusals import Lookups, TwoRuns
 from bot.engine.state import Reproduction
 from bot.engine.target import Launch
+from bot.engine.withheld import withheld
 from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
 from bot.failure.machine_faults import fault_of, last_line
@@ -33,11 +34,15 @@ from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
+from bot.sandbox.files import remove
+from bot.sandbox.sandbox import Sandbox
 from bot.units import spoken
 from bot.workers.process import HANG_RATIO, Patience
 
 # Seconds for the program without the compiler, where nothing asks for more.
 CONTROL_LIMIT = 300.0
+# A program is run so often before it is said to pass, where the time is enough.
+MOST_RUNS = 5
 # Beyond this a script is no longer something that a person has read.
 LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
 # What a program says that met itself: its control runs beside it.
@@ -46,13 +51,14 @@ _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily 
 
 @dataclass
 class Intake:
-    """Runs the user's program, with and without the compiler. `cache` is the compile directory."""
+    """Runs the user's program, with and without the compiler. `cache` is the compile directory, `box` the sandbox."""
 
     options: Options
     space: Workspace
     progress: Progress
     cache: Path
     budget: Budget
+    box: Sandbox | None = None
 
     def run(self) -> Reproduction:
         """The failure to minimize, and what the capture brought back.
@@ -79,12 +85,16 @@ class Intake:
         if without.raised:
             # it expects an error, which eager raises too: what it makes of the compiler's is its own judgment
             found = found.as_it_ended(self.options.target.name)
+        found = self._asked_again(found, without, own)
         runs = self._runs(found, without)
         if runs.eager_fails and without.status != "timeout" and (found.signature is not None or _wrong(found)):
             without = self._control(own)  # alone: what it met may have been the program itself
             runs = self._runs(found, without)
         failure = self._failure(runs)
+        if found.child:
+            self.progress.say(f"it failed in a process that the program started: {found.child}")
         if refusal := runs.refusal(self._lookups()):
+            self._withheld(runs.eager)
             raise refusal
         hang_after = self._hang_after(found, without, own) if failure.kind is Kind.HANG else self.options.hang_after or own
         found = self._with_graphs(found, failure.kind, hang_after)
@@ -94,6 +104,8 @@ class Intake:
         if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory(own):
             said = "the program compares uninitialised memory: without the compiler its numbers differ as well"
             raise Ended("not_reproduced", "fails_in_eager", said)
+        if failure.kind is Kind.ACCURACY and self.options.accuracy != "off" and not _wrong(found):
+            self._judge_tolerance(found, own)
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
         original = source_of(self.options.target, Path.cwd(), places=places) or source
@@ -118,6 +130,22 @@ class Intake:
                 beside.cancel()  # nobody waits for it
                 raise
             return found, control.result()
+
+    def _asked_again(self, found: Capture, without: Outcome, own: float) -> Capture:
+        """A program that passed, run again: what shows only now and then does not show each time. Not where eager does not pass."""
+        if found.outcome.status != "ok" or found.signature or _wrong(found) or without.status != "ok" or not without.calls:
+            return found
+        until = time.monotonic() + time_split.AGAIN_SHARE * self.options.budget
+        for runs in range(2, MOST_RUNS + 1):
+            if time.monotonic() + found.outcome.seconds > until:
+                break
+            self.progress.step(f"it passed: once more, run {runs} of {MOST_RUNS}")
+            again = self._capture("again", own)
+            if again.signature is not None:
+                self._keep(again)
+                return again.model_copy(update={"runs": runs})
+            found = found.model_copy(update={"runs": runs})
+        return found
 
     def _longer(self, found: Capture, without: Outcome) -> float | None:
         """More seconds for a program that takes so long in eager that it was given too little to say that it hangs, if there are any."""
@@ -200,7 +228,7 @@ class Intake:
             if kind is None and checked.signature is not None:
                 # comparing must not be what makes it fail
                 return found
-            return found.model_copy(update={"regions": _wrong(checked)})
+            return found.model_copy(update={"regions": _wrong(checked), "errors": checked.errors})
         return found
 
     def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
@@ -225,8 +253,8 @@ class Intake:
         self, name: str, own: float, compare: Tolerance | None = None, *, beforehand: bool = False, synchronous: bool = False
     ) -> Capture:
         out = self.space.work / name
-        shutil.rmtree(out, ignore_errors=True)
-        watch = Watch(out, self.cache, compare, beforehand, synchronous)
+        remove(out)
+        watch = Watch(out, self.cache, compare, beforehand, synchronous, self.box)
         patience = Patience(own, self.budget.remaining(), STACKS, spread=self.options.hang_after is None)
         return capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
 
@@ -249,12 +277,14 @@ class Intake:
         if _wrong(found):
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
         outcome = found.outcome
+        self._withheld(outcome)
         if outcome.status == "ok":
             if without.status == "ok" and (refusal := runs.refusal(self._lookups())):
                 raise refusal
             # an error that the compiler swallows is a failure only of a program that expects it
             without_it = f", but not without the compiler: {last_line(without)}; a program that asserts this can be minimized"
-            raise Ended("not_reproduced", "passes", f"the program passes here{without_it if without.status == 'raised' else ''}")
+            often = f" in {found.runs} runs" if found.runs > 1 else ""
+            raise Ended("not_reproduced", "passes", f"the program passes here{often}{without_it if without.status == 'raised' else ''}")
         said = f"the program could not be run: {outcome.text.strip()[-300:]}"
         raise Ended("error", "machine_fault", said, machine_fault="the program could not be run")
 
@@ -266,6 +296,17 @@ class Intake:
         signature = signature_of(self._control(own, "--repeats"), script=script.name)
         return signature is not None and signature.kind is Kind.ACCURACY
 
+    def _judge_tolerance(self, found: Capture, own: float) -> None:
+        """Raises `Ended` where the program's own comparison is one that float64 fails too, and no compiled region is clearly farther from
+        float64 than eager is."""
+        right = signature_of(self._control(own, "--fp64"), script=self.options.target.name)
+        if right is None or right.kind is not Kind.ACCURACY:
+            return
+        said = "the program's own comparison fails, but so it does with float64 in place of the compiled results: eager misses it as well"
+        if found.errors is not None:
+            said += f"; compiled is as near to float64 as eager (root mean square error {found.errors[0]:.1e}, eager {found.errors[1]:.1e})"
+        raise Ended("not_reproduced", "fails_in_eager", said)
+
     def _control(self, own: float, option: ControlOption | None = None, budget: Budget | None = None) -> Outcome:
         launch, script = self._launch()
         timeout = min(CONTROL_LIMIT, own) if self.options.hang_after is None else max(CONTROL_LIMIT, own - START)
@@ -275,7 +316,12 @@ class Intake:
         """How the program is started, and its script, or `-m`."""
         target = self.options.target
         argv = target.argv if target.script else (target.module or "", *target.argv)
-        return Launch(self.options.python, Path.cwd(), os.environ, argv), target.script or "-m"
+        return Launch(self.options.python, Path.cwd(), os.environ, argv, self.box, linked=target.script is not None), target.script or "-m"
+
+    def _withheld(self, outcome: Outcome) -> None:
+        """Raises `Ended` where the sandbox kept from the program what it needs."""
+        if kept := withheld(outcome, self.box):
+            raise kept
 
 
 def _too_soon(found: Capture, without: Outcome, hang_after: float) -> bool:

@@ -22,8 +22,9 @@ from bot.failure.machine_faults import missing
 from bot.inside.variables import settings_of
 from bot.models.failure import Kind, Stage, Verdict
 from bot.models.result import Rule
-from bot.oracle.diagnose import inner_calls, localize, operations
-from bot.oracle.oracle import TRIES, ScriptOracle
+from bot.oracle.diagnose import Localized, inner_calls, localize, operations
+from bot.oracle.oracle import Begun, ScriptOracle
+from bot.oracle.run_plan import TRIES
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.passes.dynamic import explained
 from bot.reduce.graph.printer.script import lines, render, without_call
@@ -35,6 +36,7 @@ from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
 from bot.reduce.source.preamble import drop_statements
 from bot.reduce.source.reducer import ReducedSource, reduce_source
+from bot.reduce.source.text.normal_form import marks, unmarked
 
 # A graph of so few operations is the form that a maintainer wants, however short the script was.
 FEW_OPS = 4
@@ -60,7 +62,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.oracle = self.new_oracle()  # the one that knows the script that is reduced, and at the end the one that was found
-        self._start: Start | None = None
+        self._start: tuple[Start, Begun] | None = None
         self._queries = 0  # of the search that came before the present one
 
     def begin(self) -> None:
@@ -81,7 +83,7 @@ class Search:
         try:
             if self._start is None:
                 return self._reduce_source()
-            of_graph = self._reduce_graph(self._start)
+            of_graph = self._reduce_graph(*self._start)
             return self._smaller_of_both(of_graph) if self._is_wordy(of_graph) else of_graph
         except BudgetSpent:
             best = self.trail.best
@@ -90,7 +92,7 @@ class Search:
             # what only was noted may since have been seen to need another rule
             return best if len(self.trail) else replace(best, rule=self._rule())
 
-    def _started(self) -> Start | None:
+    def _started(self) -> tuple[Start, Begun] | None:
         """The first form of the program, smallest first, that fails as the original did."""
         found, source = self.reproduction.capture, self.reproduction.source
         self.progress.step("looking for the smallest form that fails in the same way")
@@ -100,10 +102,17 @@ class Search:
             if self.options.stage not in (None, start.stage):
                 continue
             text = render(start.program)
-            candidate = Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])
-            if self.oracle.begins(candidate) and self._calls(start, text):
-                return start
+            oracle = self._comparing(own=start.program.recipe.tolerance is not None)
+            begun = oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0]))
+            if begun is not None and self._calls(start, text):
+                self.oracle = oracle
+                return start, begun
         return None
+
+    def _comparing(self, *, own: bool) -> ScriptOracle:
+        """The oracle for scripts that compare numbers by their `own` tolerance, or by PyTorch's rule."""
+        oracle = self.oracle
+        return oracle.narrowed(replace(oracle.criterion, own_comparison=own), oracle.plan)
 
     def _calls(self, start: Start, text: str) -> bool:
         """Whether the script `text` of a start fails where its module is called: what comes before is of the user's program, and may
@@ -111,12 +120,14 @@ class Search:
         program = start.program
         return not (program.preamble or program.recipe.setup) or self.oracle.observe(without_call(text))[0].status == "ok"
 
-    def _reduce_graph(self, start: Start) -> SearchResult:
-        oracle, text = self.oracle, render(start.program)
-        first = self._first(SearchResult(start.stage, text, Rule(), start.program, start.program))
+    def _reduce_graph(self, start: Start, begun: Begun) -> SearchResult:
+        first = self._first(SearchResult(start.stage, render(start.program), Rule(), start.program, start.program), begun)
+        oracle = self.oracle
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = first.reference is not None and first.reference.kind is Kind.ACCURACY
-        guesses, exposable = self._localized(start) if accuracy else (self._named(start), None)
+        error = self._localized(start) if accuracy else Localized()
+        strict = self.options.accuracy == "strict"
+        guesses = error.guesses(strict) if accuracy else self._named(start, begun)
 
         def reduce(step: SearchResult) -> Reduced:
             assert step.program is not None
@@ -126,7 +137,8 @@ class Search:
                 render,
                 guesses=guesses if step.program is start.program else (),
                 settle=oracle.settle,
-                exposable=exposable,
+                exposable=None if strict else error.exposable,
+                chain=error.chain,
                 keep_seed=accuracy,
                 on_accept=lambda smaller, candidate: self._accept(first.step(candidate.text, smaller)),
                 ends_well=oracle.passes,
@@ -138,15 +150,13 @@ class Search:
         neighbors = (reduced.candidate.text, nearest.text) if nearest is not None else None
         return replace(smallest, fixed_point=reduced.fixed_point and finished, neighbors=neighbors)
 
-    def _named(self, start: Start) -> Sequence[frozenset[str]]:
+    def _named(self, start: Start, begun: Begun) -> Sequence[frozenset[str]]:
         """Operations that the failure names, to be asked first."""
-        return named_nodes(self.reproduction.capture.outcome.text, start) or operations(self.oracle.blamed, start.program)
+        return named_nodes(self.reproduction.capture.outcome.text, start) or operations(begun.answer.blamed, start.program)
 
-    def _localized(self, start: Start) -> tuple[Sequence[frozenset[str]], frozenset[str] | None]:
-        """Operations at which wrong numbers begin, and the values that may become outputs (None: any)."""
-        found = localize(self.oracle.answer, render(start.program), start.program, self.reproduction.limit)
-        strict = self.options.accuracy == "strict"
-        return found.guesses(strict), None if strict else found.exposable
+    def _localized(self, start: Start) -> Localized:
+        """Where wrong numbers begin, and the way that they take."""
+        return localize(self.oracle.answer, render(start.program), start.program, self.reproduction.limit)
 
     def _without_leftovers(self, result: SearchResult) -> tuple[SearchResult, bool]:
         """The result with only those of the user's own statements that the failure needs, and whether the time was enough."""
@@ -181,7 +191,7 @@ class Search:
             return best, False
 
     def _reduce_source(self) -> SearchResult:
-        oracle, source = self.oracle, self.reproduction.source
+        source = self.reproduction.source
         if source is None:
             said = (
                 "no graph of this command fails alone, and as source only a script, a module of this directory (`python -m pkg.mod`) or a"
@@ -190,11 +200,14 @@ class Search:
             raise Ended("error", "not_understood", said)
         if self.options.stage not in (None, Stage.SOURCE):
             raise Ended("error", "not_understood", f"no program of the stage {self.options.stage.value} fails in the same way here")
-        text, failing = self._begin_source(source)
-        if failing is None:
-            return SearchResult(Stage.SOURCE, text, self._rule(), fixed_point=True)
-        first = self._first(SearchResult(Stage.SOURCE, text, Rule()))
-        oracle.words = oracle.said  # an assert, or a condition, that says something else is another finding
+        self.oracle = self._comparing(own=True)
+        text, failing, begun = self._begin_source(source)
+        if begun is None:
+            rule = self._rule().model_copy(update={"partial": self.reproduction.capture.partial})
+            return SearchResult(Stage.SOURCE, text, rule, fixed_point=True)
+        # an assert, or a condition, that says something else is another finding
+        first = self._first(SearchResult(Stage.SOURCE, text, Rule()), begun, own_words=begun.answer.own_words)
+        oracle = self.oracle
         self.progress.step(f"reducing the script: {lines(text)} lines")
         inner = self._inner(text, failing)
 
@@ -206,6 +219,7 @@ class Search:
                 starts=inner if step.text == text else (),
                 settle=oracle.settle,
                 on_accept=lambda smaller: self._accept(first.step(smaller)),
+                slower=oracle.is_slow,
                 check=oracle.budget.check,
             )
 
@@ -237,8 +251,9 @@ class Search:
                 found.append(program)
         return found
 
-    def _begin_source(self, source: Source) -> tuple[str, tuple[int, ...] | None]:
-        """The first of the source's texts that fails, and its lines that the failure names; the first text and None where none does."""
+    def _begin_source(self, source: Source) -> tuple[str, tuple[int, ...], Begun | None]:
+        """The first of the source's texts that fails, its lines that the failure names, and how it fails; the first text, and None, where
+        none does."""
         capture = self.reproduction.capture
         said = [capture.outcome.text, *launches(capture.regions)]
         # a module of the project that is only looked up there may be one that Python finds elsewhere
@@ -251,8 +266,15 @@ class Search:
             self.trail.note(SearchResult(Stage.SOURCE, alone, self._rule()))
         for complete, failing in begun:
             candidate = Candidate(complete, "start:source", (lines(complete), len(complete)))
-            if self.oracle.begins(candidate, max(1, TRIES // len(begun))):
-                return complete, failing
+            begins = self.oracle.begins(candidate, max(1, TRIES // len(begun)))
+            if begins is not None:
+                return complete, failing, begins
+        # what is caught in a thread, or by a library, is let through where the function that fails is called alone
+        for program in self._inner(first.text, first.lines) if capture.ended is not None else ():
+            complete, failing = self._surrounded(unmarked(program), marks(program))
+            begins = self.oracle.begins(Candidate(complete, "start:inner call", (lines(complete), len(complete))))
+            if begins is not None:
+                return complete, failing, begins
         beside = found[1].modules
         if beside and first.text == source.text:
             names = ", ".join(sorted(beside))
@@ -262,8 +284,7 @@ class Search:
         if needs:
             raise Ended("error", needs.code, f"a repro stands alone, but where it is run the program needs {needs}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
-        self.oracle.partial = capture.partial
-        return alone, None
+        return alone, (), None
 
     def _letting_through(self, found: Whole) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The program as it is; one that catches its failure first without what catches it."""
@@ -307,14 +328,19 @@ class Search:
                 self._accept(of_graph)
         return shorter
 
-    def _first(self, start: SearchResult) -> SearchResult:
-        """The first step, of a program that fails; from here on scripts of its form are compared."""
-        oracle, failure = self.oracle, self.reproduction.failure
+    def _first(self, start: SearchResult, begun: Begun, *, own_words: str = "") -> SearchResult:
+        """The first step, of a program that fails; from here on scripts of its form are compared, and what they say with `own_words`."""
+        oracle, failure, answer = self.oracle, self.reproduction.failure, begun.answer
         # of a missing error an assertion is shown; that eager raises is not in its text
-        reference = failure if failure.kind is Kind.NO_RAISE else oracle.shown(start.text)
+        reference = failure if failure.kind is Kind.NO_RAISE else answer.signature
         assert reference is not None, "a script that was SAME shows a failure"
-        oracle.reference, oracle.across_forms = reference, False
-        oracle.jobs = self.options.jobs
+        criterion = replace(
+            oracle.criterion,
+            reference=reference,
+            across_forms=False,
+            own_words=own_words,
+            control_may_end_later=answer.control_ended_later,
+        )
         ledger = oracle.ledger
         ledger.queries, ledger.memo_hits = self._queries, 0
 
@@ -323,15 +349,20 @@ class Search:
             size = lines(best.text) if best is not None else 0
             self.progress.update(f"{candidate.origin}: {verdict.value}; {ledger.queries} queries, {size} lines")
 
-        oracle.on_answer = on_answer
+        self.oracle = oracle.narrowed(criterion, begun.plan, jobs=self.options.jobs, on_answer=on_answer)
         first = replace(start, reference=reference, rule=self._rule())
         self._accept(first)
         return first
 
     def _rule(self) -> Rule:
         """What fresh runs of a script are held against, as the oracle knows it now."""
-        oracle, reproduction = self.oracle, self.reproduction
-        return Rule(hang_after=reproduction.hang_after, precise=oracle.precise, partial=oracle.partial, error=reproduction.eager_error)
+        criterion, reproduction = self.oracle.criterion, self.reproduction
+        return Rule(
+            hang_after=reproduction.hang_after,
+            numbers="spread" if criterion.precision == "spread" else "fp64",
+            partial=criterion.control_may_end_later,
+            error=criterion.eager_error,
+        )
 
     def _accept(self, step: SearchResult) -> None:
-        self.trail.accept(step, steady=self.oracle.tries == 1)
+        self.trail.accept(step, steady=self.oracle.is_steady)

@@ -17,6 +17,8 @@ from bot.oracle.budget import Budget
 
 # Of the budget, the share of the first runs by their own time, and by the time that passes.
 FIRST_SHARE, FIRST_MOST = 1 / 3, 2 / 3
+# Of the budget, the share in which a program that passed may be run again.
+AGAIN_SHARE = 1 / 6
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
 # Of the budget, the share in which the proof of a hang has to fit, and the bounds of the time after which its runs count as hanging.
@@ -58,7 +60,9 @@ def _proof(options: Options, reproduction: Reproduction) -> float:
     """Seconds that the proof takes."""
     if reproduction.failure.kind is Kind.HANG:
         return (reproduction.hang_after + verify.START) * options.verify_runs
-    return reproduction.capture.outcome.seconds * (1 + math.ceil((options.verify_runs - 1) / verify.at_once(reproduction.failure)))
+    width = verify.at_once(reproduction.failure)
+    rounds = 1 if width > options.verify_runs else 1 + math.ceil((options.verify_runs - 1) / width)
+    return reproduction.capture.outcome.seconds * rounds
 
 
 def enough(options: Options, reproduction: Reproduction, budget: Budget) -> float | None:

@@ -153,6 +153,13 @@ BACKWARD = (
 )
 # fmt: on
 
+# Loading the source of one kernel is a part of compiling it: it was generated for Triton.
+TRITON_KERNEL = (
+    _at(_INDUCTOR + r"codecache\.py", "_load_triton_kernel_from_source", Phase.TRITON_COMPILE, "_load_triton_kernel_from_source"),
+    _at(_INDUCTOR + r"async_compile\.py", "triton", Phase.TRITON_COMPILE, "triton"),
+    _at(_INDUCTOR + r"runtime/compile_tasks\.py", "_worker_compile_triton", Phase.TRITON_COMPILE, "_worker_compile_triton"),
+)
+
 # These classes are raised in one phase only, whoever re-raises them.
 _TRITON_CLASSES = ("CompilationError", "CompileTimeAssertionFailure", "PTXASError", "TritonMissing", "NoTritonConfigsError")
 _BY_CLASS = {
@@ -184,6 +191,8 @@ def phase_of(frames: Sequence[Frame], classes: Sequence[str] = ()) -> Phase:
     phase = _first(frames, LANDMARKS) or _first(frames, HINTS)
     if phase is None:
         return Phase.RUN
+    if phase is Phase.LOAD and _first(frames, TRITON_KERNEL):
+        return Phase.TRITON_COMPILE
     if phase in _EXPORTING and any(_EXPORTER.fullmatch(frame.path) for frame in frames):
         return Phase.EXPORT
     return phase

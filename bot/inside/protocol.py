@@ -15,11 +15,14 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, final
 
 # What an interpreter started on boot.py is for.
 Role = Literal["server", "spare", "capture", "control"]
-Task = Literal["run", "control", "control_fp64", "shapes", "export", "localize", "origins", "frames"]
+Task = Literal["run", "control", "control_fp64", "control_spread", "control_moved", "shapes", "export", "localize", "origins", "frames"]
 # See `bot.failure.outcome.Outcome`.
 Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
-# The option of a control in a process of its own: evaluate in float64, or make uninitialized memory differ each time.
-ControlOption = Literal["--fp64", "--repeats"]
+# What takes the place of compiled results in a control: float64; the same, as far from eager as rounding explains; eager itself with each
+# result moved by a unit in its last place, where float64 cannot be had.
+Precision = Literal["fp64", "spread", "moved"]
+# The option of a control in a process of its own: one of these, or make uninitialized memory differ each time.
+ControlOption = Literal["--fp64", "--spread", "--moved", "--repeats"]
 HookPoint = Literal["dynamo", "aot", "aoti"]
 # How a captured graph failed. `pending`: it was written before it was compiled.
 Failed = Literal["", "pending", "compile", "run", "accuracy"]
@@ -32,6 +35,8 @@ OLDEST_TORCH = (2, 9)
 BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 # Files of a capture, in its directory.
 ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
+# The directory of each process that the program started and that compiled, and the file of its errors.
+CHILD_PREFIX, CHILD_ERRORS = "child-", "errors.json"
 
 # How a line about a failed shortcut begins, in the log of a worker.
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
@@ -110,9 +115,11 @@ class ValueMeta(TypedDict, total=False):
 
 
 class FrameCall(TypedDict):
-    """How a function of the script was called: all Python source but `name`, which is qualified."""
+    """How a function of the script was called: all Python source but `name`, which is qualified. `reads` assigns what a function that
+    was made inside another one reads there."""
 
     name: str
+    reads: list[str]
     callee: str
     arguments: list[str]
     contexts: list[str]
@@ -137,6 +144,7 @@ class Facts(_Ended, total=False):
     error: str  # class and message of the first that raised
     values: dict[str, ValueMeta]  # task shapes
     first: list[str]  # task localize: names where an error begins, in program order
+    wrong: list[str]  # task localize: names of all wrong values, in program order
     harmless: list[str]  # task localize: wrong names that reach no output
     guesses: list[list[str]]  # task origins: names of values, the narrowest list first
     frames: list[FrameCall]  # task frames: the innermost first
@@ -147,8 +155,19 @@ class RunFacts(Facts, total=False):
 
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
+    errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
     test: str  # the failing test, as its runner names it
     behind: str  # the traceback of the compiler's exception that the program handled when it ended otherwise
+
+
+@final
+class ChildError(TypedDict):
+    """An error of the compiler that left it in a process that the program started."""
+
+    text: str  # its traceback, up to where it left the compiler
+    said: str  # class and first line, as a traceback ends
+    time: float  # seconds since the epoch
+    rank: str  # of a distributed program; empty elsewhere
 
 
 @final

@@ -16,15 +16,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import cache, early_exit, environment, program, warm
+from . import cache, early_exit, environment, kept_apart, program, warm
 from .eager import compiler_out, lifetimes, uninitialized
-from .protocol import SCRIPT, Facts, Question, Task
+from .protocol import SCRIPT, Facts, Precision, Question, Task
 from .tasks import frames, localize, origins, shapes_and_export
 
 
 def answer(question: Question, pipe: int) -> None:
     """Carry out a question and write the facts as JSON to the descriptor `pipe`. Never returns."""
     _die_with_parent()
+    kept_apart.keep_to_itself()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -63,15 +64,17 @@ def _seed(number: int) -> None:
             getattr(sys.modules[name], function)(number)
 
 
-def generator_state() -> tuple[bytes, int]:
-    """The state of torch's random number generators: another one after numbers were drawn, or a seed was set for the CPU."""
+def generator_state() -> tuple[bytes, int, bytes]:
+    """The state of torch's and numpy's random number generators: another one after numbers were drawn, or a seed was set for the CPU."""
     try:
-        torch = sys.modules["torch"]
+        torch, numpy = sys.modules["torch"], sys.modules.get("numpy.random")
+        _, key, position, *_ = numpy.get_state() if numpy else ("", b"", 0)
         # a GPU that was not asked for anything has drawn nothing, and asking it would start it
         generators = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
-        return bytes(torch.get_rng_state().tolist()), sum(generator.get_offset() for generator in generators)
+        offset = sum(generator.get_offset() for generator in generators)
+        return bytes(torch.get_rng_state().tolist()), offset, bytes(key) + str(position).encode()
     except Exception:
-        return b"", 0  # the program left torch in a state of its own
+        return b"", 0, b""  # the program left torch in a state of its own
 
 
 def _run(path: str, question: Question) -> Facts:
@@ -86,8 +89,8 @@ def _run(path: str, question: Question) -> Facts:
     return ends[0] if ends and facts["status"] == "exit" else facts
 
 
-def _control(path: str, question: Question, fp64: bool = False) -> Facts:
-    stub = compiler_out.take_out(fp64=fp64)
+def _control(path: str, question: Question, precision: Precision | None = None) -> Facts:
+    stub = compiler_out.take_out(precision)
     compiler_out.disable_compile_in_subprocesses()
     with uninitialized.made_to_differ(question.text if question.repeats else ""):
         facts = program.run_as_main(path, question.argv, lifetimes.shortened)
@@ -99,7 +102,9 @@ def _control(path: str, question: Question, fp64: bool = False) -> Facts:
 TASKS: dict[Task, Callable[[str, Question], Facts]] = {
     "run": _run,
     "control": _control,
-    "control_fp64": functools.partial(_control, fp64=True),
+    "control_fp64": functools.partial(_control, precision="fp64"),
+    "control_spread": functools.partial(_control, precision="spread"),
+    "control_moved": functools.partial(_control, precision="moved"),
     "shapes": shapes_and_export.describe,
     "export": shapes_and_export.export,
     "localize": localize.localize,

@@ -51,7 +51,7 @@ class Cause(Model):
 
 
 class Request(Model):
-    """What to minimize, with what options, and where the answer goes. Exactly one of `script` and `command` is set."""
+    """What to minimize, with what options, and where the answer goes. Exactly one of `script`, `command` and `doctor` is set."""
 
     schema_: int = Field(default=1, alias="schema", serialization_alias="schema")
     id: str = Field(description="unique in the repository: letters, digits and dashes")
@@ -66,12 +66,13 @@ class Request(Model):
     asked_by: str = Field(description="login; for red CI the workflow's name")
     options: RequestOptions = RequestOptions()
     answer: Answer
+    doctor: tuple[str, ...] | None = Field(default=None, description="lines of the gate about the set-up; the machine's are wanted besides")
     expected: str | None = Field(default=None, description="one line: the failure that CI showed")
     tests: tuple[str, ...] = Field(default=(), description="all tests that fail in this way")
     causes: tuple[Cause, ...] = Field(default=(), description="all that failed in the run, of the first request made of it")
 
     @model_validator(mode="after")
     def _one_program(self) -> Request:
-        if (self.script is None) == (self.command is None):
-            raise ValueError("a request has either a script or a command")
+        if [self.script, self.command, self.doctor].count(None) != 2:
+            raise ValueError("a request has a script, a command or a look at the set-up")
         return self

@@ -14,9 +14,10 @@ from bot.reduce.source.passes.inner_call import InnerCall
 
 @dataclass(frozen=True)
 class Localized:
-    """Names of values: where an error begins, in program order, and wrong ones that reach no output of the program."""
+    """Names of values: where an error begins, in program order, those that are wrong, and wrong ones that reach no output."""
 
     first: tuple[str, ...] = ()
+    wrong: frozenset[str] = frozenset()
     harmless: frozenset[str] = frozenset()
     all: frozenset[str] = frozenset()
 
@@ -24,6 +25,11 @@ class Localized:
     def exposable(self) -> frozenset[str] | None:
         """The names that may become outputs: a harmless difference upstream must not become the bug. None: any."""
         return self.all - self.harmless if self.harmless else None
+
+    @property
+    def chain(self) -> frozenset[str] | None:
+        """The way of the error through the program: a smaller one without any of it shows something else. None: it is not known."""
+        return self.wrong or None
 
     def guesses(self, strict: bool) -> list[frozenset[str]]:
         """Operations to ask alone, before any search; without `strict` those that reach no output are left out."""
@@ -41,7 +47,9 @@ def localize(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, pro
     # the last operation is in the return statement
     returned = next(refs(program.graph.output), RETURNED)
     first = tuple(returned if name == RETURNED else name for name in facts.get("first", []))
-    return Localized(first, frozenset(facts.get("harmless", [])), frozenset(node.name for node in program.graph.nodes))
+    wrong = frozenset(returned if name == RETURNED else name for name in facts.get("wrong", []))
+    nodes = frozenset(node.name for node in program.graph.nodes)
+    return Localized(first, wrong & nodes, frozenset(facts.get("harmless", [])), nodes)
 
 
 def operations(values: Iterable[Iterable[str]], program: Program) -> list[frozenset[str]]:
@@ -56,4 +64,6 @@ def inner_calls(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, 
     `answer` asks a worker, with a `limit` in seconds.
     """
     _, facts = answer(Question(text, "frames", limit, lines=lines))
-    return [InnerCall(f["name"], f["callee"], tuple(f["arguments"]), tuple(f["contexts"])) for f in facts.get("frames", [])]
+    return [
+        InnerCall(f["name"], f["callee"], tuple(f["arguments"]), tuple(f["contexts"]), tuple(f["reads"])) for f in facts.get("frames", [])
+    ]

@@ -12,9 +12,9 @@ from typing import Any
 from bot.models.failure import Verdict
 
 
-def key_of(text: str, context: str = "") -> str:
-    """The memo's key for the script `text`; `context` is what else its answer depends on."""
-    return hashlib.sha256(f"{context}\0{text}".encode()).hexdigest()[:24]
+def key_of(text: str, *terms: str) -> str:
+    """The memo's key for the script `text`; `terms` are what else its answer depends on: the criterion and the plan."""
+    return hashlib.sha256("\0".join((*terms, text)).encode()).hexdigest()[:24]
 
 
 class Ledger:

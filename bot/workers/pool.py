@@ -13,7 +13,8 @@ import queue
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +24,14 @@ from pydantic import ValidationError
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import Cancel, Facts, Question, Ready, Reply, StartFailed, command, encode
 from bot.inside.variables import without_settings
+from bot.sandbox.process import Process
+from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import environment
+from bot.workers.libraries import imports_of, libraries_of
+from bot.workers.process import has_raised
 
+# Scripts with the same libraries are asked about so often before a parent of their own is started, and there are so many of these.
+OFTEN, MOST_WITH_LIBRARIES = 2, 2
 # Seconds within which the parent must have imported torch and the compiler.
 START_LIMIT = 180.0
 # Seconds that it gets to end by itself; its children die with it.
@@ -63,6 +70,10 @@ class Asked:
             outcome = Outcome.model_validate({key: value for key, value in facts.items() if key in Outcome.model_fields})
         except ValidationError as error:  # the program wrote into our pipe
             outcome = Outcome(status="infra", text=f"unreadable answer: {error}")
+        printed = facts.get("printed") or outcome.text
+        if outcome.status == "exit" and has_raised(outcome.exit or 0, printed):
+            # it printed the traceback and left: a fresh process is read in the same way
+            outcome = outcome.model_copy(update={"status": "raised", "text": printed})
         self.future.set_result((outcome, facts))
 
     def fail(self, reason: str) -> None:
@@ -74,7 +85,7 @@ class Asked:
 class _Parent:
     """One process of the warm parent: it, and the questions that it has."""
 
-    def __init__(self, process: subprocess.Popen[bytes], on_ready: Callable[[dict[str, str]], None]) -> None:
+    def __init__(self, process: Process, on_ready: Callable[[dict[str, str]], None]) -> None:
         self.process = process
         self.failure: str | None = None  # why it never was ready
         self._on_ready = on_ready
@@ -101,6 +112,11 @@ class _Parent:
         self._lines.put(encode(question).encode() + b"\n")
         return True
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it takes questions at once."""
+        return self._ready and not self._over
+
     def cancel(self, asked: Asked) -> None:
         """Stop a question."""
         with self._state:
@@ -113,11 +129,9 @@ class _Parent:
         """End it, and its children with it."""
         self._lines.put(None)
         self._listens.set()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(LAST_WAIT)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.process.end()
 
     def _writer_loop(self) -> None:
         self._listens.wait()
@@ -135,7 +149,7 @@ class _Parent:
                 if not line.endswith(b"\n"):
                     break  # it was killed in the middle of a line
                 self._heard(json.loads(line))
-        self.process.wait()
+        self.process.end()
         self._alarm.cancel()
         self._lines.put(None)
         self._listens.set()
@@ -143,7 +157,9 @@ class _Parent:
             self._over = True
             lost, self._waiting = self._waiting, {}
             if self.failure is None and not self._ready:
-                self.failure = f"the worker's parent ended with status {self.process.returncode} before it was ready"
+                self.failure = (
+                    self.process.report.failed or f"the worker's parent ended with status {self.process.returncode} before it was ready"
+                )
         for asked in lost.values():
             if self.failure is not None:
                 asked.fail(self.failure)
@@ -167,12 +183,12 @@ class _Parent:
 
     def _on_start_timeout(self) -> None:
         self.failure = f"the interpreter did not import torch within {START_LIMIT:.0f} s"
-        self.process.kill()
+        self.process.end()
 
 
 @dataclass
 class Pool:
-    """One warm parent and the questions it is working on. Close it when done."""
+    """One warm parent and the questions it is working on. Close it when done. It and its children run in the sandbox `box`, if any."""
 
     python: str
     cache: Path
@@ -181,12 +197,32 @@ class Pool:
     versions: dict[str, str] = field(default_factory=dict)
     restarts: int = 0
     memory: int = LEAST_MEMORY  # bytes for each question
+    box: Sandbox | None = None
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
         self._starting = threading.Lock()
         self._parent: _Parent | None = None
+        self._others: dict[frozenset[str], _Parent] = {}  # parents by the libraries that they have imported
+        self._wanted: Counter[frozenset[str]] = Counter()  # how often a script with such libraries was asked about
         self._closed = False
+
+    def directory(self) -> tempfile.TemporaryDirectory[str]:
+        """A new directory that the workers may write to."""
+        made = tempfile.TemporaryDirectory(prefix="torch-minify-", dir=self._questions(), ignore_cleanup_errors=True)
+        if self.box is not None:
+            self.box.lend(Path(made.name))
+        return made
+
+    def _questions(self) -> Path | None:
+        """The directory for those of the questions; None: the system's."""
+        if self.box is None:
+            return None
+        place = self.box.scratch / "questions"
+        if not place.is_dir():
+            place.mkdir(exist_ok=True)
+            self.box.share(place)
+        return place
 
     def start(self) -> None:
         """Start the parent in the background, where there is none; questions wait until it is ready.
@@ -202,9 +238,12 @@ class Pool:
         Raises:
             PoolError: there is no torch in this interpreter, the parent keeps dying, or the pool is closed.
         """
-        directory = tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True)
+        directory = self.directory()
         asked = Asked(Future(), next(self._numbers), directory)
         question = replace(question, memory=question.memory or self.memory, id=asked.number, dir=directory.name)
+        ready = self._with_libraries(question.text)
+        if ready is not None and ready.take(asked, question):
+            return asked
         while not self._ensure_running().take(asked, question):
             pass
         return asked
@@ -215,15 +254,15 @@ class Pool:
 
     def cancel(self, asked: Asked) -> None:
         """Stop a question that was `asked` and whose answer is no longer needed."""
-        if self._parent is not None:
-            self._parent.cancel(asked)
+        for parent in self._parents():
+            parent.cancel(asked)
 
     def close(self) -> None:
         """End the parent and its children."""
         with self._starting:
             self._closed = True
-            if self._parent is not None:
-                self._parent.close()
+            for parent in self._parents():
+                parent.close()
 
     def _ensure_running(self) -> _Parent:
         """The parent, replaced if it has died."""
@@ -241,21 +280,45 @@ class Pool:
             self._parent = self._spawn()
             return self._parent
 
-    def _spawn(self) -> _Parent:
+    def _parents(self) -> list[_Parent]:
+        return [*([self._parent] if self._parent is not None else []), *self._others.values()]
+
+    def _with_libraries(self, text: str) -> _Parent | None:
+        """The parent that has imported the very libraries of the script `text`, if it is ready: one more library could hide that a script
+        lacks its import. The first is started when such scripts are asked about for the second time."""
+        libraries = libraries_of(text)
+        if not libraries:
+            return None
+        with self._starting:
+            self._wanted[libraries] += 1
+            if self._closed or self._wanted[libraries] < OFTEN:
+                return None
+            if libraries not in self._others and len(self._others) < MOST_WITH_LIBRARIES:
+                self._others[libraries] = self._spawn(imports_of(text))
+            parent = self._others.get(libraries)
+            return parent if parent is not None and parent.is_ready else None
+
+    def _spawn(self, libraries: Sequence[str] = ()) -> _Parent:
         # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimizing the glue
         # around AOTInductor's kernels half of its time; the proof, in fresh processes, does both.
         faster = {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"}
         env = {**without_settings(environment.of_workers(self.cache)), **faster}
+        box = self.box or Sandbox(self.cache, on=False)
+        write = [path for path in (box.share(self.cache), self._questions()) if path is not None] if self.box is not None else []
         with open(self.log, "ab") as log:
-            process = subprocess.Popen(
-                command(self.python, "server"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=env,
-                cwd=self.cwd,
-                start_new_session=True,
-            )
+            try:
+                process = box.start(
+                    command(self.python, "server", *libraries),
+                    cwd=self.cwd,
+                    env=env,
+                    write=write,
+                    address_space=False,  # each question has a limit of its own
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                )
+            except NoSandbox as error:
+                raise PoolError(str(error)) from error
         return _Parent(process, self.versions.update)
 
     def __enter__(self) -> Pool:

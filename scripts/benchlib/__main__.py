@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchlib import corpus, measure, programs, report
+from benchlib import corpus, measure, programs, report, truth
 from benchlib.cli import count, matches, own_python, positive, save
 
 CHILD = "import json, torch; print(json.dumps({'torch': torch.__version__, 'threads': torch.get_num_threads()}))"
@@ -51,6 +51,9 @@ def grammar() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; 0 where every repro of ours is what it claims to be and nothing was asked twice, else 1."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["truth"]:
+        return truth.main(given[1:])
     parser = grammar()
     arguments = parser.parse_args(argv)
     cases = None

@@ -3,8 +3,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from bot.action.console import Console, JobOutcome
-from bot.workflow_commands import Annotation
+from bot.action.console import Console, JobOutcome, UnbrokenStream
+from bot.workflow_commands import Annotation, log_group
 
 OUTCOME = JobOutcome(7, {"outcome": "refused"}, "## Said\n", (Annotation("notice", "Title", "text"),), "refused\n")
 
@@ -29,3 +29,19 @@ def test_outside_of_actions_there_are_lines_alone(tmp_path: Path) -> None:
 def test_nothing_to_say_makes_no_file(tmp_path: Path) -> None:
     assert Console(io.StringIO(), io.StringIO(), output=tmp_path / "output", summary=tmp_path / "summary").publish(JobOutcome()) == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stream_that_nobody_reads_any_more_breaks_nothing(tmp_path: Path) -> None:
+    class Broken(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    closed = io.StringIO()
+    closed.close()
+    for stream in (Broken(), closed):
+        console = Console(UnbrokenStream.over(stream), UnbrokenStream.over(stream), summary=tmp_path / "summary")
+        with log_group(console.stdout, "a group", enabled=True):
+            assert console.publish(OUTCOME) == 7

@@ -36,8 +36,11 @@ from bot.inside.protocol import Question
 from bot.models.failure import Stage, Verdict
 from bot.models.result import Result
 from bot.oracle.budget import Budget
+from bot.oracle.criterion import Criterion
+from bot.oracle.judge import Judge
 from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle
+from bot.oracle.run_plan import Limits
 from bot.workers.pool import Asked, Pool
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -287,7 +290,8 @@ class World:
         ledger, failure = Watched(self.place / "reduction.jsonl", self.met), self.reproduction.failure
 
         def oracle() -> ScriptOracle:
-            return ScriptOracle(self.pool, ledger, Budget(300.0), failure, limit=LIMIT, patience=PATIENCE, across_forms=True)
+            judge = Judge(self.pool, Budget(300.0), Limits(LIMIT, patience=PATIENCE))
+            return ScriptOracle(judge, ledger, Criterion(failure, across_forms=True))
 
         search = Search(self.options(stage, "out"), self.reproduction, Trail(), oracle, Progress())
         search.begin()

@@ -286,3 +286,27 @@ def test_a_large_script_is_said(intake: Callable[..., Intake], capsys: pytest.Ca
     made.options.target.script.write_text("x = 1\n" * 10_001)
     made.run()
     assert "fail.py has 10,001 lines, 60,006 bytes" in capsys.readouterr().err
+
+
+def test_a_program_that_passed_is_asked_again(intake: Callable[..., Intake]) -> None:
+    """One that fails in one run of three is no program that passes."""
+    found = intake([PASSED, PASSED, PASSED, RAISED], [PASSED], accuracy="off").run()
+    assert (found.failure.exception, found.capture.runs) == (("InternalTorchDynamoError",), 4)
+    with pytest.raises(Ended, match="the program passes here in 5 runs") as ended:
+        intake([PASSED] * 5, [PASSED], accuracy="off").run()
+    assert ended.value.code == "passes"
+
+
+@pytest.mark.parametrize(
+    ("slow", "control", "said"),
+    [
+        (PASSED.model_copy(update={"seconds": 90.0}), PASSED, "the program passes here$"),  # a sixth of the budget is less
+        (PASSED, Outcome(status="ok"), "runs only where it cannot be taken out"),
+        (PASSED, RAISED, "passes here, but not without the compiler"),
+    ],
+)
+def test_a_program_is_not_asked_again_where_that_tells_nothing(
+    intake: Callable[..., Intake], slow: Outcome, control: Outcome, said: str
+) -> None:
+    with pytest.raises(Ended, match=said):
+        intake([slow], [control], accuracy="off", budget=500.0).run()

@@ -18,7 +18,11 @@ from bot.engine.state import Reproduction
 from bot.engine.target import Target
 from bot.engine.trail import Trail
 from bot.failure.outcome import Outcome
-from bot.models.failure import Kind, Phase, Signature
+from bot.models.failure import Kind, Phase, Signature, Verdict
+from bot.oracle.criterion import Criterion
+from bot.oracle.judge import Judgment
+from bot.oracle.oracle import Begun
+from bot.oracle.run_plan import RunPlan
 from tests.engine.capture.test_starts import region
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.POST_GRAD, exception=("ValueError",), message="no sin")
@@ -40,13 +44,18 @@ for batch in loader():
 class Asked:
     """An oracle for which scripts that hold `needs` are SAME; the user's own loop and the graph's call fail."""
 
+    criterion, plan = Criterion(FAILURE), RunPlan()
+
     def __init__(self, needs: str) -> None:
         self.needs = needs
         self.texts: list[str] = []
 
-    def begins(self, candidate: Any, tries: int = 1) -> bool:
+    def narrowed(self, *_: Any) -> Asked:
+        return self
+
+    def begins(self, candidate: Any, tries: int = 1) -> Begun | None:
         self.texts.append(candidate.text)
-        return self.needs in candidate.text
+        return Begun(Judgment(Verdict.SAME, FAILURE), self.plan) if self.needs in candidate.text else None
 
     def observe(self, text: str) -> tuple[Outcome, Signature | None]:
         fails = "loader()" in text or "Repro()" in text
@@ -72,7 +81,7 @@ def test_a_graph_counts_where_its_call_fails(search: Callable[..., tuple[Search,
     found, _ = search()
     found.begin()
     assert found._start is not None
-    assert "loader()" not in found._start.program.preamble
+    assert "loader()" not in found._start[0].program.preamble
 
 
 def test_a_graph_does_not_count_where_the_program_before_it_fails(search: Callable[..., tuple[Search, Asked]]) -> None:

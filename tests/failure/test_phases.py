@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bot.failure.phases import BACKWARD, HINTS, LANDMARKS, Landmark, innermost, is_backward, phase_of
+from bot.failure.phases import BACKWARD, HINTS, LANDMARKS, TRITON_KERNEL, Landmark, innermost, is_backward, phase_of
 from bot.failure.traceback import Frame
 from bot.models.failure import Phase
 
-TABLES = {"landmark": LANDMARKS, "hint": HINTS, "backward": BACKWARD}
+TABLES = {"landmark": LANDMARKS, "hint": HINTS, "backward": BACKWARD, "kernel": TRITON_KERNEL}
 ROWS = [pytest.param(table, row, id=f"{name} {row.example}") for name, table in TABLES.items() for row in table]
 
 
@@ -47,3 +47,20 @@ def test_backward_and_the_innermost_frame_in_torch() -> None:
     assert not is_backward(stack[1:])
     assert innermost(stack) == "torch/autograd/__init__.py:backward"
     assert innermost(stack[2:]) is None
+
+
+# The frames of torch 2.13 in which the source of a generated kernel is imported: in this process, and in a compile worker.
+IMPORTED = ("torch/_inductor/codecache.py:_load_triton_kernel_from_source", "torch/_inductor/codecache.py:load_by_key_path")
+LAST = "torch/_inductor/runtime/compile_tasks.py:_reload_python_module"
+GENERATED_MODULE = "/tmp/torchinductor_me/ab/cabcabcabcabcabcabcabcabc.py:<module>"
+HERE = ("torch/_inductor/graph.py:compile_to_module", GENERATED_MODULE, "torch/_inductor/async_compile.py:triton")
+IN_WORKER = ("torch/_inductor/compile_worker/subproc_pool.py:do_job", "torch/_inductor/runtime/compile_tasks.py:_worker_compile_triton")
+
+
+@pytest.mark.parametrize("outside", [HERE, IN_WORKER])
+def test_source_that_triton_cannot_even_read_is_not_compiled(outside: tuple[str, ...]) -> None:
+    """A lowering that writes `compile error` into a kernel: a SyntaxError where the kernel's module is imported."""
+    frames = [Frame(*name.rsplit(":", 1)) for name in (*outside, *IMPORTED, LAST)]
+    assert phase_of(frames) is Phase.TRITON_COMPILE
+    wrapper = [Frame(*name.rsplit(":", 1)) for name in (HERE[0], IMPORTED[1], LAST, GENERATED_MODULE)]
+    assert phase_of(wrapper) is Phase.LOAD, "the code around the kernels is no kernel"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import random
@@ -17,11 +18,15 @@ from hypothesis import strategies as st
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import Question
+from bot.inside.traits import Traits
 from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle.budget import Budget
+from bot.oracle.criterion import Criterion
 from bot.oracle.dispatch import RETRIES
+from bot.oracle.judge import CHECKS, EAGER_TIMES, EXPENSIVE_RUN_SECONDS, Judge
 from bot.oracle.memo import Ledger
-from bot.oracle.oracle import CHECKS, EAGER_TIMES, EXPENSIVE_RUN_SECONDS, TRIES, ScriptOracle
+from bot.oracle.oracle import ScriptOracle
+from bot.oracle.run_plan import TRIES, Limits, RunPlan, exit_after
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.workers.pool import PoolError
 from tests.clock import Clock
@@ -37,6 +42,7 @@ WRONG_TEXT = {
     '  File "/x/torch/testing/_comparison.py", line 1, in assert_close\n    raise error\nAssertionError: Tensor-likes are not close!\n',
 }
 
+OWN_ERROR = {"status": "raised", "text": 'Traceback (most recent call last):\n  File "repro.py", line 9, in <module>\nRuntimeError: NaN\n'}
 INFRA = {"status": "infra"}
 KILLED = {"status": "memory", "signal": "SIGKILL"}
 DISK_FULL = {"status": "exit", "exit": 70, "text": "OSError: [Errno 28] No space left on device: '/x'"}
@@ -51,9 +57,18 @@ def make(tmp_path: Path) -> Make:
     ) -> Any:
         pool = FakePool(answer, wait)
         ledger = more.pop("ledger", None) or Ledger(tmp_path / "reduction.jsonl", resume=False)
-        return ScriptOracle(pool, ledger, budget or Budget(60.0), reference, **more), pool  # type: ignore[arg-type]
+        criterion = Criterion(reference, **_taken(more, Criterion))
+        limits = Limits(**_taken(more, Limits))
+        full = more.pop("full_pipeline", False)
+        plan = RunPlan(None if full else exit_after(reference, Traits(differentiates=True)), **_taken(more, RunPlan))
+        judge = Judge(pool, budget or Budget(60.0), limits)  # type: ignore[arg-type]
+        return ScriptOracle(judge, ledger, criterion, plan, **more), pool
 
     return oracle
+
+
+def _taken(given: dict[str, Any], kind: Any) -> dict[str, Any]:
+    return {field.name: given.pop(field.name) for field in dataclasses.fields(kind) if field.name in given}
 
 
 def candidate(text: str = "script", size: int = 1) -> Candidate:
@@ -115,7 +130,7 @@ def test_by_products_are_kept_with_the_script_that_shows_them(make: Make) -> Non
     oracle, _ = make(by_task(run=OTHER, control=CONTROL))
     for text in ("first", "second"):
         oracle.ask(candidate(text))
-    ((signature, text),) = oracle.by_products.values()
+    ((signature, text),) = oracle.seen.by_products.values()
     assert (signature.exception, text) == (("ValueError",), "first")
 
 
@@ -144,40 +159,57 @@ def test_a_script_that_never_calls_the_compiler_passes_nothing(make: Make) -> No
     assert not oracle.passes("text")
 
 
-def test_what_a_script_shows_is_known_or_found_out(make: Make) -> None:
+def test_what_a_script_shows_is_found_out_in_the_full_pipeline(make: Make) -> None:
     oracle, pool = make(by_task(run=FAILS, control=CONTROL))
-    oracle.ask(candidate("known"))
-    assert oracle.shown("known") == REFERENCE
-    assert len(pool.asked) == 2
-    assert oracle.shown("unknown") == REFERENCE
-    assert len(pool.asked) == 3
+    assert oracle.observe("script")[1] == REFERENCE
+    assert pool.asked[0].stop_after is None
     quiet, _ = make(by_task(run=PASSES))
-    assert quiet.shown("passes") is None
+    assert quiet.observe("passes")[1] is None
 
 
+IMPOSSIBLE = {"status": "raised", "text": "torch_minify_inside.protocol.Fp64Impossible: random numbers"}
+MISSES = {"status": "raised", "text": "AssertionError: Tensor-likes are not close"}
+
+
+@pytest.mark.parametrize("across_forms", [False, True])
+@pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize(
-    ("precise", "across_forms", "verdict"),
+    ("right", "moved", "verdict"),
     [
-        ({"status": "ok"}, False, Verdict.SAME),
-        ({"status": "raised", "text": "Fp64Impossible: random numbers"}, False, Verdict.SAME),
-        ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, False, Verdict.INVALID),
-        ({"status": "raised", "text": "AssertionError: Tensor-likes are not close"}, True, Verdict.SAME),
-        (INFRA, False, Verdict.INFRA),
-        (DISK_FULL, False, Verdict.INFRA),
-        (KILLED, False, Verdict.SAME),
+        ({"status": "ok"}, MISSES, Verdict.SAME),
+        (MISSES, {"status": "ok"}, Verdict.INVALID),
+        ({"status": "timeout"}, {"status": "ok"}, Verdict.INVALID),
+        (INFRA, {"status": "ok"}, Verdict.INFRA),
+        (DISK_FULL, {"status": "ok"}, Verdict.INFRA),
+        (IMPOSSIBLE, {"status": "ok"}, Verdict.SAME),
+        (IMPOSSIBLE, MISSES, Verdict.INVALID),
+        (IMPOSSIBLE, INFRA, Verdict.INFRA),
+        (KILLED, {"status": "ok"}, Verdict.SAME),
+        (KILLED, MISSES, Verdict.INVALID),
     ],
 )
-def test_wrong_numbers_need_an_eager_run_that_is_right(make: Make, precise: Any, across_forms: bool, verdict: Verdict) -> None:
-    oracle, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_fp64=precise), reference=WRONG, across_forms=across_forms)
+def test_wrong_numbers_need_an_eager_run_that_is_right(
+    make: Make, across_forms: bool, own: bool, right: Any, moved: Any, verdict: Verdict
+) -> None:
+    """Whatever the original did: the rule is never relaxed for a candidate."""
+    task = "control_fp64" if own else "control_spread"
+    answers = {"run": WRONG_TEXT, "control": CONTROL, task: right, "control_moved": moved}
+    oracle, pool = make(by_task(**answers), reference=WRONG, across_forms=across_forms, own_comparison=own)
     assert oracle.ask(candidate()) is verdict
-    assert pool.tasks[:3] == ["run", "control", "control_fp64"]
-    assert oracle.precise is not across_forms, "a tolerance that the original does not meet is not asked of its candidates"
-    oracle.ask(candidate("another"))
-    assert pool.tasks.count("control_fp64") == (1 if across_forms else 2 * (1 + RETRIES * (precise in (INFRA, DISK_FULL, KILLED))))
+    assert pool.tasks[:3] == ["run", "control", task]
+    assert ("control_moved" in pool.tasks) is (right in (IMPOSSIBLE, KILLED))
+
+
+def test_what_stood_for_float64_is_said(make: Make) -> None:
+    answers = {"run": WRONG_TEXT, "control": CONTROL, "control_spread": IMPOSSIBLE, "control_moved": {"status": "ok"}}
+    oracle, _ = make(by_task(**answers), reference=WRONG)
+    begun = oracle.begins(candidate())
+    assert begun is not None
+    assert begun.answer.instead_of_float64 == "random numbers"
 
 
 def test_wrong_numbers_alone_need_an_eager_run_that_repeats_itself(make: Make) -> None:
-    wrong, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_fp64={"status": "ok"}), reference=WRONG)
+    wrong, pool = make(by_task(run=WRONG_TEXT, control=CONTROL, control_spread={"status": "ok"}), reference=WRONG)
     wrong.ask(candidate())
     raised, others = make(by_task(run=FAILS, control=CONTROL))
     raised.ask(candidate())
@@ -195,7 +227,7 @@ def test_the_error_that_is_missing_is_the_original_one(make: Make) -> None:
     reference = Signature(kind=Kind.NO_RAISE, phase=Phase.RUN)
     for error, verdict in (("ValueError: 0 is too large", Verdict.SAME), ("TypeError: 0", Verdict.INVALID)):
         control = {**CONTROL, "raised": 1, "error": error}
-        oracle, _ = make(by_task(run=WRONG_TEXT, control=control), reference=reference, error="ValueError: 0 is too large")
+        oracle, _ = make(by_task(run=WRONG_TEXT, control=control), reference=reference, eager_error="ValueError: 0 is too large")
         assert oracle.ask(candidate()) is verdict
 
 
@@ -224,7 +256,7 @@ def test_a_hang_is_the_same_when_its_phase_is(make: Make) -> None:
     stack = 'Current thread 0x1 (most recent call first):\n  File "/x/torch/_inductor/scheduler.py", line 1 in fuse\n'
     hang = {"status": "timeout", "text": stack}
     reference = signature_of(Outcome(**hang))
-    oracle, pool = make(by_task(run=hang, control=CONTROL), reference=reference, hang_after=30.0, limit=5.0)
+    oracle, pool = make(by_task(run=hang, control=CONTROL), reference=reference, hang_after=30.0, run=5.0)
     assert oracle.ask(candidate()) is Verdict.SAME
     assert [(question.task, question.limit) for question in pool.asked] == [("control", 3.0), ("run", 30.0)]
 
@@ -242,7 +274,7 @@ def test_a_failure_that_shows_now_and_then_is_asked_for_many_times(make: Make) -
     oracle, pool = make(lambda question: CONTROL if question.task == "control" else PASSES if "healthy" in question.text else next(turns))
     assert oracle.ask(candidate("the original")) is Verdict.SAME
     oracle.settle("the original")()
-    assert oracle.tries == TRIES
+    assert oracle.plan.tries == TRIES
     assert oracle.ask(candidate("smaller")) is Verdict.SAME
     asked = len(pool.asked)
     assert oracle.ask(candidate("healthy")) is Verdict.PASSES
@@ -254,12 +286,12 @@ def test_a_failure_that_is_always_there_is_asked_for_once(make: Make) -> None:
     oracle, pool = make(by_task(run=FAILS, control=CONTROL))
     oracle.ask(candidate())
     oracle.settle("script")()
-    assert oracle.tries == 1
+    assert oracle.plan.tries == 1
     assert pool.tasks == ["run", "control", *["run"] * CHECKS]
 
 
 def test_eager_is_given_many_times_what_it_took(make: Make) -> None:
-    oracle, pool = make(by_task(run=FAILS, control={**CONTROL, "seconds": 0.5}), limit=60.0)
+    oracle, pool = make(by_task(run=FAILS, control={**CONTROL, "seconds": 0.5}), run=60.0)
     oracle.ask(candidate("first"))
     oracle.ask(candidate("second"))
     assert [question.limit for question in pool.asked if question.task == "control"] == [60.0, EAGER_TIMES * 0.5]
@@ -280,9 +312,23 @@ def test_an_assert_of_the_programs_own_has_to_say_the_same(make: Make) -> None:
         wrong = {**WRONG_TEXT, "text": WRONG_TEXT["text"].replace("Tensor-likes are not close!", said)}
         return wrong if question.task == "run" else CONTROL
 
-    oracle, _ = make(answer, reference=WRONG, words="off by N")
+    oracle, _ = make(answer, reference=WRONG, own_words="off by N")
     assert oracle.ask(candidate("same")) is Verdict.SAME
     assert oracle.ask(candidate("other")) is Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "slow", "runs"),
+    [((9.0, 2.0), (9.0, 2.0), True, 4), ((9.0, 2.0), (3.0, 2.5), False, 4), ((2.9, 2.0), (), False, 2), ((0.9, 0.1), (), False, 2)],
+)
+def test_what_takes_much_longer(make: Make, first: tuple[float, ...], again: tuple[float, ...], slow: bool, runs: int) -> None:
+    took = {name: [a, *rest] for name, a, rest in zip(("new", "old"), first, [again[:1], again[1:]], strict=True)}
+    oracle, pool = make(lambda q: CONTROL if q.task == "control" else {**FAILS, "seconds": took[q.text].pop(0)})
+    for name in ("old", "new"):
+        oracle.ask(candidate(name))
+    assert oracle.is_slow("new", "old") is slow
+    assert sum(q.task == "run" for q in pool.asked) == runs
+    assert not oracle.is_slow("new", "never asked")
 
 
 class TestSeeds:
@@ -293,6 +339,7 @@ class TestSeeds:
         [
             ("torch.manual_seed(0)", True, True, Verdict.SAME, [0]),
             ("lost its seed", True, True, Verdict.PASSES, [0]),
+            ("x = 0  # torch.manual_seed(0) is gone", True, True, Verdict.PASSES, [0]),
             ("needs none", False, True, Verdict.SAME, [0]),
             ("never had one", True, False, Verdict.PASSES, [0, 1, 2]),
         ],
@@ -308,9 +355,47 @@ class TestSeeds:
         assert [q.seed for q in pool.asked if q.task == "run"] == seeds
 
     @pytest.mark.parametrize(
+        ("text", "seeded", "verdict", "seeds"),
+        [
+            ("torch.manual_seed(0)", True, Verdict.SAME, [0]),
+            ("lost its seed", True, Verdict.PASSES, [0]),
+            ("never had one", False, Verdict.PASSES, [0, 1, 2]),
+        ],
+    )
+    def test_an_error_of_the_programs_own_may_depend_on_numbers(
+        self, make: Make, text: str, seeded: bool, verdict: Verdict, seeds: list[int]
+    ) -> None:
+        """It seeds, and raises its own RuntimeError where it finds a NaN."""
+
+        def answer(q: Question) -> dict[str, Any]:
+            if q.task.startswith("control"):
+                return CONTROL
+            return {**(OWN_ERROR if q.seed < 2 else PASSES), "drew": True}
+
+        own = signature_of(Outcome(**OWN_ERROR))
+        assert own is not None
+        oracle, pool = make(answer, reference=own, seeded=seeded)
+        assert oracle.ask(candidate(text)) is verdict
+        assert [q.seed for q in pool.asked if q.task == "run"] == seeds
+
+    @pytest.mark.parametrize(("fails", "seeded"), [(lambda seed: True, False), (lambda seed: seed == 0, True)])
+    def test_a_seed_has_to_stay_only_where_it_decides(self, make: Make, fails: Callable[[int], bool], seeded: bool) -> None:
+        """A compile that fails whatever the numbers are needs no seed."""
+
+        def answer(q: Question) -> dict[str, Any]:
+            if q.task.startswith("control"):
+                return CONTROL
+            return {**(FAILS if "manual_seed" in q.text or fails(q.seed) else PASSES), "drew": True}
+
+        oracle, _ = make(answer, across_forms=True)
+        begun = oracle.begins(candidate("import torch\ntorch.manual_seed(3)\n"))
+        assert begun is not None
+        assert begun.plan.seeded is seeded
+
+    @pytest.mark.parametrize(
         ("text", "drew", "still", "verdict", "runs"),
         [
-            ("config.fallback_random = True", True, False, Verdict.SAME, [False]),
+            ("\ntorch._inductor.config.fallback_random = True", True, False, Verdict.SAME, [False]),
             ("draws nothing", False, False, Verdict.SAME, [False]),
             ("wrong either way", True, True, Verdict.SAME, [False, True]),
             ("draws other numbers", True, False, Verdict.PASSES, [False, True]),
@@ -326,8 +411,8 @@ class TestSeeds:
                 return CONTROL
             return {**(PASSES if q.as_eager and not still else WRONG_TEXT), "drew": drew}
 
-        oracle, pool = make(answer, reference=WRONG, as_eager=True)
-        assert oracle.ask(candidate(f"torch.manual_seed(0)\n{text}")) is verdict
+        oracle, pool = make(answer, reference=WRONG, draws_as_eager=True)
+        assert oracle.ask(candidate(f"torch.manual_seed(0)\n# {text}")) is verdict
         assert [q.as_eager for q in pool.asked if q.task == "run"] == runs
 
     def test_the_runs_of_a_check_draw_other_numbers(self, make: Make) -> None:
@@ -376,7 +461,7 @@ class TestRungs:
     ) -> None:
         oracle, pool = make(lambda question: early if question.stop_after else FAILS, full_pipeline=True)
         oracle.settle("start")()
-        assert (oracle.full_pipeline, oracle.tries) == (full_pipeline, 1)
+        assert (oracle.plan.stop_after is None, oracle.plan.tries) == (full_pipeline, 1)
         found = None if full_pipeline else REFERENCE.phase.value
         assert [question.stop_after for question in pool.asked] == [*[REFERENCE.phase.value] * (1 + full_pipeline), *[found] * (CHECKS - 1)]
         oracle.ask(candidate())
@@ -386,13 +471,13 @@ class TestRungs:
         turns = iter([PASSES, *[FAILS] * CHECKS])
         oracle, _ = make(lambda _: next(turns), full_pipeline=True)
         oracle.settle("start")()
-        assert (oracle.full_pipeline, oracle.tries) == (False, TRIES)
+        assert (oracle.plan.stop_after is None, oracle.plan.tries) == (False, TRIES)
 
     def test_without_a_rung_it_is_run_the_whole_way(self, make: Make) -> None:
         oracle, pool = make(by_task(run=WRONG_TEXT), reference=WRONG, full_pipeline=True)
         oracle.settle("start")()
         assert [question.stop_after for question in pool.asked] == [None] * CHECKS
-        assert (oracle.full_pipeline, oracle.tries) == (True, 1)
+        assert (oracle.plan.stop_after is None, oracle.plan.tries) == (True, 1)
 
     @pytest.mark.parametrize(
         ("text", "early"),
@@ -413,9 +498,11 @@ class TestRungs:
     @pytest.mark.parametrize("early", [FAILS, {"status": "stopped"}])
     def test_a_start_is_asked_early_first(self, make: Make, early: dict[str, Any]) -> None:
         oracle, pool = make(lambda q: CONTROL if q.task == "control" else early if q.stop_after else FAILS)
-        assert oracle.begins(candidate())
-        assert oracle.full_pipeline == (early is not FAILS)
-        assert [q.stop_after for q in pool.asked if q.task == "run"] == [REFERENCE.phase.value, *([None] * oracle.full_pipeline)]
+        begun = oracle.begins(candidate())
+        assert begun is not None
+        whole = early is not FAILS
+        assert begun.plan.stop_after == (None if whole else REFERENCE.phase.value)
+        assert [q.stop_after for q in pool.asked if q.task == "run"] == [REFERENCE.phase.value, *([None] * whole)]
 
     def test_a_program_that_never_fails_is_no_start(self, make: Make) -> None:
         oracle, pool = make(by_task(run=PASSES))
@@ -425,9 +512,10 @@ class TestRungs:
     def test_the_last_form_passes_only_when_it_always_passes(self, make: Make) -> None:
         turns = iter([PASSES, PASSES, PASSES, FAILS])
         oracle, pool = make(lambda question: CONTROL if question.task == "control" else next(turns))
-        assert oracle.begins(candidate(), TRIES)
+        begun = oracle.begins(candidate(), TRIES)
+        assert begun is not None
         assert len(pool.asked) == 5
-        assert oracle.tries == 1
+        assert begun.plan.tries == 1
 
     def test_what_a_compiler_refused_is_noted_at_the_start(self, make: Make) -> None:
         output = "CppCompileError: C++ compile error\n\nCommand:\ng++\n\nOutput:\nk.cpp:3:1: error: no such thing\n"
@@ -436,9 +524,10 @@ class TestRungs:
         assert reference is not None
         assert reference.phase is Phase.CPP_COMPILE
         oracle, pool = make(by_task(origins={**refused, "guesses": [["a"], ["a", "b"]]}, run=refused, control=CONTROL), reference=reference)
-        assert oracle.begins(candidate())
-        assert oracle.blamed == (("a",), ("a", "b"))
-        oracle.ask(candidate("next"))
+        begun = oracle.begins(candidate())
+        assert begun is not None
+        assert begun.answer.blamed == (("a",), ("a", "b"))
+        oracle.narrowed(oracle.criterion, begun.plan).ask(candidate("next"))
         assert pool.tasks == ["origins", "control", "run", "control"]
 
     def test_a_hang_is_not_waited_for_again(self, make: Make) -> None:
@@ -463,19 +552,26 @@ class TestMemo:
         assert oracle.first([candidate(text) for text in "abab"]) is None
         assert sorted(question.text for question in pool.asked) == ["a", "b", "script"]
 
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [
-            *[("reference", WRONG), ("across_forms", True), ("precise", False), ("partial", True), ("words", "x")],
-            *[("tries", 2), ("seeded", True), ("as_eager", True), ("full_pipeline", True)],
-        ],
-    )
-    def test_another_question_of_the_same_text(self, make: Make, name: str, value: object) -> None:
-        oracle, _ = make(by_task(run=OTHER))
+    @pytest.mark.parametrize(("kind", "name"), [(kind, field.name) for kind in (Criterion, RunPlan) for field in dataclasses.fields(kind)])
+    def test_another_question_of_the_same_text(self, make: Make, kind: Any, name: str) -> None:
+        """Whatever is ever added to a criterion or a plan is part of the question."""
+        values: dict[str, Any] = {"reference": WRONG, "tries": 2, "stop_after": "run", "own_words": "x", "eager_error": "y"}
+        oracle, _ = make(by_task(run=OTHER, origins=OTHER))
+        terms = {Criterion: oracle.criterion, RunPlan: oracle.plan}
+        changed = dataclasses.replace(terms[kind], **{name: values.get(name, not getattr(terms[kind], name))})
+        terms = {**terms, kind: changed}
         oracle.ask(candidate())
-        setattr(oracle, name, value)
-        oracle.ask(candidate())
+        oracle.narrowed(terms[Criterion], terms[RunPlan]).ask(candidate())
         assert len({entry["key"] for entry in map(json.loads, oracle.ledger.path.read_text().splitlines())}) == 2
+
+    def test_the_terms_of_a_question_cannot_be_changed_from_outside(self, make: Make) -> None:
+        oracle, _ = make(by_task())
+        for terms, name in ((oracle.criterion, "across_forms"), (oracle.plan, "tries")):
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(terms, name, 7)
+        for name in ("criterion", "plan"):
+            with pytest.raises(AttributeError):
+                setattr(oracle, name, getattr(oracle, name))
 
     def test_one_memo_for_all_who_ask(self, make: Make) -> None:
         oracle, _ = make(by_task(run=OTHER))
@@ -508,7 +604,7 @@ class TestFirst:
         for jobs in (1, 3):
             pool = FakePool(answer, lambda question: delays[int(question.text)])
             ledger = Ledger(tmp_path_factory.mktemp("first") / "reduction.jsonl", resume=False)
-            oracle = ScriptOracle(pool, ledger, Budget(60), REFERENCE, jobs=jobs)  # type: ignore[arg-type]
+            oracle = ScriptOracle(Judge(pool, Budget(60)), ledger, Criterion(REFERENCE), jobs=jobs)  # type: ignore[arg-type]
             found.append(oracle.first([candidate(text) for text in texts]))
         expected = next((index for index, text in enumerate(texts) if int(text) in same), None)
         assert found == [expected, expected]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.action.ci import groups
 from bot.action.comment import answer, key, marker
-from bot.action.gate import ci_failures, groups, permissions
+from bot.action.gate import ci_failures, permissions
 from bot.action.gate.requests import (
     Checkout,
     Decision,
@@ -47,7 +48,7 @@ class RedRun:
         run = self._run
         if run.conclusion not in ci_failures.FAILED or run.id == self._settings.run_id:
             return Decision("nothing", note="the run did not fail")
-        pull = next(iter(self._api.pull_requests_of(self._repository, run.head_sha)), None)
+        pull = self._pull_request()
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
@@ -75,6 +76,14 @@ class RedRun:
             assert request.answer.issue is not None
             posted += self._posted((request,), request.answer.issue, table)
         return Decision("requests", tuple(posted), table)
+
+    def _pull_request(self) -> PullRequest | None:
+        """The open pull request that the run was about, by its head or by the name of a merge queue's branch."""
+        number = self._run.queued_pull_request
+        if number is not None:
+            pull = self._api.pull_request(self._repository, number)
+            return pull if pull.state == "open" else None
+        return next(iter(self._api.pull_requests_of(self._repository, self._run.head_sha)), None)
 
     def _first(self, pull: PullRequest | None, checkout: Checkout, group: groups.Group, options: RequestOptions) -> Request:
         if pull is not None:

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.action.gate import groups, junit, logs
-from bot.action.gate.failing_test import Failure
+from bot.action.ci import groups, junit, logs
+from bot.action.ci.failing_test import Failure
+from bot.action.ci.judge import fault, sign
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
-from bot.failure.machine_faults import fault_of
-from bot.failure.outcome import Outcome
-from bot.failure.signature import signature_of
-from bot.models.failure import Signature
 
 log = logging.getLogger(__name__)
 
@@ -36,24 +33,6 @@ class Subject:
     created_at: datetime
     base: str | None
     job: int | None = None
-
-
-def _outcome(failure: Failure) -> Outcome:
-    return Outcome(status="signal" if failure.signal else "raised", text=failure.text, signal=failure.signal)
-
-
-def sign(failure: Failure) -> Signature | None:
-    """The signature of `failure`, a failing test.
-
-    No frame counts as the program's own: a failed assertion of a test is told from others by its message, and whether it is
-    one about numbers is for the run to find out.
-    """
-    return signature_of(_outcome(failure), script="") if failure.text else None
-
-
-def fault(failure: Failure) -> str | None:
-    """What was wrong with the machine that ran the test, if that caused `failure`."""
-    return fault_of(_outcome(failure))
 
 
 def failing_tests(api: GitHub, repository: str, run: int, junit_artifacts: str, job: int | None = None) -> tuple[Failure, ...]:

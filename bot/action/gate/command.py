@@ -15,8 +15,8 @@ from bot.models.failure import Stage
 from bot.models.request import RequestOptions
 from bot.units import duration
 
-Verb = Literal["minify", "help", "stop", "again"]
-VERBS: tuple[Verb, ...] = ("help", "stop", "again")
+Verb = Literal["minify", "help", "stop", "again", "doctor"]
+VERBS: tuple[Verb, ...] = ("help", "stop", "again", "doctor")
 MAX_COMMANDS = 3
 MAX_LINE = 2_000
 SHORTEST, LONGEST = 60.0, 6 * 3600.0
@@ -26,7 +26,7 @@ _RUN_URL = re.compile(
     r"(?:/attempts/[0-9]{1,6})?(?:/jobs?/(?P<job>[0-9]{1,18}))?/?(?:[?#]\S*)?"
 )
 _PYTHON = re.compile(r"3\.[0-9]{1,2}")
-_TORCH = re.compile(r"[0-9]+\.[0-9]+(?:\.[0-9]+)?(?:(?:a|b|rc|\.dev)[0-9]+)?(?:\+[a-z0-9.]{1,20})?")
+_TORCH = re.compile(r"(?:nightly|[0-9]{1,2}\.[0-9]{1,2}(?:\.[0-9]{1,2})?(?:(?:a|b|rc|\.dev|\.post)[0-9]{1,10})?)(?:\+[a-z0-9]{1,20})?")
 # Phones make these of quotes and of two dashes.
 _TYPOGRAPHY = {0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"}
 _DASHES = re.compile(r"(?<!\S)[–—](?=[a-z])")
@@ -116,7 +116,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--test": {"type": nodeid, "metavar": "NODEID", "help": "a test of this repository, instead of code in the comment"},
     "--budget": {"type": _budget, "metavar": "TIME", "help": "time for everything, like 90s, 30m or 1h"},
     "--python-version": {"type": _matching(_PYTHON, "a version like 3.12"), "metavar": "3.12", "help": "the Python to run with"},
-    "--torch-version": {"type": _matching(_TORCH, "a version like 2.13.0"), "metavar": "2.13.0", "help": "the torch to run with"},
+    "--torch-version": {
+        "type": _matching(_TORCH, "a version like 2.13.0, 2.13.0+cpu or nightly"),
+        "metavar": "2.13.0|nightly",
+        "help": "the torch to run with",
+    },
 }
 
 
@@ -130,12 +134,13 @@ def _grammar() -> _Parser:
 def help_text() -> str:
     """The grammar, for people: plain text, for a code block."""
     first = (
-        f"{COMMAND} [help|stop|again] [JOB-OR-RUN-URL] [OPTIONS]\n\n"
+        f"{COMMAND} [help|stop|again|doctor] [JOB-OR-RUN-URL] [OPTIONS]\n\n"
         "At the start of a line, at most three in a comment. The code is taken from the comment, else from the issue,\n"
         "else (on a pull request) from the failing tests of its CI.\n\n"
         "help    this text\n"
         "stop    end what is running for this issue or pull request\n"
-        "again   the last command here once more\n\n"
+        "again   the last command here once more\n"
+        "doctor  look at this repository's set-up, and say what to change\n\n"
     )
     # not format_help(): its width is the terminal's
     rows = [(f"{name} {how.get('metavar') or '|'.join(how['choices'])}", how["help"]) for name, how in _OPTIONS.items()]
@@ -176,7 +181,7 @@ def parse(line: str) -> Command:
         else:
             raise CommandSyntaxError(f"{word[:100]!r} is not understood.{_suggest(word, VERBS)}")
     given = vars(known)
-    if verb in ("help", "stop") and (url or any(value is not None for value in given.values())):
+    if verb in ("help", "stop", "doctor") and (url or any(value is not None for value in given.values())):
         raise CommandSyntaxError(f"`{verb}` takes nothing else.")
     test, stage = given.pop("test"), given.pop("stage")
     if test and url:
@@ -197,6 +202,6 @@ def commands(body: str) -> tuple[Command, ...]:
     parsed = tuple(parse(line) for line in lines)
     if len(parsed) > 1:
         for command in parsed:
-            if command.verb in ("stop", "again"):
+            if command.verb in ("stop", "again", "doctor"):
                 raise CommandSyntaxError(f"`{command.verb}` stands alone in a comment.")
     return parsed

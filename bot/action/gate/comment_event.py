@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from bot.action.comment import answer, key, marker, react
-from bot.action.gate import ci_failures, code_blocks, groups, permissions
+from bot.action import set_up
+from bot.action.ci import groups
+from bot.action.comment import answer, event_of_comment, key, marker, react
+from bot.action.gate import attachments, ci_failures, code_blocks, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.command_lines import COMMAND
 from bot.action.gate.requests import (
@@ -59,6 +61,10 @@ class Conversation:
         decision = permissions.may_ask(author, self._event.sender, permission)
         if isinstance(decision, permissions.Ignored):
             return Decision("nothing", note="not for us: a bot, or words of another")
+        refused = isinstance(decision, permissions.Refused)
+        if refused and self._answered_before():
+            self._react("confused")
+            return Decision("refused", note="who may not ask is answered once on an issue")
         if any(command.verb == "help" for command in found):
             return self._reply(notes.helped(help_text()), "eyes", "help")
         if isinstance(decision, permissions.Refused):
@@ -68,10 +74,20 @@ class Conversation:
         if any(command.verb == "stop" for command in found):
             return Decision("stop")
         try:
+            if any(command.verb == "doctor" for command in found):
+                return self._doctor()
             return self._requests(found)
         except Refusal as error:
             said = notes.refused(f"{error}\n\n{COMMAND} help says how to ask.")
             return self._reply("\n\n".join(filter(None, [said, *self._tables])), "confused", str(error))
+
+    def _answered_before(self) -> bool:
+        """Whether another comment of the same person here has an answer of ours: each one costs a job, and readers their patience."""
+        comments = self._api.comments(self._repository, self._issue)
+        theirs = {comment.id for comment in comments if comment.user.id == self._comment.user.id} - {self._comment.id}
+        login = self._api.login()
+        answered = (event_of_comment(comment.body) or "" for comment in comments if comment.user.login == login)
+        return any(event.rpartition("-")[2] == str(number) for event in answered for number in theirs)
 
     # words
 
@@ -85,6 +101,27 @@ class Conversation:
         self._react(reaction)
         self._say(body)
         return Decision("refused", note=note)
+
+    def _doctor(self) -> Decision:
+        """What can be seen of the set-up from here, and a request that looks at the machine; without an image there can be none."""
+        self._react("eyes")
+        lines = tuple(finding.line() for finding in set_up.examine(self._settings, self._api))
+        if self._settings.lacks_image:
+            self._say(notes.doctor(lines, None, "The machine was not looked at: its job has no image.", self._settings.run_url))
+            return Decision("refused", note="looked at the set-up")
+        checkout = self._checkout(None)
+        request = Request(
+            id=f"{self._key}-1",
+            doctor=lines,
+            repository=checkout.repository,
+            commit=checkout.commit,
+            code=self._whose(None),
+            asked_by=self._event.sender.login,
+            answer=Answer(repository=self._repository, issue=self._issue, marker=self._marker, trigger=self._comment.id),
+        )
+        waiting = f"The machine is looked at now, as soon as a runner {self._settings.runner_label} takes the job."
+        comment = self._say(notes.doctor(lines, None, waiting, self._settings.run_url))
+        return Decision("requests", (request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}),))
 
     # requests
 
@@ -106,7 +143,7 @@ class Conversation:
     def _earlier(self, again: Command) -> tuple[tuple[Command, ...], str, str, str]:
         """The last commands here by somebody with write permission, their comment's text, its author, its address."""
         for comment in reversed(self._api.comments(self._repository, self._issue)):
-            if comment.id >= self._comment.id:
+            if comment.id >= self._comment.id or comment.user.is_bot:
                 continue
             try:
                 found = commands(comment.body)
@@ -132,19 +169,28 @@ class Conversation:
         """The requests of one command: mostly one."""
         if command.url is not None:
             return self._of_run(command, command.url, name, pull)
+        body = self._event.issue.body
         in_comment = code_blocks.find(text)
-        in_issue = code_blocks.find(self._event.issue.body, torch_only=True)
+        in_issue = code_blocks.find(body, torch_only=True)
         checkout = self._checkout(pull)
         if command.test is not None:
             return (self._request(command, name, checkout, self._whose(pull), test=command.test),)
         if in_comment is not None:
             whose = CodeOrigin(where="comment", author=author, trusted=True, url=url or None, note=in_comment.note)
             return (self._request(command, name, checkout, whose, script=in_comment.text),)
+        attached = attachments.find(text, self._api)
+        if attached is not None:
+            # whoever links a file need not have written it
+            whose = CodeOrigin(where="comment", author=author, trusted=False, url=url or None, note=attached.note)
+            return (self._request(command, name, checkout, whose, script=attached.text),)
+        in_issue = in_issue or attachments.find(body, self._api)
         if in_issue is not None:
             writer = self._event.issue.user.login
             trusted = self._api.permission(self._repository, writer) in WRITERS
             whose = CodeOrigin(where="issue", author=writer, trusted=trusted, url=self._event.issue.html_url or None, note=in_issue.note)
             return (self._request(command, name, checkout, whose, script=in_issue.text),)
+        if pull is None and (attachments.is_traceback(text) or attachments.is_traceback(body)):
+            raise Refusal(attachments.ONLY_A_TRACEBACK)
         if pull is None:
             raise Refusal(
                 "There is no code to run: no Python block in the comment, and none in the issue that imports torch. "

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
+from bot.action.ci.groups import Group
 from bot.action.command_template import CommandTemplate, TemplateError, parse
-from bot.action.gate.groups import Group
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
 from bot.action.redaction import redact
+from bot.action.set_up import BESIDE_BUDGET
 from bot.action.settings import Settings
 from bot.models.failure import Stage
 from bot.models.request import Answer, Cause, CodeOrigin, Request, RequestOptions
@@ -19,8 +20,6 @@ from bot.units import duration
 
 # Of a group, as many are told of.
 MOST_TESTS = 100
-# Minutes of a job beside its budget: images, checkout, the files at the end.
-BESIDE_BUDGET = 10.0
 DecisionStatus = Literal["requests", "stop", "refused", "nothing"]
 
 

@@ -7,7 +7,7 @@ from bot.action.gate import permissions
 from bot.action.gate.command import CommandSyntaxError, commands
 from bot.action.gate.requests import Decision
 from bot.action.github.client import GitHub
-from bot.action.github.resources import IssueComment
+from bot.action.github.resources import IssueComment, Run
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
 from bot.action.settings import Settings
@@ -38,7 +38,8 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
     if isinstance(decision, permissions.Refused):
         body, reason = notes.refused(decision.reason), decision.reason
     else:
-        stopped = sum(_cancel(api, repository, run) for run in _runs(api, repository, issue, settings.run_id))
+        own = _find(api, repository, settings.run_id)
+        stopped = sum(_cancel(api, repository, run, own) for run in _runs(api, repository, issue, settings.run_id))
         body = reason = notes.stopped(stopped)
         react(api, repository, event.comment.id, "rocket" if stopped else "confused")
     answer(api, repository, issue, key(settings.name, f"comment-{event.comment.id}"), settings.run_id, body)
@@ -52,12 +53,27 @@ def _runs(api: GitHub, repository: str, issue: int, own: int) -> list[int]:
     return list(dict.fromkeys(run for run in reversed(named) if run is not None and run != own))[:MOST_RUNS]
 
 
-def _cancel(api: GitHub, repository: str, run: int) -> bool:
+def _cancel(api: GitHub, repository: str, run: int, own: Run | None) -> bool:
+    found = _find(api, repository, run)
+    if found is None or found.status == "completed" or not _is_ours(found, own):
+        return False
+    return api.cancel(repository, run)
+
+
+def _is_ours(run: Run, own: Run | None) -> bool:
+    """Whether `run` minifies: other workflows write under our login as well, and might name a run of theirs.
+
+    It calls the workflow that ours calls; where that calls none, as with the single job, it began as ours do.
+    """
+    if own is not None and own.called():
+        return bool(own.called() & run.called())
+    return run.event in ("issue_comment", "workflow_run")
+
+
+def _find(api: GitHub, repository: str, run: int) -> Run | None:
     try:
-        if api.run(repository, run).status == "completed":
-            return False
+        return api.run(repository, run)
     except GitHubError as error:
         if error.status == 404:  # deleted
-            return False
+            return None
         raise
-    return api.cancel(repository, run)

@@ -11,7 +11,19 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from bot.action.github import storage
-from bot.action.github.resources import Artifact, Comment, Issue, Permission, PullRequest, Reaction, Resource, Run, User, WorkflowJob
+from bot.action.github.resources import (
+    Artifact,
+    Comment,
+    Issue,
+    Permission,
+    PullRequest,
+    Reaction,
+    Resource,
+    Run,
+    Runner,
+    User,
+    WorkflowJob,
+)
 from bot.action.github.transport import GitHubError, Transport
 
 LOG_LIMIT = 32 << 20
@@ -168,8 +180,8 @@ class GitHub:
     def pushed_at(self, repository: str, pull_request: PullRequest) -> datetime | None:
         """When GitHub received the head of `pull_request`, by GitHub's own clock; None where it does not say.
 
-        From the activity of the repository with the head, else from the first run that it set off. A commit's own dates are its
-        author's to choose.
+        From the activity of the repository with the head, else from the first run that it set off, unless the branch was elsewhere
+        since then: a commit may be pushed, replaced and pushed back. A commit's own dates are its author's to choose.
         """
         head = pull_request.head
         moments: list[datetime] = []
@@ -182,7 +194,12 @@ class GitHub:
                 moments = [_MOMENT.validate_python(data["timestamp"]) for data in mine]
         except (GitHubError, KeyError, ValidationError):
             pass  # the runs say it as well
-        return max(moments) if moments else min((run.created_at for run in self.runs_of(repository, head.sha)), default=None)
+        if moments:
+            return max(moments)
+        first = min((run.created_at for run in self.runs_of(repository, head.sha)), default=None)
+        branch = self._all(Run, f"{_repo(repository)}/actions/runs", {"branch": head.ref}, "workflow_runs", limit=1)
+        moved = any(first is not None and run.created_at > first and run.head_sha != head.sha for run in branch)
+        return None if moved else first
 
     def environment_protected(self, repository: str, name: str) -> bool:
         """Whether the environment `name` exists and somebody has to approve what runs in it."""
@@ -197,6 +214,19 @@ class GitHub:
     def runs_of(self, repository: str, commit: str) -> Sequence[Run]:
         """The runs for a commit, newest first."""
         return self._all(Run, f"{_repo(repository)}/actions/runs", {"head_sha": commit}, "workflow_runs")
+
+    def recent_runs(self, repository: str) -> Sequence[Run]:
+        """The last runs of all workflows, newest first."""
+        return self._all(Run, f"{_repo(repository)}/actions/runs", key="workflow_runs", limit=1)
+
+    def runners(self, repository: str) -> Sequence[Runner] | None:
+        """The runners of the repository itself; None where the token may not ask, as that of a workflow may not."""
+        try:
+            return self._all(Runner, f"{_repo(repository)}/actions/runners", key="runners")
+        except GitHubError as error:
+            if error.status not in (401, 403, 404):
+                raise
+            return None
 
     def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
         """The newest finished run of a `workflow` (id) on a `branch`, by a push or a schedule, that began before `before`."""
@@ -223,6 +253,16 @@ class GitHub:
         if artifact.size > ARTIFACT_LIMIT:
             return None
         return self._http.download(f"{_repo(repository)}/actions/artifacts/{artifact.id}/zip", ARTIFACT_LIMIT)
+
+    def attachment(self, url: str, limit: int) -> bytes | None:
+        """The file that somebody attached, at `url`; None where it has more than `limit` bytes."""
+        return self._http.fetch(url, limit)
+
+    def gist(self, name: str) -> dict[str, str]:
+        """The texts of the gist `name` by the names of their files. GitHub leaves out what is beyond a megabyte."""
+        with _wrong_keys():
+            files = self._http.ask("GET", f"/gists/{quote(name, safe='')}")["files"]
+            return {str(file["filename"]): str(file["content"]) for file in files.values() if not file.get("truncated")}
 
     def cancel(self, repository: str, run: int) -> bool:
         """Cancel a run; false where it had ended before."""

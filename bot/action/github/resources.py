@@ -5,11 +5,13 @@ What they hold is hostile text; only its types are checked.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+_MERGE_QUEUE = re.compile(r"gh-readonly-queue/.+/pr-([0-9]{1,9})-[0-9a-f]{40}")
 Permission = Literal["admin", "write", "read", "none"]
 Reaction = Literal["eyes", "rocket", "confused"]
 
@@ -100,6 +102,12 @@ class PullRequest(Authored):
         return self.head.repo is None or self.base.repo is None or self.head.repo.full_name.lower() != self.base.repo.full_name.lower()
 
 
+class ReferencedWorkflow(Resource):
+    """A workflow that a run calls, as `owner/name/.github/workflows/file.yml@ref`."""
+
+    path: str = ""
+
+
 class Run(Resource):
     """A run of a workflow."""
 
@@ -116,6 +124,17 @@ class Run(Resource):
     created_at: datetime
     html_url: str = ""
     actor: User = User()
+    referenced_workflows: tuple[ReferencedWorkflow, ...] = ()
+
+    @property
+    def queued_pull_request(self) -> int | None:
+        """The pull request that a merge queue tries in this run: its branch is `gh-readonly-queue/BASE/pr-NUMBER-COMMIT`."""
+        found = _MERGE_QUEUE.fullmatch(self.head_branch or "") if self.event == "merge_group" else None
+        return int(found[1]) if found else None
+
+    def called(self) -> frozenset[str]:
+        """The workflows that it calls, whatever their commit."""
+        return frozenset(each.path.partition("@")[0].lower() for each in self.referenced_workflows)
 
 
 class Step(Resource):
@@ -135,6 +154,25 @@ class WorkflowJob(Resource):
     runner_name: str = ""
     labels: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+
+
+class RunnerLabel(Resource):
+    """A label of a runner."""
+
+    name: str = ""
+
+
+class Runner(Resource):
+    """A machine for jobs."""
+
+    name: str = ""
+    status: str = ""  # online, offline
+    labels: tuple[RunnerLabel, ...] = ()
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Its labels."""
+        return tuple(label.name for label in self.labels)
 
 
 class Artifact(Resource):

@@ -17,6 +17,7 @@ from bot.action.report.render.rendering import SUMMARY_LIMIT, annotations_of, re
 from bot.action.report.render.text import marker_line, one_line, size
 from bot.action.report.render.verdict import status, title
 from bot.action.report.result_dir import Folder
+from bot.action.report.set_up_report import report_set_up
 from bot.action.settings import Settings
 from bot.models.report import Download, Report, Section
 from bot.models.request import Answer, Request
@@ -202,6 +203,9 @@ def report(
     0 posted, 8 written to the summary because posting failed.
     """
     folders = result_dir.folders(results, requests)
+    if requests[0].doctor is not None:
+        why = None if folders else lost.reasons(api, settings, [0]).get(0)
+        return report_set_up(requests[0], folders.get(0), why, settings, api, console)
     sections = collect(requests, folders, settings, api, storage)
     return deliver(pending_comments(requests, sections, _run_url(settings)), api, settings, console, unposted)
 

@@ -6,6 +6,8 @@ The oracle decides which of them fails as the original did; here they are only w
 from __future__ import annotations
 
 import ast
+import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +17,7 @@ from bot.engine.capture.region import Object, Region
 from bot.failure.device_errors import is_asynchronous
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
-from bot.reduce.graph.form import Graph, Node, Pipeline, Program, Recipe, Value, is_launch, kernels
+from bot.reduce.graph.form import Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
 from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.graph.rewrite import map_inputs
 from bot.reduce.source.preamble import preambles
@@ -57,14 +59,16 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
         # of several failures at one hook point the last one ended the program
         for region in reversed([r for r in regions if r.hook == hook and r.graph is not None]):
             assert region.graph is not None
-            captured = bind_symbols(_located(graph_from_json(region.graph), region.blobs))
-            graph = canonical(captured)
-            names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
-            found = [
-                Start(_STAGES[hook], Program(graph, variant, preamble), region.backward, names)
-                for preamble, recipe in _recipes(region, graph, source, failing_line, seed)
-                for variant in _variants(hook, region, graph, recipe, failure)
-            ]
+            found = []
+            for read in _of_wrong(graph_from_json(region.graph), region.wrong):
+                captured = bind_symbols(_located(read, region.blobs))
+                graph = canonical(captured)
+                names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
+                found += [
+                    Start(_STAGES[hook], Program(graph, variant, preamble), region.backward, names)
+                    for preamble, recipe in _recipes(region, graph, source, failing_line, seed)
+                    for variant in _variants(hook, region, graph, recipe, failure)
+                ]
             yield from found
             if region.recipe.fullgraph and _reads_numbers(graph):
                 for start in found:
@@ -72,13 +76,32 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
                     yield replace(start, program=replace(start.program, recipe=recipe))
 
 
+def _of_wrong(graph: Graph, wrong: Sequence[int]) -> Iterator[Graph]:
+    """The graph with only its wrong outputs, where there are others, and as it is: what else it returns says nothing about the failure, and
+    may be as wrong in eager."""
+    metas = graph.metas()
+    tensors = [name for name in refs(graph.output) if metas[name].kind == "tensor"]
+    kept = list(dict.fromkeys(tensors[place] for place in wrong if place < len(tensors)))
+    if kept and len(kept) < len(dict.fromkeys(tensors)):
+        yield replace(graph, output=tuple(Ref(name) for name in kept))
+    yield graph
+
+
 def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
     """How the call may have to be made for the failure to show, simplest first."""
     if failure.kind is Kind.ACCURACY:
         recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
         recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
+        if recipe.tolerance is None and not recipe.strict and not region.against_float64:
+            yield from _called(hook, region, graph, recipe, failure)
+        recipe = replace(recipe, against_float64=recipe.tolerance is None and not recipe.strict)
     if is_asynchronous(failure):
         recipe = replace(recipe, synchronize=True)
+    yield from _called(hook, region, graph, recipe, failure)
+
+
+def _called(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
+    """Whether the call is differentiated."""
     trains = any(i.requires_grad for i in (*graph.inputs, *graph.constants))
     if hook != "dynamo" or not trains:
         yield recipe
@@ -213,13 +236,28 @@ def _in_place(node: Node) -> bool:
     return parts[-1].endswith("_") and not parts[-1].endswith("__")
 
 
+def _is_plain(path: Path) -> bool:
+    facts = path.lstat()
+    return stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+
+
 def _located(graph: Graph, blobs: Path) -> Graph:
-    """The graph with the files of its recorded inputs under their full paths."""
+    """The graph with the files of its recorded inputs under their full paths.
+
+    Raises:
+        OSError: one is no file of this capture. A program can write what it likes into that, and what is named here may be posted.
+    """
 
     def place(value: Value) -> Value:
-        return Value("blob", (str(blobs / str(value.args[0])), *value.args[1:])) if value.kind == "blob" else value
+        if value.kind != "blob":
+            return value
+        path = blobs / Path(str(value.args[0])).name
+        if blobs.is_symlink() or (os.path.lexists(path) and not _is_plain(path)):
+            raise OSError(22, "no recorded input", str(path))
+        return Value("blob", (str(path), *value.args[1:]))
 
-    return map_inputs(graph, lambda item: replace(item, value=place(item.value)))
+    located = map_inputs(graph, lambda item: replace(item, value=place(item.value)))
+    return replace(located, bodies=tuple((name, _located(body, blobs)) for name, body in located.bodies))
 
 
 def _namespaces(graph: Graph) -> set[str]:

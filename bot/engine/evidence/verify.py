@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,11 +26,14 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import ControlOption, command, read_reached
+from bot.inside.traits import traits_of
 from bot.inside.variables import without_settings
 from bot.machine import capacity
 from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
 from bot.oracle.budget import Budget
+from bot.oracle.judge import cannot_be_float64
+from bot.sandbox.files import copy_plain_tree
 from bot.workers import environment, isa_probes
 from bot.workers.process import HANG_RATIO, Interrupted, Patience, run_process
 
@@ -48,6 +51,7 @@ class Verification(Model):
     eager: EagerControl
     signatures: tuple[Signature | None, ...] = Field(default=(), description="of each run; null where it did not fail")
     differences: tuple[str, ...] = Field(default=(), description="one line for each run that was not the same, and for a failed control")
+    instead_of_float64: str | None = Field(default=None, description="accuracy: why eager, moved by its rounding, stood for float64")
     seconds: float = 0.0
 
     @property
@@ -114,7 +118,7 @@ def run_control_fresh(
 
 def may_read_uninitialized(script: Path) -> bool:
     """Whether a script names an operation that gives uninitialized memory; one that does not needs no control with `--repeats`."""
-    return "empty" in script.read_text(encoding="utf-8", errors="replace")
+    return traits_of(script.read_text(encoding="utf-8", errors="replace")).uninitialized
 
 
 def verify(
@@ -123,10 +127,9 @@ def verify(
     """Run the script in fresh processes, and its eager control once, and compare with the expected failure across forms.
 
     A hang is a run still going `rule.hang_after` seconds after it had time to start, while the control is done in a tenth of that; for
-    any other failure a time-out is a difference. For accuracy the control is run in float64 as well: eager has to be right under the
-    script's own tolerance; where float64 cannot be had, plain eager decides alone; and eager has to agree with itself whatever
-    uninitialized memory holds. `rule.precise` is false for a program that did not meet this from the start: its user chose the tolerance,
-    and a smaller program cannot be asked for more.
+    any other failure a time-out is a difference. For accuracy right numbers have to pass the script's own comparison in place of the
+    compiled ones: float64, as `rule.numbers` says, or, where that cannot be had, eager with each result moved by a unit in its last place.
+    And eager has to agree with itself whatever uninitialized memory holds.
 
     Args:
         launch: How to start it. Settings of the compiler in its environment are left out: a repro carries its own.
@@ -145,37 +148,44 @@ def verify(
     rule = expected.rule
     # as capture: what a slow machine has not begun with after that time would be looked for in another phase
     limit = rule.hang_after + START if expected.hangs else expected.limit
+    width = at_once(expected.signature)
+    together = width > runs  # and the control
     with (
-        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", ignore_cleanup_errors=True) as place,
-        ThreadPoolExecutor(max_workers=at_once(expected.signature)) as executor,
+        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", dir=_scratch(launch), ignore_cleanup_errors=True) as place,
+        ThreadPoolExecutor(max_workers=width) as executor,
     ):
+        os.chmod(place, 0o711)  # what is in it may belong to other accounts
         compiled = cache_dir or Path(place, "compiled")
         compiled.mkdir(exist_ok=True)
-        isa_probes.seed(compiled)
+        if not any(compiled.iterdir()):
+            isa_probes.seed(compiled)
 
         def once(number: int) -> Outcome:
             # each in a directory and with a compile directory of its own: what one writes, another would read
             own = Path(place, str(number))
             cache = own / "compiled" if number else compiled
             own.mkdir()
-            if number and not expected.hangs:  # which may have been stopped in the middle of writing
+            if number and not together and not expected.hangs:  # which may have been stopped in the middle of writing
                 with suppress(OSError):  # what is missing is compiled again
-                    shutil.copytree(compiled, cache)
+                    copy_plain_tree(compiled, cache)
             cache.mkdir(exist_ok=True)
             copy = own / script.name
             shutil.copyfile(script, copy)
             try:
-                there = replace(launch, cwd=own)
+                there = replace(launch, cwd=own, write=(own,), linked=False)
                 return _unbroken(lambda: run_fresh(there, copy, timeout=limit, cache_dir=cache, budget=budget))
             finally:
                 shutil.rmtree(own, ignore_errors=True)
 
         control = executor.submit(_eager, launch, script, expected, budget)
-        # The first run starts cold (but for the probes of vector instructions) and fills its compile directory for the rest, who get
-        # copies; the graph caches are off, so no run sees another's result.
-        first = executor.submit(once, 0).result()
-        outcomes = [first, *(future.result() for future in [executor.submit(once, number) for number in range(1, runs)])]
-        eager, why = _judged(control.result(), first, script, expected)
+        # Where there is not room for all, the first run starts cold (but for the probes of vector instructions) and fills its compile
+        # directory for the rest, who get copies; the graph caches are off, so no run sees another's result.
+        first = executor.submit(once, 0)
+        if not together:
+            wait([first])
+        outcomes = [future.result() for future in [first, *(executor.submit(once, number) for number in range(1, runs))]]
+        ended = control.result()
+        eager, why = _judged(ended, outcomes[0], script, expected)
     signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
     differences = [
         f"run {number}: {said}" for number, signature in enumerate(signatures, 1) if (said := difference(expected.signature, signature))
@@ -186,6 +196,7 @@ def verify(
         eager=eager,
         signatures=tuple(signatures),
         differences=(*differences, f"eager control: {why}") if why else tuple(differences),
+        instead_of_float64=ended.instead_of_float64 or None,
         seconds=round(time.monotonic() - started, 3),
     )
 
@@ -203,30 +214,47 @@ def _unbroken(run: Callable[[], Outcome]) -> Outcome:
     return outcome
 
 
-def _eager(launch: Launch, script: Path, expected: Expected, budget: Budget | None) -> tuple[Outcome, str]:
-    """The eager control, and how its numbers are wrong as well (empty: they are not, or it is not about numbers)."""
+@dataclass(frozen=True)
+class _Control:
+    """How a script ended in eager, how its numbers are `wrong` as well (empty: they are not, or it is not about numbers), and why eager
+    itself stood for float64 (empty: it did not)."""
+
+    outcome: Outcome
+    wrong: str = ""
+    instead_of_float64: str = ""
+
+
+def _eager(launch: Launch, script: Path, expected: Expected, budget: Budget | None) -> _Control:
     timeout = expected.rule.hang_after / HANG_RATIO + START if expected.hangs else expected.limit
 
     def run(option: ControlOption | None) -> Outcome:
         return _unbroken(lambda: run_control_fresh(launch, script, timeout=timeout, option=option, budget=budget))
 
-    def wrong(option: ControlOption) -> Signature | None:
-        signature = signature_of(run(option), script=script.name)
-        return signature if signature is not None and signature.kind is Kind.ACCURACY else None
+    def said(outcome: Outcome) -> str:
+        signature = signature_of(outcome, script=script.name)
+        return signature.line() if signature is not None else outcome.status
 
     control = run(None)
     if expected.signature.kind is not Kind.ACCURACY or control.status != "ok" or not control.calls:
-        return control, ""
-    if expected.rule.precise and (signature := wrong("--fp64")):
-        return control, f"eager is wrong as well, against float64: {signature.line()}"
-    if may_read_uninitialized(script) and (signature := wrong("--repeats")):
-        return control, f"eager differs from itself as well, it reads uninitialized memory: {signature.line()}"
-    return control, ""
+        return _Control(control)
+    right = run("--spread" if expected.rule.numbers == "spread" else "--fp64")
+    instead = cannot_be_float64(right)
+    if instead:
+        right = run("--moved")
+    if right.status != "ok":
+        against = "moved by its own rounding" if instead else "against float64"
+        return _Control(control, f"eager is wrong as well, {against}: {said(right)}", instead)
+    if may_read_uninitialized(script):
+        repeats = signature_of(run("--repeats"), script=script.name)
+        if repeats is not None and repeats.kind is Kind.ACCURACY:
+            wrong = f"eager differs from itself as well, it reads uninitialized memory: {repeats.line()}"
+            return _Control(control, wrong, instead)
+    return _Control(control, "", instead)
 
 
-def _judged(control: tuple[Outcome, str], failed: Outcome, script: Path, expected: Expected) -> tuple[EagerControl, str]:
+def _judged(control: _Control, failed: Outcome, script: Path, expected: Expected) -> tuple[EagerControl, str]:
     """The eager control's result and, if it does not pass, why."""
-    outcome, wrong = control
+    outcome, wrong = control.outcome, control.wrong
     rule, must_raise = expected.rule, expected.signature.kind is Kind.NO_RAISE
     behind = rule.partial and outcome.status == "raised" and failed_later_than(outcome.text, failed.text, script.name)
     if outcome.status != "ok" and not behind:
@@ -268,7 +296,20 @@ def _said(value: tuple[str, ...] | str | None) -> str:
 
 
 def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", ignore_cleanup_errors=True) as made:
-        env = environment.of_proof(launch.env, cache_dir or Path(made))
-        patience = Patience(timeout, budget.remaining() if budget else math.inf)
-        return run_process(words, patience, cwd=launch.cwd, env=env, wanted=budget.should_continue if budget else None)
+    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", dir=_scratch(launch), ignore_cleanup_errors=True) as made:
+        cache = cache_dir or Path(made)
+        return run_process(
+            words,
+            Patience(timeout, budget.remaining() if budget else math.inf),
+            cwd=launch.cwd,
+            env=environment.of_proof(launch.env, cache),
+            wanted=budget.should_continue if budget else None,
+            box=launch.box,
+            write=(cache, *launch.write),
+            linked=launch.linked,
+        )
+
+
+def _scratch(launch: Launch) -> Path | None:
+    """Where directories of a run are made; None: where the system makes them."""
+    return launch.box.scratch if launch.box else None

@@ -15,7 +15,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ import torch
 from ..eager import accuracy
 from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
 from . import fx_reader, recipe
+from .child_errors import ChildErrors
 from .escaped import Escaped
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
@@ -44,6 +45,7 @@ class CapturedGraph:
     backward: bool = False
     backend: Callable[..., Any] | None = None
     failed: Failed = ""
+    compared: accuracy.Compared = field(default_factory=accuracy.Compared)
 
 
 @dataclass
@@ -62,6 +64,28 @@ class Tracker:
     dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
+    errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
+
+    def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
+        """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
+        self.errors = accuracy.farther(self.errors, found.errors)
+        if found.wrong:
+            region.compared = found
+            self.flag(region, "accuracy", inputs)
+
+    def __post_init__(self) -> None:
+        self.top, self.child = self.out, ChildErrors(self.out)
+        os.register_at_fork(after_in_child=self.enter_child)
+
+    def enter_child(self) -> None:
+        """From here on this is a process that the program started: what it writes has a place of its own."""
+        self.out, self.written, self.calls = self.child.enter(), 0, 0
+        self.escaped.listener = self.child.record
+
+    def reached(self) -> None:
+        """Count a call of the compiler."""
+        self.calls += 1
+        self.child.reached()
 
     def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
         """Write a region that failed (`how`) on these `inputs` (None: its own); the file's path. Each failure of a graph is
@@ -74,7 +98,9 @@ class Tracker:
         real = inputs if inputs is not None else region.inputs
         facts: dict[str, Any] = {
             "hook": region.hook,
-            "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance},
+            "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance if region.compared.own else None},
+            "wrong": region.compared.wrong,
+            "against_float64": not region.compared.near,
             "failed": how,
             "backward": region.backward,
             "recipe": region.recipe,
@@ -105,11 +131,11 @@ class Tracker:
 
         In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
         """
+        root = os.path.join(self.top, "pytorch")
         if os.fork():
             return
         os.setsid()
         signal.alarm(DUMP_LIMIT)
-        root = os.path.join(self.out, "pytorch")
         os.makedirs(root, exist_ok=True)
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -161,22 +187,27 @@ class Tracker:
             self.pytorch_dump(region)
 
     def first_call(self, region: CapturedGraph, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
-        """The `compiled` callable of a `region`, watched until it has worked once. `boxed`: it takes its arguments in one list."""
+        """The `compiled` callable of a `region`, watched closely until it has worked once. `boxed`: it takes its arguments in one list."""
         worked = False
 
         def call(*args: Any) -> Any:
             nonlocal worked
+            if worked and boxed:
+                return compiled(*args)  # holding its inputs would keep what it frees on its way
             if worked:
-                return compiled(*args)
+                with self.watching(region, "run", list(args)):
+                    return compiled(*args)
             inputs = list(args[0]) if boxed else list(args)
             kept = accuracy.clones(inputs)
             if region.hook == "dynamo":
                 # while it compiles, Dynamo makes inference mode look like no_grad
                 region.recipe = {**region.recipe, "contexts": recipe.contexts()}
-            if self.check and accuracy.differs(
-                region.graph, compiled, kept, boxed=boxed, backward=region.hook == "dynamo", rule=self.rule, backend=region.backend
-            ):
-                self.flag(region, "accuracy", kept)
+            if self.check:
+                backward = region.hook == "dynamo"
+                found = accuracy.compare_graph(
+                    region.graph, compiled, kept, boxed=boxed, backward=backward, rule=self.rule, backend=region.backend
+                )
+                self.judged(region, found, kept)
             with self.watching(region, "run", kept, beforehand=self.beforehand or self.synchronous):
                 result = compiled(*args)
             worked = True
@@ -203,7 +234,7 @@ def _torch_compile(tracker: Tracker) -> None:
     @functools.wraps(original)
     def recorded(model: Any = None, **kwargs: Any) -> Any:
         saved, tracker.kwargs = tracker.kwargs, kwargs
-        tracker.calls += 1
+        tracker.reached()
         try:
             return original(model, **kwargs)
         finally:
@@ -292,7 +323,7 @@ def _aot_inductor(tracker: Tracker) -> None:
 
     @functools.wraps(compile_original)
     def compile_and_package(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
-        tracker.calls += 1
+        tracker.reached()
         region = CapturedGraph("aoti", exported_program, None, _current_recipe({"options": kwargs.get("inductor_configs")}))
         tracker.aoti += 1
         try:
@@ -332,8 +363,8 @@ class _Loaded:
 
     def compare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Compare what it computes of these arguments with the exported program."""
-        if accuracy.package_differs(self._region.graph, self._loaded, args, kwargs, self._tracker.rule):
-            self._tracker.flag(self._region, "accuracy")
+        found = accuracy.compare_package(self._region.graph, self._loaded, args, kwargs, self._tracker.rule)
+        self._tracker.judged(self._region, found)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._worked:

@@ -2,21 +2,22 @@
 
 `torch._dynamo.utils.same`: compiled against eager within the tolerance, or no worse than eager is against float64.
 Each run starts from the same seed. What a healthy program may do is not a difference: results that eager itself does not
-repeat (uninitialized memory), a compiled call that raises (another failure). Where eager draws random numbers it is the only
-reference: in float64 the same seed gives other ones, and so far from those everything would pass.
+repeat (uninitialized memory), a compiled call that raises (another failure), results for which the rule would not let rounding
+pass (`noise.stretched`: one number that eager rounded well by chance). Where eager draws random numbers, or float64 cannot be had, eager
+with each result moved by a unit in its last place stands for it: compiled has to be clearly outside of what that does.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
+from . import noise
 from .fp64 import drew, random_state
 from .uninitialized import code_of, made_to_differ
 
@@ -36,7 +37,24 @@ def clones(inputs: Sequence[Any]) -> list[Any]:
         return copies
 
 
-def differs(
+@dataclass(frozen=True)
+class Compared:
+    """How compiled results compare with eager's.
+
+    `wrong` are the positions of tensors, of all that were compared, that are wrong. `own`: by the program's own tolerance. `near`: eager
+    is so near to float64 there that a tolerance alone tells right from wrong. `errors` are root mean squares against float64, of the
+    compiled tensor and of eager's, where compiled is farthest from it for what eager is. `instead` says why eager itself stood for
+    float64; empty where it did not.
+    """
+
+    wrong: tuple[int, ...] = ()
+    own: bool = False
+    near: bool = True
+    errors: tuple[float, float] | None = None
+    instead: str = ""
+
+
+def compare_graph(
     gm: Any,
     compiled: Callable[..., Any],
     inputs: Sequence[Any],
@@ -45,8 +63,8 @@ def differs(
     backward: bool,
     rule: ComparisonRule,
     backend: Callable[..., Any] | None,
-) -> bool:
-    """Whether `compiled` and the graph `gm` that it came from disagree on these inputs by this `rule`.
+) -> Compared:
+    """How `compiled` and the graph `gm` that it came from compare on these inputs by this `rule`.
 
     `boxed`: it takes its arguments in one list. `backward`: gradients are compared, too. `backend` compiles the graph anew.
 
@@ -60,7 +78,7 @@ def differs(
     return _compare(gm, compiled, inputs, boxed, backward, rule)
 
 
-def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, rule: ComparisonRule) -> bool:
+def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, rule: ComparisonRule) -> Compared:
     debug = importlib.import_module("torch._dynamo.debug_utils")
     backward = backward and torch.is_grad_enabled()
 
@@ -71,10 +89,12 @@ def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed
         model, arguments = debug.cast_to_fp64(copy.deepcopy(gm), clones(inputs))
         return _run(model, arguments, backward)
 
-    return _results_differ(gm, unboxed, lambda function: _run(function, inputs, backward), run_precise, rule)
+    return _compare_results(gm, unboxed, lambda function: _run(function, inputs, backward), run_precise, rule)
 
 
-def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: ComparisonRule) -> bool:
+def compare_package(
+    exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: ComparisonRule
+) -> Compared:
     """The same for a `loaded` AOTInductor package and the `exported` program it was made from, called with `args` and `kwargs`,
     by this `rule`."""
     mapping = importlib.import_module("torch.utils._pytree").tree_map
@@ -94,34 +114,46 @@ def package_differs(exported: Any, loaded: Callable[..., Any], args: tuple[Any, 
         return run(lambda *a, **k: doubled(*cast(a), **cast(k)))
 
     module = exported.module()
-    return _results_differ(module, loaded, run, run_precise, rule)
+    return _compare_results(module, loaded, run, run_precise, rule)
 
 
-def _results_differ(
+def _compare_results(
     module: Any,
     compiled: Callable[..., Any],
     run: Callable[[Callable[..., Any]], list[Any]],
     run_precise: Callable[[], list[Any]],
     rule: ComparisonRule,
-) -> bool:
+) -> Compared:
     """Whether `run` gives other results for what was compiled than for the module, and the same ones for the module again, though
     uninitialized memory holds something else."""
     eager = _Watched(module)
     try:
         expected, actual = run(eager), run(compiled)
     except Exception:
-        return False
-    precise = None
-    # integer-only operators and the like have no float64 form: eager alone is the reference then
-    with contextlib.suppress(Exception):
-        precise = None if eager.drew else run_precise()
-    if rule.same(expected, actual, precise):
-        return False
+        return Compared()
+    precise, instead = None, "random numbers are not the same in float64" if eager.drew else ""
+    if not eager.drew:
+        try:
+            precise = run_precise()
+        except Exception as error:  # integer-only operators and the like have no float64 form
+            instead = f"{type(error).__name__}: {error}"
+    if precise is None and not rule.same(expected, actual):
+        try:
+            with noise.Jittered():
+                moved = run(module)
+        except Exception:
+            return Compared(instead=instead)
+        found = rule.compare(expected, actual, None, moved)
+    else:
+        found = rule.compare(expected, actual, precise)
+    found = replace(found, instead=instead)
+    if not found.wrong:
+        return found
     try:
         with made_to_differ(code_of(module)):
-            return rule.same(expected, run(eager))
+            return found if rule.same(expected, run(eager)) else replace(found, wrong=())
     except Exception:
-        return False
+        return replace(found, wrong=())
 
 
 def tensors_of(tree: Any) -> list[torch.Tensor]:
@@ -169,7 +201,7 @@ class ComparisonRule:
     """When two results differ.
 
     Without `tolerance`: PyTorch's rule, `same` with the configured tolerance. With one (`(rtol, atol)`, or `()` for the
-    defaults of `torch.testing.assert_close`): the program's own, which eager has to satisfy against float64.
+    defaults of `torch.testing.assert_close`): the program's own, where eager satisfies that against float64; else PyTorch's.
     `strict`: integral and boolean tensors count too.
     """
 
@@ -180,19 +212,67 @@ class ComparisonRule:
         """Whether the lists of tensors `expected` and `actual` agree; `precise` is what float64 gives, where that could be had."""
         if len(expected) != len(actual):
             return False
+        exact = self._exact(expected, precise)
+        return all(
+            self._same(one, other, None if exact is None else exact[place])
+            for place, (one, other) in enumerate(zip(expected, actual, strict=True))
+            if self._counts(one)
+        )
+
+    def compare(
+        self, expected: Sequence[Any], actual: Sequence[Any], precise: Sequence[Any] | None, moved: Sequence[Any] | None = None
+    ) -> Compared:
+        """Which of the tensors `actual` are wrong, where `expected` is eager's. `precise`: see `same`. `moved`, where float64 could not be
+        had: what eager gives with each result moved by a unit in its last place."""
+        if len(expected) != len(actual):
+            return Compared(wrong=tuple(range(len(expected))) or (0,))
+        exact = self._exact(expected, precise)
+        reference = exact if exact is not None else self._exact(expected, moved)
+        wrong: list[int] = []
+        worst: tuple[float, float] | None = None
+        own, near = self.tolerance is not None, exact is not None
+        for place, (one, other) in enumerate(zip(expected, actual, strict=True)):
+            if not self._counts(one):
+                continue
+            known = None if exact is None else exact[place]
+            errors = _errors(one, other, known)
+            worst = farther(worst, errors)
+            if self._same(one, other, known) or not self._lets_rounding_pass(one, reference, place, known):
+                continue
+            wrong.append(place)
+            own = own and (known is None or self._close([known.to(one.dtype)], [one]))
+            near = near and _is_near(one, known)
+        return Compared(tuple(wrong), own, near or exact is None, worst)
+
+    def _counts(self, tensor: Any) -> bool:
+        return bool(self.strict or tensor.is_floating_point() or tensor.is_complex())
+
+    def _exact(self, expected: Sequence[Any], precise: Sequence[Any] | None) -> Sequence[Any] | None:
         config = importlib.import_module("torch._dynamo.config")
-        if precise is not None and (len(precise) != len(expected) or not config.same_two_models_use_fp64):
-            precise = None
-        kept = [i for i, x in enumerate(expected) if self.strict or x.is_floating_point() or x.is_complex()]
-        ours, theirs = [expected[i] for i in kept], [actual[i] for i in kept]
-        if any(a.shape != b.shape for a, b in zip(ours, theirs, strict=True)):
+        usable = precise is not None and len(precise) == len(expected) and config.same_two_models_use_fp64
+        return precise if usable else None
+
+    def _lets_rounding_pass(self, ours: Any, reference: Sequence[Any] | None, place: int, exact: Any) -> bool:
+        """Whether a result that is as right as eager's would be the same; else a difference says nothing."""
+        if reference is None or not isinstance(reference[place], torch.Tensor) or reference[place].shape != ours.shape:
+            return True
+        if not (ours.is_floating_point() or ours.is_complex()):
+            return True
+        # the program's own tolerance decides where eager passes that; else the ratio of the two errors does
+        if self.tolerance is not None and exact is not None and self._close([exact.to(ours.dtype)], [ours]):
+            return True
+        return self._same(ours, noise.stretched(ours, reference[place]), exact)
+
+    def _same(self, ours: Any, theirs: Any, exact: Any) -> bool:
+        if ours.shape != theirs.shape:
             return False  # torch's rule raises there
-        exact = [precise[i] for i in kept] if precise is not None else None
         if self.tolerance is not None:
-            rounded = [e.to(o.dtype) for e, o in zip(exact, ours, strict=False)] if exact is not None else ours
+            if self._close([theirs], [ours]):
+                return True
             # eager itself has to be right under this tolerance, or it proves nothing
-            return self._close(theirs, ours) or not self._close(rounded, ours)
-        utils = importlib.import_module("torch._dynamo.utils")
+            if exact is None or self._close([exact.to(ours.dtype)], [ours]):
+                return False
+        utils, config = (importlib.import_module(f"torch._dynamo.{name}") for name in ("utils", "config"))
         return bool(utils.same(ours, theirs, exact, tol=config.repro_tolerance, equal_nan=True))
 
     def _close(self, actual: Sequence[Any], expected: Sequence[Any]) -> bool:
@@ -202,6 +282,33 @@ class ComparisonRule:
         except AssertionError:
             return False
         return True
+
+
+# (rtol, atol) that a comparison of types with few digits allows.
+_LOW = {torch.bfloat16: (1.6e-2, 1e-2), torch.float16: (1e-2, 1e-2)}
+
+
+def _is_near(ours: Any, exact: Any) -> bool:
+    """Whether eager is within a tolerance of float64 with room to spare."""
+    if not isinstance(exact, torch.Tensor) or exact.shape != ours.shape or not ours.is_floating_point():
+        return True
+    tol = importlib.import_module("torch._dynamo.config").repro_tolerance
+    rtol, atol = (max(tol, least) / noise.MARGIN for least in _LOW.get(ours.dtype, (0.0, 0.0)))
+    return torch.allclose(ours.double(), exact, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def farther(one: tuple[float, float] | None, other: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Of two pairs of `Compared.errors`, `one` and the `other`, that in which compiled is farther from float64 for what eager is."""
+    known = [pair for pair in (one, other) if pair is not None]
+    return max(known, key=lambda pair: pair[0] / (pair[1] + 1e-30), default=None)
+
+
+def _errors(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
+    """Root mean squares against float64, of the compiled tensor and of eager's."""
+    if exact is None or not ours.is_floating_point() or ours.shape != theirs.shape or ours.shape != exact.shape or not ours.numel():
+        return None
+    compiled, eager = ((one.double() - exact).square().mean().sqrt().item() for one in (theirs, ours))
+    return compiled, eager
 
 
 def _draws(node: Any) -> bool:

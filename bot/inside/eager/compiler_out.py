@@ -21,10 +21,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .. import environment
+from .. import children, environment
 from ..entry_points import Sort, places
 from ..program import execute, flush, format_error, listen_to_unittest, read_source, run_module
+from ..protocol import Precision
 from . import lifetimes, uninitialized
+from .fp64 import EVALUATORS
 from .stand_ins import CompilerStub, Exported, Loaded
 
 # Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
@@ -67,13 +69,13 @@ def _replace_one(owner: Any, name: str, stand_in: Callable[..., Any]) -> None:
     setattr(owner, name, entry)
 
 
-def take_out(fp64: bool = False) -> CompilerStub:
+def take_out(precision: Precision | None = None) -> CompilerStub:
     """Replace the entry points of the compiler in this process, for good. Returns what counts the calls made of them.
 
-    With `fp64`, what would be compiled is evaluated in float64 instead (see `fp64.evaluate`, which may raise
+    With a `precision`, what would be compiled is evaluated in that instead (see `fp64.evaluate`, which may raise
     `Fp64Impossible` inside the program).
     """
-    stub = CompilerStub(fp64)
+    stub = CompilerStub(EVALUATORS[precision] if precision else None)
     _take_out_compile(stub)
     _take_out_export(stub)
     _take_out_aoti(stub)
@@ -235,14 +237,20 @@ def _keep_targets(stub: CompilerStub) -> None:
         spare(owner, name)
 
 
-def run_control(path: str, argv: list[str], *, fp64: bool, repeats: bool) -> None:
-    """Run a script file with arguments `argv` as `__main__`, or with the path `-m` a module, with the compiler taken out. On the
-    way out each process writes its count of calls to stderr, after all that the program writes there. Exceptions of a script go
-    through; of a module's tests the first error is written. `fp64`: see `take_out`; `repeats`: of a script, see
-    `uninitialized`."""
-    stub = take_out(fp64)
+def take_out_and_say(precision: Precision | None = None) -> None:
+    """Replace the compiler in this process as `take_out` does with `precision`, and have it say on its way out how often it was called."""
+    stub = take_out(precision)
     _say_at_the_end(stub)
     _keep_targets(stub)
+
+
+def run_control(path: str, argv: list[str], *, precision: Precision | None, repeats: bool) -> None:
+    """Run a script file with arguments `argv` as `__main__`, or with the path `-m` a module, with the compiler taken out. On the
+    way out each process writes its count of calls to stderr, after all that the program writes there. Exceptions of a script go
+    through; of a module's tests the first error is written. `precision`: see `take_out`; `repeats`: of a script, see
+    `uninitialized`."""
+    take_out_and_say(precision)
+    children.follow("control")
     if path == "-m":
         disable_compile_in_subprocesses()
         _run_module(argv)

@@ -7,6 +7,7 @@ double variant), `Fp64Impossible` is raised: nothing is guessed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from ..protocol import Fp64Impossible
+from ..protocol import Fp64Impossible, Precision
+from . import noise
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
@@ -184,43 +186,84 @@ def clones(values: Any) -> Any:
     return pytree.tree_map(clone, values)
 
 
-def evaluate(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0.0) -> Any:
     """`call(*args, **kwargs)` with everything in float64, results in the types that eager gives.
 
-    Gradients flow to the inputs and parameters as usual. Raises `Fp64Impossible`; an error that eager itself raises goes
-    through unchanged.
+    With a `margin`, results are moved away from eager's as far as `noise.stretched` says. Gradients flow to the inputs and parameters as
+    usual. Raises `Fp64Impossible`; an error that eager itself raises goes through unchanged.
     """
+    eager, drawn = _eager(call, args, kwargs)
+    if drawn:
+        raise Fp64Impossible("random numbers are not the same in float64")
+    return _like(eager, in_double(call, args, kwargs), margin)
+
+
+def _eager(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool]:
+    """What a call gives, without a trace of it, and whether it drew random numbers."""
     with untouched(call):
         before = random_state()
         # types and shapes are what is asked of it: what autograd saved on the way goes
         eager = pytree.tree_map(
             lambda value: value.detach() if isinstance(value, torch.Tensor) else value, call(*clones(args), **clones(kwargs))
         )
-        drawn = drew(before)
-    if drawn:
-        raise Fp64Impossible("random numbers are not the same in float64")
+        return eager, drew(before)
+
+
+def in_double(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """`call(*args, **kwargs)` with everything in float64, and the results as they come out.
+
+    Raises:
+        Fp64Impossible: it cannot be done.
+    """
     try:
         raised = _Raised()
         high_args, high_kwargs = pytree.tree_map(raised.up, (args, kwargs))
         with _default_double(raised):
             result = call(*high_args, **high_kwargs)
-        double = raised.write_back(result)
+        return raised.write_back(result)
     except Fp64Impossible:
         raise
     except Exception as error:
         raise Fp64Impossible(f"{type(error).__name__}: {str(error)[:300]}") from error
-    return _like(eager, double)
 
 
-def _like(eager: Any, double: Any) -> Any:
+def stand_in(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What stands for float64 where that cannot be had: `call(*args, **kwargs)` in eager with each result moved by a unit in its last
+    place, and the outcome as far from eager's as `noise.stretched` says."""
+    eager, _ = _eager(call, args, kwargs)
+    with noise.Jittered():
+        moved = call(*args, **kwargs)
+    leaves, spec = pytree.tree_flatten(eager)
+    others = pytree.tree_leaves(moved)
+    if len(leaves) != len(others):
+        return moved
+    return pytree.tree_unflatten([_away(low, other) for low, other in zip(leaves, others, strict=True)], spec)
+
+
+def _away(low: Any, other: Any) -> Any:
+    tensors = isinstance(low, torch.Tensor) and isinstance(other, torch.Tensor)
+    if not tensors or low.dtype not in (*_RAISED, torch.float64) or low.shape != other.shape:
+        return other
+    return noise.stretched(low, other)
+
+
+Evaluate = Callable[[Callable[..., Any], Any, Any], Any]
+EVALUATORS: dict[Precision, Evaluate] = {
+    "fp64": evaluate,
+    "spread": functools.partial(evaluate, margin=noise.MARGIN),
+    "moved": stand_in,
+}
+
+
+def _like(eager: Any, double: Any, margin: float) -> Any:
     leaves, spec = pytree.tree_flatten(eager)
     others, other_spec = pytree.tree_flatten(double)
     if len(leaves) != len(others) or str(spec) != str(other_spec):
         raise Fp64Impossible("the result has another structure in float64")
-    return pytree.tree_unflatten([_as(low, high) for low, high in zip(leaves, others, strict=True)], spec)
+    return pytree.tree_unflatten([_as(low, high, margin) for low, high in zip(leaves, others, strict=True)], spec)
 
 
-def _as(low: Any, high: Any) -> Any:
+def _as(low: Any, high: Any, margin: float) -> Any:
     if not isinstance(low, torch.Tensor):
         if isinstance(low, (int, str, bool, type(None))) and low != high:
             raise Fp64Impossible(f"a result is {high!r} in float64 and {low!r} in eager")
@@ -233,4 +276,4 @@ def _as(low: Any, high: Any) -> Any:
         return high
     if _RAISED.get(low.dtype) is not high.dtype:
         raise Fp64Impossible(f"a result is {high.dtype} in float64 and {low.dtype} in eager")
-    return high.to(low.dtype)
+    return noise.stretched(low, high, margin) if margin else high.to(low.dtype)

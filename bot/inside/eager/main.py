@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
+from ..protocol import ControlOption, Precision
 from .compiler_out import run_control
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The `arguments` are `[--fp64 | --repeats] SCRIPT [ARGS...]`, or `-m MODULE` for the script; see `run_control`."""
-    option = arguments[0] if arguments[0] in ("--fp64", "--repeats") else None
+    """The `arguments` are `[OPTION] SCRIPT [ARGS...]`, or `-m MODULE` for the script; see `run_control` and `ControlOption`."""
+    option = arguments[0] if arguments[0] in get_args(ControlOption) else None
     script, *argv = arguments[1:] if option else arguments
-    run_control(script, list(argv), fp64=option == "--fp64", repeats=option == "--repeats")
+    precision = next((one for one in get_args(Precision) if option == f"--{one}"), None)
+    run_control(script, list(argv), precision=precision, repeats=option == "--repeats")

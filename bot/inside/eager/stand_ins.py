@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from ..protocol import Reached
-from .fp64 import clones, evaluate, untouched
+from .fp64 import Evaluate, clones, untouched
 
 _TOKEN = b"compiler taken out: "
 # Methods of an exported program that are those of the module it was made from.
@@ -26,12 +26,12 @@ _TENSORS = frozenset({"parameters", "named_parameters", "buffers", "named_buffer
 
 
 class CompilerStub:
-    """Takes the place of the compiler, and counts what it is asked. `fp64`: what would be compiled is evaluated in float64."""
+    """Takes the place of the compiler, and counts what it is asked. `evaluate` calls what would be compiled; None: plainly."""
 
-    def __init__(self, fp64: bool) -> None:
+    def __init__(self, evaluate: Evaluate | None = None) -> None:
         self.calls = 0
         self.errors: list[str] = []
-        self.fp64 = fp64
+        self.evaluate = evaluate
         self.packages: dict[bytes, Any] = {}  # by what a file of ours holds
         self.saved_paths: dict[str, bytes] = {}  # which of them was stored at a path last
         self.created_files: dict[str, int] = {}  # paths where nothing was, with the process that put a file there
@@ -47,7 +47,7 @@ class CompilerStub:
         """One call of something compiled: `function(*args, **kwargs)`. A compiled function that calls another is one evaluation,
         not two."""
         self.calls += 1
-        if not self.fp64 or self.depth:
+        if self.evaluate is None or self.depth:
             try:
                 return function(*args, **kwargs)
             except Exception as error:
@@ -56,7 +56,7 @@ class CompilerStub:
                 raise
         self.depth += 1
         try:
-            return evaluate(function, args, kwargs)
+            return self.evaluate(function, args, kwargs)
         finally:
             self.depth -= 1
 

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..traits import traits_of
+
 # The operations that give memory as they find it.
 _GIVES = frozenset(f"aten::{name}" for name in ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"))
 # The fractional parts of its multiples are as far apart as such parts can be.
@@ -22,7 +24,7 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 def may_be_read(text: str) -> bool:
     """Whether the `text` of code names an operation that gives uninitialized memory."""
-    return "empty" in text
+    return traits_of(text).uninitialized
 
 
 def code_of(module: Any) -> str:

@@ -25,6 +25,8 @@ from ..protocol import Facts, FrameCall, Question
 
 # Longer lists and strings are data: a script that spells them out is no smaller.
 MOST_ITEMS, MOST_CHARACTERS = 16, 200
+# Stands in a qualified name between a function and one that it makes.
+_INSIDE = "<locals>"
 
 
 def frames(path: str, question: Question) -> Facts:
@@ -82,7 +84,7 @@ class _Calls:
         made = _owner(frame)
         if id(made) not in self._made:
             try:
-                said: str | None = ", ".join(self._arguments(frame))
+                said: str | None = ", ".join(self._arguments(frame, self._said))
             except NoText:
                 said = None
             self._made[id(made)] = (made, said)
@@ -94,7 +96,10 @@ class _Calls:
         self.complete = self.complete or self.lines[-1] in self._span(frame.f_code)
         try:
             callee = self._callee(name, _owner(frame))
-            call: FrameCall = {"name": name, "callee": callee, "arguments": self._arguments(frame), "contexts": recipe.contexts()}
+            arguments = self._arguments(frame, self._said_or_none)
+            free = [name for name in frame.f_code.co_freevars if name in frame.f_locals and name != "__class__"]
+            reads = [f"{name} = {self._said_or_none(frame.f_locals[name])}" for name in free]
+            call: FrameCall = {"name": name, "reads": reads, "callee": callee, "arguments": arguments, "contexts": recipe.contexts()}
             self.found[name] = self._depth(frame), call
         except NoText:
             return
@@ -108,7 +113,8 @@ class _Calls:
         if code not in self._names:
             named = None
             if any(line in self._span(code) for line in self.lines):
-                named = next((name for name, function in _functions() if function.__code__ is code), None)
+                functions = [(name, function.__code__) for name, function in _functions()]
+                named = next((name for name, own in functions if own is code), None) or next(_made_inside(functions, code), None)
             self._names[code] = named
         return self._names[code]
 
@@ -118,8 +124,8 @@ class _Calls:
         return range(code.co_firstlineno, last + 1)
 
     def _callee(self, name: str, owner: Any) -> str:
-        if "." not in name:
-            return name
+        if "." not in name or _INSIDE in name:
+            return name.rpartition(".")[2]
         method = name.split(".")[-1]
         said = self._said(owner)
         if isinstance(owner, torch.nn.Module):
@@ -132,8 +138,8 @@ class _Calls:
                 said += ".eval()"
         return said if method in ("forward", "__call__") else f"{said}.{method}"
 
-    def _arguments(self, frame: FrameType) -> list[str]:
-        """What the call was given, its object aside; the last ones only where they are not the defaults."""
+    def _arguments(self, frame: FrameType, write: Callable[[Any], str]) -> list[str]:
+        """What the call was given, its object aside, as `write` writes it; the last ones only where they are not the defaults."""
         code, values = frame.f_code, frame.f_locals
         positional = list(code.co_varnames[: code.co_argcount])
         if positional[:1] in (["self"], ["cls"]):
@@ -144,13 +150,13 @@ class _Calls:
         starred = code.co_varnames[rest] if code.co_flags & inspect.CO_VARARGS else None
         while positional and starred is None and values[positional[-1]] is defaults.get(positional[-1], inspect.Parameter.empty):
             positional.pop()
-        said = [self._said(values[name]) for name in positional]
+        said = [write(values[name]) for name in positional]
         if starred is not None:
-            said += [self._said(value) for value in values[starred]]
+            said += [write(value) for value in values[starred]]
             rest += 1
-        said += [f"{name}={self._said(values[name])}" for name in keywords if values[name] is not defaults.get(name)]
+        said += [f"{name}={write(values[name])}" for name in keywords if values[name] is not defaults.get(name)]
         if code.co_flags & inspect.CO_VARKEYWORDS:
-            said += [f"{name}={self._said(value)}" for name, value in values[code.co_varnames[rest]].items()]
+            said += [f"{name}={write(value)}" for name, value in values[code.co_varnames[rest]].items()]
         return said
 
     def _defaults_of(self, code: CodeType) -> dict[str, Any]:
@@ -159,6 +165,14 @@ class _Calls:
             functions = [function for _, function in _functions() if function.__code__ is code]
             self._defaults[code] = {n: p.default for one in functions[:1] for n, p in inspect.signature(one).parameters.items()}
         return self._defaults[code]
+
+    def _said_or_none(self, value: Any) -> str:
+        """An expression for a value; None in the place of one that has none. A hook is given its library's module and seldom reads it:
+        where a function does, the call fails otherwise, and is not the one that is looked for."""
+        try:
+            return self._said(value)
+        except NoText:
+            return "None"
 
     def _said(self, value: Any) -> str:
         """An expression for a value.
@@ -226,6 +240,14 @@ def _functions() -> Iterator[tuple[str, FunctionType]]:
             function = inspect.unwrap(member) if callable(member) else None
             if isinstance(function, FunctionType) and function.__module__ == "__main__":
                 yield qualified, function
+
+
+def _made_inside(functions: Sequence[tuple[str, CodeType]], code: CodeType) -> Iterator[str]:
+    """The qualified name of a function that one of these `functions` makes, and that has this `code`; no methods."""
+    for name, own in functions:
+        made = [(f"{name}.{_INSIDE}.{c.co_name}", c) for c in own.co_consts if isinstance(c, CodeType) and c.co_name.isidentifier()]
+        yield from (inner for inner, c in made if c is code)
+        yield from _made_inside(made, code)
 
 
 def _tensor(value: torch.Tensor) -> str:

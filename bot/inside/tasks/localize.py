@@ -1,11 +1,11 @@
 """Where the numbers go wrong first, and whether that reaches a wrong output of the program.
 
-`Repro.forward` is compiled once more so that it returns its local values. A value that is wrong although what it
-is made of is right is where an error begins. Put into an eager run in place of eager's own value, it shows whether the
-error reaches the outputs: `log1p` may be off and harmless where only its sign is used.
+`Repro.forward` is compiled once more so that it returns its local values. A value is wrong where compiled is clearly farther from
+float64 than eager is; one that is wrong although what it is made of is right is where an error begins. Put into an eager run in place of
+eager's own value, it shows whether the error reaches the outputs: `log1p` may be off and harmless where only its sign is used.
 
-Values are compared in batches of bounded size. For each, eager runs again and the program is compiled again, so that no
-more than a batch is held of either.
+Values are compared in batches of bounded size. For each, eager runs again, in float64 too, and the program is compiled
+again, so that no more than a batch is held of any.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import importlib
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from ..eager import accuracy, lifetimes
-from ..eager.fp64 import untouched
+from ..eager import accuracy, fp64, lifetimes, noise
+from ..eager.fp64 import drew, random_state, untouched
 from ..program import read_source, run_as_main
 from ..protocol import RETURNED, Facts, Question
 
@@ -33,12 +33,12 @@ _KEEP = "_torch_minify_keep"
 
 
 def localize(path: str, question: Question) -> Facts:
-    """Facts for a `question` about the script at `path`, with `first` (names where an error begins, in program order) and
-    `harmless` (wrong names that reach no output)."""
+    """Facts for a `question` about the script at `path`, with `first` (names where an error begins, in program order), `wrong` (all that
+    are wrong) and `harmless` (wrong names that reach no output)."""
     program = _Program(read_source(path), path)
     rule = accuracy.ComparisonRule(question.strict, question.tolerance)
     original = torch.compile
-    found: list[tuple[list[str], list[str]]] = []
+    found: list[Facts] = []
 
     def probing(model: Any = None, **kwargs: Any) -> Any:
         if model is None:
@@ -56,9 +56,8 @@ def localize(path: str, question: Question) -> Facts:
     torch.compile = probing
     facts = run_as_main(path, question.argv)
     if not found:  # the script does not get there, or does not compile
-        return {**facts, "first": [], "harmless": []}
-    first, harmless = found[0]
-    return {"status": "ok", "text": "", "first": first, "harmless": harmless}
+        return {**facts, "first": [], "wrong": [], "harmless": []}
+    return found[0]
 
 
 class _Program:
@@ -124,11 +123,13 @@ class _Probe:
         self.namespace = type(model).forward.__globals__
         self.kept = program.kept(self.namespace)
         self.expected: Any = None  # what eager returns
+        self.reference = _Reference()  # what float64 returns
         self.wrong: set[str] = set()
+        self.drew = False  # random numbers
         self.shelf = _Shelf(directory)
 
-    def judge(self) -> tuple[list[str], list[str]]:
-        """Compare value by value, then try each wrong one in an eager run. The `first` and the `harmless` ones."""
+    def judge(self) -> Facts:
+        """Compare value by value, then try each wrong one in an eager run."""
         compared: set[str] = set()
         while not self._compare(compared):
             # what was compiled goes, with the limit on how often one function is compiled
@@ -137,7 +138,7 @@ class _Probe:
         first = [name for name in wrong if self._begins(name)]
         others = [name for name in wrong if not self._begins(name)]
         harmless = [name for name in [*first, *others][:MOST] if name in self.shelf.names and not self._reaches(name)]
-        return first, harmless
+        return {"status": "ok", "text": "", "first": first, "wrong": wrong, "harmless": harmless}
 
     def _compare(self, compared: set[str]) -> bool:
         """Compare one batch of values; whether it was the last."""
@@ -145,10 +146,13 @@ class _Probe:
         self.expected = self._eager(batch.keep)
         names = [name for name in self.program.operands if name in batch.values]
         returned, values = self._run(self.compiled(), self.program.returning(names, self.namespace))
-        if not compared and not self._alike(self.expected, returned):
-            self.wrong.add(RETURNED)
+        known = self._referenced(names)
+        if not compared:
+            self.reference = known[RETURNED]
+            if not self._alike(self.expected, returned, self.reference):
+                self.wrong.add(RETURNED)
         for name, value in values.items():
-            if not self._alike(batch.values[name], value):
+            if not self._alike(batch.values[name], value, known[name]):
                 self.wrong.add(name)
                 # no more are tried, and where an error begins goes first
                 if len(self.shelf.names) < MOST or self._begins(name):
@@ -163,22 +167,64 @@ class _Probe:
         self.namespace[_KEEP] = keep
         return self._run(self.model, self.kept)
 
+    def _referenced(self, names: Sequence[str]) -> dict[str, _Reference]:
+        """What float64 gives for these values and for what is returned; where it cannot be had, eager moved by its own rounding."""
+        unknown = {name: _Reference() for name in (*names, RETURNED)}
+        found = None if self.drew else self._values(frozenset(names), fp64.in_double)
+        if found is not None:
+            return unknown | {name: _Reference(value, True) for name, value in found.items()}
+        found = self._values(frozenset(names), _moved) or {}
+        return unknown | {name: _Reference(value) for name, value in found.items()}
+
+    def _values(self, names: frozenset[str], call: Callable[..., Any]) -> dict[str, Any] | None:
+        """These values, and what is returned, of one run of the model through `call`; None where that cannot be."""
+        values: dict[str, Any] = {}
+
+        def keep(name: str, value: Any) -> Any:
+            if name in names:
+                values[name] = value
+            return value
+
+        self.namespace[_KEEP] = keep
+        try:
+            values[RETURNED] = self._run(lambda *args: call(self.model, args, {}), self.kept)
+        except Exception:
+            return None
+        return values
+
     def _run(self, function: Any, forward: Any) -> Any:
         """A call of `function`, the model itself or compiled, with this `forward`; the model's tensors stay as they are."""
         type(self.model).forward = forward
         with untouched(self.model), torch.random.fork_rng(), torch.no_grad():
             torch.manual_seed(accuracy.SEED)
+            before = random_state()
             # clones keep what is computed apart from what is changed in place later
-            return function(*accuracy.clones(self.inputs))
+            result = function(*accuracy.clones(self.inputs))
+            self.drew = self.drew or drew(before)
+            return result
 
     def _reaches(self, name: str) -> bool:
         def keep(other: str, value: Any) -> Any:
             return self.shelf.copy(name) if other == name else value
 
-        return not self._alike(self.expected, self._eager(keep))
+        return not self._alike(self.expected, self._eager(keep), self.reference)
 
-    def _alike(self, expected: Any, actual: Any) -> bool:
-        return self.rule.same(accuracy.tensors_of(expected), accuracy.tensors_of(actual))
+    def _alike(self, expected: Any, actual: Any, reference: _Reference) -> bool:
+        known = accuracy.tensors_of(reference.value) if reference.value is not None else None
+        exact, moved = (known, None) if reference.exact else (None, known)
+        return not self.rule.compare(accuracy.tensors_of(expected), accuracy.tensors_of(actual), exact, moved).wrong
+
+
+class _Reference(NamedTuple):
+    """What a value is held against: float64 where that is `exact`, else eager moved by its own rounding; None where there is neither."""
+
+    value: Any = None
+    exact: bool = False
+
+
+def _moved(model: Any, args: Any, kwargs: Any) -> Any:
+    with noise.Jittered():
+        return model(*args, **kwargs)
 
 
 class _Batch:

@@ -195,6 +195,8 @@ class Recipe:
     # accuracy: (rtol, atol), or () for the defaults of torch.testing.assert_close; None: PyTorch's rule, `repro_tolerance` for both
     tolerance: tuple[float, ...] | None = None
     repro_tolerance: float = 1e-3  # as torch._dynamo.config had it: the entry itself may go, what counts as wrong must stay
+    # accuracy, by PyTorch's rule: both results are held against float64, as it takes where eager itself misses the tolerance
+    against_float64: bool = False
     seed: int | None = 0  # None: the script does not seed
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
     synchronize: bool = False  # waits for the GPU after the call: an error of its kernels shows only then

@@ -38,7 +38,8 @@ class Incumbent:
     names, so that programs which differ in names alone are one candidate.
 
     `oracle` is asked for the text that `render` prints. `exposable` names the values that may become outputs (None: any). `on_accept`
-    is told each accepted program as it is shown.
+    is told each accepted program as it is shown. A program without any operation of the `chain` is not asked (None: there is no chain; nor
+    is there where operations lie in bodies, which have names of their own).
     """
 
     def __init__(
@@ -48,10 +49,12 @@ class Incumbent:
         render: Callable[[Program], str],
         exposable: frozenset[str] | None = None,
         on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,
+        chain: frozenset[str] | None = None,
     ) -> None:
         self.oracle = oracle
         self.render = render
         self.exposable = exposable
+        self._chain = chain if chain and not program.graph.bodies else None
         self._on_accept = on_accept
         self._rejected: set[str] = set()
         self._structures: set[Structure] = set()
@@ -103,6 +106,8 @@ class Incumbent:
 
     def _askable(self, program: Program, origin: str, any_size: bool) -> Candidate | None:
         """The question, unless its answer is known or does not matter."""
+        if self._chain is not None and self._chain.isdisjoint(node.name for node in program.graph.nodes):
+            return None
         candidate = self.candidate_of(program, origin)
         if candidate.text == self.candidate.text or (not any_size and (candidate.size, candidate.text) >= self.key):
             return None

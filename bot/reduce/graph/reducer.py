@@ -60,6 +60,7 @@ def reduce_program(
     *,
     guesses: Sequence[frozenset[str]] = (),
     exposable: frozenset[str] | None = None,
+    chain: frozenset[str] | None = None,
     on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,
     keep_seed: bool = False,
     settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
@@ -73,6 +74,7 @@ def reduce_program(
         render: prints a program as the script that is asked.
         guesses: sets of node names that the failure names, asked before any search.
         exposable: for accuracy, the only names that may become outputs besides the original ones; None: any.
+        chain: for accuracy, the operations whose values are wrong: each program that is asked has one of them; None: they are not known.
         on_accept: called at each accepted step.
         keep_seed: the failure depends on the numbers, so the script has to go on seeding.
         settle: told the smallest program once the guesses were asked; what it returns is called when the passes came to their end,
@@ -82,7 +84,7 @@ def reduce_program(
 
     Never raises `BudgetSpent`: what was found until then is the result.
     """
-    incumbent = Incumbent(program, oracle, render, exposable, on_accept)
+    incumbent = Incumbent(program, oracle, render, exposable, on_accept, chain)
     search = _Search(incumbent, keep_seed, settle, ends_well)
     try:
         search.run(guesses)

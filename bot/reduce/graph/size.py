@@ -81,5 +81,6 @@ def recipe_cost(recipe: Recipe) -> int:
         recipe.backward,
         recipe.seed is not None,
         recipe.freshness,
+        recipe.against_float64,
     )
     return lists + sum(flags)

@@ -20,6 +20,7 @@ from bot.reduce.source.text.normal_form import as_far_as_legal, legal, marked, m
 
 SizeOf = Callable[[str], "tuple[int, ...]"]
 Accepted = Callable[[str], None]
+Slower = Callable[[str, str], bool]
 # Rewritings that are asked together.
 _BATCH = 32
 _MOST_REFUSED = 40
@@ -53,6 +54,7 @@ def reduce_source(
     on_accept: Accepted | None = None,
     settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
     check: Callable[[], None] = lambda: None,
+    slower: Slower = lambda _text, _standing: False,
 ) -> ReducedSource:
     """The smallest script found that fails as `text` does, which is known to be SAME.
 
@@ -61,10 +63,12 @@ def reduce_source(
     the first that is SAME is reduced instead. `size_of` gives a candidate's size for the log; `on_accept` is told each
     step's text; `settle` the text once the guesses were asked, and what it returns says after the first round whether the answers count.
     `check` raises BudgetSpent when there is no time left: it is called while candidates are made, which may take longer than to ask them.
+    `slower` says of a text that is SAME whether its run takes much longer than that of the text that stands: leaving out an argument
+    may make a model larger. It is taken when nothing else is left, and has to save a line then.
     Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
     Raises SyntaxError where `text` is not Python.
     """
-    search = _SourceSearch(text, oracle, size_of, on_accept, check)
+    search = _SourceSearch(text, oracle, size_of, on_accept, check, slower)
     try:
         search.start(failing_lines, starts)
         steady = settle(unmarked(search.text))
@@ -74,7 +78,7 @@ def reduce_source(
             search.guess()
             going = True
         while going:
-            going = search.round()
+            going = search.round() or search.takes_slow_ones()
         fixed_point = True
     except BudgetSpent:
         fixed_point = False
@@ -88,8 +92,13 @@ def reduce_source(
 class _SourceSearch:
     """The text, in its normal form with marks, and what was asked about it."""
 
-    def __init__(self, text: str, oracle: Oracle, size: SizeOf, on_accept: Accepted | None, check: Callable[[], None]) -> None:
+    def __init__(
+        self, text: str, oracle: Oracle, size: SizeOf, on_accept: Accepted | None, check: Callable[[], None], slower: Slower
+    ) -> None:
         self.text = self.original = text
+        self._slower = slower
+        self._slow: set[str] = set()  # SAME, but put off
+        self._last_chance = False
         self.refused: list[str] = []
         self._oracle = oracle
         self._size = size
@@ -130,6 +139,14 @@ class _SourceSearch:
         """What failed until now may be asked again."""
         self._failed.clear()
         self.refused = []
+
+    def takes_slow_ones(self) -> bool:
+        """Let those slow ones be taken that save a line, once; whether there are any."""
+        lines = measure(unmarked(self.text))[0]
+        worth = {text for text in self._slow if measure(text)[0] < lines}
+        again, self._last_chance = bool(worth) and not self._last_chance, True
+        self._failed -= worth
+        return again
 
     def round(self) -> bool:
         """One pass over everything; whether anything changed."""
@@ -208,15 +225,33 @@ class _SourceSearch:
         if not fresh:
             return None
         asked = [Candidate(unmarked(t), origin, self._size(unmarked(t))) for _, t in fresh]
-        found = self._oracle.first(asked)
-        failed = asked if found is None else asked[:found]
-        self._failed.update(c.text for c in failed)
+        first, found = 0, self._first_same(asked)
+        while found is not None and self._is_put_off(asked[first + found].text):
+            first += found + 1
+            found = self._first_same(asked[first:])
+        failed = [c.text for c in (asked if found is None else asked[: first + found]) if c.text not in self._slow]
+        self._failed.update(failed)
         if found is None:
-            self.refused += [c.text for c in failed]
+            self.refused += failed
             return None
         self.refused = []
-        index, text = fresh[found]
+        index, text = fresh[first + found]
         self.text = text
         if self._on_accept is not None:
             self._on_accept(unmarked(text))
         return index
+
+    def _first_same(self, asked: Sequence[Candidate]) -> int | None:
+        """Index of the first that is SAME; what was put off is known to be."""
+        known = next((index for index, candidate in enumerate(asked) if candidate.text in self._slow), None)
+        found = self._oracle.first(asked[:known]) if asked and known != 0 else None
+        return known if found is None else found
+
+    def _is_put_off(self, text: str) -> bool:
+        """Whether a text that is SAME is not taken, since its run takes too long for what it saves."""
+        standing = unmarked(self.text)
+        if (self._last_chance and measure(text)[0] < measure(standing)[0]) or not self._slower(text, standing):
+            return False
+        self._slow.add(text)
+        self._failed.add(text)
+        return True

@@ -1,6 +1,8 @@
-"""A script without one setting of the compiler, wherever it makes it."""
+"""A script without one thing that it sets, wherever it does: a setting of the compiler, the seed of its random numbers."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import libcst as cst
 
@@ -10,10 +12,21 @@ from bot.reduce.source.text.normal_form import UNREADABLE, legal, parsed
 def without_setting(text: str, name: str) -> str | None:
     """The script `text` without what sets the configuration entry (or takes the keyword) with the last name `name`: assignments to an
     attribute of this name, keywords, entries of dictionaries. None where there is nothing of it, or where `text` is not Python."""
+    return _changed(text, _Without(name))
+
+
+def without_calls(text: str, names: Collection[str]) -> str | None:
+    """The script `text` without the statements that only call something with one of the last `names`. None where there is none, where a
+    call of this name stands elsewhere as well, or where `text` is not Python."""
+    found = _changed(text, _WithoutCalls(names))
+    return None if found is None or any(f"{name}(" in found for name in names) else found
+
+
+def _changed(text: str, change: cst.CSTTransformer) -> str | None:
     try:
         parsed(text)  # libcst takes the whole process down where Python only refuses
         module = cst.parse_module(text)
-        changed = module.visit(_Without(name))
+        changed = module.visit(change)
     except (cst.ParserSyntaxError, *UNREADABLE):
         return None
     assert isinstance(changed, cst.Module)
@@ -38,3 +51,14 @@ class _Without(cst.CSTTransformer):
         key = updated_node.key.evaluated_value if isinstance(updated_node.key, cst.SimpleString) else None
         named = isinstance(key, str) and key.rpartition(".")[2] == self._name
         return cst.RemoveFromParent() if named else updated_node
+
+
+class _WithoutCalls(cst.CSTTransformer):
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> cst.BaseSmallStatement:
+        called = updated_node.value.func if isinstance(updated_node.value, cst.Call) else None
+        name = called.attr if isinstance(called, cst.Attribute) else called
+        return cst.Pass() if isinstance(name, cst.Name) and name.value in self._names else updated_node

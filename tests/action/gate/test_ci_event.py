@@ -127,3 +127,24 @@ def test_hostile_names_stay_text() -> None:
     assert all(len(shlex.split(str(request.command))) == 2 for request in made.requests)
     assert "</td>_" not in api.comments(REPO, 7)[0].body
     assert "test_@maintainer_$(touch_pwned)_&lt;/td&gt;" in api.comments(REPO, 7)[0].body
+
+
+def test_a_merge_queue_answers_on_the_pull_request_that_it_tries() -> None:
+    """Its branch is named after the number; its commit is the head of no pull request (GitHub's documentation of `merge_group`)."""
+    api = Memory()
+    api.add_pull(number=123)
+    branch = f"gh-readonly-queue/release/2.0/pr-123-{MAIN}"
+    run = api.add_run(20, "pytest", sha="c" * 40, branch=branch, event="merge_group")
+    made = outcome(finished(run), api)
+    assert {(request.answer.issue, request.commit, request.fork) for request in made.requests} == {(123, "c" * 40, False)}
+    assert len(api.comments(REPO, 123)) == 1
+    api.pulls[123] = api.pulls[123].model_copy(update={"state": "closed"})
+    assert outcome(finished(run), api).status == "nothing"
+
+
+@pytest.mark.parametrize("branch", ["gh-readonly-queue/main/pr-7", f"x/pr-7-{'a' * 40}", f"gh-readonly-queue/main/pr-x-{'a' * 40}"])
+@pytest.mark.parametrize("event", ["merge_group", "push"])
+def test_what_is_no_branch_of_a_merge_queue(branch: str, event: str) -> None:
+    api = Memory()
+    api.add_pull(number=7)
+    assert outcome(finished(api.add_run(20, "pytest", sha="c" * 40, branch=branch, event=event)), api).status == "nothing"

@@ -235,3 +235,23 @@ def test_requests_survive_a_comment_that_cannot_be_written() -> None:
     api = Memory(silent=True)
     made = only(outcome(asked(f"/minify\n{BLOCK}"), api))
     assert made.answer.comment is None
+
+
+def test_who_may_not_ask_is_answered_once_on_an_issue() -> None:
+    api = Memory()
+    for number, body in ((11, "/minify"), (12, "/minify"), (13, "/minify help")):
+        api.written.setdefault(7, []).append(asked(body, by="stranger", id=number).comment)
+        assert outcome(asked(body, by="stranger", id=number), api).status == "refused"
+    assert len([comment for comment in api.comments(REPO, 7) if comment.user.login == BOT]) == 1
+    # somebody else, and the same person elsewhere
+    outcome(asked("/minify", by="another", id=14), api)
+    outcome(asked("/minify", by="stranger", id=15, issue=8), api)
+    assert len([comment for comment in api.comments(REPO, 7) if comment.user.login == BOT]) == 2
+    assert len(api.comments(REPO, 8)) == 1
+
+
+def test_a_bot_s_command_is_not_done_again() -> None:
+    api = Memory(permissions={"maintainer": "write", "helper[bot]": "write"})
+    api.add(7, "helper[bot]", f"/minify --stage dynamo\n\n{BLOCK}")
+    assert outcome(asked("/minify again", id=5000), api).status == "refused"
+    assert "no earlier command" in said(api)

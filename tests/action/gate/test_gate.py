@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from bot.action import request_file
+from bot.action.ci import logs
 from bot.action.comment import run_of_comment
 from bot.action.console import InputError
-from bot.action.gate import gate, logs
+from bot.action.gate import gate
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.ci_failures import sign
 from bot.action.gate.comment_event import Conversation

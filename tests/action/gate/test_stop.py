@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.stop import stop
+from bot.action.github.resources import ReferencedWorkflow
 from tests.action.gate.memory import BLOCK, BOT, REPO, Memory, asked, settings
 
 
 def waiting(api: Memory, run: int, status: str = "queued") -> None:
     api.add_run(run, None)
-    api.runs[run] = api.runs[run].model_copy(update={"status": status})
+    api.runs[run] = api.runs[run].model_copy(update={"status": status, "event": "issue_comment"})
 
 
 def test_the_run_of_the_request_is_cancelled() -> None:
@@ -47,6 +48,27 @@ def test_a_stranger_stops_nothing() -> None:
     api.add(7, BOT, "<!-- torch-minify:comment-1 run:75 -->\nqueued")
     assert stop(asked("/minify stop"), settings(), api).status == "refused"
     assert api.cancelled == []
+
+
+def test_only_runs_that_minify_are_cancelled() -> None:
+    """Other workflows write under the login of the workflows' token as well, and may name a run of theirs in a marker."""
+    api, ours = Memory(), ReferencedWorkflow(path="torch-minify/torch-minify/.github/workflows/minify.yml@refs/tags/v0")
+    for run, called in ((90, (ours,)), (75, (ours,)), (76, (ReferencedWorkflow(path="o/r/.github/workflows/deploy.yml@v1"),)), (77, ())):
+        waiting(api, run)
+        api.runs[run] = api.runs[run].model_copy(update={"referenced_workflows": called, "event": "issue_comment"})
+        api.add(7, BOT, f"<!-- torch-minify:comment-{run} run:{run} -->\nqueued")
+    assert stop(asked("/minify stop"), settings(run_id=90), api).status == "stop"
+    assert api.cancelled == [75]
+
+
+def test_a_single_job_cancels_what_began_as_it_does() -> None:
+    api = Memory()
+    for run, event in ((90, "issue_comment"), (75, "issue_comment"), (76, "push"), (77, "workflow_run")):
+        waiting(api, run)
+        api.runs[run] = api.runs[run].model_copy(update={"event": event})
+        api.add(7, BOT, f"<!-- torch-minify:comment-{run} run:{run} -->\nqueued")
+    stop(asked("/minify stop"), settings(run_id=90), api)
+    assert sorted(api.cancelled) == [75, 77]
 
 
 def test_no_command_no_stop() -> None:

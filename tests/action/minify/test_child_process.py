@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.action.console import Console
+from bot.action.minify import child_process
 from bot.action.minify.child_process import Children, Stopped, stop_on_signals
 from bot.action.minify.isolation import Account
 
@@ -79,9 +80,67 @@ def test_a_signal_ends_the_child_and_no_other_begins(tmp_path: Path) -> None:
             children.run(python("pass"), cwd=tmp_path, env={}, limit=60)
 
 
+def test_a_long_save_does_not_hold_up_a_stop(tmp_path: Path) -> None:
+    children, saving, go_on = Children(Account(), console()), threading.Event(), threading.Event()
+    ended_at: list[float] = []
+
+    def save() -> None:
+        saving.set()
+        go_on.wait(30)
+
+    def stop() -> None:
+        saving.wait(30)
+        children.stop()
+        for _ in range(300):
+            if (tmp_path / "stopped").exists():
+                ended_at.append(time.monotonic())
+                break
+            time.sleep(0.05)
+        go_on.set()
+
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    program = (
+        "import signal, sys, time; signal.signal(15, lambda *_: (open('stopped', 'w'), sys.exit(0))); print(1, flush=True); time.sleep(60)"
+    )
+    children.run(python(program), cwd=tmp_path, env={}, limit=60, tick=save, every=0.5)
+    stopping.join()
+    # the program was told while the save was still going on
+    assert ended_at
+
+
 def test_it_is_ticked_while_it_runs(tmp_path: Path) -> None:
     ticks: list[float] = []
     Children(Account(), console()).run(
         python("import time; time.sleep(2)"), cwd=tmp_path, env={}, limit=60, tick=lambda: ticks.append(0), every=0.1
     )
     assert ticks
+
+
+def test_nothing_is_said_after_its_end(tmp_path: Path) -> None:
+    """What a left-behind process writes later would stand behind the word that lets the runner obey commands again."""
+    out = io.StringIO()
+    leaves = (
+        "import os, sys, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    while True:\n"
+        "        print('::error title=Minimized::', flush=True); time.sleep(0.01)\n"
+        "time.sleep(0.5)"
+    )
+    assert Children(Account(), Console(out, io.StringIO())).run(python(leaves), cwd=tmp_path, env={}, limit=30) == 0
+    said = out.getvalue()
+    assert "::error" in said
+    time.sleep(0.5)
+    assert out.getvalue() == said
+
+
+def test_the_log_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_process, "LONGEST_LOG", 1000)
+    out = io.StringIO()
+    heard: list[str] = []
+    prints = python("for number in range(2000): print('line', number)")
+    assert Children(Account(), Console(out, io.StringIO()), heard.append).run(prints, cwd=tmp_path, env={}, limit=30) == 0
+    assert len(out.getvalue()) < 1100
+    assert out.getvalue().endswith("[the log ends here: it is too long]\n")
+    assert heard[-1] == "line 1999"

@@ -14,7 +14,7 @@ from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Result, Rule, VerificationFacts
 
 SIGNATURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING, exception=("InductorError", "KeyError"), message="7")
-RULE = Rule(hang_after=20.0, precise=False)  # as the search found that it has to be
+RULE = Rule(hang_after=20.0)  # as the search found that it has to be
 
 
 @pytest.fixture

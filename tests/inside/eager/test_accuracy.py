@@ -73,9 +73,36 @@ class TestComparisonRule:
         assert ComparisonRule(tolerance=(0.5, 0.0)).same([ONES], [ONES * 1.3]), "PyTorch's rule would not"
 
     def test_an_eager_run_that_misses_its_own_tolerance_proves_nothing(self) -> None:
+        """Then the ratio of the two errors decides, as PyTorch's rule has it."""
         rule = ComparisonRule(tolerance=(1e-6, 0.0))
-        assert rule.same([ONES], [ONES * 1.1], [ONES.double() * 1.01])
+        assert rule.same([ONES], [ONES * 1.03], [ONES.double() * 1.01])
+        assert not rule.same([ONES], [ONES * 1.1], [ONES.double() * 1.01])
         assert not rule.same([ONES], [ONES * 1.1], [ONES.double()])
+        found = [rule.compare([ONES], [ONES * 1.1], [ONES.double() * off]) for off in (1.01, 1.0)]
+        assert [(one.wrong, one.own) for one in found] == [((0,), False), ((0,), True)]
+
+    def test_which_of_them_are_wrong_and_how_far_off(self) -> None:
+        ours = [ONES, ONES * 2, ONES]
+        found = ComparisonRule().compare(ours, [ONES, ONES * 3, ONES * 1.5], [one.double() for one in ours])
+        assert found.wrong == (1, 2)
+        assert found.near
+        assert found.errors == (1.0, 0.0)
+
+    def test_one_number_that_eager_rounds_well_by_chance_proves_nothing(self) -> None:
+        """A unit in the last place of bfloat16 is more than any tolerance, and nothing but rounding."""
+        exact = torch.tensor([1.00001], dtype=torch.float64)
+        eager, compiled = exact.to(torch.bfloat16), torch.tensor([1.0078125], dtype=torch.bfloat16)
+        assert not ComparisonRule().same([eager], [compiled], [exact]), "PyTorch's rule alone calls it wrong"
+        assert not ComparisonRule().compare([eager], [compiled], [exact]).wrong
+        assert ComparisonRule().compare([eager], [compiled * 1.1], [exact]).wrong == ()
+        many = torch.linspace(1, 2, 999, dtype=torch.float64)
+        assert ComparisonRule().compare([many.bfloat16()], [(many * 1.01).bfloat16()], [many]).wrong == (0,)
+        assert not ComparisonRule().compare([many.bfloat16()], [(many * 1.001).bfloat16()], [many]).wrong
+
+    def test_without_float64_compiled_has_to_be_outside_of_eagers_own_spread(self) -> None:
+        eager = torch.linspace(1, 2, 64)
+        for spread, wrong in ((1e-6, (0,)), (0.3, ())):
+            assert ComparisonRule().compare([eager], [eager * 1.1], None, [eager * (1 + spread)]).wrong == wrong
 
     def test_float64_results_of_another_number_are_not_used(self) -> None:
         assert not ComparisonRule().same([ONES], [ONES * 2], [])
@@ -95,7 +122,7 @@ def graph(function: Callable[..., Any]) -> Any:
 
 def differs(function: Callable[..., Any], compiled: Callable[..., Any], *inputs: Any, **more: Any) -> bool:
     options = {"boxed": False, "backward": False, "rule": ComparisonRule(), "backend": None, **more}
-    return accuracy.differs(graph(function), compiled, inputs, **options)
+    return bool(accuracy.compare_graph(graph(function), compiled, inputs, **options).wrong)
 
 
 class TestDiffers:
@@ -117,7 +144,7 @@ class TestDiffers:
                 return x + Counts.calls
 
         options: Any = {"boxed": False, "backward": False, "rule": ComparisonRule(), "backend": None}
-        assert not accuracy.differs(Counts(), lambda x: x * 100, [ONES], **options)
+        assert not accuracy.compare_graph(Counts(), lambda x: x * 100, [ONES], **options).wrong
 
     def test_uninitialised_memory_is_no_wrong_number(self) -> None:
         """An allocator gives the same bytes again, so that eager repeats itself by chance; twice filled memory is what it is."""
@@ -229,8 +256,8 @@ class TestPackage:
     )
     def test_results(self, exported: Any, loaded: Any, wrong: bool, strictly: bool) -> None:
         for rule, expected in ((ComparisonRule(), wrong), (ComparisonRule(strict=True), strictly)):
-            found = accuracy.package_differs(exported, loaded, (torch.arange(4.0),), {"scale": torch.ones(())}, rule)
-            assert found is expected
+            found = accuracy.compare_package(exported, loaded, (torch.arange(4.0),), {"scale": torch.ones(())}, rule)
+            assert bool(found.wrong) is expected
 
 
 def test_a_package_that_draws_is_compared_with_eager_alone() -> None:
@@ -239,8 +266,10 @@ def test_a_package_that_draws_is_compared_with_eager_alone() -> None:
             return x * torch.rand_like(x)
 
     exported = torch.export.export(Module(), (ONES,))
-    assert accuracy.package_differs(exported, lambda x: (x + 1) * torch.rand_like(x), (ONES,), {}, ComparisonRule())
-    assert not accuracy.package_differs(exported, lambda x: x * torch.rand_like(x), (ONES,), {}, ComparisonRule())
+    found = accuracy.compare_package(exported, lambda x: (x + 1) * torch.rand_like(x), (ONES,), {}, ComparisonRule())
+    assert found.wrong
+    assert "random" in found.instead
+    assert not accuracy.compare_package(exported, lambda x: x * torch.rand_like(x), (ONES,), {}, ComparisonRule()).wrong
 
 
 def test_clones_keep_strides_gradients_and_leaves() -> None:

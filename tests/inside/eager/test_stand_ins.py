@@ -16,7 +16,7 @@ from bot.inside.protocol import Reached  # noqa: E402
 
 @pytest.fixture
 def stub() -> CompilerStub:
-    return CompilerStub(fp64=False)
+    return CompilerStub()
 
 
 def test_calls_and_errors_are_counted(stub: CompilerStub) -> None:

@@ -81,9 +81,10 @@ def asked(pool: Pool, text: str) -> dict[str, dict[str, Any]]:
 def test_calls(pool: Pool) -> None:
     found = asked(pool, SCRIPT)
     config = "Config(width=3, act=torch.nn.Dropout(p=0.25, inplace=False))"
-    assert list(found) == ["last", "helper", "Inner.forward", "Outer.method", "Outer.forward"]
+    assert list(found) == ["last", "helper", "opened", "Inner.forward", "Outer.method", "Outer.forward"]
     assert found["helper"] == {
         "name": "helper",
+        "reads": [],
         "callee": "helper",
         "arguments": [
             "torch.randn(2, 3, dtype=torch.float16, requires_grad=True)",
@@ -93,6 +94,7 @@ def test_calls(pool: Pool) -> None:
         ],
         "contexts": [],
     }
+    assert found["opened"]["arguments"][1:] == ["None"], "there is no expression for it, and the function may not look at it"
     assert found["last"]["contexts"] == ["torch.no_grad()"]
     assert len(found["last"]["arguments"]) == 1, "a default is not spelled out"
     inner = found["Inner.forward"]
@@ -126,6 +128,44 @@ def test_the_run_ends_when_the_innermost_function_was_called(pool: Pool) -> None
         raise KeyError("too far")
         """)
     assert list(asked(pool, text)) == ["healthy", "failing"]
+
+
+@pytest.mark.slow
+def test_a_hook_in_a_model_of_a_library_is_called_alone(pool: Pool) -> None:
+    text = textwrap.dedent("""\
+        import torch
+
+        def watch(module, args, output):
+            print(output.mean())  # here
+
+        model = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(4, 2)))
+        model[0].register_forward_hook(watch)
+        torch.compile(model)(torch.ones(3, 4))
+        """)
+    found = asked(pool, text)["watch"]
+    assert found["arguments"] == ["None", "(torch.randn(3, 4),)", "torch.randn(3, 2, requires_grad=True)"]
+
+
+@pytest.mark.slow
+def test_what_a_function_reads_that_another_one_makes(pool: Pool) -> None:
+    text = textwrap.dedent("""\
+        import torch
+
+        def hooked(model, stats, deep):
+            def watch(module, args, output):
+                stats["mean"] = output.mean()
+                deep.note(model, 3)  # here
+            model.register_forward_hook(watch)
+
+        class Deep:
+            def note(self, model, n): print(n)
+
+        model = torch.nn.Sequential(torch.nn.Linear(4, 2))
+        hooked(model, {}, Deep())
+        torch.compile(model)(torch.ones(3, 4))
+        """)
+    found = asked(pool, text)["hooked.<locals>.watch"]
+    assert (found["callee"], found["reads"]) == ("watch", ["deep = Deep()", "model = None", "stats = {}"])
 
 
 @pytest.mark.slow

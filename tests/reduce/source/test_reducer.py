@@ -516,3 +516,31 @@ def test_what_a_script_does_beside_the_failure_goes_with_the_first_guess() -> No
     reduce_source(text, oracle, failing_lines=[11, 20])
     assert "random" not in oracle.texts[0]
     assert "manual_seed" in oracle.texts[0]  # of torch: it may matter
+
+
+GROWS = """
+import lib
+model = lib.Model(size=3, depth=2)
+lib.shown(model)
+lib.fails(model)
+"""
+
+
+def slow_without(*words: str) -> Callable[[str, str], bool]:
+    """Runs take longer without these words."""
+
+    def slower(text: str, standing: str) -> bool:
+        return any(word in standing and word not in text for word in words)
+
+    return slower
+
+
+def test_what_makes_the_run_longer_is_taken_last_and_only_for_a_line() -> None:
+    asked = Asked(lambda text: "lib.fails(" in text and "model = lib.Model(" in text)
+    found = reduce_source(GROWS, asked, slower=slow_without("size=3"))
+    assert found.fixed_point
+    assert found.text == "import lib\n\nmodel = lib.Model(size=3)\nlib.fails(model)\n"
+    asked = Asked(lambda text: "lib.fails(" in text and "import lib" in text)
+    found = reduce_source(GROWS, asked, slower=slow_without("lib.shown"))
+    assert "lib.shown" not in found.text, "a line is worth the time"
+    assert found.fixed_point

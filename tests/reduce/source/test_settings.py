@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reduce.source.settings import without_setting
+from bot.reduce.source.settings import without_calls, without_setting
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,21 @@ from bot.reduce.source.settings import without_setting
 )
 def test_wherever_it_is_made(line: str, becomes: str | None) -> None:
     found = without_setting(f"import torch\n{line}\n", "my_pass")
+    assert found == (None if becomes is None else f"import torch\n{becomes}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "becomes"),
+    [
+        ("torch.manual_seed(0)", "pass"),
+        ("manual_seed(0); f()", "pass; f()"),
+        ("g = torch.Generator().manual_seed(0)", None),
+        ("manual_seed(0); g.manual_seed(1).f()", None),
+        ("f(manual_seed)", None),
+    ],
+)
+def test_calls_that_stand_alone(line: str, becomes: str | None) -> None:
+    found = without_calls(f"import torch\n{line}\n", {"manual_seed"})
     assert found == (None if becomes is None else f"import torch\n{becomes}\n")
 
 

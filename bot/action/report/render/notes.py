@@ -128,6 +128,19 @@ def _row(candidate: Cause) -> str:
     return f"<tr><td>{verdict}{taken}</td><td>{cell(candidate.reason)}</td><td>{cell(candidate.failure, 200)}</td><td>{tests}</td></tr>"
 
 
+def doctor(gate: Sequence[str], machine: str | None, words: str, run_url: str | None) -> str:
+    """What the `gate` saw of a set-up and what its `machine` says, in lines; `words` and the run at `run_url` about what is missing."""
+    wrong = sum(line.startswith("CHANGE") for line in (*gate, *(machine or "").splitlines()))
+    title = f"### Set-up: {number(wrong)} to change" if wrong else "### Set-up" if machine is None else "### Set-up: all good"
+    blocks = [
+        whole((0,), title),
+        Block((1,), lambda room: fence_within("\n".join(gate), min(room, 10_000))),
+        Block((2,), lambda room: fence_within(machine or "", min(room, 10_000)) if machine else ""),
+        whole((3,), f"{words} {link('The run', run_url)} has the rest.".strip()),
+    ]
+    return fit(blocks, _ROOM)
+
+
 def helped(help_text: str) -> str:
     """The answer to a question for help; `help_text` is ours."""
     return f"```text\n{help_text.rstrip()}\n```"

@@ -3,7 +3,8 @@
 Proposes each of these, all at once in the batch, then by halves: mode, contexts, setup lines, fullgraph, cloned inputs,
 waiting for the GPU, dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing names any more,
 and the seed (unless the numbers matter). The backend stays. Config entries and options come last, and on their own: who
-changed a setting of the compiler mostly needs it. Cost: one query if nothing is needed, about 2 log2 n for each needed entry
+changed a setting of the compiler mostly needs it; and whether a comparison with eager within a tolerance will do, where both were held
+against float64. Cost: one query if nothing is needed, about 2 log2 n for each needed entry
 of n. The idea is Inductor's config fuzzer's and bisector's, turned round: what can go, goes.
 """
 
@@ -26,8 +27,9 @@ _LISTS = ("contexts", "setup")
 
 
 def settings(program: Program) -> list[Edit]:
-    """One edit for each of the compiler's settings in `program`."""
-    return [_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name)]
+    """One edit for each of the compiler's settings in `program`, and one for a plain comparison instead of the one with float64."""
+    plain = [_with(lambda r: replace(r, against_float64=False))] if program.recipe.against_float64 else []
+    return [*plain, *(_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name))]
 
 
 def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import keyword
+from collections.abc import Sequence
 
 from bot.reduce.graph.form import Graph, Input, Meta, Pipeline, Recipe, Ref, refs
+from bot.reduce.graph.printer import comparison
 from bot.reduce.graph.printer.expressions import quoted
 
 _QUOTES = ("'", '"')
-# (rtol, atol) below which a difference is one of rounding: two operations that are fused round once, eager rounds twice.
-_LOW_PRECISION = {"bfloat16": (1.6e-2, 1e-2), "float16": (1e-2, 1e-2)}
 
 
 def in_call_order(inputs: tuple[Input, ...]) -> list[Input]:
@@ -32,20 +32,43 @@ class Call:
         ]
 
     def helpers(self) -> list[str]:
-        """Functions that the lines call, each a block of its own."""
-        if not (self.recipe.accuracy and self.recipe.backward and self.wrt and self.recipe.pipeline is Pipeline.COMPILE):
-            return []
+        """Functions and classes that the lines use, each a block of its own."""
+        found = [comparison.FLOAT64] if self.exactly and comparison.names_types(self.graph) else []
+        if self.differentiated:
+            found.append("\n".join(self._run()))
+        return found
+
+    @property
+    def exactly(self) -> bool:
+        """Whether the comparison is with float64."""
+        return self.recipe.accuracy and self.recipe.against_float64
+
+    @property
+    def differentiated(self) -> bool:
+        """Whether gradients are compared."""
+        return bool(self.recipe.accuracy and self.recipe.backward and self.wrt and self.recipe.pipeline is Pipeline.COMPILE)
+
+    def _run(self) -> list[str]:
+        """The function that calls and differentiates. Against float64 it is also called with other inputs."""
         seed = [f"    torch.manual_seed({self.recipe.seed or 0})"] if self.reseeds else []
         wrt = ", ".join(name.replace("model.", "module.") for name in self.wrt)
         wrt = f"({wrt},)" if len(self.wrt) == 1 else f"({wrt})"
+        given = f", {', '.join(item.name for item in self.inputs)}" if self.exactly and self.inputs else ""
+        gradients = f"torch.autograd.grad({self._loss()}, {wrt}, materialize_grads=True)"
         # The compiled module forwards its attributes, so its parameters are the module's own.
-        body = [
-            "def run(module):",
+        return [
+            f"def run(module{given}):",
             *seed,
             f"    out = module({self._arguments()})",
-            f"    return out, torch.autograd.grad({self._loss()}, {wrt}, materialize_grads=True)",
+            f"    return [{self._leaves()}, *{gradients}]" if self.exactly else f"    return out, {gradients}",
         ]
-        return ["\n".join(body)]
+
+    def _leaves(self) -> str:
+        output = self.graph.output
+        if isinstance(output, Ref):
+            return "out"
+        flat = isinstance(output, (tuple, list)) and all(isinstance(item, Ref) for item in output)
+        return "*out" if flat and isinstance(output, (tuple, list)) and len(output) > 1 else "*torch.utils._pytree.tree_leaves(out)"
 
     def lines(self) -> list[str]:
         """From making the module to the comparison."""
@@ -66,13 +89,14 @@ class Call:
                 return [call]
             return [f"out = {call}", f"{self._loss()}.backward()"]
         model = "copy.deepcopy(model)" if self.copies else "model"
-        if self.helpers():
-            expected, actual = [f"expected = run({model})"], [f"actual = run({self._compiled(model)})"]
+        if self.differentiated:
+            given = f", {', '.join(item.name for item in self.inputs)}" if self.exactly and self.inputs else ""
+            expected, actual = [f"expected = run({model}{given})"], [f"actual = run({self._compiled(model)}{given})"]
         else:
             seed = [f"torch.manual_seed({recipe.seed or 0})"] if self.reseeds else []
             expected = [*seed, f"expected = {model}({self._arguments()})"]
             actual = [*seed, f"actual = {self._compiled(model)}({self._arguments()})"]
-        return ["model = Repro()", *expected, *actual, self._compared()]
+        return ["model = Repro()", *expected, *actual, *self._compared()]
 
     def _aoti(self) -> list[str]:
         recipe = self.recipe
@@ -86,7 +110,7 @@ class Call:
         if not recipe.accuracy:
             return [*found, call]
         expected = [*seed, f"expected = {given}({self._arguments()})"]
-        return ["model = Repro()", *expected, *found, *seed, f"actual = {call}", self._compared()]
+        return ["model = Repro()", *expected, *found, *seed, f"actual = {call}", *self._compared()]
 
     def _compiled(self, model: str) -> str:
         recipe = self.recipe
@@ -115,11 +139,16 @@ class Call:
         return f"torch.export.export({', '.join(parts)})"
 
     def _arguments(self) -> str:
+        fresh = self.recipe.freshness
+        return self._given([f"{item.name}.clone()" if fresh and item.meta.kind == "tensor" else item.name for item in self.inputs])
+
+    def _given(self, values: Sequence[str]) -> str:
+        """The arguments of a call, with these values of the inputs."""
         shown = []
-        for item in self.inputs:
-            name = f"{item.name}.clone()" if self.recipe.freshness and item.meta.kind == "tensor" else item.name
+        for item, value in zip(self.inputs, values, strict=True):
             word = item.keyword
-            shown.append(name if word is None else f"{word}={name}" if not keyword.iskeyword(word) else f"**{{{quoted(word)}: {name}}}")
+            named = word is not None and keyword.iskeyword(word)
+            shown.append(value if word is None else f"**{{{quoted(word)}: {value}}}" if named else f"{word}={value}")
         return ", ".join(shown)
 
     def _loss(self) -> str:
@@ -139,18 +168,19 @@ class Call:
             return f"{name}.abs().sum()"
         return name if meta.kind == "tensor" and meta.shape == () else f"{name}.sum()"
 
-    def _compared(self) -> str:
-        rule = self._usual_tolerance() if self.recipe.tolerance is None else self.recipe.tolerance
-        given = "".join(f"{name}={_scientific(value)}, " for name, value in zip(("rtol", "atol"), rule))  # noqa: B905 - both or neither
-        return f"torch.testing.assert_close(actual, expected, {given}equal_nan=True)"
-
-    def _usual_tolerance(self) -> tuple[float, float]:
-        """The configured tolerance, or more where a value that is compared has so few digits that one of them is more."""
-        named = {*refs(self.graph.output), *(item.name for item in self.inputs if self.helpers() and item.requires_grad)}
-        dtypes = {self.metas[name].dtype for name in named if name in self.metas}
-        rules = [_LOW_PRECISION[dtype] for dtype in sorted(dtypes) if dtype in _LOW_PRECISION]
-        usual = self.recipe.repro_tolerance
-        return max([usual, *(rtol for rtol, _ in rules)]), max([usual, *(atol for _, atol in rules)])
+    def _compared(self) -> list[str]:
+        recipe, output = self.recipe, self.graph.output
+        if not self.exactly:
+            named = {*refs(output), *(item.name for item in self.inputs if self.differentiated and item.requires_grad)}
+            return comparison.within(comparison.tolerance(recipe, (self.metas[name].dtype for name in named if name in self.metas)))
+        model = "copy.deepcopy(model).double()" if self.copies else "model.double()" if self.graph.constants else "model"
+        positional = [comparison.in_float64(item, recipe.freshness) for item in self.inputs]
+        if self.differentiated:
+            exact = f"exact = run({', '.join([model, *positional])})"
+        else:
+            exact = f"exact = {model}({self._given(positional)})"
+        lines = ["with Float64():", f"    {exact}"] if comparison.names_types(self.graph) else [exact]
+        return [*lines, *comparison.against_float64(recipe, output, self.metas, self.differentiated)]
 
 
 def _dims(meta: Meta) -> str:
@@ -161,9 +191,3 @@ def _dims(meta: Meta) -> str:
 
 def _options(options: tuple[tuple[str, str], ...]) -> str:
     return "{" + ", ".join(f"{quoted(key)}: {value}" for key, value in options) + "}"
-
-
-def _scientific(value: float) -> str:
-    mantissa, exponent = f"{value:.15e}".split("e")
-    short = mantissa.rstrip("0").rstrip(".")
-    return f"{short}e{int(exponent)}" if abs(int(exponent)) > 2 else repr(value)

@@ -162,7 +162,7 @@ def _module(graph: Graph, recipe: Recipe, dtype_default: str | None) -> str:
             if item.parameter:
                 frozen = "" if item.requires_grad else ", requires_grad=False"
                 found.append(f"        self.{item.name} = torch.nn.Parameter({made}{frozen})")
-            elif recipe.pipeline is Pipeline.AOTI:
+            elif recipe.pipeline is Pipeline.AOTI or recipe.against_float64:
                 found.append(f"        self.register_buffer({quoted(item.name)}, {made})")
             else:
                 found.append(f"        self.{item.name} = {made}")

@@ -1,0 +1,1 @@
+"""What failed in a job of CI, from its log and its reports. Nothing here talks to GitHub."""

@@ -1,0 +1,121 @@
+"""What PyTorch's `benchmarks/dynamo` say in a log: a line for each model, and a table of those that changed."""
+
+from __future__ import annotations
+
+import bisect
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, allowed_variables
+from bot.action.ci.tracebacks import Printed
+
+# A frame of theirs in a traceback.
+FRAME = "benchmarks/dynamo/"
+
+_MODEL = re.compile(r"(?:^|\s|\])(?:cuda|cpu|xpu|mps|hpu|rocm)\s{1,20}(?:eval|train)\s{1,20}(?P<model>[\w./-]{1,200})(?:\s|$)")
+_GOLDEN = re.compile(r"fp64 golden ref were not generated for (?P<model>[\w./-]{1,200})\.")
+_ENDED = re.compile(
+    r"^(?P<how>pass(?:_due_to_skip)?|fail_to_run|fail_accuracy|infra_error|timeout|OOM|model_fail_to_load|eager_\w{1,60}|FAIL|TIMEOUT|ERROR)$"
+)
+_ROW = re.compile(
+    r"^(?P<model>[\w./-]{1,200})\s{1,200}FAIL:\s{1,100}(?P<what>(?P<count>\w{1,60})=(?P<got>\S{1,100}), expected=\S{1,100})\s*$"
+)
+_COMMAND = re.compile(
+    r"^(?:\++|\$) (?P<variables>(?:[A-Z_][A-Z0-9_]{0,100}=\S{0,300} )*)python (?P<words>benchmarks/dynamo/(?:\w{1,60})\.py .{1,4000})$"
+)
+_RUNNERS = ("huggingface.py", "timm_models.py", "torchbench.py")
+# Options of a whole run that make no sense for one model.
+_WITH_VALUE = ("--output", "--output-directory", "--total-partitions", "--partition-id", "--only", "-k", "--exclude", "-x")
+
+
+@dataclass
+class _Run:
+    """One model's run: the lines between which it stood, and its last word."""
+
+    model: str
+    start: int
+    end: int
+    how: str = ""
+    hint: Hint = NO_HINT
+
+
+def _runs(lines: list[str]) -> list[_Run]:
+    runs: list[_Run] = []
+    hint: tuple[str, str] = ("", "")
+    for i, line in enumerate(lines):
+        if line.startswith(("+", "$")) and (command := _COMMAND.match(line)):
+            if command["words"].split(" ", 1)[0].rpartition("/")[2] in _RUNNERS:
+                hint = (command["variables"], command["words"])
+        elif (" eval " in line[:2000] or " train " in line[:2000]) and (found := _MODEL.search(line[-600:])):
+            if runs:
+                runs[-1].end = min(runs[-1].end, i)
+            runs.append(_Run(found["model"], i, len(lines), hint=_only(hint, found["model"])))
+        elif runs and not runs[-1].how and (ended := _ENDED.match(line)):
+            runs[-1].how, runs[-1].end = ended["how"], i
+    return runs
+
+
+def _only(command: tuple[str, str], model: str) -> Hint:
+    """The command of a run, for that model alone."""
+    variables, line = command
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return NO_HINT
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip or word.partition("=")[0] in _WITH_VALUE:
+            skip = not skip and "=" not in word
+        else:
+            kept.append(word)
+    return Hint(allowed_variables(variables), shlex.join(["python", *kept, "--only", model])) if kept else NO_HINT
+
+
+def failures(lines: list[str], printed: Printed) -> Iterator[Failure]:
+    """The models in `lines` that failed, with the last of the tracebacks `printed` that was printed while each ran.
+
+    Where a table compares with what was expected, only what it calls failed; a model that fails as expected is none.
+    """
+    runs = _runs(lines)
+    rows = [row for line in lines if "FAIL:" in line[:500] and (row := _ROW.match(line))]
+    tabled = {row["model"]: row for row in rows}
+    by_model = {run.model: run for run in runs}
+    taken: set[int] = set()
+    for row in tabled.values():
+        run = by_model.get(row["model"])
+        yield _failure(row["model"], row["got"], row["count"] == "accuracy", row["what"], run, printed, taken)
+    if not tabled:
+        for run in runs:
+            if run.how and not run.how.startswith("pass"):
+                yield _failure(run.model, run.how, True, run.how, run, printed, taken)
+    if tabled:
+        return
+    starts = [run.start for run in runs]
+    for block in printed.all:
+        at = bisect.bisect_left(starts, block.start) - 1
+        # in no model's run, or in one without a last word: the harness's own
+        if block.start in taken or FRAME not in block.text or (at >= 0 and block.start < runs[at].end and runs[at].how):
+            continue
+        found = next((match for line in reversed(lines[max(block.start - 5, 0) : block.start]) if (match := _GOLDEN.search(line))), None)
+        model = found["model"] if found else ""
+        yield Failure(model or "a benchmark", model, block.text)
+
+
+def _failure(model: str, got: str, is_accuracy: bool, what: str, run: _Run | None, printed: Printed, taken: set[int]) -> Failure:
+    hint = run.hint if run else NO_HINT
+    if not is_accuracy:
+        return Failure(model, model, "", seen=Seen.COUNT, note=what, hint=hint)
+    if got == "fail_accuracy":
+        return Failure(model, model, "", seen=Seen.NUMBERS, note=what, hint=hint)
+    if got in ("timeout", "TIMEOUT"):
+        return Failure(model, model, "", seen=Seen.TIMEOUT, note=what, hint=hint)
+    if got not in ("fail_to_run", "FAIL", "ERROR"):
+        return Failure(model, model, "", seen=Seen.COUNT, note=what, hint=hint)
+    inside = printed.between(run.start, run.end) if run else ()
+    taken.update(block.start for block in inside)
+    if inside:
+        return Failure(model, model, inside[-1].text, note=what, hint=hint)
+    return Failure(model, model, "", seen=Seen.NAMED, note=what, hint=hint)

@@ -1,0 +1,72 @@
+"""The tests in which Python died, from faulthandler's dump; and those that were still running when it was ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.action.ci.failing_test import Failure, Seen, repository_path
+from bot.action.ci.pytest_log import running
+
+MAX_DUMP = 2_000
+
+_FATAL = re.compile(r"(?:^|\s)Fatal Python error: (?P<what>[A-Za-z ]{1,60})$")
+_FRAME = re.compile(r'^  File "(?P<path>[^"]{1,500})", line \d+ in (?P<function>\w{1,200})$')
+_CORE = re.compile(r"(?P<what>Segmentation fault|Aborted|Bus error|Floating point exception|Illegal instruction)\s+\(core dumped\)")
+_TIMEOUT = re.compile(r"^\++ Timeout \++$")
+_SIGNALS = {
+    "Segmentation fault": "SIGSEGV",
+    "Aborted": "SIGABRT",
+    "Bus error": "SIGBUS",
+    "Floating point exception": "SIGFPE",
+    "Illegal instruction": "SIGILL",
+}
+
+
+def failures(lines: list[str]) -> Iterator[Failure]:
+    """The tests in `lines` in which Python died, each with faulthandler's dump where there is one. Every line is read once."""
+    ran, i = "", 0
+    while i < len(lines):
+        line = lines[i]
+        i += 1
+        if ".py::" in line:
+            ran = running(line) or ran
+        if "Fatal Python error: " in line:
+            fatal = _FATAL.search(line[-200:])
+            if fatal and fatal["what"] in _SIGNALS:
+                end = _end(lines, i)
+                yield _dumped(lines[i - 1 : end], ran, lines[max(i - 4, 0) : i], _SIGNALS[fatal["what"]])
+                i = end
+        elif "(core dumped)" in line and ran:
+            core = _CORE.search(line[-400:])
+            if core:
+                yield Failure(ran.partition("::")[2].replace("::", "."), ran, "", signal=_SIGNALS[core["what"]], seen=Seen.DEATH)
+        elif line.startswith("+++") and ran and _TIMEOUT.match(line):
+            end = _end(lines, i)
+            text = "\n".join(lines[i - 1 : end])
+            yield Failure(ran.partition("::")[2].replace("::", "."), ran, text, seen=Seen.TIMEOUT)
+            i = end
+
+
+def _end(lines: list[str], start: int) -> int:
+    """The index behind the dump whose first line stands before `start`."""
+    for i in range(start, min(start + MAX_DUMP, len(lines))):
+        if lines[i].startswith(("##[", "Extension modules:")) or "Fatal Python error: " in lines[i]:
+            return i
+    return min(start + MAX_DUMP, len(lines))
+
+
+def _dumped(dump: list[str], ran: str, above: list[str], signal: str) -> Failure:
+    frames = [match for text in dump if (match := _FRAME.match(text))]
+    frame = next((match for match in frames if match["function"].startswith("test") and "test" in match["path"].rpartition("/")[2]), None)
+    text = "\n".join(dump)
+    if frame is None:
+        return Failure(ran.partition("::")[2].replace("::", ".") or signal, ran, text, signal=signal, seen=Seen.DEATH)
+    test = _last_id([*above, ran], frame["function"]) or f"{repository_path(frame['path'])}::{frame['function']}"
+    return Failure(frame["function"], test, text, signal=signal, seen=Seen.DEATH)
+
+
+def _last_id(lines: list[str], function: str) -> str:
+    """The id that pytest wrote before it ran the test (with `-v`): the dump knows of functions alone."""
+    ids = [word for line in lines for word in line.split() if ".py::" in word and word.partition("[")[0].endswith("::" + function)]
+    return ids[-1] if ids else ""

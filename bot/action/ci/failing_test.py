@@ -1,0 +1,116 @@
+"""A failing test, wherever it was read."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from enum import Enum
+
+# Runners put a checkout into NAME/NAME below a directory `work` (hosted ones), `_work` (others) or `__w` (containers);
+# a workflow that checks out into OWNER/NAME has that below.
+_CHECKOUT = re.compile(r"^.*?/(?:_?work|__w)/([^/]+)/\1/(?:(?!tests?/|src/)[^/]+/\1/(?=[^/]+/))?")
+_JENKINS = re.compile(r"^/(?:var/lib/jenkins/(?:workspace|pytorch)|vllm-workspace|transformers|diffusers|pytorch/[^/]+)/")
+_ABOVE = re.compile(r"^(?:\.\.?/)+")
+
+MAX_ID = 1_000
+
+# Variables of a hint that reach the program: those by which a test suite says in which mode it runs. A log is hostile text, so what
+# loads code, names files or changes the search path is not among them.
+_VARIABLE = re.compile(
+    r"(?P<name>PYTORCH_TEST\w*|(?:PYTORCH|PYTORCH_CUDA)_ALLOC_CONF|TORCHINDUCTOR_\w+|TORCHDYNAMO_\w+|TORCH_COMPILE\w*|TEST_\w+|RUN_\w+|VLLM_\w+"
+    r"|CUDA_LAUNCH_BLOCKING|CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS|ATEN_CPU_CAPABILITY|NGPU)=(?P<value>[\w.,:+=-]{0,200})",
+    re.ASCII,
+)
+
+
+class Seen(str, Enum):
+    """How a log tells of a failure."""
+
+    ERROR = "error"  # with what was raised
+    DEATH = "death"  # a signal
+    TIMEOUT = "timeout"
+    NUMBERS = "numbers"  # a benchmark that compares with eager found other numbers
+    COUNT = "count"  # a benchmark counted otherwise than expected
+    NAMED = "named"  # the name alone
+    FILE = "file"  # a test file that failed as a whole, nothing more
+
+
+@dataclass(frozen=True)
+class Hint:
+    """The command that a log names for one test: `variables` as NAME=VALUE, `program` what they stand before."""
+
+    variables: tuple[str, ...] = ()
+    program: str = ""
+
+
+NO_HINT = Hint()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failing test.
+
+    `test` is what pytest calls it (`tests/test_x.py::TestY::test_z[param]`), the file alone where all of it failed, a model's name
+    for a benchmark, empty where the log names none; `name` is for people. `text` ends in a traceback as Python prints it, or holds
+    faulthandler's dump where `signal` is set. `note` is what the log says instead of an error.
+    """
+
+    name: str
+    test: str
+    text: str
+    signal: str | None = None
+    job: str = ""
+    seen: Seen = Seen.ERROR
+    note: str = ""
+    hint: Hint = NO_HINT
+
+    @property
+    def file(self) -> str:
+        """The file that the test's id begins with; empty where there is none."""
+        file = self.test.partition("::")[0]
+        return file if file.endswith(".py") else ""
+
+    @property
+    def runnable(self) -> bool:
+        """Whether a command can name the test: its id is one line and no option, or the log has a command."""
+        named = bool(self.file) and not self.test.startswith("-") and self.test.isprintable() and len(self.test) <= MAX_ID
+        return named or bool(self.hint.program)
+
+    def command(self, template: str, default: str) -> str:
+        """What runs the test: the log's own command where `template` is the `default` one, else `template` with the quoted id.
+
+        Empty where neither is there. An id comes from a log: it stays one word.
+        """
+        if not self.runnable:
+            return ""
+        if self.hint.program and (template == default or not self.file):
+            program = self.hint.program
+        else:
+            program = template.replace("{nodeid}", shlex.quote(self.test))
+        return " ".join([*self.hint.variables, program])
+
+
+def allowed_variables(words: str) -> tuple[str, ...]:
+    """Those of the assignments in `words`, parted by blanks, that may reach a program."""
+    return tuple(word for word in words.split() if _VARIABLE.fullmatch(word))
+
+
+def repository_path(path: str) -> str:
+    """A path in a log as the repository has it; as it is where that cannot be seen."""
+    path = path.replace("\\", "/")
+    return _ABOVE.sub("", _JENKINS.sub("", _CHECKOUT.sub("", path)))
+
+
+def file_of_module(module: str) -> str:
+    """The path of `module`: `tests/test_x.py` for `tests.test_x`."""
+    return module.replace(".", "/") + ".py"
+
+
+def pytest_id(file: str, qualified: str) -> str:
+    """What pytest calls a test in `file`, from its `qualified` name like `TestY.test_z[param]`.
+
+    Dots within brackets belong to the parameters.
+    """
+    head, bracket, parameters = qualified.partition("[")
+    return "::".join([file, *head.split(".")]) + bracket + parameters

@@ -1,0 +1,95 @@
+"""What a failure that CI showed looks like: its signature, and whether it is worth minimizing."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from bot.action.ci.failing_test import Failure, Seen
+from bot.failure.machine_faults import fault_of
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+from bot.models.failure import Kind, Phase, Signature
+
+Verdict = Literal["suggested", "possible", "no"]
+
+# Raised by the compiler alone, also where its frames were cut out of the traceback.
+_COMPILERS = frozenset(
+    {"BackendCompilerFailed", "CppCompileError", "CUDACompileError", "InductorError", "InternalTorchDynamoError", "LoweringException"}
+    | {"TorchRuntimeError", "Unsupported", "UncapturedHigherOrderOpError", "RecompileError", "FailOnRecompileLimitHit"}
+    | {"TritonMissing", "CompilationError", "PTXASError", "SubprocException", "GuardOnDataDependentSymNode", "ConstraintViolationError"}
+    | {"TorchDynamoException", "RecompileLimitExceeded", "NoTritonConfigsError", "CompileTimeAssertionFailure"}
+)
+_OF_COMPILER = re.compile(
+    r"^(?:torch\.(?:_dynamo|_inductor|_functorch|_export|export|fx\.experimental\.symbolic_shapes)\.|triton\.(?:compiler|language|runtime)\.)[\w.]+(?::|$)",
+    re.MULTILINE,
+)
+_NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")
+_MENTIONS = re.compile(r"torch/_(?:dynamo|inductor|functorch|export)/|torchinductor_|torch\.compile\(|aoti_compile|torch\.export")
+_NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
+# Characters of a text in which the class that was raised last stands.
+_END = 20_000
+
+
+def _outcome(failure: Failure) -> Outcome:
+    if failure.seen is Seen.TIMEOUT:
+        return Outcome(status="timeout", text=failure.text)
+    died = failure.signal is not None or failure.seen is Seen.DEATH
+    return Outcome(status="signal" if died else "raised", text=failure.text, signal=failure.signal)
+
+
+def sign(failure: Failure) -> Signature | None:
+    """The signature of `failure`, as far as CI showed it; None where it named the test alone.
+
+    No frame counts as the program's own: a failed assertion of a test is told from others by its message, and whether it is
+    one about numbers is for the run to find out.
+    """
+    if failure.seen is Seen.NUMBERS:
+        return Signature(kind=Kind.ACCURACY, phase=Phase.RUN)
+    if failure.seen in (Seen.COUNT, Seen.FILE, Seen.NAMED) and not failure.text:
+        return None
+    if not failure.text and failure.seen is Seen.ERROR:
+        return None
+    return signature_of(_outcome(failure), script="")
+
+
+def fault(failure: Failure) -> str | None:
+    """What was wrong with the machine that ran the test, if that caused `failure`."""
+    return fault_of(_outcome(failure))
+
+
+def in_compiler(signature: Signature | None, failure: Failure) -> bool:
+    """Whether `failure`, of that `signature`, was raised in the compiler."""
+    if signature is None or signature.kind is not Kind.EXCEPTION:
+        return signature is not None and signature.phase is not Phase.RUN
+    if signature.phase is not Phase.RUN or _COMPILERS.intersection(signature.exception):
+        return True
+    last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
+    return bool(_OF_COMPILER.search(last))
+
+
+def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
+    """What `failure`, of that `signature`, looks like by itself, and why."""
+    if failure.seen is Seen.COUNT:
+        return "no", f"no failure of the compiler: {failure.note}"
+    if failure.seen is Seen.NUMBERS:
+        return "suggested", f"the benchmark compares with eager: {failure.note}"
+    if failure.seen is Seen.FILE:
+        return "no", failure.note or "the whole file failed, and the log does not show how"
+    if signature is None:
+        if failure.seen is Seen.NAMED:
+            return "possible", "the log names the test, without an error" + (f": {failure.note}" if failure.note else "")
+        return "no", "the log does not show how it failed"
+    if in_compiler(signature, failure):
+        return "suggested", "fails in the compiler"
+    if signature.kind is Kind.HANG:
+        return "possible", failure.note or "it ran into its time limit"
+    if signature.kind is Kind.CRASH:
+        return "possible", "Python died outside the compiler's own code"
+    if _NO_MEMORY.intersection(signature.exception) or "out of memory" in signature.message:
+        return "no", "out of memory"
+    if _NUMBERS.search(signature.message) and "AssertionError" in signature.exception:
+        return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"
+    if _MENTIONS.search(failure.text):
+        return "possible", "the compiler is on its stack, but did not raise"
+    return "no", "fails outside the compiler"

@@ -1,0 +1,82 @@
+"""The failing tests in JUnit XML, as artifacts of a run hold it: zip files with hostile content."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from bot.action.ci.failing_test import Failure, pytest_id, repository_path
+from bot.action.ci.lines import plain
+from bot.action.ci.pytest_text import as_traceback
+
+MAX_FAILURES = 2_000
+MAX_FILES = 500
+MAX_FILE = 32 << 20
+MAX_ALL = 256 << 20
+
+
+class _NoDoctype(ElementTree.TreeBuilder):
+    """Refuses a document type before any of it is read: no writer of JUnit XML needs entities, but an attacker does."""
+
+    def doctype(self, *_: str | None) -> None:
+        raise ValueError("a document type")
+
+
+def in_archive(archive: bytes, job: str = "") -> tuple[Failure, ...]:
+    """The failures in all XML files of the zip file `archive`, which is named after `job`. What is unreadable or too large is skipped."""
+    found: list[Failure] = []
+    for xml in _members(archive):
+        found += failures(xml, job)
+        if len(found) >= MAX_FAILURES:
+            break
+    return tuple(found[:MAX_FAILURES])
+
+
+def _members(archive: bytes) -> Iterator[bytes]:
+    left = MAX_ALL
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            names = [info for info in opened.infolist() if info.filename.lower().endswith(".xml")]
+            for info in names[:MAX_FILES]:
+                with opened.open(info) as member:
+                    # what the directory says about a size need not be true
+                    content = member.read(min(MAX_FILE, left) + 1)
+                if len(content) > min(MAX_FILE, left):
+                    continue
+                left -= len(content)
+                yield content
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError):
+        return  # no zip file, torn, or locked with a password
+
+
+def failures(xml: bytes, job: str = "") -> tuple[Failure, ...]:
+    """The failing test cases in `xml`, one JUnit XML file of `job`; none where it is no such file."""
+    try:
+        root = ElementTree.fromstring(xml, ElementTree.XMLParser(target=_NoDoctype()))
+    except (ElementTree.ParseError, ValueError, LookupError):
+        return ()
+    found: list[Failure] = []
+    for case in root.iter("testcase"):
+        wrong = next((child for child in case if child.tag in ("failure", "error")), None)
+        if wrong is not None:
+            found.append(_failure(case, wrong, job))
+    return tuple(found)
+
+
+def _failure(case: ElementTree.Element, wrong: ElementTree.Element, job: str) -> Failure:
+    text = plain(wrong.text or wrong.get("message") or "")
+    name, where = case.get("name") or "", case.get("classname") or ""
+    module, classes = _split(where)
+    file = repository_path(case.get("file") or (module.replace(".", "/") + ".py" if module else ""))
+    qualified = ".".join([*classes, name])
+    return Failure(qualified, pytest_id(file, qualified) if file and name else "", as_traceback(text) or text, job=job)
+
+
+def _split(where: str) -> tuple[str, list[str]]:
+    """Module and classes of a `classname`: `tests.test_x.TestY` is a class in a module, as its capital says."""
+    parts = where.split(".") if where else []
+    at = next((i for i, part in enumerate(parts) if part[:1].isupper() or part.lstrip("_")[:1].isupper()), len(parts))
+    return ".".join(parts[:at]), parts[at:]

@@ -1,0 +1,84 @@
+"""The lines of a log as the programs wrote them, whatever stood before each: time stamps, ranks, actors, the logger of a server.
+
+Ranks and actors print at the same time, so each line keeps the name of who printed it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# The last lines of a log, and the beginning of a line: the causes of a failure stand at the end, long lines are lists.
+MAX_LINES = 500_000
+MAX_LINE = 20_000
+MAX_PREFIXES = 8
+
+# Buildkite puts a time into an escape sequence of its own.
+_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|_[^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][AB0])")
+_PREFIX = re.compile(
+    r"""
+    \ufeff
+    | _bk;t=\d{10,16}\x07?
+    # `gh run view --log`: job, step, then the stamp
+    | [^\t\n]{1,200}\t[^\t\n]{1,200}\t(?=\ufeff?\d{4}-\d\d-\d\dT)
+    # GitHub, Azure, GitLab (with its stream behind it), Buildkite and Jenkins (in brackets)
+    | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE][ +])?\ ?
+    | \[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ ?(?:Z|UTC))?\]\ ?
+    | (?P<who>
+        \[[\w.-]{1,40}\]\ (?=\[(?:rank|default)\d{1,5}\]:)
+        | \[(?:rank|default|trainer)\d{1,5}\]:
+        | \[\d{1,4},\d{1,5}\]<std(?:out|err)>:
+        | \((?:[A-Za-z_]\w{0,60}(?:\ [\w=.]{1,40}){0,4}\ )?pid=\d{1,10}(?:,\ ip=[\d.]{1,40})?\)
+        # a server's logger: what it logs below an error was handled
+        | (?:ERROR|CRITICAL)\ \d\d-\d\d\ \d\d:\d\d:\d\d\ (?:\[[\w./-]{1,80}:\d{1,6}\]|[\w./-]{1,80}:\d{1,6}\])
+      )(?P<blanks>\ {0,40})
+    """,
+    re.VERBOSE,
+)
+_STAMPED = re.compile(r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[^\t]{1,200}\t")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a log: `text[i]` was printed by `who[i]`, which is empty where the line names nobody."""
+
+    text: list[str]
+    who: list[str]
+
+
+def plain(log: str) -> str:
+    """A `log` without colors, NULs, and the marks of who printed a line and when."""
+    return "\n".join(read(log).text)
+
+
+def read(log: str) -> Lines:
+    """The last lines of a `log`, at most `MAX_LINES` of at most `MAX_LINE` characters, without what stands before them."""
+    if "\x1b" in log:
+        log = _ANSI.sub("", log)
+    if "\r" in log:
+        log = log.replace("\r\n", "\n").replace("\r", "\n")
+    raw = log.replace("\0", "").rsplit("\n", MAX_LINES)[-MAX_LINES:]
+    text: list[str] = []
+    who: list[str] = []
+    for line in raw:
+        bare, name = _bare(line[:MAX_LINE])
+        text.append(bare)
+        who.append(name)
+    return Lines(text, who)
+
+
+def _bare(line: str) -> tuple[str, str]:
+    """A line without its prefixes, and who printed it."""
+    name = ""
+    for _ in range(MAX_PREFIXES):
+        found = _PREFIX.match(line) if _STAMPED.match(line) else None
+        if found is None:
+            break
+        blanks = ""
+        if found["who"] is not None:
+            name += "ERROR" if found["who"].startswith(("ERROR", "CRITICAL")) else found["who"]
+            # Some write a blank behind the mark, some do not; Python indents by two.
+            blanks = found["blanks"]
+            blanks = blanks[1:] if len(blanks) % 2 else blanks
+        line = blanks + line[found.end() :]
+    return line, name

@@ -1,0 +1,186 @@
+"""The failures in the log of a job: of pytest, of unittest, of PyTorch's own runners, of programs that are no tests.
+
+Logs are hostile: nothing here runs on more than a bounded part of them, raises, or trusts that a line means what it says.
+What comes out is run only as a test's id, in quotation marks. Reading takes time in proportion to the log.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+from bot.action.ci import benchmarks, deaths, lines, unittest_log
+from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, allowed_variables
+from bot.action.ci.judge import in_compiler, sign
+from bot.action.ci.lines import Lines
+from bot.action.ci.pytest_log import PytestLog, ShownFailure, running
+from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog
+from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere
+
+MAX_FAILURES = 2_000
+# Tracebacks outside tests that are looked at; the last ones.
+MAX_LOOSE = 200
+MAX_CHILDREN = 20
+
+_OF_COMPILER = re.compile(r"torch[/.]_(?:dynamo|inductor|functorch|export)|torch[/.]export|torchinductor_|triton")
+_FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
+_STARTED = re.compile(
+    r"^(?:\++ |\$ |##\[group\]Run |Run )(?P<variables>(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} )*)"
+    r"(?P<program>(?:python[\d.]{0,6}|torchrun) .{1,2000})$"
+)
+_SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
+# How much is known: what was raised with its stack, then what ended it, then the name alone.
+_WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.NAMED: 0, Seen.FILE: 0}
+
+
+def failures(log: str, job: str = "") -> tuple[Failure, ...]:
+    """The failures that the log of `job` tells of, each once, in the log's order where it shows them and before those that it names."""
+    read = lines.read(log)
+    return tuple(replace(found, job=job) for found in _Log(read).failures())
+
+
+class _Log:
+    """A log, read once by each of those who know a form of it."""
+
+    def __init__(self, read: Lines) -> None:
+        self.lines = read
+        self.printed = Printed(read)
+        self.runner = RunTestLog(read.text)
+        self.pytest = PytestLog(read.text)
+        self.found: dict[str, Failure] = {}
+        self._judged: dict[int, bool] = {}
+
+    def failures(self) -> list[Failure]:
+        """All of them."""
+        for section, shown in self.pytest.shown:
+            self._add(self._cause(section, shown))
+        for source in (
+            unittest_log.failures(self.lines.text),
+            deaths.failures(self.lines.text),
+            benchmarks.failures(self.lines.text, self.printed),
+            self.pytest.summarized(),
+            self.runner.consistent.values(),
+            self.pytest.in_progress(),
+        ):
+            for each in source:
+                self._add(each)
+        for test, rerun in self.pytest.rerun.items():
+            key = self._key(replace(rerun, test=test))
+            if key in self.found:
+                self._add(rerun)
+        passed = {self._located(test) for test in self.runner.passed} - {self._located(test) for test in self.runner.consistent}
+        known = {failure.file for key, failure in self.found.items() if "::" in failure.test}
+        files = known | {self._located(test).partition("::")[0] for test in passed if "::" not in test}
+        for whole in self.runner.files(files, self.printed):
+            self._add(whole)
+        told = [failure for key, failure in self.found.items() if key not in passed and not _not_imported(failure)]
+        return [*told, *(() if self.found else self._loose())]
+
+    def _located(self, test: str) -> str:
+        """An id as the repository's root has it: PyTorch's runner starts its files in a directory of their own."""
+        test = self.runner.full(test)
+        file = test.partition("::")[0]
+        outside = not self.runner.is_used or not file.endswith(".py") or file.startswith((DIRECTORY, "/"))
+        return test if outside else DIRECTORY + test
+
+    def _key(self, failure: Failure) -> str:
+        return self._located(failure.test) or failure.name
+
+    def _add(self, failure: Failure) -> None:
+        key = self._key(failure)
+        old = self.found.get(key)
+        if old is None and len(self.found) >= MAX_FAILURES:
+            return
+        if old is None or _weight(old) < _weight(failure):
+            hint = self.runner.hints.get(key) or failure.hint
+            located = replace(failure, test=self._located(failure.test), hint=hint)
+            self.found[key] = located if old is None else replace(located, name=old.name)
+
+    def _cause(self, section: ShownFailure, shown: Failure) -> Failure:
+        """A test whose process only says that its child failed, with the child's own error: captured below it, or printed as it ran."""
+        if not is_elsewhere(shown.text):
+            return shown
+        captured = [block for block in self.printed.between(section.start, section.end)[-MAX_CHILDREN:] if block.text not in shown.text]
+        for block in reversed(captured or self._printed_by.get(shown.test, [])):
+            if block.start < section.end and self._is_of_compiler(block):
+                return replace(shown, text=block.text)
+        return shown
+
+    @cached_property
+    def _printed_by(self) -> dict[str, list[PrintedTraceback]]:
+        """The last tracebacks that were printed while pytest ran each test."""
+        found: dict[str, list[PrintedTraceback]] = {}
+        ran, at = "", 0
+        for block in self.printed.all:
+            while at < block.start:
+                ran = running(self.lines.text[at]) or ran
+                at += 1
+            found[ran] = [*found.get(ran, ())[-MAX_CHILDREN:], block]
+        return found
+
+    def _is_of_compiler(self, block: PrintedTraceback) -> bool:
+        if block.start not in self._judged:
+            failure = Failure("", "", block.text)
+            self._judged[block.start] = bool(_OF_COMPILER.search(block.text)) and in_compiler(sign(failure), failure)
+        return self._judged[block.start]
+
+    # programs that are no tests
+
+    def _loose(self) -> Iterator[Failure]:
+        """The failures of the compiler that ended a process, in a log that names no failing test; each once, whatever ranks died of it."""
+        last: set[str] = set()
+        chosen: list[PrintedTraceback] = []
+        for block in reversed(self.printed.all[-MAX_LOOSE:]):
+            if block.who not in last and _OF_COMPILER.search(block.text):
+                chosen.append(block)
+            if not is_elsewhere(block.text):
+                last.add(block.who)
+        seen: set[str] = set()
+        for failure in self._programs(chosen[::-1]):
+            signature = sign(failure)
+            if signature is None or not in_compiler(signature, failure) or _not_imported(failure) or signature.fingerprint in seen:
+                continue
+            seen.add(signature.fingerprint)
+            yield failure
+
+    def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
+        """What died in each of the tracebacks, by what the log says above of how it was started."""
+        at, title, ran = 0, "", ""
+        started: dict[str, Hint] = {}
+        for block in chosen:
+            for line in self.lines.text[at : block.start]:
+                ran = running(line) or ran
+                if found := _FLAVOR.search(line[:500]) if "command" in line[:500] else None:
+                    title = found["flavor"] or found["test"]
+                elif line.startswith(("+", "$", "#", "Run ")) and (command := _STARTED.match(line)) and _is_plain(command["program"]):
+                    hint = Hint(allowed_variables(command["variables"]), command["program"])
+                    started.update((word.rpartition("/")[2], hint) for word in command["program"].split(" ") if word.endswith(".py"))
+            at = block.start
+            script = _SCRIPT.search(block.text)
+            name = script["path"].rpartition("/")[2] if script else ""
+            hint = started.get(name, NO_HINT)
+            test = "" if hint.program or title else ran
+            yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint)
+
+
+def _is_plain(command: str) -> bool:
+    """Whether a command is one of plain words: nothing of a shell's is in it."""
+    try:
+        return not any(set(word) & set("|&;<>$`(){}*?") for word in shlex.split(command))
+    except ValueError:
+        return False
+
+
+def _weight(failure: Failure) -> int:
+    if failure.seen in (Seen.ERROR, Seen.NAMED) and failure.text:
+        return 4 if '  File "' in failure.text else 1
+    return _WEIGHT[failure.seen] if failure.text or failure.seen is not Seen.ERROR else 0
+
+
+def _not_imported(failure: Failure) -> bool:
+    """Whether a whole file failed since Python cannot read or import it: no test of it ran."""
+    signature = sign(failure) if "::" not in failure.test and failure.text else None
+    return signature is not None and bool(signature.exception) and signature.exception[-1] in NOT_IMPORTED

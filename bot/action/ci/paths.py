@@ -1,0 +1,69 @@
+"""Where a path in a log stands in the checkout: runners, containers and working directories put other things before it."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from bot.action.ci.failing_test import Failure, repository_path
+
+# Files of a checkout that are looked at.
+MAX_FILES = 200_000
+_SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", "build", "dist", "site-packages"})
+
+
+class CheckoutPaths:
+    """The Python files of a checkout: their paths from its root, with slashes."""
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self._files: set[str] = set()
+        self._by_name: dict[str, list[str]] = defaultdict(list)
+        for file in files:
+            if file.endswith(".py") and file not in self._files:
+                self._files.add(file)
+                self._by_name[file.rpartition("/")[2]].append(file)
+
+    def find(self, path: str) -> str | None:
+        """The file that `path` in a log is about: its longest suffix that exists here, else the only file that ends with it.
+
+        None where there is none, or more than one.
+        """
+        path = repository_path(path).lstrip("/") if not path.startswith("/") else path.replace("\\", "/").lstrip("/")
+        parts = path.split("/")
+        for i in range(min(len(parts), 50)):
+            suffix = "/".join(parts[i:])
+            # a name alone would be any directory's
+            if suffix in self._files and (i == 0 or len(parts) - i > 1):
+                return suffix
+        below = repository_path(path)
+        ends = [file for file in self._by_name.get(parts[-1], ()) if file.endswith("/" + below)]
+        return ends[0] if len(ends) == 1 else None
+
+    def locate(self, failure: Failure) -> Failure:
+        """`failure` with the path of its test as the checkout has it; as it is where that cannot be told."""
+        file = failure.file
+        found = self.find(file) if file else None
+        if found is None:
+            return failure
+        return replace(failure, test=found + failure.test[len(file) :], name=found if failure.name == file else failure.name)
+
+
+def in_directory(root: Path) -> CheckoutPaths:
+    """The Python files below the directory `root`; links are not followed."""
+    return CheckoutPaths(_walk(root))
+
+
+def _walk(root: Path) -> Iterator[str]:
+    left = MAX_FILES
+    for directory, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if name not in _SKIPPED and not name.startswith("."))
+        below = os.path.relpath(directory, root).replace(os.sep, "/")
+        for file in files:
+            left -= 1
+            if left < 0:
+                return
+            if file.endswith(".py"):
+                yield file if below == "." else f"{below}/{file}"

@@ -1,0 +1,226 @@
+"""The failing tests that pytest shows in a log: its sections, its summary, its progress."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.action.ci.failing_test import Failure, Seen, pytest_id, repository_path
+from bot.action.ci.pytest_text import as_traceback
+from bot.action.ci.run_test import hinted
+from bot.action.ci.tracebacks import HEADER
+
+MAX_SECTION = 400_000
+MAX_LINES_SAID = 30
+MAX_SAME_NAME = 50
+MAX_BELOW = 20
+
+_TITLE = re.compile(r"^_+ (?!_ )(?P<title>\S.*?) _+$")
+_BLOCK = re.compile(r"^=+ (?P<name>FAILURES|ERRORS|RERUNS|FAILURES SHORT STACK) =+$")
+_RULE = re.compile(r"^={2,} .{0,200} ={2,}$")
+_CAPTURED = re.compile(r"^-+ (?:Captured |generated xml)")
+_SUMMARY = re.compile(
+    r"^(?P<how>FAILED|ERROR) (?:\[\d{1,9}\.\d{1,9}s\] )?(?P<file>[^\s:]\S{0,500}?\.py)(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"
+)
+_STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
+_ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
+_RUNNING = re.compile(r"^(?P<id>[^\s:]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)")
+_TIMEOUT = re.compile(r"^(?:Failed: )?Timeout \(?>")
+_CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running '(?P<id>[^\n]{1,1000})'$")
+# The last lines of an error message in the summary.
+_SUMMARY_ENDS = (
+    "FAILED",
+    "ERROR ",
+    "=",
+    "!!!!!",
+    "-",
+    "Got exit",
+    "##[",
+    "+ ",
+    "Traceback",
+    "XFAIL ",
+    "SKIPPED ",
+    "PASSED ",
+    "To execute this",
+)
+
+
+@dataclass(frozen=True)
+class ShownFailure:
+    """What pytest shows of one failure: the lines from `start` to before `end`; `own` of them are not captured output."""
+
+    title: str
+    block: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Summary:
+    """A line of pytest's summary, with the message that goes on below it."""
+
+    test: str
+    said: str
+
+
+def is_summary(line: str) -> bool:
+    """Whether `line` is one of pytest's summary."""
+    return bool(_SUMMARY.match(line))
+
+
+def running(line: str) -> str:
+    """The id with which `line` begins: pytest writes it before it runs the test (with `-v`). Empty where there is none."""
+    found = _RUNNING.match(line) if ".py::" in line[:520] else None
+    return found["id"] if found else ""
+
+
+def progressed(line: str) -> str:
+    """The id of the test that pytest, by its progress on `line`, saw fail; empty where it says nothing of the kind."""
+    if " FAILED" not in line or ".py::" not in line:
+        return ""
+    if line.startswith("[gw"):  # pytest-xdist
+        test = line.partition("] FAILED ")[2].strip()
+    else:
+        head, _, tail = line.rpartition(" FAILED")
+        test = head.partition(" <- ")[0].rstrip() if not tail.strip() or tail.lstrip().startswith("[") else ""
+    file, colons, name = test.partition("::")
+    return test if colons and name and file.endswith(".py") and not any(c.isspace() for c in file) else ""
+
+
+def _is_captured(line: str) -> bool:
+    return line.startswith("-") and line.endswith("-") and bool(_CAPTURED.match(line))
+
+
+def sections(lines: list[str]) -> Iterator[ShownFailure]:
+    """Each failure that pytest shows in `lines`."""
+    block, title, start = "", "", 0
+    for i, line in enumerate(lines):
+        if not line.startswith(("=", "_")):
+            continue
+        begins = _BLOCK.match(line)
+        ends = begins or (block and _RULE.match(line))
+        titled = None if ends or not block else _TITLE.match(line)
+        if title and (ends or titled):
+            yield ShownFailure(title, block, start, i)
+        if ends:
+            block, title = (begins["name"] if begins else ""), ""
+        elif titled:
+            title, start = titled["title"], i + 1
+    if title:
+        yield ShownFailure(title, block, start, len(lines))
+
+
+def id_by_frame(qualified: str, text: str) -> str:
+    """The id of the test with a `qualified` name by its own frame in the traceback `text`; empty where it has none."""
+    function = qualified.partition("[")[0].rpartition(".")[2]
+    frame = r'^  File "([^"\n]{1,500}\.py)", line \d+, in '
+    found = re.search(frame + re.escape(function) + "$", text, re.MULTILINE) if function.isidentifier() else None
+    return pytest_id(repository_path(found[1]), qualified) if found else ""
+
+
+class PytestLog:
+    """What pytest tells in `lines`."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._summary = list(_summaries(lines))
+        self._by_name: dict[str, list[str]] = defaultdict(list)
+        for each in self._summary:
+            file, _, qualified = each.test.partition("::")
+            same = self._by_name[qualified.replace("::", ".")]
+            if len(same) < MAX_SAME_NAME:
+                same.append(pytest_id(file, qualified.replace("::", ".")) if qualified else file)
+        self.shown: list[tuple[ShownFailure, Failure]] = []
+        self.rerun: dict[str, Failure] = {}
+        for section in sections(lines):
+            failure = self._shown(section)
+            if failure is not None and section.block == "RERUNS":
+                self.rerun.setdefault(failure.test or failure.name, failure)
+            elif failure is not None:
+                self.shown.append((section, failure))
+
+    def _parts(self, section: ShownFailure) -> tuple[str, list[str]]:
+        """The text of `section` above what was captured, and the lines from there on."""
+        lines = self._lines[section.start : section.end]
+        end = next((i for i, line in enumerate(lines) if _is_captured(line) or line.startswith("To execute this test, run")), len(lines))
+        return "\n".join(lines[:end])[-MAX_SECTION:], lines[end:]
+
+    def _shown(self, section: ShownFailure) -> Failure | None:
+        body, below = self._parts(section)
+        crashed = next((found for line in body.split("\n")[:20] if (found := _CRASHED.match(line))), None)
+        if crashed:
+            return Failure(crashed["id"], crashed["id"], "", seen=Seen.DEATH, note="the process died while it ran the test")
+        text = as_traceback(body)
+        if not text:
+            return None
+        name = _STAGE.sub("", section.title)
+        collecting = section.title.startswith("ERROR collecting ") and name.endswith(".py")
+        named = next((hint for line in below[:MAX_BELOW] if (hint := hinted(line))), None)
+        test = name if collecting else named[0] if named else self._named(name, body) or id_by_frame(name, text)
+        last = text.rstrip().rpartition("\n")[2]
+        return Failure(name, test, text, seen=Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR)
+
+    def _named(self, name: str, body: str) -> str:
+        """The id of the test with that title, from pytest's summary; of several, that whose file the section names."""
+        ids = self._by_name.get(name, [])
+        files = [test.partition("::")[0] for test in ids]
+        return next(
+            (test for test, file in zip(ids, files, strict=True) if f"{file}:" in body or file + '"' in body), ids[0] if ids else ""
+        )
+
+    def summarized(self) -> Iterator[Failure]:
+        """The tests that the summary names, with as much of the error as it holds."""
+        for each in self._summary:
+            name = each.test.partition("::")[2].replace("::", ".") or each.test
+            # a line that was cut to the width of a terminal may end within the error's class
+            whole = bool(_ERROR.match(each.said)) and not (each.said.endswith("...") and ":" not in each.said)
+            if whole:
+                timeout = Seen.TIMEOUT if _TIMEOUT.match(each.said) else Seen.ERROR
+                yield Failure(name, each.test, f"{HEADER}\n{each.said}", seen=timeout)
+            elif each.said:
+                yield Failure(
+                    name, each.test, f"{HEADER}\nAssertionError: {each.said}" if each.said.startswith("assert ") else "", seen=Seen.NAMED
+                )
+            else:
+                yield Failure(name, each.test, "", seen=Seen.NAMED if "::" in each.test else Seen.FILE)
+
+    def in_progress(self) -> Iterator[Failure]:
+        """The tests whose failing pytest noted while it ran, for a log that ends before the summary."""
+        for line in self._lines:
+            if test := progressed(line):
+                yield Failure(test.partition("::")[2].replace("::", "."), test, "", seen=Seen.NAMED)
+
+
+def _summaries(lines: list[str]) -> Iterator[_Summary]:
+    for i, line in enumerate(lines):
+        found = _SUMMARY.match(line) if line.startswith(("FAILED ", "ERROR ")) else None
+        if found is None:
+            continue
+        if found["rest"]:
+            qualified, said = _split(found["rest"])
+            test = f"{found['file']}::{qualified}"
+        elif found["how"] == "ERROR" or found["said"]:
+            test, said = found["file"], found["said"] or ""
+        else:
+            continue
+        more: list[str] = []
+        for below in lines[i + 1 : i + 1 + MAX_LINES_SAID] if said else ():
+            if below.startswith(_SUMMARY_ENDS):
+                break
+            more.append(below)
+        yield _Summary(test, "\n".join([said, *more]).rstrip())
+
+
+def _split(rest: str) -> tuple[str, str]:
+    """The qualified name and the error in what stands behind the file: parameters may hold blanks and dashes."""
+    dash, bracket = rest.find(" - "), rest.find("[")
+    if bracket >= 0 and (dash < 0 or bracket < dash):
+        end = rest.find("] - ", bracket)
+        if end >= 0:
+            return rest[: end + 1], rest[end + 4 :].strip()
+        if rest.endswith("]") or dash < 0:
+            return rest, ""
+    name, _, said = rest.partition(" - ")
+    return name, said.strip()

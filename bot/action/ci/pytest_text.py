@@ -1,0 +1,65 @@
+"""pytest's way to show an exception, rewritten as Python prints it: one reader of tracebacks is enough.
+
+Frames stand as `path:12: in function` (short) or as source, an empty line and `path:12: ClassName` (long); the exception's
+own lines begin with `E`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.action.ci.tracebacks import HEADER, JOINTS
+
+_SHORT = re.compile(r"^(?P<path>[^\s:][^:]{0,500}):(?P<line>\d{1,7}): in (?P<function>.{1,200})$")
+_LONG = re.compile(r"^(?P<path>[^\s:][^:]{0,500}):(?P<line>\d{1,7}): ?(?P<name>[\w.]{0,200})$")
+_DEF = re.compile(r"^[> ]\s{0,200}(?:async )?def (?P<function>\w{1,200})")
+_CLASS = re.compile(r"^[A-Za-z_][\w.]*(?::|$)")
+
+
+def _said(lines: list[str], name: str) -> list[str]:
+    """The lines of the exception without their `E` and its indent; `assert` alone does not name its class."""
+    bare = [line[1:] for line in lines]
+    indent = len(bare[0]) - len(bare[0].lstrip())
+    said = [line[indent:] if not line[:indent].strip() else line.lstrip() for line in bare]
+    if not _CLASS.match(said[0]) or said[0].startswith("assert "):
+        said[0] = f"{name or 'AssertionError'}: {said[0]}"
+    return said
+
+
+def as_traceback(section: str) -> str:
+    """What pytest shows of one failure in `section`, as Python prints it; empty where there is nothing of the kind.
+
+    Text that has a traceback already is cut to begin there.
+    """
+    lines = section.split("\n")
+    if HEADER in lines:
+        return "\n".join(lines[lines.index(HEADER) :])
+    out: list[str] = []
+    frames: list[str] = []
+    raised: list[str] = []
+    function = "<unknown>"
+
+    def part(name: str = "") -> None:
+        if raised:
+            out.extend([HEADER, *frames, *_said(raised, name)])
+        frames.clear()
+        raised.clear()
+
+    for line in lines:
+        if line.startswith("E ") or line == "E":
+            raised.append(line)
+            continue
+        if line in JOINTS:
+            part()
+            out.extend(["", line, ""])
+            continue
+        if found := _DEF.match(line):
+            function = found["function"]
+        elif found := _SHORT.match(line):
+            frames.append(f'  File "{found["path"]}", line {found["line"]}, in {found["function"]}')
+        elif found := _LONG.match(line):
+            frames.append(f'  File "{found["path"]}", line {found["line"]}, in {function}')
+            if raised:  # the last frame stands below what it raised
+                part(found["name"])
+    part()
+    return "\n".join(out)

@@ -1,0 +1,113 @@
+"""Tracebacks that stand alone in a log: of programs that are no tests, of server processes, of ranks."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections import deque
+from dataclasses import dataclass
+
+from bot.action.ci.lines import Lines
+
+HEADER = "Traceback (most recent call last):"
+JOINTS = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
+MAX_TRACEBACKS = 2_000
+# Lines of one traceback with its message; of the message alone.
+MAX_BLOCK = 2_000
+MAX_SAID = 60
+
+# What comes behind a traceback of the same process and is none of its message.
+_ENDS = (
+    "##[",
+    "+ ",
+    "Got exit code",
+    "=====",
+    "FAILED ",
+    "ERROR ",
+    "FINISHED PRINTING",
+    "- generated xml",
+    "To execute this test, run",
+    "-----",
+)
+_IGNORED = ("Exception ignored in", "Exception in thread", "Exception ignored while")
+
+
+@dataclass(frozen=True)
+class PrintedTraceback:
+    """One printed traceback with what caused it: the lines from `start` to before `end` in the log, those of `who` alone."""
+
+    start: int
+    end: int
+    who: str
+    text: str
+
+
+class _Unfinished:
+    """A traceback that is being read."""
+
+    def __init__(self, start: int) -> None:
+        self.start, self.lines, self.said, self.joined = start, [HEADER], 0, False
+
+    def take(self, line: str) -> bool:
+        """Whether the line belongs to it."""
+        if line == HEADER and (self.joined or self.said == 0):
+            self.said, self.joined = 0, False
+        elif line == HEADER or len(self.lines) >= MAX_BLOCK or self.said > MAX_SAID or (self.said and line.startswith(_ENDS)):
+            return False
+        elif line in JOINTS:
+            self.joined = True
+        elif self.said or not line.startswith(" "):
+            self.said += 1
+        self.lines.append(line)
+        return True
+
+    def block(self, end: int, who: str) -> PrintedTraceback:
+        """What was read."""
+        return PrintedTraceback(self.start, end, who, "\n".join(self.lines).rstrip())
+
+
+def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
+    """The last tracebacks in `log`, in the order in which they begin. Those that Python printed and went on from are left out."""
+    done: deque[PrintedTraceback] = deque(maxlen=MAX_TRACEBACKS)
+    open_: dict[str, _Unfinished] = {}
+    before: dict[str, str] = {}
+    for i, (line, who) in enumerate(zip(log.text, log.who, strict=True)):
+        reading = open_.get(who)
+        if reading is not None and not reading.take(line):
+            done.append(open_.pop(who).block(i, who))
+            reading = None
+        if reading is None and line == HEADER and not before.get(who, "").startswith(_IGNORED):
+            open_[who] = _Unfinished(i)
+        if line.strip():
+            before[who] = line
+    done.extend(reading.block(len(log.text), who) for who, reading in open_.items())
+    return tuple(sorted(done, key=lambda block: block.start))
+
+
+class Printed:
+    """The tracebacks of a log, in its order: those between two lines are found without asking all of them."""
+
+    def __init__(self, log: Lines) -> None:
+        self.all = tracebacks(log)
+        self._starts = [block.start for block in self.all]
+
+    def between(self, start: int, end: int) -> tuple[PrintedTraceback, ...]:
+        """Those that begin behind the line `start` and before the line `end`."""
+        return self.all[bisect.bisect_right(self._starts, start) : bisect.bisect_left(self._starts, end)]
+
+
+# What a process says whose child failed: the child's own error is the cause.
+_ELSEWHERE = re.compile(
+    r"Engine core initialization failed|See (?:root cause|stack trace) \(?above|EngineCore encountered|EngineDeadError|EngineDead"
+    r"|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException|ProcessRaisedException|returned non-zero"
+    r"|Integration test failed|process \d+ (?:terminated|exited|failed)|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError",
+    re.IGNORECASE,
+)  # fmt: skip
+
+
+def is_elsewhere(text: str) -> bool:
+    """Whether the end of the traceback `text` says that another process failed."""
+    return bool(_ELSEWHERE.search(text[-2_000:]))

@@ -1,0 +1,42 @@
+"""The failing tests that unittest shows in a log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.action.ci.failing_test import Failure, file_of_module, pytest_id
+from bot.action.ci.pytest_log import MAX_SECTION, id_by_frame
+from bot.action.ci.pytest_text import as_traceback
+
+MAX_HEAD = 40
+
+_HEAD = re.compile(r"^(?:ERROR|FAIL): (?P<name>\w+) \((?P<where>[\w.]+)\)(?P<sub>.*)$")
+_DOUBLE, _SINGLE = "=" * 70, "-" * 70
+
+
+def failures(lines: list[str]) -> Iterator[Failure]:
+    """The failing tests in `lines`, each with its traceback."""
+    i = 0
+    while i + 1 < len(lines):
+        match = _HEAD.match(lines[i + 1]) if lines[i] == _DOUBLE else None
+        i += 1
+        if not match:
+            continue
+        start = next((j for j in range(i + 1, min(i + MAX_HEAD, len(lines))) if lines[j] == _SINGLE), None)
+        if start is None:
+            continue
+        end = next((j for j in range(start + 1, len(lines)) if lines[j] in (_DOUBLE, _SINGLE)), len(lines))
+        body = "\n".join(lines[start + 1 : end])[-MAX_SECTION:]
+        where, name = match["where"], match["name"]
+        # Python 3.11 and later name the method twice
+        where = where.removesuffix("." + name)
+        module, _, cls = where.rpartition(".")
+        if module.startswith("unittest.") or not cls:  # a file that cannot be imported: `ERROR: test_x (unittest.loader._FailedTest...)`
+            test = ""
+        elif module in ("", "__main__"):  # a program that is run by its path
+            test = id_by_frame(f"{cls}.{name}", body)
+        else:
+            test = pytest_id(file_of_module(module), f"{cls}.{name}")
+        yield Failure(f"{cls}.{name}{match['sub']}", test, as_traceback(body) or body)
+        i = end - 1

@@ -1,0 +1,65 @@
+"""Processes that a program leaves behind: found as our descendants wherever they hide, and killed (Linux).
+
+A process that its parent left goes to init, in whatever session it is. A subreaper gets it instead, so that it stays below us. Where
+programs have no account of their own this is all that ends them before their result is read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+_PR_SET_CHILD_SUBREAPER = 36
+# Seconds to wait for what was killed: a process in the middle of a system call dies at its end.
+LIMIT = 5.0
+
+# A number may be given again; together with the time of its start it is one process.
+Process = tuple[int, str]
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever our descendants leave behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants() -> frozenset[Process]:
+    """Our descendants that live. None where the system does not say."""
+    children: dict[int, list[Process]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # the name, in brackets, may hold anything
+            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in "ZX":
+            children.setdefault(int(fields[1]), []).append((int(path.parent.name), fields[19]))
+    found: set[Process] = set()
+    todo = [os.getpid()]
+    while todo:
+        below = [each for each in children.get(todo.pop(), []) if each not in found]
+        found.update(below)
+        todo += [pid for pid, _ in below]
+    return frozenset(found)
+
+
+def kill_all_but(kept: frozenset[Process]) -> int:
+    """Kill our descendants but those in `kept`, again and again until none is left. How many they were."""
+    killed: set[Process] = set()
+    until = time.monotonic() + LIMIT
+    while (left := descendants() - kept) and time.monotonic() < until:
+        for pid, _ in left:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        killed |= left
+        time.sleep(0.02)
+    for pid, _ in killed:
+        # those that became ours: others reap their own
+        with suppress(OSError):
+            os.waitpid(pid, os.WNOHANG)
+    return len(killed)

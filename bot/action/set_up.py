@@ -1,0 +1,176 @@
+"""`torch-minify doctor --github` and `/minify doctor`: a caller's set-up, looked at from inside a run, and what to change.
+
+Each line is something that was looked at. What the workflow's token may not ask, such as which runners there are, is answered from what
+runs of the repository did, or said to be unknown.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.action.command_template import NODEID, TemplateError, parse
+from bot.action.github.client import GitHub
+from bot.action.github.resources import Runner
+from bot.action.github.transport import GitHubError
+from bot.action.settings import Settings
+from bot.units import duration
+
+# Minutes of a job beside its budget: images, checkout, the files at the end.
+BESIDE_BUDGET = 10.0
+# Runs whose jobs are looked at: a request each.
+MOST_RUNS = 12
+# Labels of GitHub's own machines.
+_HOSTED = re.compile(r"(?:ubuntu|windows|macos)-[\w.-]+")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: whether it is `good` (null: it cannot be known from here), and in words what was found, or to do."""
+
+    what: str
+    good: bool | None
+    words: str
+
+    def line(self) -> str:
+        """For a log or a code block."""
+        mark = {True: "ok", False: "CHANGE", None: "?"}[self.good]
+        return f"{mark:<7} {self.what}: {self.words}"
+
+
+def labels_of(given: str) -> tuple[str, ...]:
+    """The labels that the input `runner` names: one, or a JSON list as `given`."""
+    if given.startswith("["):
+        try:
+            listed = json.loads(given)
+        except ValueError:
+            return (given,)
+        return tuple(str(each) for each in listed) if isinstance(listed, list) else (given,)
+    return (given,)
+
+
+def examine(settings: Settings, api: GitHub) -> tuple[Finding, ...]:
+    """All that can be seen from here of the set-up in `settings`, asking `api`. It raises nothing: what fails is a finding."""
+    asked = (_contents(settings, api), _actions(settings, api), _runner(settings, api))
+    return (*asked, _image(settings), _command(settings), _time(settings), _forks(settings, api), _durable(settings))
+
+
+def _contents(settings: Settings, api: GitHub) -> Finding:
+    what = "permission contents: read"
+    try:
+        commit = api.commit(settings.repository, "HEAD")
+    except GitHubError as error:
+        return Finding(what, False, f"give it to the job that calls the workflow ({error})")
+    return Finding(what, True, f"the default branch is at {commit[:12]}")
+
+
+def _actions(settings: Settings, api: GitHub) -> Finding:
+    what = "permission actions: read"
+    try:
+        api.recent_runs(settings.repository)
+    except GitHubError as error:
+        return Finding(what, False, f"give `actions: write` to the job that calls the workflow; /minify stop needs that ({error})")
+    return Finding(what, True, "runs can be read")
+
+
+def _runner(settings: Settings, api: GitHub) -> Finding:
+    wanted, what = labels_of(settings.runner_label), f"runner {settings.runner_label}"
+    if len(wanted) == 1 and _HOSTED.fullmatch(wanted[0]):
+        return Finding(what, True, "a machine of GitHub's; it has no GPU unless your organization made it so")
+    try:
+        runners = api.runners(settings.repository)
+        return _by_runs(what, wanted, settings, api) if runners is None else _by_list(what, wanted, runners)
+    except GitHubError as error:
+        return Finding(what, None, f"cannot be known: {error}")
+
+
+def _by_list(what: str, wanted: Sequence[str], runners: Sequence[Runner]) -> Finding:
+    """From the list of runners, where the token may read it: that of a workflow may not."""
+    fitting = [runner for runner in runners if _covers(runner.label_names, wanted)]
+    online = [runner.name for runner in fitting if runner.status == "online"]
+    if online:
+        return Finding(what, True, f"online: {', '.join(online)}")
+    if fitting:
+        return Finding(what, False, f"offline: {', '.join(runner.name for runner in fitting)}; start it")
+    near = _near(wanted, [label for runner in runners for label in runner.label_names])
+    return Finding(what, False, f"no runner of the repository itself has the label{near}")
+
+
+def _by_runs(what: str, wanted: Sequence[str], settings: Settings, api: GitHub) -> Finding:
+    """From jobs of the last runs: a machine that took one with these labels was there."""
+    waiting = 0
+    known: list[str] = []
+    for run in api.recent_runs(settings.repository)[:MOST_RUNS]:
+        for job in api.jobs(settings.repository, run.id):
+            fits = _covers(job.labels, wanted)
+            if job.runner_name and fits:
+                return Finding(what, True, f"{job.runner_name} took a job of the run {run.id}, of {run.created_at:%Y-%m-%d %H:%M} UTC")
+            known += job.labels if job.runner_name else ()
+            waiting += fits and job.status in ("queued", "waiting", "pending")
+    near = _near(wanted, known)
+    if waiting:
+        return Finding(what, False, f"{waiting} jobs wait for it, and no machine took one in the last {MOST_RUNS} runs{near}")
+    return Finding(what, None, f"no job of the last {MOST_RUNS} runs asked for it, and this token may not list runners{near}")
+
+
+def _covers(labels: Sequence[str], wanted: Sequence[str]) -> bool:
+    # GitHub compares labels without regard to case
+    return {each.lower() for each in wanted} <= {each.lower() for each in labels}
+
+
+def _near(wanted: Sequence[str], known: Sequence[str]) -> str:
+    """What else may have been meant, of the labels that are known."""
+    lower = sorted({each.lower() for each in known})
+    for label in wanted:
+        found = difflib.get_close_matches(label.lower(), lower, n=1, cutoff=0.6)
+        if found and found[0] != label.lower():
+            return f". Is {label} meant as {found[0]}?"
+    return f" (labels seen: {', '.join(lower[:20])})" if lower else ""
+
+
+def _image(settings: Settings) -> Finding:
+    if settings.image == "none":
+        return Finding("image", True, "none: the job runs on the runner itself, where torch-minify-action has to be on PATH")
+    if settings.job_image:
+        return Finding("image", True, settings.job_image)
+    return Finding("image", False, "this commit of torch-minify is no release and has none: set the input `image`, to `none` or your own")
+
+
+def _command(settings: Settings) -> Finding:
+    try:
+        template = parse(settings.test_command)
+    except TemplateError as error:
+        return Finding("test-command", False, f"{settings.test_command} {error}")
+    return Finding("test-command", True, template.command(NODEID) + (f", in {template.directory}" if template.directory else ""))
+
+
+def _time(settings: Settings) -> Finding:
+    minutes, budget = settings.timeout_minutes, duration(settings.budget) / 60
+    if not minutes:
+        return Finding("budget", True, f"{budget:g} minutes")
+    said = f"{budget:g} of the {minutes:g} minutes of the job"
+    if budget > minutes - BESIDE_BUDGET:
+        return Finding("budget", False, f"{said}: leave {BESIDE_BUDGET:g} of them, or raise `timeout-minutes`")
+    return Finding("budget", True, said)
+
+
+def _forks(settings: Settings, api: GitHub) -> Finding:
+    what, name = "fork-environment", settings.fork_environment
+    if not name:
+        return Finding(what, True, "none: code from forks is refused")
+    try:
+        protected = api.environment_protected(settings.repository, name)
+    except GitHubError as error:
+        return Finding(what, None, f"{name} cannot be looked at: {error}")
+    if protected:
+        return Finding(what, True, f"{name} has required reviewers")
+    return Finding(what, False, f"{name} does not exist or has no required reviewers, so code from forks is refused: add some")
+
+
+def _durable(settings: Settings) -> Finding:
+    if settings.durable == "none":
+        return Finding("durable", True, f"none: files are kept for {settings.retention_days} days")
+    return Finding("durable", None, f"{settings.durable}: the report needs the secret durable-token, which this job cannot see")

@@ -1,0 +1,93 @@
+"""How far apart two right results may be: what rounding does to eager's own numbers.
+
+`stretched` moves a float64 result as far from eager's as rounding explains, and farther: a comparison that does not let this pass would
+take rounding for a bug. `Jittered` is for programs that float64 cannot run: eager once more, each result moved by a unit in its last
+place. How far that comes out from eager is the noise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# So many times eager's own error may lie between two right results. PyTorch's rule allows twice eager's error against float64: at 2.9 times
+# between the results it is 1.9.
+MARGIN = 2.9
+# Of the elements, one in so many goes to the farther neighbor of its exact value.
+_FAR = 4
+# Operations that hand numbers on as they are: nothing is rounded in them.
+_EXACT = frozenset(
+    """relu relu_ clone copy copy_ cat stack where index gather scatter select_scatter slice_scatter masked_fill embedding sort topk
+    max min amax amin maximum minimum clamp clamp_min clamp_max neg abs flip roll repeat constant_pad_nd max_pool2d_with_indices
+    threshold _unsafe_index index_select zeros ones full empty zeros_like ones_like full_like empty_like new_zeros new_ones new_full
+    arange rand randn randint bernoulli rand_like randn_like contiguous tril triu""".split()  # noqa: SIM905
+)
+
+
+def stretched(eager: torch.Tensor, exact: torch.Tensor, margin: float = MARGIN) -> torch.Tensor:
+    """What a right result may be, in `eager`'s type: `margin` times as far from `eager` as `exact` is, and some elements at the farther
+    neighbor of their exact value. Gradients are those of `exact`."""
+    with torch.no_grad():
+        wide = exact.detach()
+        wide = wide if wide.is_complex() else wide.double()
+        low = eager.detach().to(wide.dtype)
+        moved = low + margin * (wide - low)
+        moved = torch.where(torch.isfinite(moved), moved, wide)
+        if not wide.is_complex() and eager.dtype in _LOW:
+            moved = _with_far_neighbors(moved, wide, eager.dtype)
+        moved = moved.to(eager.dtype)
+    given = exact.to(eager.dtype)
+    return given + (moved - given).detach() if given.requires_grad else moved
+
+
+_LOW = (torch.bfloat16, torch.float16)
+
+
+def _with_far_neighbors(moved: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """One element in four at the neighbor of its exact value that eager would not round to, where that is farther."""
+    near = exact.to(dtype).double()
+    _, exponent = torch.frexp(near)
+    unit = torch.ldexp(torch.full_like(near, torch.finfo(dtype).eps), exponent - 1)
+    far = near + torch.sign(exact - near) * unit
+    chosen = (torch.arange(exact.numel(), device=exact.device) % _FAR == 0).reshape(exact.shape)
+    farther = (far - exact).abs() > (moved.to(dtype).double() - exact).abs()
+    return torch.where(chosen & farther & torch.isfinite(far), far, moved)
+
+
+class Jittered(TorchDispatchMode):
+    """While this is entered, half of each new result is moved by one unit in its last place, up or down by a generator of `seed`."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if isinstance(func, torch._ops.OpOverload) and _rounds(func):
+            for value in pytree.tree_leaves(made):
+                if isinstance(value, torch.Tensor) and value.is_floating_point():
+                    self._move(value)
+        return made
+
+    def _move(self, tensor: torch.Tensor) -> None:
+        with contextlib.suppress(Exception):  # a layout or type that cannot be multiplied stays as it is
+            # every other element: as far as another rounding, or another order, would take them
+            steps = torch.randint(0, 4, tensor.shape, generator=self._generator).to(tensor.device)
+            moves = (steps == 1).double() - (steps == 2).double()
+            tensor.copy_(tensor.double() * (1 + torch.finfo(tensor.dtype).eps * moves))
+
+
+def _rounds(func: Any) -> bool:
+    schema = func._schema
+    name = schema.name.partition("::")[2]
+    fresh = all(result.alias_info is None for result in schema.returns)
+    return fresh and not schema.is_mutable and name not in _EXACT

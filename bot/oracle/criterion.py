@@ -1,0 +1,64 @@
+"""What counts as the same failure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.failure.outcome import Outcome
+from bot.failure.signature import own_words, signature_of
+from bot.inside.protocol import Precision
+from bot.models.failure import Kind, Phase, Signature
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A candidate is SAME where its failure is `reference` and its eager control passes.
+
+    `across_forms`: the candidate may be of another form than the script that showed the reference. `own_words`: what it has to say in
+    the program's own words (empty: nothing). `eager_error`: what eager has to raise, where the failure is a missing error (empty:
+    anything). `control_may_end_later`: the original's control ends behind the failure, at what only the compiler makes: so may a
+    candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; see `precision`.
+    """
+
+    reference: Signature
+    across_forms: bool = False
+    own_words: str = ""
+    eager_error: str = ""
+    control_may_end_later: bool = False
+    own_comparison: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """The sort of the failure."""
+        return self.reference.kind
+
+    @property
+    def precision(self) -> Precision | None:
+        """What has to pass the script's own comparison in place of its compiled results, where the failure is about numbers.
+
+        Eager has to be right: under a tolerance of the program's own float64 has to pass; otherwise even what is as far from eager as
+        rounding explains, and farther.
+        """
+        if self.kind is not Kind.ACCURACY:
+            return None
+        return "fp64" if self.own_comparison else "spread"
+
+    @property
+    def may_depend_on_numbers(self) -> bool:
+        """Whether the numbers that a program draws may decide whether it fails: it does so where it runs, not where it is compiled."""
+        return self.kind is Kind.ACCURACY or (self.reference.phase is Phase.RUN and self.kind in (Kind.EXCEPTION, Kind.CRASH))
+
+    def matches(self, signature: Signature, text: str) -> bool:
+        """Whether the failure `signature`, with its traceback in `text`, is the one that is minimized."""
+        if self.own_words and own_words(signature, text) != self.own_words:
+            return False
+        return self.reference.same_across_forms(signature) if self.across_forms else self.reference.same(signature)
+
+    def shows(self, outcome: Outcome) -> bool:
+        """Whether the `outcome` of a run shows it."""
+        signature = signature_of(outcome)
+        return signature is not None and self.matches(signature, outcome.text)
+
+    def raises_alike(self, control: Outcome) -> bool:
+        """Whether eager, in this outcome of a `control`, raises what it raised in the original program, where that is known."""
+        return control.raised > 0 and self.eager_error in ("", control.error)

@@ -1,0 +1,229 @@
+"""The judge: runs a candidate's script in a warm child, by a criterion and a plan, and says what it showed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from bot.failure.machine_faults import fault_of, may_pass
+from bot.failure.outcome import Outcome
+from bot.failure.signature import own_words, signature_of
+from bot.failure.traceback import failed_later_than
+from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Precision, Question, Task
+from bot.inside.traits import traits_of
+from bot.models.failure import Kind, Signature, Verdict
+from bot.oracle.budget import Budget
+from bot.oracle.criterion import Criterion
+from bot.oracle.dispatch import dispatch, never
+from bot.oracle.run_plan import Limits, RunPlan
+from bot.workers.pool import Pool
+from bot.workers.process import HANG_RATIO
+
+# A program that fails is run this many times more, to see whether it always does.
+CHECKS = 4
+# Where a failing run takes longer than this, the control, which takes some hundredths of a second, is asked first.
+EXPENSIVE_RUN_SECONDS = 1.0
+# The limit for a run without the compiler: this many times the longest that passed, and at least this many seconds.
+EAGER_TIMES, LEAST_EAGER = 20, 6.0
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """What a candidate showed.
+
+    `signature` is its failure, where it has one. Of one that is the same: `own_words` are what it says in the program's own words,
+    `blamed` sets of values that the failure names, the narrowest first, `seconds` what its run took, and `control_ended_later` whether
+    its control ended behind the failure, `instead_of_float64` why eager itself, moved by its
+    rounding, stood for float64 (empty: it did not).
+    """
+
+    verdict: Verdict
+    signature: Signature | None = None
+    own_words: str = ""
+    blamed: tuple[tuple[str, ...], ...] = ()
+    seconds: float = 0.0
+    control_ended_later: bool = False
+    instead_of_float64: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the candidate fails as the original does."""
+        return self.verdict is Verdict.SAME
+
+
+def cannot_be_float64(control: Outcome) -> str:
+    """Why a script has no float64 form, as the outcome of its `control` in float64 says; empty where it has one."""
+    if control.status == "memory":
+        return "float64 needs more memory than there is"
+    if control.status != "raised" or Fp64Impossible.__name__ not in control.text:
+        return ""
+    return control.text.strip().rpartition("\n")[2].rpartition(f"{Fp64Impossible.__name__}: ")[2][:300] or Fp64Impossible.__name__
+
+
+class _Durations:
+    """How long runs take, measured as they are made by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failing = 0.0  # the last run that failed as it should
+        self._control = 0.0  # the longest control that passed
+
+    def failed(self, seconds: float) -> None:
+        with self._lock:
+            self._failing = seconds
+
+    def passed_control(self, seconds: float) -> None:
+        with self._lock:
+            self._control = max(seconds, self._control)
+
+    @property
+    def failing(self) -> float:
+        with self._lock:
+            return self._failing
+
+    @property
+    def control(self) -> float:
+        with self._lock:
+            return self._control
+
+
+class Judge:
+    """Asks the `pool` under `limits`, until the `budget` is spent. What it is asked, and how it judges that, comes with each question."""
+
+    def __init__(self, pool: Pool, budget: Budget, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+        self.pool, self.budget, self.limits = pool, budget, limits
+        self._durations = _Durations()
+
+    def within(self, budget: Budget) -> Judge:
+        """The same judge with another `budget`."""
+        other = Judge(self.pool, budget, self.limits)
+        other._durations = self._durations
+        return other
+
+    def judge(self, text: str, criterion: Criterion, plan: RunPlan, is_cancelled: Callable[[], bool] = never) -> Judgment:
+        """What the script `text` shows, run as the `plan` says and held against the `criterion`.
+
+        Raises:
+            Cancelled: `is_cancelled` gave True.
+            BudgetSpent: the time is spent, or the job is interrupted.
+        """
+        # Most candidates do not fail, so the control comes second. Where a run is expensive, an illegal program is sorted out first.
+        known = None
+        if self._run_is_expensive(criterion) and not criterion.control_may_end_later:
+            known = self._control(text, criterion, is_cancelled)
+            if not known.is_same:
+                return known
+        for seed in range(plan.tries):
+            outcome, facts = dispatch(self.pool, self.budget, self.question(text, criterion, plan, seed), is_cancelled)
+            if outcome.status not in ("ok", "stopped"):
+                break
+        else:
+            return Judgment(Verdict.PASSES)
+        if outcome.status in ("infra", "memory"):
+            return Judgment(Verdict.INFRA)
+        if outcome.status == "timeout" and criterion.kind is not Kind.HANG:
+            return Judgment(Verdict.TIMEOUT)
+        signature = signature_of(outcome)
+        if signature is None or not criterion.matches(signature, outcome.text):
+            return Judgment(Verdict.INFRA) if fault_of(outcome) else Judgment(Verdict.DIFFERENT, signature)
+        self._durations.failed(outcome.seconds)
+        control = known or self._control(text, criterion, is_cancelled, outcome.text)
+        verdict = control.verdict
+        if control.is_same and facts.get("drew") and not self._fails_for_all_seeds(text, criterion, plan, is_cancelled):
+            return Judgment(Verdict.PASSES)
+        return Judgment(
+            verdict,
+            signature,
+            own_words=own_words(signature, outcome.text),
+            blamed=tuple(tuple(names) for names in facts.get("guesses", ())),
+            seconds=outcome.seconds,
+            control_ended_later=control.control_ended_later,
+            instead_of_float64=control.instead_of_float64,
+        )
+
+    def question(self, text: str, criterion: Criterion, plan: RunPlan, seed: int = 0) -> Question:
+        """One run of the script `text` as the `plan` says, under the limit for the failure of the `criterion`, from this `seed`."""
+        task: Task = "origins" if plan.notes_blame else "run"
+        return Question(text, task, self.limits.of(criterion.kind), stop_after=plan.stop_after, seed=seed)
+
+    def shows(self, question: Question, criterion: Criterion, is_cancelled: Callable[[], bool] = never) -> bool:
+        """Whether the run that the `question` asks for shows the failure of the `criterion`; `is_cancelled` as for `judge`."""
+        return criterion.shows(self.run(question, is_cancelled))
+
+    def answer(self, question: Question) -> tuple[Outcome, Facts]:
+        """What a worker makes of a `question` that is not a query of a search.
+
+        Raises:
+            BudgetSpent: the time is spent, or the job is interrupted.
+        """
+        return dispatch(self.pool, self.budget, question)
+
+    def run(self, question: Question, is_cancelled: Callable[[], bool] = never) -> Outcome:
+        """The outcome of a `question`; raises as `judge` does, where `is_cancelled`, or out of time."""
+        return dispatch(self.pool, self.budget, question, is_cancelled)[0]
+
+    @property
+    def usual_seconds(self) -> float:
+        """What the last run took that failed as it should; 0 before the first."""
+        return self._durations.failing
+
+    @property
+    def eager_limit(self) -> float:
+        """Seconds for a control. A loop that lost its end runs for ever in eager too; the controls that passed say how long is usual."""
+        usual = self._durations.control
+        return min(self.limits.run, max(LEAST_EAGER, EAGER_TIMES * usual)) if usual else self.limits.run
+
+    def _run_is_expensive(self, criterion: Criterion) -> bool:
+        """Whether running a candidate costs so much more than its control that the control is better asked first."""
+        return criterion.kind is Kind.HANG or self.usual_seconds > EXPENSIVE_RUN_SECONDS
+
+    def _fails_for_all_seeds(self, text: str, criterion: Criterion, plan: RunPlan, is_cancelled: Callable[[], bool]) -> bool:
+        """Whether the failure shows for other random numbers too, where it may depend on them. A candidate of a seeded program has to keep
+        its seed then, as no number of draws is a proof. Where compiled code drew what eager draws, wrong results have to be wrong in that
+        mode as well: different random numbers alone are no wrong results."""
+        if criterion.across_forms or not (plan.seeded or criterion.may_depend_on_numbers):
+            return True
+        traits, whole = traits_of(text), replace(plan, stop_after=None, notes_blame=False)
+        question = self.question(text, criterion, whole)
+        had = criterion.kind is Kind.ACCURACY and plan.draws_as_eager and not traits.draws_as_eager
+        if had and not self.shows(replace(question, as_eager=True), criterion, is_cancelled):
+            return False
+        if plan.tries > 1 or traits.seeded:
+            return True
+        if plan.seeded:
+            return False
+        return all(self.shows(replace(question, seed=seed), criterion, is_cancelled) for seed in range(1, CHECKS))
+
+    def _control(self, text: str, criterion: Criterion, is_cancelled: Callable[[], bool], failed: str = "") -> Judgment:
+        """SAME where the script passes with the compiler taken out, as it has to. `failed` is what it said with the compiler."""
+        limit = self.limits.hang_after / HANG_RATIO if criterion.kind is Kind.HANG else self.eager_limit
+        # a difference that eager shows as well, where memory holds something else, is no wrong number
+        repeats = criterion.kind is Kind.ACCURACY
+        control = self.run(Question(text, "control", limit, repeats=repeats), is_cancelled)
+        later = False
+        if may_pass(control):
+            return Judgment(Verdict.INFRA)
+        if control.status == "ok":
+            self._durations.passed_control(control.seconds)
+        else:
+            may_end = criterion.across_forms or criterion.control_may_end_later
+            later = may_end and control.status == "raised" and failed_later_than(control.text, failed, SCRIPT)
+            if not later:
+                return Judgment(Verdict.INVALID)
+        if not control.calls or (criterion.kind is Kind.NO_RAISE and not criterion.raises_alike(control)):
+            return Judgment(Verdict.INVALID)
+        if criterion.precision is not None:
+            return replace(self._with_numbers(text, criterion.precision, is_cancelled), control_ended_later=later)
+        return Judgment(Verdict.SAME, control_ended_later=later)
+
+    def _with_numbers(self, text: str, precision: Precision, is_cancelled: Callable[[], bool]) -> Judgment:
+        """SAME where the script passes with right numbers in this `precision` in place of the compiled ones."""
+        task: dict[Precision, Task] = {"fp64": "control_fp64", "spread": "control_spread"}
+        right = self.run(Question(text, task[precision], self.limits.run), is_cancelled)
+        instead = cannot_be_float64(right)
+        if instead:
+            right = self.run(Question(text, "control_moved", self.limits.run), is_cancelled)
+        if may_pass(right):
+            return Judgment(Verdict.INFRA)
+        return Judgment(Verdict.SAME if right.status == "ok" else Verdict.INVALID, instead_of_float64=instead)

@@ -1,0 +1,56 @@
+"""What stands before the lines of a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import lines
+
+STAMP = "2026-11-03T09:14:07.1234567Z "
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "who"),
+    [
+        (f"\ufeff{STAMP}x", "x", ""),
+        (f"{STAMP}  File", "  File", ""),
+        (f"gpu tests\tRun tests\t{STAMP}x", "x", ""),
+        ("2026-11-03T09:14:07.123456Z 01O x", "x", ""),
+        ("2026-11-03T09:14:07+01:00 x", "x", ""),
+        ("[2026-11-03T09:14:07Z] x", "x", ""),
+        ("[2026-11-03T09:14:07Z]", "", ""),
+        ("[2026-11-03 09:14:07] x", "x", ""),
+        ("\x1b_bk;t=1762161247123\x07x", "x", ""),
+        ("_bk;t=1762161247123x", "x", ""),
+        ("\x1b[31mx\x1b[0m", "x", ""),
+        ("[rank0]: Traceback", "Traceback", "[rank0]:"),
+        ("[rank0]:   File", "  File", "[rank0]:"),
+        ("[rank0]:  File", "  File", "[rank0]:"),
+        ("[rank0]:[rank0]:   File", "  File", "[rank0]:[rank0]:"),
+        ("[dense_tp] [rank1]:[rank1]:     code", "    code", "[dense_tp] [rank1]:[rank1]:"),
+        ("[default3]:  File", "  File", "[default3]:"),
+        ("(EngineCore_DP0 pid=7) ERROR 11-03 09:14:07 [core.py:708]   File", "  File", "(EngineCore_DP0 pid=7)ERROR"),
+        ("ERROR 05-27 11:47:57 engine.py:389] x", "x", "ERROR"),
+        ("(RayWorkerWrapper pid=8, ip=10.0.0.7) x", "x", "(RayWorkerWrapper pid=8, ip=10.0.0.7)"),
+        ("(VllmWorker rank=1 pid=9) x", "x", "(VllmWorker rank=1 pid=9)"),
+        # not these
+        (
+            "(EngineCore_DP0 pid=7) WARNING 11-03 09:14:07 [core.py:708] x",
+            "WARNING 11-03 09:14:07 [core.py:708] x",
+            "(EngineCore_DP0 pid=7)",
+        ),
+        ("[gw0] [ 10%] FAILED a", "[gw0] [ 10%] FAILED a", ""),
+        ("[test] x", "[test] x", ""),
+        ("ERROR collecting", "ERROR collecting", ""),
+        ("a\tb", "a\tb", ""),
+    ],
+)
+def test_it_goes(line: str, text: str, who: str) -> None:
+    read = lines.read(line)
+    assert (read.text, read.who) == ([text], [who])
+
+
+def test_the_end_of_a_log_and_the_beginning_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MAX_LINES", 3)
+    monkeypatch.setattr(lines, "MAX_LINE", 4)
+    assert lines.read("1\n2\n3\n4\r\n555555\r6").text == ["4", "5555", "6"]

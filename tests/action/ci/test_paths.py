@@ -1,0 +1,53 @@
+"""Paths of a log, in the checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.action.ci.failing_test import Failure
+from bot.action.ci.paths import CheckoutPaths, in_directory
+
+AO = CheckoutPaths(["test/quant/test_int8.py", "test/test_ops.py", "setup.py", "packages/core/tests/test_ops.py", "README.md"])
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("test/quant/test_int8.py", "test/quant/test_int8.py"),
+        ("/home/me/actions-runner/_work/ao/ao/pytorch/ao/test/quant/test_int8.py", "test/quant/test_int8.py"),
+        ("/pytorch/ao/test/quant/test_int8.py", "test/quant/test_int8.py"),
+        ("/var/lib/jenkins/workspace/test/test_ops.py", "test/test_ops.py"),
+        ("D:\\a\\ao\\ao\\test\\test_ops.py", "test/test_ops.py"),
+        ("../test/test_ops.py", "test/test_ops.py"),
+        ("quant/test_int8.py", "test/quant/test_int8.py"),
+        ("test_int8.py", "test/quant/test_int8.py"),
+        ("core/tests/test_ops.py", "packages/core/tests/test_ops.py"),
+        ("tests/test_ops.py", "packages/core/tests/test_ops.py"),
+        ("test_ops.py", None),
+        ("/elsewhere/setup.py", None),
+        ("setup.py", "setup.py"),
+        ("other/test_none.py", None),
+        ("README.md", None),
+    ],
+)
+def test_the_longest_suffix_that_exists(path: str, found: str | None) -> None:
+    assert AO.find(path) == found
+
+
+def test_a_failure_moves_with_its_file() -> None:
+    moved = AO.locate(Failure("T.test_a[x/y.py::z]", "quant/test_int8.py::T::test_a[x/y.py::z]", ""))
+    assert moved.test == "test/quant/test_int8.py::T::test_a[x/y.py::z]"
+    whole = AO.locate(Failure("quant/test_int8.py", "quant/test_int8.py", ""))
+    assert (whole.name, whole.test) == ("test/quant/test_int8.py", "test/quant/test_int8.py")
+    model = Failure("Model", "org/model-2b", "")
+    assert AO.locate(model) == model
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    for name in ("a/test_a.py", ".git/test_a.py", "a/b/test_b.py", "venv/test_b.py", "test_c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    paths = in_directory(tmp_path)
+    assert [paths.find(name) for name in ("test_a.py", "test_b.py", "test_c.py")] == ["a/test_a.py", "a/b/test_b.py", "test_c.py"]

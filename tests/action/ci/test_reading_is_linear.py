@@ -1,0 +1,98 @@
+"""Reading a log costs in proportion to its size, whatever stands in it: counted in steps of the interpreter, not in seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from bot.action.ci import candidates, lines
+from bot.action.ci.paths import CheckoutPaths
+
+SECTION = "=== FAILURES ===\n___ test_{name} ___\n"
+SHOWN = SECTION + "E   ValueError: {i}\n=== x ===\nFAILED a/test_{i}.py::test_{name} - ValueError: {i}\n"
+HEADER = "Traceback (most recent call last):\n"
+LOWERING = (
+    HEADER
+    + '  File "/x/torch/_inductor/graph.py", line 7, in call_function\n    raise E\n'
+    + "torch._inductor.exc.InductorError: LoweringException: A: b{}\n\n"
+)
+
+# What repeats in a hostile log, with the number of the repetition.
+HOSTILE: dict[str, Callable[[int], str]] = {
+    "deaths": lambda i: "Fatal Python error: Aborted\n",
+    "deaths with frames": lambda i: f'Fatal Python error: Aborted\n  File "/x/test_a.py", line 3 in test_{i}\n',
+    "cores": lambda i: f"a/test_{i}.py::test_a sh: line 1: 9 Aborted (core dumped) x\n",
+    "sections and summaries": lambda i: SHOWN.format(name=i, i=i),
+    "sections of one name": lambda i: SHOWN.format(name="a", i=i),
+    "sections whose child failed": lambda i: (
+        f"{SECTION.format(name=i)}{HEADER}E   RuntimeError: Engine core initialization failed\n--- Captured x ---\n{LOWERING.format(i)}"
+    ),
+    "summaries alone": lambda i: f"FAILED a/test_{i}.py::test_{i} - ValueError: {i}\n",
+    "files that are not imported": lambda i: f"ERROR a/test_{i}.py - ValueError: {i}\n",
+    "progress": lambda i: f"a/test_{i}.py::test_{i} FAILED [ 1%]\n",
+    "unittest": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n{'-' * 70}\n{LOWERING.format(i)}",
+    "unittest without an end": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n",
+    "tracebacks": lambda i: LOWERING.format(i),
+    "headers": lambda i: HEADER,
+    "ranks": lambda i: "".join(f"[rank{i % 99}]: {line}\n" for line in LOWERING.format(i).split("\n")),
+    "hints": lambda i: f"    A=1 python test/a{i}/test_a.py T.test_a\nFAILED test_a.py::T::test_a{i}\n",
+    "files of run_test": lambda i: (
+        f"PRINTING LOG FILE of a{i} 1/1 (x)\n{HEADER}ValueError: x\nFINISHED PRINTING LOG FILE\na{i} 1/1 failed!\n"
+    ),
+    "consistent": lambda i: (
+        f"FAILED CONSISTENTLY: test/a{i}.py::T::test_a\nThe following tests failed consistently: ['a', 'test/b{i}.py::T::t']\n"
+    ),
+    "models": lambda i: f"cuda eval  Model{i} \n{LOWERING.format(i)}fail_to_run\n",
+    "tables": lambda i: f"Model{i}    FAIL:   accuracy=fail_to_run, expected=pass\n",
+    "programs": lambda i: f"+ python a{i}.py\n{LOWERING.format(i)}",
+    "nothing": lambda i: "\n",
+}  # fmt: skip
+# A line that begins as many lines do that mean something, and goes on.
+LONG = (
+    "FAILED a.py::t[",
+    "=== x ",
+    "___ x ",
+    "--- Captured ",
+    "_ a ",
+    "[rank0]:" * 50,
+    "A=1 " * 50,
+    "a.py::b FAILED <- ",
+    "Executing ['",
+    "cuda eval ",
+)
+
+
+def steps(log: str) -> int:
+    """How many lines of Python run while `log` is read."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        candidates.rows(log, CheckoutPaths(()))
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("part", HOSTILE.values(), ids=HOSTILE)
+def test_four_times_the_log_takes_four_times_the_steps(part: Callable[[int], str]) -> None:
+    small, large = (steps("".join(part(i) for i in range(count))) for count in (60, 240))
+    assert small > 60
+    assert large < 4.6 * small + 2_000
+
+
+@pytest.mark.parametrize("begins", LONG, ids=range(len(LONG)))
+@pytest.mark.parametrize("goes_on", ["-", "= ", "_ ", "x.py::a ", " FAILED", "::", " - "])
+def test_a_long_line_is_cut(begins: str, goes_on: str) -> None:
+    line = begins + goes_on * lines.MAX_LINE
+    assert steps(line) < 3_000

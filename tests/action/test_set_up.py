@@ -1,0 +1,201 @@
+"""What `doctor --github` and `/minify doctor` see of a caller's set-up, and say to change."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.action import request_file
+from bot.action.__main__ import Edge
+from bot.action.console import Console
+from bot.action.gate import gate
+from bot.action.github.resources import Runner, WorkflowJob
+from bot.action.github.transport import GitHubError
+from bot.action.minify import minify
+from bot.action.minify.isolation import Account
+from bot.action.minify.machine_report import machine_report
+from bot.action.minify.minify import RunnerConfig
+from bot.action.report import post
+from bot.action.report.result_dir import Folder
+from bot.action.report.set_up_report import report_set_up
+from bot.action.set_up import examine, labels_of
+from bot.cli import main as cli
+from tests.action.gate.memory import BOT, REPO, Memory, asked, settings
+
+
+class Listing(Memory):
+    """A GitHub whose runners and runs can be listed; a workflow's token may list runs alone (GitHub answers 403 to the other)."""
+
+    runners_known: Sequence[Runner] | None = None
+
+    def runners(self, repository: str) -> Sequence[Runner] | None:
+        return self.runners_known
+
+    def recent_runs(self, repository: str) -> Any:
+        return sorted(self.runs.values(), key=lambda run: run.id, reverse=True)
+
+
+def found(what: str, api: Memory, **inputs: Any) -> tuple[bool | None, str]:
+    finding = next(each for each in examine(settings(**inputs), api) if each.what.startswith(what))
+    return finding.good, finding.words
+
+
+def took(api: Listing, run: int, *labels: str, runner: str = "gpu-1", status: str = "completed") -> None:
+    api.add_run(run, None)
+    api.run_jobs[run] = [WorkflowJob(id=run, name="minify / minify 0", labels=labels, runner_name=runner, status=status)]
+
+
+def test_all_good() -> None:
+    api = Listing(protected={"forks"})
+    took(api, 20, "self-hosted", "GPU")
+    inputs = {"runner_label": "gpu", "image": "none", "fork_environment": "forks", "timeout_minutes": 120.0}
+    assert [finding.words for finding in examine(settings(**inputs), api) if not finding.good] == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "status", "runner", "good", "words"),
+    [
+        (("self-hosted", "gpu"), "completed", "gpu-1", True, "gpu-1 took a job of the run 20"),
+        (("gpu",), "queued", "", False, "1 jobs wait for it"),
+        (("self-hosted", "gpus"), "completed", "gpu-1", None, "Is gpu meant as gpus?"),
+        (("linux-x64",), "completed", "other", None, "labels seen: linux-x64"),
+    ],
+)
+def test_the_runner_by_what_runs_did(labels: tuple[str, ...], status: str, runner: str, good: bool | None, words: str) -> None:
+    api = Listing()
+    took(api, 20, *labels, runner=runner, status=status)
+    assert found("runner", api, runner_label="gpu")[0] is good
+    assert words in found("runner", api, runner_label="gpu")[1]
+
+
+@pytest.mark.parametrize(
+    ("status", "label", "good", "words"),
+    [
+        ("online", "gpu", True, "online: a"),
+        ("offline", "gpu", False, "offline: a; start it"),
+        ("online", "gpuu", False, "Is gpu meant as gpuu?"),
+    ],
+)
+def test_the_runner_by_the_list(status: str, label: str, good: bool, words: str) -> None:
+    api = Listing()
+    api.runners_known = [Runner.model_validate({"name": "a", "status": status, "labels": [{"name": "self-hosted"}, {"name": label}]})]
+    assert found("runner", api, runner_label='["self-hosted", "gpu"]')[0] is good
+    assert words in found("runner", api, runner_label='["self-hosted", "gpu"]')[1]
+
+
+def test_the_labels_of_the_input() -> None:
+    assert labels_of("gpu") == ("gpu",)
+    assert labels_of('["a", "b"]') == ("a", "b")
+    assert labels_of("[a") == ("[a",)
+    assert found("runner", Listing(), runner_label="ubuntu-latest")[0] is True
+
+
+@pytest.mark.parametrize(
+    ("what", "inputs", "words"),
+    [
+        ("image", {"mode": "gate", "in_actions": True}, "set the input `image`"),
+        ("test-command", {"test_command": "make {nodeid}"}, "is no Python program"),
+        ("budget", {"timeout_minutes": 30.0}, "raise `timeout-minutes`"),
+        ("fork-environment", {"fork_environment": "forks"}, "has no required reviewers"),
+    ],
+)
+def test_what_is_to_change(what: str, inputs: dict[str, Any], words: str) -> None:
+    good, said = found(what, Listing(), **inputs)
+    assert good is False
+    assert words in said
+
+
+def test_where_github_does_not_answer_it_says_so() -> None:
+    class Down(Listing):
+        def recent_runs(self, *asked: object) -> Any:
+            raise GitHubError("GET: 403 Resource not accessible by integration", 403)
+
+        commit = jobs = environment_protected = runners = recent_runs  # type: ignore[assignment]
+
+    findings = examine(settings(runner_label="gpu", fork_environment="forks"), Down())  # type: ignore[abstract]
+    assert [finding.good for finding in findings[:3]] == [False, False, None]
+    assert "actions: write" in findings[1].words
+
+
+def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, value in {
+        "GITHUB_REPOSITORY": REPO,
+        "GITHUB_TOKEN": "t",
+        "INPUT_RUNNER-LABEL": "gpu",
+        "INPUT_FORK-ENVIRONMENT": "forks",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    assert cli(["doctor", "--github"], Edge(connect=lambda token, given: Listing())) == 1
+    assert "CHANGE  fork-environment: forks does not exist" in capsys.readouterr().out
+
+
+ENGINE = 'import sys\nprint("ok   torch: 2.13.0 /home/bob/x")\nprint(" ".join(sys.argv[1:]))\nsys.exit(1)\n'
+
+
+def test_from_the_comment_to_the_answer(tmp_path: Path) -> None:
+    """The gate looks, a job on the machine looks, and there is one comment."""
+    api, given = Listing(), settings(runner_label="gpu", image="none")
+    took(api, 20, "gpu")
+    assert gate.run(asked("/minify doctor"), given, api, tmp_path / "request.json").outputs["outcome"] == "requests"
+    (body,) = [comment.body for comment in api.comments(REPO, 7)]
+    assert "gpu-1 took a job" in body
+    assert "The machine is looked at now" in body
+
+    (request,) = request_file.read(tmp_path / "request.json")
+    (tmp_path / "engine.py").write_text(ENGINE)
+    (tmp_path / "checkout").mkdir()
+    config = RunnerConfig(tmp_path / "checkout", engine=("python3", str(tmp_path / "engine.py")), device="cuda")
+    out = tmp_path / "results/result-0"
+    assert minify.minify(request, config, out, Console(io.StringIO(), io.StringIO())) == 1
+
+    outcome = post.report([request], [tmp_path / "results"], given, api, api, Console(io.StringIO(), io.StringIO()), tmp_path / "unposted")
+    assert outcome.exit_status == 0
+    (body,) = [comment.body for comment in api.comments(REPO, 7) if comment.user.login == BOT]
+    assert "gpu-1 took a job" in body
+    assert "CHANGE  torch-minify doctor: exit status 1" in body
+    assert "torch: 2.13.0 ~/x" in body
+    assert "doctor --python" in body
+    assert body.splitlines()[1].startswith("### Set-up: ")
+
+
+def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
+    api, given = Listing(), settings(runner_label="gpu", image="none")
+    gate.run(asked("/minify doctor"), given, api, tmp_path / "request.json")
+    (request,) = request_file.read(tmp_path / "request.json")
+    console = Console(io.StringIO(), io.StringIO(), summary=tmp_path / "summary")
+    assert report_set_up(request, None, "no runner took it", given, api, console).exit_status == 0
+    assert "The machine said nothing: no runner took it." in api.comments(REPO, 7)[0].body
+    api.silent = True
+    assert report_set_up(request, Folder(tmp_path), None, given, api, console).exit_status == 8
+    assert "its job left no answer" in (tmp_path / "summary").read_text()
+
+
+def test_without_an_image_the_gate_answers_alone(tmp_path: Path) -> None:
+    api, given = Listing(), settings(in_actions=True, mode="gate", runner_label="gpu")
+    assert gate.run(asked("/minify doctor"), given, api, tmp_path / "request.json").outputs["outcome"] == "refused"
+    assert "### Set-up: 1 to change" in api.comments(REPO, 7)[0].body
+
+
+@pytest.mark.parametrize(
+    ("missing", "needed", "line"),
+    [
+        (None, True, "ok      GPU: visible"),
+        ("no GPU is visible", True, "CHANGE  GPU: no GPU"),
+        ("no GPU is visible", False, "?       GPU: no GPU"),
+    ],
+)
+def test_what_is_said_of_the_gpu(missing: str | None, needed: bool, line: str) -> None:
+    assert machine_report([], 0, missing, Account(), gpu_needed=needed).startswith(line)
+
+
+def test_a_stranger_s_doctor_is_refused(tmp_path: Path) -> None:
+    api = Listing()
+    outcome = gate.run(asked("/minify doctor", by="stranger"), settings(image="none"), api, tmp_path / "request.json")
+    assert json.loads(outcome.outputs["matrix"]) == []
+    assert "write permission" in api.comments(REPO, 7)[0].body
