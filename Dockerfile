@@ -24,9 +24,7 @@ ENV NVIDIA_VISIBLE_DEVICES=all \
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ git \
-    && rm -rf /var/lib/apt/lists/* \
-    # programs that are not ours run as this account
-    && useradd --uid 1001 --create-home --shell /bin/bash torch-minify
+    && rm -rf /var/lib/apt/lists/*
 # scripts/try-container gives a smaller list, without CUDA
 ARG REQUIREMENTS=docker/gpu.txt
 COPY ${REQUIREMENTS} gpu.txt

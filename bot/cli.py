@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot import __version__
+from bot.engine.inputs.taken import ACCEPTED
 from bot.models.failure import Stage
-from bot.models.result import EXIT_STATUS, UNUSABLE
+from bot.models.result import UNUSABLE, InputTaken
 from bot.units import duration, duration_or_auto, positive
 
 if TYPE_CHECKING:
@@ -25,9 +28,20 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"torch-minify {__version__}")
     commands = top.add_subparsers(dest="command_name", required=True, metavar="COMMAND")
 
-    run = commands.add_parser("run", help="minimize a failing script or test", allow_abbrev=False)
-    run.add_argument("script", nargs="?", type=Path, help="a Python script; arguments for it after --")
-    run.add_argument("--command", help="instead of a script: 'pytest FILE::TEST', 'python SCRIPT ...' or 'python -m MODULE ...'")
+    run = commands.add_parser(
+        "run",
+        help="minimize a failing script, test, or what PyTorch wrote down of one",
+        allow_abbrev=False,
+        epilog=ACCEPTED,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("script", nargs="?", type=Path, metavar="X", help="what fails: see below; arguments for a script after --")
+    run.add_argument("--graph", default=None, metavar="ID", help="the compile id of the graph that is meant, where X holds several")
+    run.add_argument("--inputs", type=Path, default=None, metavar="FILE", help="inputs for an exported program, of torch.save")
+    run.add_argument(
+        "--command",
+        help="instead of X: 'pytest FILE::TEST', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or 'accelerate launch ...'",
+    )
     run.add_argument("--stage", choices=["auto", *(s.value for s in Stage)], default="auto", help="the form to minimize in (default auto)")
     run.add_argument(
         "--accuracy", choices=["off", "auto", "on", "strict"], default="auto", help="whether to look for wrong numbers (default auto)"
@@ -53,9 +67,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="run the repro in this interpreter as well, and report (repeatable)",
     )
-    run.add_argument("--network", choices=["off", "on"], default=None, help="off needs a sandbox, and there is none yet: refused")
+    run.add_argument("--network", choices=["off", "on"], default="off", help="whether the program may use the network (default off)")
+    run.add_argument("--require-sandbox", action="store_true", help="refuse to run the program where a layer of the sandbox is missing")
     run.add_argument(
-        "--require-sandbox", action="store_true", help="refuse to run user code without a sandbox (there is none yet: refused)"
+        "--read", type=Path, action="append", default=[], metavar="PATH", help="a file or directory that the program reads (repeatable)"
     )
     run.add_argument("--cuda-arch", default=None, metavar="N", help="compile for this GPU without having it (not supported yet: refused)")
 
@@ -86,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
 
     candidates = commands.add_parser("candidates", help="say what failed in a log of CI, as lines of JSON", allow_abbrev=False)
     candidates.add_argument("--log", type=Path, required=True, metavar="FILE", help="the log of a job, of whatever CI; may be gzipped")
+    commands.add_parser("snippet", help="print save_repro.py, which saves a failing graph from inside a program", allow_abbrev=False)
 
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable)
@@ -106,12 +122,17 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
     arguments = grammar.parse_args(own)
     if arguments.command_name == "run":
         if (arguments.script is None) == (arguments.command is None):
-            grammar.error("run takes either a SCRIPT or --command")
+            grammar.error("run takes either X or --command")
         if arguments.command is not None and rest:
             grammar.error("arguments after -- belong to a SCRIPT; with --command write them into the command")
-        return _run(grammar, arguments, rest)
+        with tempfile.TemporaryDirectory(prefix="torch-minify-input-", ignore_cleanup_errors=True) as scratch:
+            os.chmod(scratch, 0o755)  # a program of an account of its own reads its script there
+            return _run(grammar, arguments, rest, Path(scratch))
     if rest:
         grammar.error("only run takes arguments after --")
+    if arguments.command_name == "snippet":
+        sys.stdout.write((Path(__file__).parent / "inside" / "save_repro.py").read_text(encoding="utf-8"))
+        return 0
     if arguments.command_name == "verify":
         from bot.engine.evidence import verify_command
 
@@ -124,15 +145,14 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
         return _github(arguments, edge)
     if arguments.github:
         return _github(arguments, edge)
-    from bot.machine import doctor
-    from bot.workers.compile_check import compiles
+    from bot.engine import doctor_command
 
-    return doctor.main(arguments.python, compiles)
+    return doctor_command.main(arguments.python)
 
 
-def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from bot.engine.job import Job
-    from bot.engine.options import Options
+def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> dict[str, Any]:
+    """What to run, and what the input was taken for, as fields of `Options`."""
+    from bot.engine.inputs import prepare, taken
     from bot.engine.target import CommandError, Target, target_of_command
 
     if arguments.command is not None:
@@ -140,20 +160,37 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
             target = target_of_command(arguments.command)
         except CommandError as error:
             grammar.error(str(error))
-    else:
-        target = Target(arguments.script, None, tuple(rest))
-    if target.script is not None:
-        if not target.script.is_file():
+        if target.script is not None and not target.script.is_file():
             grammar.error(f"there is no file {target.script}")
-        target = Target(target.script.resolve(), None, target.argv)
-    if arguments.require_sandbox or arguments.network == "off":
-        asked = "--require-sandbox" if arguments.require_sandbox else "--network off"
-        sys.stderr.write(f"torch-minify: {asked}: this version has no sandbox, so nothing was run\n")
-        return EXIT_STATUS["error"]
+        return {"target": target if target.script is None else Target(target.script.resolve(), None, target.argv)}
+    path: Path = arguments.script
+    if not path.exists():
+        grammar.error(f"there is no file {path}")
+    try:
+        target, found = prepare.prepared(path, tuple(rest), arguments.python, scratch, arguments.graph, arguments.inputs)
+    except taken.NotUnderstood as error:
+        sys.stderr.write(f"torch-minify: {path} looks like {error}\n\n{taken.ACCEPTED}")
+        if path.is_dir():
+            raise SystemExit(UNUSABLE) from None
+        why = f"{path.name} looks like {error}"
+        return {"target": Target(path.resolve(), None, ()), "taken": InputTaken(taken_as="script", detail=why), "unusable": why}
+    if found.text is None:
+        return {"target": target}
+    if found.taken_as == "notebook":
+        prepare.look_beside(path)
+    sys.stderr.write("".join(f"torch-minify: {line}\n" for line in (f"took {path} for {found.detail}", *found.notes)))
+    return {"target": target, "taken": InputTaken(taken_as=found.taken_as, detail="; ".join((found.detail, *found.notes)))}
+
+
+def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> int:
+    from bot.engine.job import Job
+    from bot.engine.options import Options
+
+    given = _taken(grammar, arguments, rest, scratch)
     if arguments.cuda_arch is not None:
         grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")
     options = Options(
-        target=target,
+        **given,
         python=arguments.python,
         out=arguments.out,
         stage=None if arguments.stage == "auto" else Stage(arguments.stage),
@@ -166,6 +203,9 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         seed=arguments.seed,
         resume=arguments.resume,
         also_python=tuple(arguments.also_python),
+        network=arguments.network == "on",
+        require_sandbox=arguments.require_sandbox,
+        read=tuple(path.resolve() for path in arguments.read),
     )
     result = Job(options).run()
     return UNUSABLE if result is None else result.exit_status

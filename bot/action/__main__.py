@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from bot.action import auto, request_file, set_up
+from bot.action import auto, redaction, request_file, set_up
 from bot.action.console import Console, InputError, JobOutcome, UnbrokenStream
 from bot.action.gate import gate
 from bot.action.github.client import GitHub
@@ -96,6 +97,7 @@ def run_minify(file: Path, index: int, out: Path, edge: Edge = EDGE) -> int:
 def _run(job: Job) -> int:
     """The exit status of a job: 2 for unusable input, 1 where GitHub does not answer."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    redaction.hide(redaction.words_of_machine(os.environ, socket.gethostname(), isolation.is_secret_name))
     try:
         settings = read_settings()
         console = Console(
@@ -161,9 +163,16 @@ def _config(settings: Settings, edge: Edge) -> RunnerConfig:
         device=settings.device or None,
         jobs=settings.jobs,
         engine=edge.engine,
-        account=isolation.program_account(),
+        identities=_identities(),
         environ=os.environ,
     )
+
+
+def _identities() -> isolation.Identities:
+    try:
+        return isolation.identities(os.environ)
+    except isolation.NoAccountError as error:
+        raise InputError(str(error)) from error
 
 
 def _minimize(settings: Settings, console: Console, edge: Edge, file: Path, index: int, out: Path) -> int:

@@ -29,6 +29,15 @@ def beginning(event: str) -> str:
     return f"<!-- torch-minify:{event} "
 
 
+def notice_marker(marker: str) -> str | None:
+    """The first line of the reply that says that the comment with that `marker` has its results; None where that is none of an event.
+
+    It names no run, so that it is not taken for the comment itself.
+    """
+    found = _MARKER.match(marker)
+    return f"<!-- torch-minify:done {found['event']} -->" if found else None
+
+
 def run_of_comment(body: str) -> int | None:
     """The run that a comment of ours with the text `body` belongs to.
 

@@ -1,49 +1,164 @@
-"""Secrets and personal paths taken out of texts before they are posted.
+"""Secrets and personal paths taken out of texts before they leave the machine.
 
 Every pattern is bounded, or starts where nothing of its kind comes before, so that a hostile text costs linear time.
 """
 
 from __future__ import annotations
 
+import builtins
+import keyword
 import re
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from bot.models.failure import Model
 
 SECRET = "[secret]"
 
-# GitHub, OpenAI and Anthropic, Hugging Face, Slack, AWS, Google, GitLab, npm, PyPI, Stripe, JSON Web Tokens.
-_TOKENS = re.compile(
-    r"(?<![A-Za-z0-9_-])(?:"
-    r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|sk-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,}|xox[abeoprs]-[A-Za-z0-9-]{10,}"
-    r"|A[KS]IA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}|[rs]k_live_[A-Za-z0-9]{20,}"
-    r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"
+# A token begins behind no letter of a word; or behind an escape, as `repr`, addresses and terminals write them.
+_START = (
+    r"(?:(?<![A-Za-z0-9_-])|(?<=\\[abefnrtv0])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u00[0-9a-fA-F]{2})|(?<=%[0-9a-fA-F]{2})"
+    r"|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m)|(?<=;[0-9]{3}m))"
 )
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
-_BEARER = re.compile(r"(?i)(?<![a-z])((?:bearer|basic|token) )[A-Za-z0-9._~+/=-]{20,}")
-_IN_URL = re.compile(r"(?<=://)[^/\s:@'\"]{1,100}:[^/\s@'\"]{1,300}@")
+_TOKENS = re.compile(
+    rf"{_START}(?:"
+    # GitHub: an installation's token holds dots since it is a JSON Web Token behind the number of its app
+    r"gh[pousr]_(?:(?=[A-Za-z0-9_.-]{0,40}\d)[A-Za-z0-9_.-]{29,}[A-Za-z0-9_-]|[A-Za-z0-9]{30,})|github_pat_[A-Za-z0-9_]{30,}|v1\.[0-9a-f]{40}"
+    r"|eC1hY2Nlc3MtdG9rZW46[A-Za-z0-9+/=]{8,}"  # x-access-token: in base64, as git sends it
+    # OpenAI and Anthropic, Hugging Face, Slack, GitLab, npm, PyPI, Stripe, Docker, Databricks, SendGrid
+    r"|sk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,}|api_org_[A-Za-z0-9]{20,}|xox[a-z]-[A-Za-z0-9-]{10,}"
+    r"|xapp-\d-[A-Za-z0-9-]{10,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}|[rs]k_live_[A-Za-z0-9]{20,}"
+    r"|dckr_pat_[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
+    # AWS, Google, Azure
+    r"|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,}"
+    r"|[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,}"
+    # JSON Web Tokens, also encrypted ones
+    r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*){1,3})"
+)
+# Of a text that holds none of these, no position needs to be tried.
+_IN_TOKENS = (
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "v1.", "eC1hY2Nl", "sk-", "hf_", "api_org_", "xox", "xapp-", "glpat-", "npm_"),
+    *("pypi-", "k_live_", "dckr_pat_", "dapi", "SG.", "AKIA", "ASIA", "ABIA", "ACCA", "AIza", "ya29.", "GOCSPX-", "1//0", "Q~", "eyJ"),
+)
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
+)
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?!.*-----END )")
+_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_LONGEST_KEY = 200  # lines
+_BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
+_IN_URL = re.compile(r"(?<=://)(?:[^/\s:@'\"]{0,200}:[^/\s@'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
+# Parameters of addresses that were signed, and the address that is itself a secret.
+_SIGNED = re.compile(r"(?i)((?<=[?&;])(?:sig|x-(?:amz|goog)-(?:signature|security-token|credential))=)[A-Za-z0-9%+/=._~-]{10,}")
+_HOOK = re.compile(r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}")
+_NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})\S+")
 # As PyTorch's dumps and a shell's `env` write them. A value without a digit is rather a name or a word.
 _VARIABLE = re.compile(
     r"(?<![A-Z0-9_])([A-Z0-9_]{0,60}(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)['\"]?\]?\s{0,3}[=:]\s{0,3}['\"]?)"
     r"(?=[^\d\s'\"]{0,200}\d)[A-Za-z0-9_/+=.~!@#$%^&*-]{12,}"
 )
-_HOME = re.compile(
-    r"(?<![\w.~-])(?:/home/|/Users/)[^/\s'\":<>|]{1,64}(?=[/\s'\":]|\Z)|(?<![\w.~/-])/root(?=/)|(?<!\w)[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]{1,64}"
+# As files of settings and programs write them: a value that goes on as an expression is none.
+_SETTING = re.compile(
+    r"([sSaArRiIcCpP\"](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess_?token|uth_?token|pi_?key|ccount_?key)"
+    r"|(?<=r)efresh_?token|(?<=i)d_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
+    r"\\?['\"]?\s{0,3}[=:]\s{0,3}\\?['\"]?)(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])[A-Za-z0-9_/+=~!@#$%^&*-]{12,2000}(?![\w.(\[])"
 )
+# Behind its slash: whether a path begins there.
+_PATH = r"(?:(?<![\w.~-]/)|(?<=\\[abefnrtv0]/)|(?<=\\x[0-9a-fA-F]{2}/)|(?<=[\[;][0-9]m/)|(?<=[\[;][0-9]{2}m/))"
+# The second: homes that are mounted elsewhere, below an absolute path.
+_HOME = re.compile(
+    rf"/(?:{_PATH}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)"
+    rf"|{_PATH}(?<![:/]/)(?:[\w.-]{{1,40}}/){{1,6}}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)|{_PATH}(?<!//)root(?=/))"
+)
+_WINDOWS_HOME = re.compile(r"(?<!\w)[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]{1,64}")
 # Inductor's default cache directory is named after the user.
 _CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]{1,64}")
+# Names that clouds give to their machines.
+_CLOUD_HOST = re.compile(
+    rf"{_START}(?<!\.)"
+    r"(?:ip-\d{1,3}(?:-\d{1,3}){3}(?:\.[a-z0-9.-]{1,100})?|[a-z0-9-]{1,63}\.(?:[a-z0-9.:-]{1,100}\.)?(?:c\.[a-z0-9.:-]{1,63}|compute|ec2)\.internal)(?![\w-])"
+)
+
+# Of names this short, or as plain as these, nothing can be hidden without harm to what is no name.
+_SHORTEST_NAME, _SHORTEST_SECRET = 4, 8
+_PLAIN = frozenset(
+    {"localhost", "runner", "ubuntu", "debian", "linux", "docker", "build", "builder", "github", "default", "self-hosted", "root", "host"}
+    | {"torch", "triton", "cuda", "python", "test", "tests", "main", "model", "data", "node", "worker", "server", "none", "true", "false"}
+    | {word.lower() for word in (*keyword.kwlist, *keyword.softkwlist, *dir(builtins))}
+)
 
 M = TypeVar("M", bound=Model)
 
 
+class _Hidden:
+    """What else is taken out: the names of this machine and the secrets that it holds, each with what stands in its place."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, str] = {}
+        self.pattern: re.Pattern[str] | None = None
+
+    def replace(self, text: str) -> str:
+        return self.pattern.sub(lambda found: self.words[found[0]], text) if self.pattern else text
+
+
+_hidden = _Hidden()
+
+
+def hide(words: Mapping[str, str]) -> None:
+    """From now on `redact` takes these `words` out as well, each in favor of what it maps to; an empty mapping ends that."""
+    secret = [re.escape(word) for word in sorted(words, key=len, reverse=True) if words[word] == SECRET]
+    named = [re.escape(word) for word in sorted(words, key=len, reverse=True) if words[word] != SECRET]
+    parts = [*secret, *([rf"{_START}(?:{'|'.join(named)})(?![A-Za-z0-9_])"] if named else [])]
+    _hidden.words, _hidden.pattern = dict(words), re.compile("|".join(parts)) if parts else None
+
+
+def words_of_machine(environ: Mapping[str, str], hostname: str, secret: Callable[[str], bool]) -> dict[str, str]:
+    """What `hide` is told of this machine: the values of those variables in `environ` whose name is `secret`, its home directory, its
+    `hostname`, whole and short, and the name of the runner."""
+    words = {value: SECRET for name, value in environ.items() if secret(name) and _hard_to_guess(value)}
+    home = environ.get("HOME", "").rstrip("/")
+    if home.count("/") > 1:
+        words.setdefault(home, "~")
+    for name, place in ((hostname, "host"), (hostname.partition(".")[0], "host"), (environ.get("RUNNER_NAME", ""), "runner")):
+        # one word each: what stands in its place is a name as well, so that a program stays one
+        if len(name) >= _SHORTEST_NAME and name.lower() not in _PLAIN and not name.isdecimal() and " " not in name:
+            words.setdefault(name, place)
+    return words
+
+
+def _hard_to_guess(value: str) -> bool:
+    """Whether a secret looks like one: a word or a path would be missing in a program."""
+    return not value.startswith("/") and len(value) >= (_SHORTEST_SECRET if any(map(str.isdigit, value)) else 2 * _SHORTEST_SECRET)
+
+
 def redact(text: str) -> str:
-    """The text with secrets as `[secret]` and home directories as `~`."""
-    text = _PRIVATE_KEY.sub(SECRET, text)
-    text = _TOKENS.sub(SECRET, text)
+    """The text with secrets as `[secret]`, home directories as `~`, and what `hide` was told."""
+    text = _hidden.replace(_PRIVATE_KEY.sub(SECRET, text))
+    if any(part in text for part in _IN_TOKENS):
+        text = _TOKENS.sub(SECRET, text)
     text = _BEARER.sub(rf"\g<1>{SECRET}", text)
-    text = _IN_URL.sub(f"{SECRET}@", text)
-    text = _VARIABLE.sub(rf"\g<1>{SECRET}", text)
-    return _CACHE.sub("user", _HOME.sub("~", text))
+    text = _HOOK.sub(SECRET, _SIGNED.sub(rf"\g<1>{SECRET}", _IN_URL.sub(SECRET, text)))
+    text = _SETTING.sub(rf"\g<1>{SECRET}", _VARIABLE.sub(rf"\g<1>{SECRET}", _NETRC.sub(rf"\g<1>{SECRET}", text)))
+    return _CLOUD_HOST.sub("host", _CACHE.sub("user", _WINDOWS_HOME.sub("~", _HOME.sub("~", text))))
+
+
+class LineRedactor:
+    """`redact` for lines that come one by one: a private key stands on several of them."""
+
+    def __init__(self) -> None:
+        self._left = 0  # lines that may still belong to a key
+
+    def __call__(self, line: str) -> str:
+        """The `line` redacted."""
+        if self._left:
+            self._left -= 1
+            end = _KEY_ENDS.search(line)
+            if end is None:
+                return SECRET
+            self._left, line = 0, SECRET + line[end.end() :]
+        if _KEY_BEGINS.search(line):
+            self._left = _LONGEST_KEY
+        return redact(line)
 
 
 def redacted(model: M) -> M:

@@ -34,6 +34,7 @@ from bot.engine.taken import taken, unreadable
 from bot.engine.time_split import enough, of_first_runs, reserve
 from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
+from bot.machine import facts
 from bot.models.result import ReasonCode, Result, Status, VerificationFacts
 from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
@@ -43,6 +44,8 @@ from bot.oracle.oracle import ScriptOracle
 from bot.oracle.run_plan import Limits
 from bot.reduce.candidate import BudgetSpent
 from bot.reduce.graph.printer.script import render
+from bot.sandbox.accounts import keep_to_this_process
+from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.units import spoken
 from bot.workers.pool import Pool, PoolError, memory_for
 from bot.workers.process import Interrupted
@@ -60,6 +63,7 @@ class Job:
 
     def __init__(self, options: Options, budget: Budget | None = None) -> None:
         self.options = options
+        self._began = time.monotonic()
         self.space = Workspace(options.out)
         self.budget = budget or Budget(options.budget, reserve(options))
         self.progress = Progress()
@@ -71,8 +75,16 @@ class Job:
         self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
         self._cache = Path(self._scratch.name) / "compile"  # the one compile directory of this job: a cold one costs twelve seconds
         self._cache.mkdir()
+        keep_to_this_process()
+        self._box = self._sandbox()
         self._last_difference = ""
         self._input = options.taken or taken(options.target, options.python)
+
+    def _sandbox(self) -> Sandbox:
+        target = self.options.target
+        own = [Path(target.file).resolve().parent] if target.file else []
+        readable = (*own, Path.cwd(), self.space.work, *self.options.read)
+        return Sandbox(Path(self._scratch.name), self.options.python, readable, self.options.network, on=self.options.sandbox)
 
     def run(self) -> Result | None:
         """Do the job and write the result directory; None where the directory cannot be used (said on standard error)."""
@@ -80,7 +92,8 @@ class Job:
         try:
             self.space.prepare(Path(self.options.target.file) if self.options.target.file else None, resume=self.options.resume)
             earlier = self.space.earlier()
-            self.progress.say(self._input.detail)
+            if self.options.taken is None:  # else it was said when that was found out
+                self.progress.say(self._input.detail)
             if earlier is None:
                 nothing = Ending("error", "interrupted", "the job was ended before it found anything")
                 self.space.save(self._result(self._found, nothing))
@@ -119,7 +132,10 @@ class Job:
         """Do the work, and say how it ended."""
         runs = self.options.verify_runs
         try:
-            with Pool(self.options.python, self._cache, self.space.original / "workers.log", versions=self._versions) as pool:
+            if self.options.require_sandbox:
+                self._box.require()
+            log = self.space.original / "workers.log"
+            with Pool(self.options.python, self._cache, log, versions=self._versions, box=self._box) as pool:
                 self._work(pool)
             status = self._found.status(runs)
             said = self._found.reason_if_unverified(self._unlike() + self._last_difference, runs) if status == "error" else None
@@ -131,10 +147,10 @@ class Job:
             self._fall_back()
             code: ReasonCode | None = "budget" if self.budget.should_continue() else None
             return Ending(self._found.status(runs), reason=self._cut_short(self._found), code=code)
-        except (PoolError, OSError) as error:
+        except (PoolError, NoSandbox, OSError) as error:
             self._fall_back()
             said = str(error)
-            fault = said if isinstance(error, PoolError) else "the disk is full" if error.errno in FULL else None
+            fault = said if isinstance(error, (PoolError, NoSandbox)) else "the disk is full" if error.errno in FULL else None
             return Ending("error", reason=said, machine_fault=fault, code="machine_fault" if fault else "internal")
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             self._fall_back()
@@ -157,11 +173,12 @@ class Job:
 
     def _work(self, pool: Pool) -> None:
         script = self.options.target.script
-        if script is not None and (why := unreadable(script, self.options.python)):
+        if why := self.options.unusable or (script is not None and unreadable(script, self.options.python)):
             raise Ended("error", "not_understood", why)
         pool.start()
+        self._versions.update(facts.of_machine())
         first = of_first_runs(self.options, self.budget)
-        reproduction = Intake(self.options, self.space, self.progress, self._cache, first).run()
+        reproduction = Intake(self.options, self.space, self.progress, self._cache, first, self._box).run()
         self._found = Findings(reproduction.original, reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
         self.progress.say(reproduction.failure.line())
@@ -172,7 +189,7 @@ class Job:
             )
         ledger = self._ledger = Ledger(self.space.ledger, resume=self.options.resume)
         limit = max(60.0, reproduction.limit * 2)
-        prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache, self.budget)
+        prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache, self.budget, self._box)
         confirmer = Confirmer[SearchResult](
             lambda step, budget: replace(prover, budget=budget).confirms(step), self._on_confirmed, self.budget.part()
         )
@@ -194,7 +211,7 @@ class Job:
             self._found = replace(self._found, search_seconds=time.monotonic() - started)
         self._found = replace(self._found, search=result)
         self._prove(prover, result)
-        self._explain(prover, search.oracle)
+        self._explain(prover, search.oracle, pool)
 
     def _on_confirmed(self, step: SearchResult, position: int) -> None:
         """Write a confirmed step at once. This runs in the confirmer's thread, while the search does not touch the findings."""
@@ -227,7 +244,7 @@ class Job:
             self.progress.say(line)
         return proof
 
-    def _explain(self, prover: Prover, oracle: ScriptOracle) -> None:
+    def _explain(self, prover: Prover, oracle: ScriptOracle, pool: Pool) -> None:
         """What is said beside the repro; nothing here can change the status."""
         search, proof, reproduction = self._found.search, self._found.proof, self._found.reproduction
         if search is None or proof is None or reproduction is None or not proof.facts.same:
@@ -248,7 +265,10 @@ class Job:
             else:
                 said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
                 same = oracle.criterion.reference.same_across_forms
-                exported = exported_program.write(proof.text, self.space.exported, oracle.answer, reproduction.limit, same, oracle.observe)
+                with pool.directory() as place:
+                    path = Path(place, self.space.exported.name)
+                    exported = exported_program.write(proof.text, path, oracle.answer, reproduction.limit, same, oracle.observe)
+                    self.space.bring(path.parent, self.space.exported, self.space.exported_text)
                 said = replace(said, exported=exported)
         except (BudgetSpent, Interrupted):
             pass  # what was found is said
@@ -259,7 +279,7 @@ class Job:
 
     def _result(self, found: Findings, ending: Ending) -> Result:
         ledger = self._ledger
-        return result_of(
+        result = result_of(
             found,
             ending,
             found.reduction(ledger.queries, ledger.memo_hits) if ledger else found.reduction(),
@@ -268,9 +288,12 @@ class Job:
                 exported=found.explanation.exported is not None,
             ),
             self._versions,
+            self._box.known_layers,
             pytorch_dump=self.space.dump.is_dir(),
             taken=self._input,
         )
+        total = round(time.monotonic() - self._began, 3)
+        return result.model_copy(update={"timing": result.timing.model_copy(update={"total": total})})
 
     def _write_repro(self, found: Findings) -> None:
         assert found.reproduction is not None

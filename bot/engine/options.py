@@ -27,7 +27,12 @@ class Options:
     seed: int = 0
     resume: bool = False
     also_python: tuple[str, ...] = ()
+    network: bool = False
+    sandbox: bool = True  # False: for tests of other things
+    require_sandbox: bool = False
+    read: tuple[Path, ...] = ()  # what the program may read besides
     taken: InputTaken | None = None  # what the input was taken for; None: what the target is
+    unusable: str = ""  # why the input is no program, for people
 
 
 class Ended(Exception):

@@ -15,6 +15,7 @@ from bot.machine import doctor
 from bot.models.failure import Signature
 from bot.models.result import Elsewhere, Rule, VerificationFacts
 from bot.oracle.budget import Budget
+from bot.sandbox.sandbox import Sandbox
 from bot.workers.process import Interrupted
 
 # A script that did not fail alike every time is run this often before its rate is said.
@@ -26,6 +27,7 @@ class Prover:
     """Runs scripts alone and compares them with the original `failure`. `limit` is in seconds, for one run.
 
     Scripts are written below the directory `scratch`. Confirmations compile in the directory `cache`; a proof starts cold.
+    They run in the sandbox `box`, if any.
     """
 
     python: str
@@ -34,6 +36,7 @@ class Prover:
     scratch: Path
     cache: Path
     budget: Budget
+    box: Sandbox | None = None
 
     def confirms(self, step: SearchResult) -> bool:
         """Whether one fresh run of the step fails in the same way and its eager control passes."""
@@ -83,5 +86,6 @@ class Prover:
     def _verified(self, python: str, text: str, rule: Rule, runs: int, cache: Path | None = None) -> verify.Verification:
         script = Path(tempfile.mkdtemp(dir=self.scratch)) / "repro.py"
         script.write_text(text, encoding="utf-8")
-        launch = Launch(python, script.parent, os.environ)
+        os.chmod(script.parent, 0o755)  # for the account that runs it
+        launch = Launch(python, script.parent, os.environ, box=self.box)
         return verify.verify(launch, script, verify.Expected(self.failure, rule, self.limit), runs, cache_dir=cache, budget=self.budget)

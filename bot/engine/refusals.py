@@ -6,7 +6,6 @@ docs/refusals.md has a row for each code.
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from bot.failure.traceback import exceptions, plain
 from bot.machine import gpu
 from bot.models.failure import Phase
 from bot.oracle.budget import Budget
-from bot.workers.process import HANG_RATIO
+from bot.workers.process import HANG_RATIO, Patience, run_process
 
 # Asks an interpreter whether it has a package.
 _FIND = """
@@ -54,18 +53,17 @@ class Lookups:
             return gpu.missing(self.launch.python, min(_LIMIT, self.budget.remaining())) is not None
         if need.what == "file":
             return not (self.launch.cwd / need.name).exists()
-        try:
-            words = [self.launch.python, "-c", _FIND, need.name]
-            found = subprocess.run(words, cwd=self.launch.cwd, env=dict(self.launch.env), capture_output=True, timeout=_LIMIT, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-        return found.returncode == 4
+        # to look for a module below a package is to import that
+        words = [self.launch.python, "-c", _FIND, need.name]
+        found = run_process(words, Patience(_LIMIT), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box)
+        return found.exit == 4
 
     def compiles(self, seconds: float) -> bool:
         """Whether any process of the program comes to the compiler, by torch's own trace. It is run once more, for at most so many
         `seconds` of its own time."""
-        with tempfile.TemporaryDirectory(prefix="torch-minify-trace-", ignore_cleanup_errors=True) as trace:
-            launch = replace(self.launch, env={**self.launch.env, "TORCH_TRACE": trace})
+        scratch = self.launch.box.scratch if self.launch.box else None
+        with tempfile.TemporaryDirectory(prefix="torch-minify-trace-", dir=scratch, ignore_cleanup_errors=True) as trace:
+            launch = replace(self.launch, env={**self.launch.env, "TORCH_TRACE": trace}, write=(Path(trace),))
             verify.run_fresh(launch, self.script, timeout=seconds, budget=self.budget)
             return any(os.scandir(trace))
 
@@ -89,13 +87,14 @@ class TwoRuns:
         """Whether our hooks saw the compiler."""
         found = self.compiled
         phase = found.signature.phase if found.signature else Phase.RUN
-        return found.outcome.calls > 0 or bool(found.regions) or phase is not Phase.RUN
+        return found.outcome.calls > 0 or bool(found.regions) or found.children or phase is not Phase.RUN
 
     def refusal(self, lookups: Lookups) -> Ended | None:
         """Why the compiler has nothing to do with the failure, or why that cannot be said, by `lookups`; None where it has."""
         if self.eager_fails:
             return self._of_eager(lookups.lacks)
-        return None if self.eager.calls else self._unreached(lookups.compiles)
+        # a child may have kept its output, and its count with it, to itself
+        return None if self.eager.calls or self.compiled.child else self._unreached(lookups.compiles)
 
     def _of_eager(self, lacks: Callable[[Need], bool]) -> Ended:
         eager, last = self.eager, last_line(self.eager) or "nothing was printed"

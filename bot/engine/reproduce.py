@@ -23,6 +23,7 @@ from bot.engine.progress import Progress
 from bot.engine.refusals import Lookups, TwoRuns
 from bot.engine.state import Reproduction
 from bot.engine.target import Launch
+from bot.engine.withheld import withheld
 from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
 from bot.failure.machine_faults import fault_of, last_line
@@ -33,6 +34,8 @@ from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
+from bot.sandbox.files import remove
+from bot.sandbox.sandbox import Sandbox
 from bot.units import spoken
 from bot.workers.process import HANG_RATIO, Patience
 
@@ -48,13 +51,14 @@ _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily 
 
 @dataclass
 class Intake:
-    """Runs the user's program, with and without the compiler. `cache` is the compile directory."""
+    """Runs the user's program, with and without the compiler. `cache` is the compile directory, `box` the sandbox."""
 
     options: Options
     space: Workspace
     progress: Progress
     cache: Path
     budget: Budget
+    box: Sandbox | None = None
 
     def run(self) -> Reproduction:
         """The failure to minimize, and what the capture brought back.
@@ -87,7 +91,10 @@ class Intake:
             without = self._control(own)  # alone: what it met may have been the program itself
             runs = self._runs(found, without)
         failure = self._failure(runs)
+        if found.child:
+            self.progress.say(f"it failed in a process that the program started: {found.child}")
         if refusal := runs.refusal(self._lookups()):
+            self._withheld(runs.eager)
             raise refusal
         hang_after = self._hang_after(found, without, own) if failure.kind is Kind.HANG else self.options.hang_after or own
         found = self._with_graphs(found, failure.kind, hang_after)
@@ -246,8 +253,8 @@ class Intake:
         self, name: str, own: float, compare: Tolerance | None = None, *, beforehand: bool = False, synchronous: bool = False
     ) -> Capture:
         out = self.space.work / name
-        shutil.rmtree(out, ignore_errors=True)
-        watch = Watch(out, self.cache, compare, beforehand, synchronous)
+        remove(out)
+        watch = Watch(out, self.cache, compare, beforehand, synchronous, self.box)
         patience = Patience(own, self.budget.remaining(), STACKS, spread=self.options.hang_after is None)
         return capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
 
@@ -270,6 +277,7 @@ class Intake:
         if _wrong(found):
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
         outcome = found.outcome
+        self._withheld(outcome)
         if outcome.status == "ok":
             if without.status == "ok" and (refusal := runs.refusal(self._lookups())):
                 raise refusal
@@ -308,7 +316,12 @@ class Intake:
         """How the program is started, and its script, or `-m`."""
         target = self.options.target
         argv = target.argv if target.script else (target.module or "", *target.argv)
-        return Launch(self.options.python, Path.cwd(), os.environ, argv), target.script or "-m"
+        return Launch(self.options.python, Path.cwd(), os.environ, argv, self.box, linked=target.script is not None), target.script or "-m"
+
+    def _withheld(self, outcome: Outcome) -> None:
+        """Raises `Ended` where the sandbox kept from the program what it needs."""
+        if kept := withheld(outcome, self.box):
+            raise kept
 
 
 def _too_soon(found: Capture, without: Outcome, hang_after: float) -> bool:

@@ -36,6 +36,7 @@ from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
 from bot.reduce.source.preamble import drop_statements
 from bot.reduce.source.reducer import ReducedSource, reduce_source
+from bot.reduce.source.text.normal_form import marks, unmarked
 
 # A graph of so few operations is the form that a maintainer wants, however short the script was.
 FEW_OPS = 4
@@ -266,6 +267,12 @@ class Search:
         for complete, failing in begun:
             candidate = Candidate(complete, "start:source", (lines(complete), len(complete)))
             begins = self.oracle.begins(candidate, max(1, TRIES // len(begun)))
+            if begins is not None:
+                return complete, failing, begins
+        # what is caught in a thread, or by a library, is let through where the function that fails is called alone
+        for program in self._inner(first.text, first.lines) if capture.ended is not None else ():
+            complete, failing = self._surrounded(unmarked(program), marks(program))
+            begins = self.oracle.begins(Candidate(complete, "start:inner call", (lines(complete), len(complete))))
             if begins is not None:
                 return complete, failing, begins
         beside = found[1].modules

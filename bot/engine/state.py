@@ -207,6 +207,7 @@ def result_of(
     reduction: Reduction,
     files: Files,
     versions: Mapping[str, str],
+    sandbox: tuple[str, ...],
     *,
     pytorch_dump: bool = False,
     taken: InputTaken | None = None,
@@ -219,6 +220,7 @@ def result_of(
         reduction: How much smaller the program became.
         files: Which files are in the result directory.
         versions: Of the user's interpreter and its packages.
+        sandbox: The layers around every process that ran the program.
         pytorch_dump: Whether PyTorch's own minifier dumped anything.
         taken: What the input was taken for.
     """
@@ -234,6 +236,7 @@ def result_of(
         timing=found.timing(),
         verification=found.verification,
         culprit=explanation.culprit,
+        sandbox=sandbox,
         versions=dict(versions),
         evidence=Evidence(
             passes_if=explanation.passes_if,

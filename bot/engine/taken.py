@@ -54,7 +54,7 @@ def unreadable(script: Path, python: str) -> str | None:
 def _refused(script: Path, python: str) -> str | None:
     """What the user's interpreter, which may know more syntax than ours, says of the script; None where it takes it or is none."""
     try:
-        done = subprocess.run([python, "-c", _PARSE, str(script)], capture_output=True, timeout=_LIMIT, check=False)
+        done = subprocess.run([python, "-I", "-c", _PARSE, str(script)], capture_output=True, timeout=_LIMIT, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     rows = [row for row in done.stderr.decode("utf-8", "replace").splitlines() if row.strip()]

@@ -8,8 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.sandbox.sandbox import Sandbox
+
 # Python's own options: those that take a value, and those that do not. None of them changes what the compiler does.
 _VALUED, _FLAGS = "WX", "bBdEiIOPqRsSuvx"
+
+
+# What starts one process for each rank, and the module that it is.
+_LAUNCHERS = {"torchrun": "torch.distributed.run", "accelerate": "accelerate.commands.launch"}
 
 
 class CommandError(Exception):
@@ -29,6 +35,8 @@ class Target:
         """The program's own file, where the command names one."""
         if self.script:
             return str(self.script)
+        if self.module in _LAUNCHERS.values():
+            return next((word for word in self.argv if word.endswith(".py")), None)
         named = {word.partition("::")[0] for word in self.argv if ".py" in word} if self.module == "pytest" else set()
         return named.pop() if len(named) == 1 else None
 
@@ -39,24 +47,28 @@ class Target:
             return self.script.name
         if self.module == "pytest":
             return next((Path(word.partition("::")[0]).name for word in self.argv if ".py" in word), self.module)
-        return (self.module or "").rpartition(".")[2] + ".py"
+        return Path(self.file).name if self.file else (self.module or "").rpartition(".")[2] + ".py"
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How a program is started: the interpreter, the working directory, the whole environment, and the program's arguments."""
+    """How a program is started: the interpreter, the working directory, the whole environment, the arguments, the sandbox (`box`), and
+    the directories that it may `write` to there. `linked`: it starts in a directory of its own, with links to what is in `cwd`."""
 
     python: str
     cwd: Path
     env: Mapping[str, str]
     argv: tuple[str, ...] = ()
+    box: Sandbox | None = None
+    write: tuple[Path, ...] = ()
+    linked: bool = False
 
 
 def target_of_command(command: str) -> Target:
     """The Python program that the command line `command` runs.
 
     Raises:
-        CommandError: it is not `pytest ...`, `python SCRIPT ...` or `python -m MODULE ...`.
+        CommandError: it is not `pytest ...`, `python SCRIPT ...`, `python -m MODULE ...`, `torchrun ...` or `accelerate launch ...`.
     """
     try:
         words = shlex.split(command)
@@ -67,11 +79,14 @@ def target_of_command(command: str) -> Target:
     first, rest = Path(words[0]).name, words[1:]
     if first in ("pytest", "py.test"):
         return Target(None, "pytest", tuple(rest))
+    if first in _LAUNCHERS and (first != "accelerate" or rest[:1] == ["launch"]):
+        return Target(None, _LAUNCHERS[first], tuple(rest[first == "accelerate" :]))
     if re.fullmatch(r"python[0-9.]*", first):
         found = _of_python(rest)
         if found is not None:
             return found
-    raise CommandError(f"{words[0]!r} is not a Python program: use 'pytest ...', 'python SCRIPT ...' or 'python -m MODULE ...'")
+    known = "'pytest ...', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or 'accelerate launch ...'"
+    raise CommandError(f"{words[0]!r} is not a Python program: use {known}")
 
 
 def _of_python(words: list[str]) -> Target | None:

@@ -60,7 +60,9 @@ def _proof(options: Options, reproduction: Reproduction) -> float:
     """Seconds that the proof takes."""
     if reproduction.failure.kind is Kind.HANG:
         return (reproduction.hang_after + verify.START) * options.verify_runs
-    return reproduction.capture.outcome.seconds * (1 + math.ceil((options.verify_runs - 1) / verify.at_once(reproduction.failure)))
+    width = verify.at_once(reproduction.failure)
+    rounds = 1 if width > options.verify_runs else 1 + math.ceil((options.verify_runs - 1) / width)
+    return reproduction.capture.outcome.seconds * rounds
 
 
 def enough(options: Options, reproduction: Reproduction, budget: Budget) -> float | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 from pathlib import Path
 
 from bot.models.result import Files, Result
+from bot.sandbox.files import copy_plain_file, copy_plain_tree, remove
 
 _MARK = "result.json"
 _OURS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original")
@@ -102,11 +104,17 @@ class Workspace:
             exported_text=name(self.exported_text, exported),
         )
 
+    def bring(self, place: Path, *files: Path) -> None:
+        """Bring those of our `files` that a worker wrote into the directory `place`."""
+        for path in files:
+            with contextlib.suppress(OSError):
+                copy_plain_file(place / path.name, path)
+
     def keep_dump(self) -> None:
         """Keep what PyTorch's own dumper wrote, beside the original."""
         dumped = self.work / "capture" / "pytorch"
         if dumped.is_dir():
-            shutil.copytree(dumped, self.dump, dirs_exist_ok=True)
+            copy_plain_tree(dumped, self.dump)
 
     def abandon(self) -> None:
         """Leave an empty directory, where not even the result could be written: the same command is to work next time."""
@@ -114,4 +122,4 @@ class Workspace:
 
     def clean(self) -> None:
         """Remove what only the job itself needed."""
-        shutil.rmtree(self.work, ignore_errors=True)
+        remove(self.work)

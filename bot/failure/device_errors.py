@@ -6,21 +6,24 @@ import re
 
 from bot.models.failure import Kind, Signature
 
+# torch's class for an error of a device. Triton's launcher raises the same errors as a RuntimeError: whose call comes next is chance.
+CLASS = "AcceleratorError"
 # What cudaGetErrorString and hipGetErrorString say of errors that end the context. An error of a call's own arguments, or of a GPU that
 # is full, is raised where it belongs.
 _STICKY = re.compile(
-    r"\b(?:CUDA|HIP) error: (?:an illegal (?:memory access|instruction)|misaligned address|device-side assert|unspecified launch failure"
-    r"|invalid (?:program counter|address space)|hardware stack error|an assertion|operation not supported on global/shared address space"
-    r"|the launch timed out)",
+    r"(?:\b(?P<api>CUDA|HIP) error|\bTriton Error \[(?P<launcher>CUDA|HIP)\]): (?P<what>an illegal (?:memory access|instruction)[\w ]*"
+    r"|misaligned address|device-side assert triggered|unspecified launch failure|invalid (?:program counter|address space)"
+    r"|hardware stack error|operation not supported on global/shared address space|the launch timed out and was terminated)",
     re.IGNORECASE,
 )
 
 
-def is_sticky(message: str) -> bool:
-    """Whether the `message` of an exception speaks of an error of a kernel that was launched before."""
-    return _STICKY.search(message) is not None
+def sticky_error(message: str) -> str | None:
+    """What the `message` of an exception says of a kernel that was launched before, in torch's words; None where it says no such thing."""
+    found = _STICKY.search(message)
+    return f"{found['api'] or found['launcher']} error: {found['what'].strip()}" if found else None
 
 
 def is_asynchronous(failure: Signature) -> bool:
     """Whether the `failure` is an error of a kernel that was launched before, perhaps long before."""
-    return failure.kind is Kind.EXCEPTION and is_sticky(failure.message)
+    return failure.kind is Kind.EXCEPTION and sticky_error(failure.message) is not None

@@ -22,6 +22,8 @@ _KNOWN = (
         ),
         "no usable torch in this interpreter",
     ),
+    (re.compile(r"^the sandbox ended the program: no space left on the disk", re.M), _DISK),
+    (re.compile(r"^the sandbox ended the program: too many processes", re.M), "the program started too many processes"),
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
     (re.compile(r"fatal error: Python\.h: No such file"), "the interpreter's C headers are missing"),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.failure.device_errors import is_sticky
+from bot.failure.device_errors import CLASS, sticky_error
 from bot.failure.messages import MAX_MESSAGE, MAX_WORDS, essence, normalize, peel, words
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, phase_of
@@ -104,9 +104,10 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         kind, phase, frame = Kind.ACCURACY, Phase.RUN, None
     else:
         kind, phase, frame = Kind.EXCEPTION, phase_of(frames, names), _frame(frames)
-    if kind is Kind.EXCEPTION and is_sticky(message):
-        # raised at whatever came next
-        phase, frame, frames = Phase.RUN, None, []
+    late = sticky_error(message) if kind is Kind.EXCEPTION else None
+    if late is not None:
+        # raised by whatever came next
+        phase, frame, frames, names, message = Phase.RUN, None, [], [CLASS], late
     return Signature(
         kind=kind,
         phase=phase,

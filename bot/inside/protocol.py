@@ -35,6 +35,8 @@ OLDEST_TORCH = (2, 9)
 BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 # Files of a capture, in its directory.
 ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
+# The directory of each process that the program started and that compiled, and the file of its errors.
+CHILD_PREFIX, CHILD_ERRORS = "child-", "errors.json"
 
 # How a line about a failed shortcut begins, in the log of a worker.
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
@@ -113,9 +115,11 @@ class ValueMeta(TypedDict, total=False):
 
 
 class FrameCall(TypedDict):
-    """How a function of the script was called: all Python source but `name`, which is qualified."""
+    """How a function of the script was called: all Python source but `name`, which is qualified. `reads` assigns what a function that
+    was made inside another one reads there."""
 
     name: str
+    reads: list[str]
     callee: str
     arguments: list[str]
     contexts: list[str]
@@ -154,6 +158,16 @@ class RunFacts(Facts, total=False):
     errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
     test: str  # the failing test, as its runner names it
     behind: str  # the traceback of the compiler's exception that the program handled when it ended otherwise
+
+
+@final
+class ChildError(TypedDict):
+    """An error of the compiler that left it in a process that the program started."""
+
+    text: str  # its traceback, up to where it left the compiler
+    said: str  # class and first line, as a traceback ends
+    time: float  # seconds since the epoch
+    rank: str  # of a distributed program; empty elsewhere
 
 
 @final

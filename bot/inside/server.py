@@ -21,6 +21,7 @@ import sys
 import time
 from dataclasses import replace
 
+from .kept_apart import close_to_children
 from .own_time import OwnTime
 from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
@@ -69,9 +70,8 @@ class Child:
 
     def _begin(self, limit: float) -> None:
         """From now on it has so many seconds of its own time."""
-        self.started = time.monotonic()
         self.own = OwnTime(self.pid)
-        self.limit, self.deadline = limit, self.started + limit
+        self.limit, self.deadline = limit, time.monotonic() + limit
 
     def is_late(self, now: float) -> bool:
         """Whether its time is over at the moment `now`; on a busy machine that is later than it was set."""
@@ -102,7 +102,7 @@ class Child:
     def outcome(self) -> Facts:
         """The raw facts."""
         printed = (self.head + (b"\n[...]\n" if len(self.tail) == KEEP else b"") + self.tail).decode("utf-8", "replace")
-        seconds = time.monotonic() - self.started
+        seconds = self.own.seconds()
         facts: Facts = {"status": "infra", "text": printed, "seconds": round(seconds, 4)}
         status = self.status or 0
         if not self.begun:
@@ -370,6 +370,7 @@ def main(words: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = Server(requests, answers)
     _adopt_orphans()
+    close_to_children()
     try:
         from . import warm
 

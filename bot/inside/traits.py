@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 # Calls that fix random numbers.
-SEEDS = frozenset({"manual_seed", "manual_seed_all", "seed_all"})
+SEEDS = frozenset({"manual_seed", "manual_seed_all", "seed_all", "seed"})
+_DRAWS_A_SEED = "seed"  # torch's, which is given no number; `numpy.random.seed(0)` is
 _AS_EAGER = "fallback_random"
 # Called, or imported or handed on by name, these run a backward.
 _DIFFERENTIATE = frozenset(
@@ -82,7 +83,7 @@ def _of_call(call: ast.Call) -> Traits:
     # `patch("fallback_random", True)`, `setattr(config, "fallback_random", True)`
     by_place = any(_named(key) and not _is_false(value) for key, value in zip(call.args, call.args[1:]))  # noqa: B905
     return Traits(
-        seeded=name in SEEDS,
+        seeded=name in SEEDS and (name != _DRAWS_A_SEED or bool(call.args)),
         differentiates=name == _GRAD or name in _DIFFERENTIATE,
         uninitialized=name in _UNINITIALIZED,
         draws_as_eager=by_keyword or by_place,
@@ -92,7 +93,7 @@ def _of_call(call: ast.Call) -> Traits:
 def _of_name(name: str, of_grad: bool) -> Traits:
     """What naming a function asks for, since what is named may be called elsewhere."""
     return Traits(
-        seeded=name in SEEDS,
+        seeded=name in SEEDS and name != _DRAWS_A_SEED,
         differentiates=name in _DIFFERENTIATE or (name == _GRAD and of_grad),
         uninitialized=name in _UNINITIALIZED,
     )

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import cache, early_exit, environment, program, warm
+from . import cache, early_exit, environment, kept_apart, program, warm
 from .eager import compiler_out, lifetimes, uninitialized
 from .protocol import SCRIPT, Facts, Precision, Question, Task
 from .tasks import frames, localize, origins, shapes_and_export
@@ -25,6 +25,7 @@ from .tasks import frames, localize, origins, shapes_and_export
 def answer(question: Question, pipe: int) -> None:
     """Carry out a question and write the facts as JSON to the descriptor `pipe`. Never returns."""
     _die_with_parent()
+    kept_apart.keep_to_itself()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -63,15 +64,17 @@ def _seed(number: int) -> None:
             getattr(sys.modules[name], function)(number)
 
 
-def generator_state() -> tuple[bytes, int]:
-    """The state of torch's random number generators: another one after numbers were drawn, or a seed was set for the CPU."""
+def generator_state() -> tuple[bytes, int, bytes]:
+    """The state of torch's and numpy's random number generators: another one after numbers were drawn, or a seed was set for the CPU."""
     try:
-        torch = sys.modules["torch"]
+        torch, numpy = sys.modules["torch"], sys.modules.get("numpy.random")
+        _, key, position, *_ = numpy.get_state() if numpy else ("", b"", 0)
         # a GPU that was not asked for anything has drawn nothing, and asking it would start it
         generators = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
-        return bytes(torch.get_rng_state().tolist()), sum(generator.get_offset() for generator in generators)
+        offset = sum(generator.get_offset() for generator in generators)
+        return bytes(torch.get_rng_state().tolist()), offset, bytes(key) + str(position).encode()
     except Exception:
-        return b"", 0  # the program left torch in a state of its own
+        return b"", 0, b""  # the program left torch in a state of its own
 
 
 def _run(path: str, question: Question) -> Facts:

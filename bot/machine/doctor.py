@@ -46,7 +46,9 @@ class Line:
 def facts_of(python: str, limit: float = LIMIT) -> dict[str, object]:
     """What the interpreter `python` says of itself and its torch; `error` where it cannot, or not within `limit` seconds."""
     try:
-        run = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=limit, check=False)
+        # not in the current directory, whose modules it would import
+        words = [os.path.abspath(python) if os.sep in python else python, "-c", _ASK]
+        run = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=limit, check=False)
         found = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         return {"error": str(error)}
@@ -65,7 +67,6 @@ def examine(python: str, limit: float = LIMIT) -> list[Line]:
         Line("Python headers", "found" if facts.get("headers") else "missing", bool(facts.get("headers")), False),
         Line("GPU", ", ".join(map(str, gpus)) if isinstance(gpus, list) and gpus else "none", bool(gpus), False),
         Line("triton", str(facts.get("triton", "none")), "triton" in facts, False),
-        Line("sandbox", "none: programs run with your rights", False, False),
     ]
 
 
@@ -77,12 +78,14 @@ def _supported(version: str) -> bool:
         return False
 
 
-def main(python: str, compiles: Callable[[str], tuple[bool, str]]) -> int:
-    """Print what `python` has. `compiles` says whether it compiles a function, and what it said.
+def main(python: str, compiles: Callable[[str], tuple[bool, str]], sandbox: Callable[[str], tuple[bool, str]]) -> int:
+    """Print what `python` has. `compiles` says whether it compiles a function, `sandbox` whether it is kept in all layers; both say more.
 
     Exit status 0, or 1 where something needed is missing or does not work.
     """
     lines = examine(python)
+    whole, layers = sandbox(python)
+    lines.append(Line("sandbox", layers, whole, False))
     if all(line.good for line in lines if line.needed):
         good, found = compiles(python)
         lines.append(Line("compile", found, good, True))

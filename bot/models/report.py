@@ -33,6 +33,9 @@ class Section(Model):
     problem: str | None = Field(default=None, description="for people: what was wrong with what came back")
     repro: str | None = None
     exported_text: str | None = Field(default=None, description="the exported program as `print` shows it")
+    program: str | None = Field(default=None, description="the exported program itself, where it is small: zlib, then base64")
+    traceback: str | None = Field(default=None, description="the frames that matter of the program's own failure")
+    log: str | None = Field(default=None, description="the end of the program's log, where there is no traceback")
     files: tuple[Stored, ...] = ()
     download: Download | None = None
     altered: bool = Field(default=False, description="whether secrets or personal paths were taken out of the texts")

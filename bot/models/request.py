@@ -40,6 +40,16 @@ class RequestOptions(Model):
     torch_version: str | None = None
 
 
+class Cause(Model):
+    """A cause of failing tests in a run of CI, as people see it. `failure` and `tests` are hostile text."""
+
+    verdict: str = Field(description="suggested, possible, or no")
+    reason: str
+    failure: str
+    tests: tuple[str, ...]
+    taken: bool = Field(description="whether it is minimized")
+
+
 class Request(Model):
     """What to minimize, with what options, and where the answer goes. Exactly one of `script`, `command` and `doctor` is set."""
 
@@ -59,6 +69,7 @@ class Request(Model):
     doctor: tuple[str, ...] | None = Field(default=None, description="lines of the gate about the set-up; the machine's are wanted besides")
     expected: str | None = Field(default=None, description="one line: the failure that CI showed")
     tests: tuple[str, ...] = Field(default=(), description="all tests that fail in this way")
+    causes: tuple[Cause, ...] = Field(default=(), description="all that failed in the run, of the first request made of it")
 
     @model_validator(mode="after")
     def _one_program(self) -> Request:

@@ -76,6 +76,7 @@ class Timing(Model):
     search: float = 0.0
     verification: float = 0.0
     evidence: float = 0.0
+    total: float = Field(default=0.0, description="from the beginning to the end, also of what none of the parts counts")
 
 
 class Rule(Model):
@@ -159,7 +160,7 @@ class Result(Model):
     verification: VerificationFacts = VerificationFacts()
     culprit: str | None = None
     sandbox: tuple[str, ...] = ()
-    versions: dict[str, str] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict, description="of the interpreter, its packages, and the machine that it ran on")
     evidence: Evidence = Evidence()
     exported_program: ExportedProgram | None = None
     files: Files = Files()

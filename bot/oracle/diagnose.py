@@ -64,4 +64,6 @@ def inner_calls(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, 
     `answer` asks a worker, with a `limit` in seconds.
     """
     _, facts = answer(Question(text, "frames", limit, lines=lines))
-    return [InnerCall(f["name"], f["callee"], tuple(f["arguments"]), tuple(f["contexts"])) for f in facts.get("frames", [])]
+    return [
+        InnerCall(f["name"], f["callee"], tuple(f["arguments"]), tuple(f["contexts"]), tuple(f["reads"])) for f in facts.get("frames", [])
+    ]

@@ -39,7 +39,7 @@ def _much_longer(seconds: float, standing: float) -> bool:
 
 
 @dataclass
-class Seen:
+class Gleaned:
     """What the answers of a job showed beside their verdicts."""
 
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)  # other failures, each with a script that shows it
@@ -72,12 +72,12 @@ class ScriptOracle:
         *,
         jobs: int = 1,
         on_answer: Callable[[Candidate, Verdict], None] | None = None,
-        seen: Seen | None = None,
+        seen: Gleaned | None = None,
     ) -> None:
         self.judge, self.ledger, self.jobs = judge, ledger, jobs
         self._criterion, self._plan = criterion, plan
         self._on_answer = on_answer
-        self.seen = seen or Seen()
+        self.seen = seen or Gleaned()
 
     @property
     def criterion(self) -> Criterion:

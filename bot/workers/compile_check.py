@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from pathlib import Path
 
 from bot.inside.protocol import SHORTCUT_FAILED, Question
+from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import isa_probes
 from bot.workers.pool import Pool, PoolError
 
@@ -17,10 +20,11 @@ _LIMIT = 180.0
 def compiles(python: str) -> tuple[bool, str]:
     """Whether a worker of the interpreter `python` compiles and runs one function, and what there is to say of it. Takes seconds."""
     with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as name:
-        cache, log = Path(name, "cache"), Path(name, "workers.log")
+        os.chmod(name, 0o711)
+        cache, log = _made(Path(name, "cache")), Path(name, "workers.log")
         isa_probes.seed(cache)
         try:
-            with Pool(python, cache, log) as pool:
+            with Pool(python, cache, log, box=Sandbox(_made(Path(name, "boxes")), python)) as pool:
                 outcome, _ = pool.ask(Question(_FUNCTION, limit=_LIMIT))
         except (PoolError, OSError) as error:
             return False, f"no worker: {error}"
@@ -31,3 +35,21 @@ def compiles(python: str) -> tuple[bool, str]:
     slower = [line.removeprefix(SHORTCUT_FAILED) for line in lines if line.startswith(SHORTCUT_FAILED)]
     without = f"; slower, without {'; '.join(slower)}" if slower else ""
     return True, f"one function in {outcome.seconds:.1f} s{without}"
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
+
+
+def confines(python: str) -> tuple[bool, str]:
+    """Whether each layer of the sandbox is on for programs under the interpreter `python`, and which are; what is missing, what helps."""
+    if sys.platform != "linux":
+        return False, "none: only on Linux"
+    with tempfile.TemporaryDirectory(prefix="torch-minify-") as place:
+        box = Sandbox(Path(place), python)
+        try:
+            box.require()
+        except NoSandbox as error:
+            return False, f"{', '.join(box.known_layers) or 'none'}; {error}"
+        return True, ", ".join(box.layers)

@@ -15,7 +15,13 @@ from pathlib import Path
 
 import platformdirs
 
+from bot.sandbox.sandbox import Sandbox
+from bot.workers import environment
+from bot.workers.process import Patience, run_process
+
 _MARK = b"_chk_kernel"  # in the name of the one function of each probe
+_PICK = "from torch._inductor.cpu_vec_isa import pick_vec_isa; pick_vec_isa()"
+_LIMIT = 120.0  # seconds
 _LARGEST = 4096  # bytes; a kernel of a program is longer
 
 
@@ -32,8 +38,27 @@ def seed(cache: Path) -> None:
             _copied(file, cache / file.parent.name / file.name)
 
 
+def make(python: str, box: Sandbox) -> None:
+    """Keep the probes of the interpreter `python`, where it was never asked: compiled in the sandbox `box`, by a process without a program.
+
+    What a program's process left could be anything, and what is kept runs in those of other programs.
+    """
+    mark = directory() / f"{box.state_of(python)}.made"
+    if mark.exists():
+        return
+    with tempfile.TemporaryDirectory(dir=box.scratch, ignore_cleanup_errors=True) as place:
+        cache = Path(place)
+        env = environment.of_proof(os.environ, cache)
+        outcome = run_process([python, "-c", _PICK], Patience(_LIMIT), cwd=cache, env=env, box=box, write=(cache,))
+        if outcome.status == "ok":
+            keep(cache)
+            with contextlib.suppress(OSError):
+                mark.parent.mkdir(parents=True, exist_ok=True)
+                mark.touch()
+
+
 def keep(cache: Path) -> None:
-    """Keep the probes of the compile directory `cache`, whose process has ended by itself: what it wrote is whole."""
+    """Keep the probes of the compile directory `cache`, whose process has ended by itself and ran no program: what it wrote is whole."""
     for text in cache.glob("??/*.cpp"):
         library = text.with_suffix(".so")
         with contextlib.suppress(OSError):

@@ -24,8 +24,11 @@ from pydantic import ValidationError
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import Cancel, Facts, Question, Ready, Reply, StartFailed, command, encode
 from bot.inside.variables import without_settings
+from bot.sandbox.process import Process
+from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import environment
 from bot.workers.libraries import imports_of, libraries_of
+from bot.workers.process import has_raised
 
 # Scripts with the same libraries are asked about so often before a parent of their own is started, and there are so many of these.
 OFTEN, MOST_WITH_LIBRARIES = 2, 2
@@ -67,6 +70,10 @@ class Asked:
             outcome = Outcome.model_validate({key: value for key, value in facts.items() if key in Outcome.model_fields})
         except ValidationError as error:  # the program wrote into our pipe
             outcome = Outcome(status="infra", text=f"unreadable answer: {error}")
+        printed = facts.get("printed") or outcome.text
+        if outcome.status == "exit" and has_raised(outcome.exit or 0, printed):
+            # it printed the traceback and left: a fresh process is read in the same way
+            outcome = outcome.model_copy(update={"status": "raised", "text": printed})
         self.future.set_result((outcome, facts))
 
     def fail(self, reason: str) -> None:
@@ -78,7 +85,7 @@ class Asked:
 class _Parent:
     """One process of the warm parent: it, and the questions that it has."""
 
-    def __init__(self, process: subprocess.Popen[bytes], on_ready: Callable[[dict[str, str]], None]) -> None:
+    def __init__(self, process: Process, on_ready: Callable[[dict[str, str]], None]) -> None:
         self.process = process
         self.failure: str | None = None  # why it never was ready
         self._on_ready = on_ready
@@ -122,11 +129,9 @@ class _Parent:
         """End it, and its children with it."""
         self._lines.put(None)
         self._listens.set()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(LAST_WAIT)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.process.end()
 
     def _writer_loop(self) -> None:
         self._listens.wait()
@@ -144,7 +149,7 @@ class _Parent:
                 if not line.endswith(b"\n"):
                     break  # it was killed in the middle of a line
                 self._heard(json.loads(line))
-        self.process.wait()
+        self.process.end()
         self._alarm.cancel()
         self._lines.put(None)
         self._listens.set()
@@ -152,7 +157,9 @@ class _Parent:
             self._over = True
             lost, self._waiting = self._waiting, {}
             if self.failure is None and not self._ready:
-                self.failure = f"the worker's parent ended with status {self.process.returncode} before it was ready"
+                self.failure = (
+                    self.process.report.failed or f"the worker's parent ended with status {self.process.returncode} before it was ready"
+                )
         for asked in lost.values():
             if self.failure is not None:
                 asked.fail(self.failure)
@@ -176,12 +183,12 @@ class _Parent:
 
     def _on_start_timeout(self) -> None:
         self.failure = f"the interpreter did not import torch within {START_LIMIT:.0f} s"
-        self.process.kill()
+        self.process.end()
 
 
 @dataclass
 class Pool:
-    """One warm parent and the questions it is working on. Close it when done."""
+    """One warm parent and the questions it is working on. Close it when done. It and its children run in the sandbox `box`, if any."""
 
     python: str
     cache: Path
@@ -190,6 +197,7 @@ class Pool:
     versions: dict[str, str] = field(default_factory=dict)
     restarts: int = 0
     memory: int = LEAST_MEMORY  # bytes for each question
+    box: Sandbox | None = None
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -198,6 +206,23 @@ class Pool:
         self._others: dict[frozenset[str], _Parent] = {}  # parents by the libraries that they have imported
         self._wanted: Counter[frozenset[str]] = Counter()  # how often a script with such libraries was asked about
         self._closed = False
+
+    def directory(self) -> tempfile.TemporaryDirectory[str]:
+        """A new directory that the workers may write to."""
+        made = tempfile.TemporaryDirectory(prefix="torch-minify-", dir=self._questions(), ignore_cleanup_errors=True)
+        if self.box is not None:
+            self.box.lend(Path(made.name))
+        return made
+
+    def _questions(self) -> Path | None:
+        """The directory for those of the questions; None: the system's."""
+        if self.box is None:
+            return None
+        place = self.box.scratch / "questions"
+        if not place.is_dir():
+            place.mkdir(exist_ok=True)
+            self.box.share(place)
+        return place
 
     def start(self) -> None:
         """Start the parent in the background, where there is none; questions wait until it is ready.
@@ -213,7 +238,7 @@ class Pool:
         Raises:
             PoolError: there is no torch in this interpreter, the parent keeps dying, or the pool is closed.
         """
-        directory = tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True)
+        directory = self.directory()
         asked = Asked(Future(), next(self._numbers), directory)
         question = replace(question, memory=question.memory or self.memory, id=asked.number, dir=directory.name)
         ready = self._with_libraries(question.text)
@@ -278,16 +303,22 @@ class Pool:
         # around AOTInductor's kernels half of its time; the proof, in fresh processes, does both.
         faster = {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"}
         env = {**without_settings(environment.of_workers(self.cache)), **faster}
+        box = self.box or Sandbox(self.cache, on=False)
+        write = [path for path in (box.share(self.cache), self._questions()) if path is not None] if self.box is not None else []
         with open(self.log, "ab") as log:
-            process = subprocess.Popen(
-                command(self.python, "server", *libraries),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=env,
-                cwd=self.cwd,
-                start_new_session=True,
-            )
+            try:
+                process = box.start(
+                    command(self.python, "server", *libraries),
+                    cwd=self.cwd,
+                    env=env,
+                    write=write,
+                    address_space=False,  # each question has a limit of its own
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                )
+            except NoSandbox as error:
+                raise PoolError(str(error)) from error
         return _Parent(process, self.versions.update)
 
     def __enter__(self) -> Pool:

@@ -18,6 +18,9 @@ from typing import IO, Literal
 
 from bot.failure.outcome import Outcome
 from bot.inside.own_time import OwnTime
+from bot.sandbox.order import ProcessReport
+from bot.sandbox.process import Process
+from bot.sandbox.sandbox import NoSandbox, Sandbox
 
 # Asked now and then; False ends a run with `Interrupted`.
 Wanted = Callable[[], bool] | None
@@ -28,6 +31,11 @@ KEEP = 2_000_000  # bytes kept of each end of each output stream
 LOOK = 0.1  # seconds between two looks at a process
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over
 BETWEEN = 0.3  # seconds between two stacks of a process that is asked for several
+# What is said of a run that the sandbox ended for its use of the machine.
+LIMITS = {
+    "disk": "the sandbox ended the program: no space left on the disk",
+    "processes": "the sandbox ended the program: too many processes",
+}
 DRAIN_GRACE = 2.0  # seconds to read what is left in a pipe of a dead process
 # What faulthandler and the C++ library print of a death, and faulthandler of a thread of Python's that runs nothing any more.
 _FATAL, _TERMINATED = "Fatal Python error: ", "terminate called after throwing an instance of "
@@ -95,25 +103,31 @@ class Patience:
         return [self.own * (1 + 3 * number / count) / 4 for number in range(count)]
 
 
-def run_process(command: Sequence[str], patience: Patience, *, cwd: Path, env: Mapping[str, str], wanted: Wanted = None) -> Outcome:
+def run_process(
+    command: Sequence[str],
+    patience: Patience,
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    wanted: Wanted = None,
+    box: Sandbox | None = None,
+    write: Sequence[Path] = (),
+    linked: bool = False,
+) -> Outcome:
     """Run a command as long as there is `patience`; standard output and then standard error are the outcome's `text`.
 
-    It starts in the directory `cwd` with the environment `env`. The outcome's `seconds` are of its own time.
+    It starts in the directory `cwd` with the environment `env`. The outcome's `seconds` are of its own time. It runs in
+    the sandbox `box`, where there is one, and may write to the directories `write`; with `linked` its working directory is one of its own,
+    with links to what is in `cwd`.
 
     Raises:
         Interrupted: `wanted` gave False.
     """
     try:
-        process = subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
+        process = (box or Sandbox(cwd, on=False)).start(
+            command, cwd=cwd, env=env, write=write, linked=linked, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
-    except OSError as error:
+    except (OSError, NoSandbox) as error:
         return Outcome(status="infra", text=f"cannot start {command[0]}: {error}")
     assert process.stdout is not None
     assert process.stderr is not None
@@ -129,14 +143,21 @@ def run_process(command: Sequence[str], patience: Patience, *, cwd: Path, env: M
         if ended == "late":
             _ask_for_stacks(process, 1 if patience.spread else patience.stacks)
     finally:
-        _kill_group(process)
+        process.end()
     seconds = own.seconds()
     # Python writes its last words to stderr, so they come last.
     text = out.text() + err.text()
-    return _outcome(process.returncode, ended, text, seconds)
+    return _of_sandbox(process.report) or _outcome(process.returncode, ended, text, seconds)
 
 
-def _wait(process: subprocess.Popen[bytes], own: OwnTime, patience: Patience, wanted: Wanted) -> _End:
+def _of_sandbox(report: ProcessReport) -> Outcome | None:
+    """How a run ended that the sandbox did not start, or ended; None for one that ended by itself."""
+    if report.failed:
+        return Outcome(status="infra", text=report.failed)
+    return Outcome(status="infra", text=LIMITS[report.ended]) if report.ended else None
+
+
+def _wait(process: Process, own: OwnTime, patience: Patience, wanted: Wanted) -> _End:
     """Wait for the process, and say what ended that."""
     until = time.monotonic() + patience.most
     looks = patience.looks()
@@ -157,7 +178,7 @@ def _wait(process: subprocess.Popen[bytes], own: OwnTime, patience: Patience, wa
             process.send_signal(signal.SIGUSR1)
 
 
-def _ask_for_stacks(process: subprocess.Popen[bytes], stacks: int) -> None:
+def _ask_for_stacks(process: Process, stacks: int) -> None:
     for _ in range(stacks - 1):
         process.send_signal(signal.SIGUSR1)
         time.sleep(BETWEEN)
@@ -166,15 +187,6 @@ def _ask_for_stacks(process: subprocess.Popen[bytes], stacks: int) -> None:
         process.wait(DUMP_GRACE)
     except subprocess.TimeoutExpired:
         return  # stuck where no signal gets through; it is killed next
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    finally:
-        process.wait()
 
 
 def _outcome(code: int, ended: _End, text: str, seconds: float) -> Outcome:
@@ -191,8 +203,12 @@ def _outcome(code: int, ended: _End, text: str, seconds: float) -> Outcome:
         return Outcome(status="signal", text=text, signal=_signal_name(code - 128), exit=code, seconds=seconds)
     if code == 0:
         return Outcome(status="ok", text=text, exit=0, seconds=seconds)
-    raised = code == 1 and _ends_in_exception(text)
-    return Outcome(status="raised" if raised else "exit", text=text, exit=code, seconds=seconds)
+    return Outcome(status="raised" if has_raised(code, text) else "exit", text=text, exit=code, seconds=seconds)
+
+
+def has_raised(code: int, text: str) -> bool:
+    """Whether a process that printed `text` and left with the status `code` ended in an exception, or printed the one it left for."""
+    return code == 1 and _ends_in_exception(text)
 
 
 def _raised_before_teardown(text: str) -> str | None:

@@ -80,9 +80,8 @@ class Block(torch.nn.Module):
         y = F.layer_norm(x, (width,), self.scale, self.shift)
         q, k, v = ({rounded}(y) @ {rounded}(w) for w in (self.query, self.key, self.value))
         x = x + torch.softmax({rounded}(q) @ {rounded}(k).transpose(-1, -2) / width ** 0.5, -1) @ {rounded}(v)
-        y = F.conv1d({rounded}(x).transpose(1, 2), {rounded}(self.kernel), padding=1)
-        y = F.batch_norm(y, None, None, None, None, True)
-        x = 0.5 * x + torch.relu(y).transpose(1, 2)
+        y = torch.relu(F.batch_norm(x.transpose(1, 2), None, None, None, None, True))
+        x = 0.5 * x + F.conv1d({rounded}(y), {rounded}(self.kernel), padding=1).transpose(1, 2)
         x = x + {rounded}(F.gelu({rounded}(x) @ {rounded}(self.up))) @ {rounded}(self.down)
         x = 0.5 * x + torch.cumsum(x, 1) / length
         x = x.index_put((torch.zeros_like(self.places), self.places), torch.tanh(x[1, self.places]))
@@ -141,11 +140,14 @@ class Row:
         return imports + planted + model + _CALLS[self.mode]
 
 
-def rows() -> list[Row]:
-    """All of them, the healthy twins last; the sizes of the models take turns."""
-    depths = itertools.cycle(DEPTHS)
-    planted = [Row(*row, next(depths)) for row in itertools.product(OPERATORS, SIZES, PRECISIONS, MODES)]
-    return [*planted, *(Row("none", 0, precision, mode, depth) for precision, mode, depth in itertools.product(PRECISIONS, MODES, DEPTHS))]
+def rows(depths: Sequence[int] = DEPTHS) -> list[Row]:
+    """All of them, the healthy twins last; models of these `depths` take turns."""
+    turns = itertools.cycle(depths)
+    planted = [Row(*row, next(turns)) for row in itertools.product(OPERATORS, SIZES, PRECISIONS, MODES)]
+    return [
+        *planted,
+        *(Row("none", 0, precision, mode, depth) for precision, mode, depth in itertools.product(PRECISIONS, MODES, sorted(set(depths)))),
+    ]
 
 
 def sample(found: Sequence[Row], count: int, seed: int = 0) -> list[Row]:

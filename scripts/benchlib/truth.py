@@ -16,13 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from benchlib.cli import count, matches, own_python, positive, save
-from benchlib.planted import Row, healed, holds, rows, sample
+from benchlib.planted import DEPTHS, Row, healed, holds, rows, sample
 
 ROOT = Path(__file__).resolve().parents[2]
 # Seconds for a repro run alone.
@@ -53,6 +53,14 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these programs; a name may end in *")
     parser.add_argument("--sample", type=count, metavar="N", help="N planted programs and half as many healthy ones")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (default 0)")
+    parser.add_argument(
+        "--depths",
+        type=count,
+        nargs="+",
+        default=DEPTHS,
+        metavar="N",
+        help="blocks of the models, some 30 operations each (default 2 8 18)",
+    )
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--limit", type=positive, default=600.0, metavar="SECONDS", help="the budget of each program (default 600)")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="where the programs run (default cpu)")
@@ -70,7 +78,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.read:
         known = {one["name"]: Ending(**one) for file in arguments.read for one in json.loads(file.read_text(encoding="utf-8"))["endings"]}
         return _said(list(known.values()))
-    chosen = rows()
+    chosen = rows(arguments.depths)
     if arguments.only:
         chosen = [row for row in chosen if any(matches(row.name, one) for one in arguments.only)]
     if arguments.sample:
@@ -85,7 +93,9 @@ def main(argv: Sequence[str]) -> int:
         scratch = (arguments.keep or Path(made)).resolve()
         endings: list[Ending] = []
         with ThreadPoolExecutor(arguments.lanes) as executor:
-            for ending in executor.map(lambda row: _ending(row, arguments.device, python, scratch / row.name, arguments.limit), chosen):
+            asked = [executor.submit(_ending, row, arguments.device, python, scratch / row.name, arguments.limit) for row in chosen]
+            for future in as_completed(asked):
+                ending = future.result()
                 endings.append(ending)
                 print(_line(ending), flush=True)
                 save(arguments.json, {"endings": [asdict(one) for one in endings]})

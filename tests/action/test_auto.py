@@ -123,7 +123,8 @@ def test_from_the_comment_to_the_report(tmp_path: Path) -> None:
     assert auto.run(asked(f"/minify\n{BLOCK}")).exit_status == 0
     assert [(given[:3], given[4]) for given in fetched] == [(("https://github.com", REPO, memory.MAIN), "t")]
     assert out.getvalue().startswith("requests ")
-    (comment,) = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
+    comment, notice = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
+    assert "Done: Did not reproduce here." in notice.body
     assert "### Did not reproduce here" in comment.body
 
 
@@ -134,7 +135,7 @@ def test_a_commit_that_cannot_be_fetched_is_no_verdict_on_the_program(tmp_path: 
         raise checkout.FetchError("git fetch failed: gone")
 
     assert job(api, tmp_path, fetch=fetch)[0].run(asked(f"/minify\n{BLOCK}")).exit_status == 1
-    (comment,) = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
+    comment, _ = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
     assert "git fetch failed: gone" in comment.body
 
 

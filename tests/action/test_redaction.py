@@ -1,33 +1,95 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.redaction import SECRET, redact, redacted
+from bot.action.minify.isolation import is_secret_name
+from bot.action.redaction import SECRET, LineRedactor, hide, redact, redacted, words_of_machine
 from bot.models.result import Result
+from tests.action import canaries
 from tests.action.report.reports import request, results, texts
 
-# Made up, and put together here so that no scanner takes them for real ones.
-SECRETS = [
-    "ghs" + "_" + "a1B2" * 9,
-    "github" + "_pat_" + "a1B2" * 12,
-    "hf" + "_" + "a1B2" * 9,
-    "sk" + "-" + "a1B2" * 9,
-    "AKI" + "A" + "A1B2C3D4" * 2,
-    "ey" + "J" + "a1B2" * 4 + "." + "a1B2" * 5 + "." + "a1B2" * 5,
-    "xox" + "b-" + "123456789012-abc",
-]
+SECRETS = list(canaries.TOKENS.values())
+
+
+@pytest.fixture
+def machine() -> Iterator[None]:
+    """The words of a machine are known."""
+    hide(words_of_machine(canaries.ENVIRONMENT, canaries.HOSTNAME, is_secret_name))
+    yield
+    hide({})
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("around", ["{}", "x = '{}'\n", "token: {}", "https://example.org/?a={}&b", "({})"])
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{}",
+        "x = '{}'\n",
+        "token: {}",
+        "https://example.org/?a={}&b",
+        "({})",
+        "'\\n{}'",
+        "b'\\x00{}'",
+        "%3D{}",
+        "\x1b[32m{}\x1b[0m",
+        "\x1b[38;5;123m{} ",
+    ],
+)
 def test_tokens(secret: str, around: str) -> None:
     shown = redact(around.format(secret))
     assert secret not in shown
     assert shown == around.format(SECRET)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_tokens_in_addresses(secret: str) -> None:
+    shown = redact(f"fatal: https://x-access-token:{secret}@github.com/o/r and https://{secret}@github.com/o/r")
+    assert shown == f"fatal: https://{SECRET}@github.com/o/r and https://{SECRET}@github.com/o/r"
+
+
+@pytest.mark.parametrize(("form", "value"), canaries.SETTINGS.values(), ids=canaries.SETTINGS)
+def test_values_that_their_surroundings_give_away(form: str, value: str) -> None:
+    shown = redact(form.format(value))
+    assert value not in shown
+    assert SECRET in shown
+    assert redact(shown) == shown
+
+
+def test_nothing_of_each_sort_is_left(machine: None) -> None:
+    shown = redact(canaries.ALL)
+    assert not canaries.left_in(shown)
+    assert shown.endswith(f"{SECRET}\nthe end")
+    assert redact(shown) == shown
+
+
+def test_a_key_that_comes_line_by_line(machine: None) -> None:
+    redactor = LineRedactor()
+    shown = [redactor(line) for line in canaries.ALL.split("\n")]
+    assert not canaries.left_in("\n".join(shown))
+    assert shown[-1] == "the end"
+
+
+def test_a_key_that_never_ends_takes_no_more_than_its_lines() -> None:
+    redactor = LineRedactor()
+    shown = [redactor(line) for line in [canaries.KEY.split("\n")[0], *["a line"] * 500]]
+    assert shown.count("a line") == 300
+
+
+def test_the_words_of_a_machine(machine: None) -> None:
+    assert redact("dave@gpubox17:/srv/people/dave/x on gpubox17.lab.example.org (h200-runner-7)") == "dave@host:~/x on host (runner)"
+    assert redact("gpubox171 mygpubox17 /srv/people/dave2") == "gpubox171 mygpubox17 /srv/people/dave2"
+    assert redact("x=plainwordsthatnopatternknows;") == f"x={SECRET};"
+
+
+@pytest.mark.parametrize("hostname", ["torch", "cuda", "import", "print", "localhost", "a1", "runner", "ubuntu", "42424242"])
+def test_a_machine_with_the_name_of_something_else_breaks_no_program(hostname: str) -> None:
+    environment = {"HOME": "/root", "RUNNER_NAME": hostname, "SECRET_BACKEND": "inductor", "KEY_FILE": "/etc/keys/0123456789"}
+    assert words_of_machine(environment, hostname, is_secret_name) == {}
 
 
 def test_variables_urls_headers_and_keys() -> None:
@@ -64,6 +126,13 @@ def test_personal_paths(path: str, shown: str) -> None:
         "src/home/bob/x.py",
         "0123456789abcdef0123456789abcdef01234567",
         "task-force-and-risk-sk-learn",
+        "scipy.optimize._highs_wrapper.something_long_1234567890_more",
+        "eos_token = model.config.eos_token_2d_of_something",
+        "access_token = os.environ['X1']; api_key = get_the_key_1234(x)",
+        "password = hash_of_the_word_12345(y)",
+        "torch.foo.internal and x.internal.y",
+        "next_token = torch.argmax(logits[0, -1, 2:4])",
+        "/usr/share/homeless/x and https://example.org/home/bob",
         "http://localhost:8080/a@b",
     ],
 )
@@ -71,12 +140,47 @@ def test_a_program_is_left_alone(text: str) -> None:
     assert redact(text) == text
 
 
-@given(texts)
+pieces = st.sampled_from(
+    [*SECRETS, *(form.format(value) for form, value in canaries.SETTINGS.values()), canaries.KEY, "@", "'", " ", "\\n"]
+)
+
+
+@given(texts | st.lists(pieces, max_size=6).map("".join))
 def test_once_is_enough(text: str) -> None:
     assert redact(redact(text)) == redact(text)
 
 
-@pytest.mark.parametrize("piece", ["A", "eyJ", "-----BEGIN PRIVATE KEY-----", "://a:", "ghs_", "A_TOKEN=", "/home/", "bearer ", "a.", "\\"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "A",
+        "eyJ",
+        "-----BEGIN PRIVATE KEY-----",
+        "://a:",
+        "ghs_",
+        "ghs_.",
+        "A_TOKEN=",
+        "/home/",
+        "bearer ",
+        "a.",
+        "\\",
+        "/a",
+        "/home",
+        "sk-",
+        "sk-a-",
+        "password=",
+        "login a ",
+        "password a",
+        "ip-1-",
+        "a.internal.",
+        "a8Q~",
+        "&sig=",
+        "SG.",
+        "1//0",
+        "x-amz-signature=",
+        "://",
+    ],
+)
 def test_hostile_text_costs_linear_time(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     started = time.process_time()

@@ -258,6 +258,18 @@ PASSES = (
         has=("class NoMean", "register_backend_for_device"), culprit="NoMean", original="has no tanh", repro="this backend has no tanh"),
 )  # fmt: skip
 
+# Programs that do not say plainly how they fail.
+HIDDEN = (
+    Row("worker_process", "aot|dynamo|source", "exception", "post_grad", "LookupError", "erf is not in the table", ops=1, has=("erf", "class Checks"),
+        lacks=("DataLoader", "tanh"), culprit="post_grad_custom_post_pass", original="erf is not in the table", repro="erf is not in the table"),
+    Row("swallowed_exit", "source", "exception", "dynamo", "Unsupported", "marked as skipped", lines=7, has=("sys._getframe", "fullgraph=True"),
+        lacks=("open(", "sys.exit"), original="Unsupported", repro="Unsupported"),
+    Row("own_error_seeded", "source", "exception", "run", "RuntimeError", "NaN in the compiled output", lines=20, has=("manual_seed", "drop_clamp"),
+        lacks=("tanh",), culprit="post_grad_custom_pre_pass", original="NaN in the compiled", repro="NaN in the compiled"),
+    Row("aoti_not_loaded", "aot_inductor", "accuracy", "run", ops=1, has=("relu", "aoti_compile_and_package"), lacks=("sigmoid", "Linear"),
+        repro=CLOSE),
+)  # fmt: skip
+
 HEALTHY = (
     ("healthy_plain", (), False),
     ("healthy_accuracy", ("--accuracy", "on"), True),
@@ -272,4 +284,4 @@ HEALTHY = (
     ("healthy_pass_backend", (), True),
     ("healthy_pass_joint", (), True),
 )
-ROWS = (*AOT, *AOT_INDUCTOR, *DYNAMO, *OTHERS, *HIGHER_ORDER, *ENVIRONMENT, *DEFECTS, *PASSES)
+ROWS = (*AOT, *AOT_INDUCTOR, *DYNAMO, *OTHERS, *HIGHER_ORDER, *ENVIRONMENT, *DEFECTS, *PASSES, *HIDDEN)

@@ -155,19 +155,20 @@ def test_the_result_says_what_is_known(tmp_path: Path) -> None:
     found = findings(reproduction=reproduction(tmp_path, seconds=1.0), explanation=explanation)
     ending = Ending("error", "budget", "why", "the disk is full")
     files = Files(repro="repro.py", exported_program="exported_program.pt2")
-    full = result_of(found, ending, found.reduction(7), files, VERSIONS, pytorch_dump=True)
+    full = result_of(found, ending, found.reduction(7), files, VERSIONS, ("landlock",), pytorch_dump=True)
     assert (full.status, full.ended_by, full.reason, full.machine_fault) == ("error", "budget", "why", "the disk is full")
     assert (full.signature, full.culprit, full.evidence.passes_if, full.evidence.other_failures) == (SIGNATURE, "pass", "-a", ("x",))
     assert (full.timing.capture, full.timing.search, full.stage, full.files) == (1.0, 0.0, Stage.AOT, files)
     assert (full.reduction.queries, full.verification, full.exported_program) == (7, PROVEN, explanation.exported)
     assert full.evidence.pytorch_dump
+    assert full.sandbox == ("landlock",)
     assert full.versions["torch"] == "2.13"
     assert Result.model_validate_json(full.to_json()) == full
 
 
 def test_a_job_that_found_nothing_has_a_result() -> None:
     found = Findings("text")
-    result = result_of(found, Ending(found.status(3), "interrupted", "ended"), found.reduction(), Files(), {})
+    result = result_of(found, Ending(found.status(3), "interrupted", "ended"), found.reduction(), Files(), {}, ())
     assert (result.status, result.signature, result.stage, result.versions) == ("error", None, None, {})
     assert result.reduction.lines_before == 1
 

@@ -24,6 +24,8 @@ from bot.engine.target import CommandError, Target, target_of_command
         ("python -um unittest a", Target(None, "unittest", ("a",))),
         ("python -W ignore -Xdev -X faulthandler fail.py -m x", Target(Path("fail.py"), None, ("-m", "x"))),
         ("python -bWignore fail.py", Target(Path("fail.py"), None, ())),
+        ("torchrun --nproc-per-node 2 train.py --x", Target(None, "torch.distributed.run", ("--nproc-per-node", "2", "train.py", "--x"))),
+        ("accelerate launch train.py", Target(None, "accelerate.commands.launch", ("train.py",))),
     ],
 )
 def test_commands(command: str, target: Target) -> None:
@@ -39,6 +41,8 @@ def test_commands(command: str, target: Target) -> None:
         ("pytest a.py b.py", None),
         ("pytest", None),
         ("python -m unittest a.py", None),
+        ("torchrun --nproc-per-node 2 a/train.py b.py", "a/train.py"),
+        ("python -m torch.distributed.run -m package.train", None),
     ],
 )
 def test_file(command: str, file: str | None) -> None:
@@ -48,7 +52,7 @@ def test_file(command: str, file: str | None) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("", "  ", "make test", "bash -c 'pytest'", "pytest 'a", "pythonic fail.py", "FOO=1 pytest a.py"),
+        *("", "  ", "make test", "bash -c 'pytest'", "pytest 'a", "pythonic fail.py", "FOO=1 pytest a.py", "accelerate config"),
         *("python", "python -c 'import x' fail.py", "python -", "python -u", "python -m", "python --version", "python -Z fail.py"),
     ],
 )
@@ -78,6 +82,7 @@ def test_names() -> None:
         (Target(None, "pytest", ("-x", "tests/test_it.py::test_this[1]")), "test_it.py"),
         (Target(None, "pytest", ("-k", "this")), "pytest"),
         (Target(None, "package.train", ()), "train.py"),
+        (Target(None, "torch.distributed.run", ("--standalone", "a/train.py")), "train.py"),
     ],
 )
 def test_what_tracebacks_call_the_program(target: Target, name: str) -> None:

@@ -39,6 +39,15 @@ def test_the_place_is_no_part_of_the_failure(what: str) -> None:
     assert all(first.same(other) for other in others)
 
 
+def test_the_launcher_of_triton_says_the_same_in_its_own_words() -> None:
+    text = LATE.format(call="f(x)", frame='torch/_inductor/runtime/triton_heuristics.py", line 1500, in run', what="")
+    said = text[: text.index("torch.AcceleratorError")] + "RuntimeError: Triton Error [CUDA]: device-side assert triggered\n"
+    found = signature_of(Outcome(status="raised", text=said), script="fail.py")
+    assert found is not None
+    assert found.same(failure(AT_SYNCHRONIZE, "device-side assert triggered"))
+    assert found.exception == ("AcceleratorError",)
+
+
 def test_another_error_is_another_failure() -> None:
     assert not failure(AT_LAUNCH, "misaligned address").same(failure(AT_LAUNCH, "device-side assert triggered"))
 

@@ -12,6 +12,8 @@ from bot.inside.traits import UNKNOWN, Traits, traits_of
     [
         ("torch.manual_seed(0)", Traits(seeded=True)),
         ("from torch import manual_seed as fix\nfix(0)", Traits(seeded=True)),
+        ("np.random.seed(0)", Traits(seeded=True)),
+        ("torch.seed()", Traits()),
         ("# torch.manual_seed(0)", Traits()),
         ("said = 'manual_seed'", Traits()),
         ("manual_seed = 3", Traits()),

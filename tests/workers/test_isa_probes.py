@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.sandbox.sandbox import Sandbox
 from bot.workers import isa_probes
 
 PROBE = 'extern "C" void __avx_chk_kernel() {}\n'
@@ -56,6 +57,23 @@ def test_a_place_that_cannot_be_written_costs_the_time_alone(tmp_path: Path, mon
     isa_probes.keep(tmp_path / "first")
     isa_probes.seed(tmp_path / "second")
     assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a sandbox")
+def test_an_interpreter_is_asked_once_and_by_a_process_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        isa_probes,
+        "_PICK",
+        "import os, pathlib; place = pathlib.Path(os.environ['TORCHINDUCTOR_CACHE_DIR'], 'ab'); place.mkdir(); "
+        f"(place / 'cabc.cpp').write_text({PROBE!r}); (place / 'cabc.so').write_bytes(b'x')",
+    )
+    (tmp_path / "scratch").mkdir()
+    box = Sandbox(tmp_path / "scratch")
+    isa_probes.make(sys.executable, box)
+    isa_probes.seed(tmp_path / "cache")
+    assert files(tmp_path / "cache") == {"cabc.cpp", "cabc.so"}
+    monkeypatch.setattr(isa_probes, "run_process", None)  # not called again
+    isa_probes.make(sys.executable, box)
 
 
 @pytest.mark.all

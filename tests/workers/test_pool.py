@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, get_args
 
@@ -388,3 +390,21 @@ class TestProtocol:
         assert time.monotonic() - started < 3
         assert not alive(int((tmp_path / "pid").read_text()))
         assert asked.future.exception(5) is not None or asked.future.result()[0].status == "infra"
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        ({"status": "exit", "exit": 1, "text": "", "printed": "Traceback (most recent call last):\nKeyError: 7"}, "raised"),
+        ({"status": "exit", "exit": 1, "text": "Traceback (most recent call last):\nKeyError: 7"}, "raised"),
+        ({"status": "exit", "exit": 3, "text": "", "printed": "Traceback (most recent call last):\nKeyError: 7"}, "exit"),
+        ({"status": "exit", "exit": 1, "text": "", "printed": "no"}, "exit"),
+        ({"status": "ok", "exit": 0, "text": "", "printed": "Traceback (most recent call last):\nKeyError: 7"}, "ok"),
+    ],
+)
+def test_who_prints_a_traceback_and_leaves_is_read_as_in_a_fresh_process(tmp_path: Path, facts: Facts, status: str) -> None:
+    asked = room.Asked(Future(), 1, tempfile.TemporaryDirectory(dir=tmp_path))
+    asked.answer(facts)
+    outcome = asked.future.result()[0]
+    assert outcome.status == status
+    assert ("KeyError: 7" in outcome.text) is (status == "raised")

@@ -23,8 +23,6 @@ from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 
-MOST_TITLE = 200
-
 
 class RedRun:
     """The finished run in `event`, and what is done about it through `api` by `settings`."""
@@ -63,10 +61,12 @@ class RedRun:
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, pull.base.ref if pull else self._default)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=False)
-        table = notes.candidates(rows(found, taken)) if found else "The run names no failing test."
+        causes = rows(found, taken)
+        table = notes.candidates(causes) if found else "The run names no failing test."
         if not taken:
             return Decision("nothing", note=table)
         first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)
+        first = first.model_copy(update={"causes": tuple(causes)})
         if pull is not None:
             made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
             return Decision("requests", self._posted(made, pull.number, table), table)
@@ -106,9 +106,8 @@ class RedRun:
         """The issue about that failure: one for each signature, whichever run met it."""
         assert group.signature is not None
         about = f"<!-- torch-minify:signature-{group.signature.fingerprint} -->"
-        words = " ".join("".join(c if c.isprintable() else " " for c in group.signature.line()).split())
         body = notes.opened(self._repository, self._default, self._run.html_url)
-        return self._api.open_issue(self._repository, about, f"CI: {words}"[:MOST_TITLE], body).number
+        return self._api.open_issue(self._repository, about, notes.title_of_issue(group.signature.line()), body).number
 
     def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table

@@ -9,7 +9,7 @@ from typing import Literal
 from bot.action import set_up
 from bot.action.ci import groups
 from bot.action.comment import answer, event_of_comment, key, marker, react
-from bot.action.gate import ci_failures, code_blocks, permissions
+from bot.action.gate import attachments, ci_failures, code_blocks, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.command_lines import COMMAND
 from bot.action.gate.requests import (
@@ -169,19 +169,28 @@ class Conversation:
         """The requests of one command: mostly one."""
         if command.url is not None:
             return self._of_run(command, command.url, name, pull)
+        body = self._event.issue.body
         in_comment = code_blocks.find(text)
-        in_issue = code_blocks.find(self._event.issue.body, torch_only=True)
+        in_issue = code_blocks.find(body, torch_only=True)
         checkout = self._checkout(pull)
         if command.test is not None:
             return (self._request(command, name, checkout, self._whose(pull), test=command.test),)
         if in_comment is not None:
             whose = CodeOrigin(where="comment", author=author, trusted=True, url=url or None, note=in_comment.note)
             return (self._request(command, name, checkout, whose, script=in_comment.text),)
+        attached = attachments.find(text, self._api)
+        if attached is not None:
+            # whoever links a file need not have written it
+            whose = CodeOrigin(where="comment", author=author, trusted=False, url=url or None, note=attached.note)
+            return (self._request(command, name, checkout, whose, script=attached.text),)
+        in_issue = in_issue or attachments.find(body, self._api)
         if in_issue is not None:
             writer = self._event.issue.user.login
             trusted = self._api.permission(self._repository, writer) in WRITERS
             whose = CodeOrigin(where="issue", author=writer, trusted=trusted, url=self._event.issue.html_url or None, note=in_issue.note)
             return (self._request(command, name, checkout, whose, script=in_issue.text),)
+        if pull is None and (attachments.is_traceback(text) or attachments.is_traceback(body)):
+            raise Refusal(attachments.ONLY_A_TRACEBACK)
         if pull is None:
             raise Refusal(
                 "There is no code to run: no Python block in the comment, and none in the issue that imports torch. "
@@ -220,10 +229,11 @@ class Conversation:
         subjects = [ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job) for run in runs]
         found = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=True)
-        self._tables.append(notes.candidates(rows(found, taken)) if found else "")
+        causes = rows(found, taken)
+        self._tables.append(notes.candidates(causes) if found else "")
         if not taken:
             raise Refusal("No failing test there looks like a failure of the compiler." if found else "The run names no failing test.")
-        first = self._request(command, name, checkout, whose, test=taken[0].first.test)
+        first = self._request(command, name, checkout, whose, test=taken[0].first.test).model_copy(update={"causes": tuple(causes)})
         return of_groups(taken, [first.answer] * len(taken), first, self._settings)
 
     def _checkout(self, pull: PullRequest | None) -> Checkout:

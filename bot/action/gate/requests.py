@@ -11,13 +11,15 @@ from bot.action.ci.groups import Group
 from bot.action.command_template import CommandTemplate, TemplateError, parse
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
-from bot.action.report.render.notes import Cause
+from bot.action.redaction import redact
 from bot.action.set_up import BESIDE_BUDGET
 from bot.action.settings import Settings
 from bot.models.failure import Stage
-from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
+from bot.models.request import Answer, Cause, CodeOrigin, Request, RequestOptions
 from bot.units import duration
 
+# Of a group, as many are told of.
+MOST_TESTS = 100
 DecisionStatus = Literal["requests", "stop", "refused", "nothing"]
 
 
@@ -112,8 +114,10 @@ def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request
                 "id": f"{first.id}-{number}",
                 **program_of(group.first.test, settings),
                 "answer": answer,
-                "expected": group.signature.line() if group.signature else None,
-                "tests": group.tests[:100],
+                "expected": redact(group.signature.line()) if group.signature else None,
+                "tests": group.tests[:MOST_TESTS],
+                # once for each comment
+                "causes": first.causes if number == 1 or answer != answers[0] else (),
             }
         )
         for number, (group, answer) in enumerate(zip(chosen, answers, strict=True), 1)
@@ -123,7 +127,13 @@ def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request
 def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
     """What people see of the causes `found` in a red run, of which those in `chosen` are minimized."""
     return [
-        Cause(group.verdict, group.reason, group.signature.line() if group.signature else group.first.name, group.tests, group in chosen)
+        Cause(
+            verdict=group.verdict,
+            reason=group.reason,
+            failure=redact(group.signature.line() if group.signature else group.first.name),
+            tests=group.tests[:MOST_TESTS],
+            taken=group in chosen,
+        )
         for group in found
     ]
 

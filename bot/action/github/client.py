@@ -254,6 +254,16 @@ class GitHub:
             return None
         return self._http.download(f"{_repo(repository)}/actions/artifacts/{artifact.id}/zip", ARTIFACT_LIMIT)
 
+    def attachment(self, url: str, limit: int) -> bytes | None:
+        """The file that somebody attached, at `url`; None where it has more than `limit` bytes."""
+        return self._http.fetch(url, limit)
+
+    def gist(self, name: str) -> dict[str, str]:
+        """The texts of the gist `name` by the names of their files. GitHub leaves out what is beyond a megabyte."""
+        with _wrong_keys():
+            files = self._http.ask("GET", f"/gists/{quote(name, safe='')}")["files"]
+            return {str(file["filename"]): str(file["content"]) for file in files.values() if not file.get("truncated")}
+
     def cancel(self, repository: str, run: int) -> bool:
         """Cancel a run; false where it had ended before."""
         try:

@@ -201,6 +201,26 @@ class Transport:
 
         return self._patiently(f"GET {path}", once)  # type: ignore[no-any-return]
 
+    def fetch(self, url: str, limit: int) -> bytes | None:
+        """The file at the public address `url`, asked for without our token; None where it has more than `limit` bytes.
+
+        Raises:
+            GitHubError: it is not given, or not within all attempts.
+        """
+
+        def once() -> bytes | None:
+            # requests follows GitHub's redirect to its storage; there is nothing in these headers that must stay with GitHub
+            with requests.get(url, headers={"User-Agent": "torch-minify"}, stream=True, timeout=TIMEOUT) as answer:
+                _check(answer)
+                kept = bytearray()
+                for chunk in answer.iter_content(1 << 16):
+                    kept += chunk
+                    if len(kept) > limit:
+                        return None
+                return bytes(kept)
+
+        return self._patiently(f"GET {url}", once)  # type: ignore[no-any-return]
+
     def upload(self, url: str, content: bytes) -> Any:
         """POST the bytes `content` to `url`, where a release takes its assets; the JSON that GitHub answers.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import threading
@@ -15,11 +14,15 @@ from typing import IO, TextIO
 
 from bot.action.console import Console
 from bot.action.minify.isolation import Account
+from bot.action.redaction import LineRedactor
+from bot.sandbox.process import Process
 
 # Seconds that a child has to end after a signal: GitHub's own grace on cancel is about ten.
 GRACE = 5.0
 # Characters of one line that are passed on.
 LONGEST_LINE = 4000
+# Characters of each stream of a child that are passed on.
+LONGEST_LOG = 16 << 20
 
 
 class Stopped(Exception):
@@ -32,7 +35,7 @@ def ignore_line(_: str) -> None:
 
 @dataclass
 class Children:
-    """Runs one child at a time under `account`; `stop` ends it and lets none begin.
+    """Runs one child at a time, under `account` if it is given no other; `stop` ends it and lets none begin.
 
     What it prints goes to the streams of `console`, and each line to `watch`.
     """
@@ -49,10 +52,12 @@ class Children:
         cwd: Path,
         env: Mapping[str, str],
         limit: float,
+        account: Account | None = None,
         tick: Callable[[], None] = lambda: None,
         every: float = 15.0,
     ) -> int:
-        """Run `command` in the directory `cwd` with the environment `env`, and return its exit status: 124 past `limit` seconds.
+        """Run `command` in the directory `cwd` with the environment `env`, and return its exit status: 124 past `limit` seconds. All
+        that it started has ended then. `account` is the one it has, if it is another one than the usual.
 
         `tick` is called in a thread about `every` so many seconds while it runs, one call at a time.
 
@@ -62,15 +67,8 @@ class Children:
         """
         if self._stopped.is_set():
             raise Stopped
-        child = subprocess.Popen(  # type: ignore[call-overload]
-            list(command),
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            **self.account.popen(),
+        child = (account or self.account).start(
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         relays = [
             threading.Thread(target=self._relay, args=pair, daemon=True)
@@ -78,17 +76,22 @@ class Children:
         ]
         for relay in relays:
             relay.start()
-        status = self._wait(child, limit, tick, every)
-        for relay in relays:
-            # a process that it left behind may hold the pipe open
-            relay.join(timeout=1)
+        try:
+            status = self._wait(child, limit, tick, every)
+        finally:
+            # nothing that it left behind writes any more when this returns: what comes next in the log are our own words
+            child.end()
+            for relay in relays:
+                relay.join(timeout=GRACE)
+        if child.report.failed:
+            raise OSError(8, child.report.failed)
         return status
 
     def stop(self) -> None:
         """End the child that runs, and begin no other."""
         self._stopped.set()
 
-    def _wait(self, child: subprocess.Popen[bytes], limit: float, tick: Callable[[], None], every: float) -> int:
+    def _wait(self, child: Process, limit: float, tick: Callable[[], None], every: float) -> int:
         began = ticked = time.monotonic()
         # beside the watch: a save may take half a minute, and GitHub gives us ten seconds after a cancel
         ticking: threading.Thread | None = None
@@ -110,22 +113,34 @@ class Children:
                 # the last save comes after this one
                 ticking.join()
 
-    def _end(self, child: subprocess.Popen[bytes]) -> int:
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, number)
-            try:
-                return child.wait(timeout=GRACE)
-            except subprocess.TimeoutExpired:
-                continue
+    def _end(self, child: Process) -> int:
+        with suppress(ProcessLookupError):
+            child.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            return child.wait(timeout=GRACE)
+        child.end()
         return child.wait()
 
     def _relay(self, source: IO[bytes], target: TextIO) -> None:
-        for line in iter(lambda: source.readline(LONGEST_LINE), b""):
-            text = line.decode("utf-8", errors="replace").rstrip("\n")
-            target.write(text + "\n")
-            target.flush()
+        redact = LineRedactor()
+        written = 0
+        # read to its end in any case, so that nobody waits for us
+        for line in _lines(source):
+            text = redact(line)[:LONGEST_LINE]
             self.watch(text)
+            if written <= LONGEST_LOG:
+                written += len(text) + 1
+                target.write((text if written <= LONGEST_LOG else "[the log ends here: it is too long]") + "\n")
+                target.flush()
+
+
+def _lines(source: IO[bytes]) -> Iterator[str]:
+    """The lines of `source`, of long ones the beginning: more than is shown, since a secret that is cut in two is not found."""
+    whole = True
+    for piece in iter(lambda: source.readline(2 * LONGEST_LINE), b""):
+        if whole:
+            yield piece.decode("utf-8", errors="replace").rstrip("\n")
+        whole = piece.endswith(b"\n")
 
 
 @contextmanager

@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pwd
 import re
-import shutil
-import signal
-import stat
-import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import DEVNULL
+from typing import Any
 
-from bot.action.minify.scrub import LONGEST, is_text, scrubbed
-
-# The account that the image makes for this; nothing else runs under it.
-ACCOUNT = "torch-minify"
-# Of what leaves the private directory, larger files and more files are left behind (bytes, count).
-LARGEST_FILE, MOST_FILES = 256 << 20, 2000
+from bot.sandbox import accounts
+from bot.sandbox.process import Process, start_as
 
 _KEPT = re.compile(
     r"PATH|LANG|LANGUAGE|LC_\w+|TZ|TERM|CC|CXX|CFLAGS|CXXFLAGS|LDFLAGS|LD_LIBRARY_PATH|VIRTUAL_ENV|CONDA_PREFIX"
@@ -57,10 +50,17 @@ class Account:
 
     uid: int | None = None
     gid: int | None = None
+    keep: tuple[int, ...] = ()  # capabilities that it has all the same
 
-    def popen(self) -> dict[str, object]:
-        """Arguments for `subprocess`: no group of ours is kept."""
-        return {} if self.uid is None else {"user": self.uid, "group": self.gid, "extra_groups": []}
+    def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], **streams: Any) -> Process:
+        """Start `command` in the directory `cwd` with the environment `env`; no group of ours is kept. What it starts ends with it.
+
+        `streams` are those of `subprocess.Popen`.
+
+        Raises:
+            OSError: there is no such program.
+        """
+        return start_as(command, cwd=cwd, env=env, uid=self.uid, gid=self.gid, keep=self.keep, **streams)
 
     def chown(self, path: Path) -> None:
         """Hand over the directory `path` and all that is in it; links are not followed."""
@@ -71,81 +71,43 @@ class Account:
             for name in (*directories, *files):
                 os.chown(os.path.join(folder, name), self.uid, self.gid, follow_symlinks=False)
 
-    def kill_processes(self) -> None:
-        """Kill what the account still runs: a program may have left processes that would write while we read."""
-        if self.uid is None:
-            return
-        kill = f"import os; os.kill(-1, {int(signal.SIGKILL)})"
-        subprocess.run([sys.executable, "-I", "-c", kill], check=False, capture_output=True, env={}, **self.popen())  # type: ignore[call-overload]
+
+@dataclass(frozen=True)
+class Identities:
+    """Who runs what is not ours: the `setup` of the checkout, and the `engine`, which gives each program an account of its own."""
+
+    setup: Account = field(default_factory=Account)
+    engine: Account = field(default_factory=Account)
 
 
-def program_account(name: str = ACCOUNT) -> Account:
-    """The account `name` for programs; our own where we may not change it or the machine has none."""
-    if os.geteuid() != 0:
-        return Account()
-    try:
-        entry = pwd.getpwnam(name)
-    except KeyError:
-        return Account()
-    return Account(entry.pw_uid, entry.pw_gid)
+class NoAccountError(Exception):
+    """Programs would be root. The message is for people."""
+
+
+def identities(environ: Mapping[str, str], python: str = sys.executable) -> Identities:
+    """Two accounts that nobody has, where we are root; where not, our own. None owns a workplace that `environ` names.
+
+    The engine is root all the same where other accounts cannot reach its interpreter, `python`; its programs are not.
+
+    Raises:
+        NoAccountError: we are root, and may not start others under another account.
+    """
+    if os.geteuid() != 0 or sys.platform != "linux":
+        return Identities()
+    setup, engine = (accounts.draw(environ) if accounts.may_change() else None for _ in range(2))
+    if setup is None or engine is None:
+        raise NoAccountError("this job is root and may not start programs under another account: give it CAP_SETUID, or run it as a user")
+    other = Account(engine, engine, accounts.TO_CHANGE)
+    process = other.start([python, "-I", "-c", "import bot"], cwd=Path("/"), env={}, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+    reached = process.wait() == 0
+    process.end()
+    return Identities(Account(setup, setup), other if reached else Account())
 
 
 def make_undumpable() -> None:
     """Make this process's memory and environment unreadable to others of the same account (Linux: not dumpable)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def copy_out(source: Path, target: Path, without: Path | None = None) -> list[str]:
-    """Copy from `source` to `target` what a program may have touched: plain files alone, no link followed, within bounds.
-
-    Returns what was left behind. `without` is a directory below `source` that is not wanted. An existing file is replaced in one step.
-    """
-    left: list[str] = []
-    copied = 0
-    target.mkdir(parents=True, exist_ok=True)
-    for folder, directories, files in os.walk(source):
-        here = Path(folder).relative_to(source)
-        if here == without:
-            directories.clear()
-            continue
-        # os.walk does not go into links to directories, but lists them
-        directories[:] = [name for name in directories if not (Path(folder) / name).is_symlink()]
-        for name in files:
-            if copied >= MOST_FILES:
-                left.append(f"{here / name}: more than {MOST_FILES} files")
-                continue
-            reason = _copy_file(Path(folder) / name, target / here / name)
-            if reason:
-                left.append(f"{here / name}: {reason}")
-            else:
-                copied += 1
-    return left
-
-
-def _copy_file(source: Path, target: Path) -> str | None:
-    try:
-        held = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        return error.strerror or "cannot be opened"
-    with os.fdopen(held, "rb") as opened:
-        facts = os.fstat(held)
-        if not stat.S_ISREG(facts.st_mode):
-            return "no plain file"
-        if facts.st_size > LARGEST_FILE:
-            return f"larger than {LARGEST_FILE >> 20} MiB"
-        text = is_text(source)
-        if text and facts.st_size > LONGEST:
-            return f"a text larger than {LONGEST >> 20} MiB: it cannot be searched for secrets"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        new = target.with_name(target.name + ".new")
-        with open(new, "wb") as written:
-            if text:
-                written.write(scrubbed(source, opened.read(LONGEST)))
-            else:
-                shutil.copyfileobj(opened, written)
-        os.replace(new, target)
-    return None
 
 
 def chown_like_parent(path: Path) -> None:

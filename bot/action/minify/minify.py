@@ -22,11 +22,15 @@ from typing import Literal
 from bot.action.console import Console, JobOutcome
 from bot.action.minify import leftovers, venv
 from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
-from bot.action.minify.isolation import Account, allowed_environment, chown_like_parent, copy_out
+from bot.action.minify.handover import hand_over
+from bot.action.minify.isolation import Identities, allowed_environment, chown_like_parent
 from bot.action.minify.machine_report import FILE, LIMIT, machine_report
+from bot.action.redaction import redact
 from bot.machine import gpu
 from bot.models.request import Request
 from bot.models.result import EXIT_STATUS, Result
+from bot.sandbox.environment import PASSED
+from bot.sandbox.files import read_plain
 from bot.workflow_commands import log_group
 
 # Seconds for the commands that set the checkout up, and beyond its budget for the engine.
@@ -49,8 +53,8 @@ class RunnerConfig:
     """How this machine runs a request.
 
     `budget` (seconds) is for a request that names none. `python` is the interpreter with the user's torch, `engine` the command
-    that runs the command line. Programs run under `account` and see the harmless part of `environ`, those of it that `pass_env` names,
-    and `variables`. `torch_index` has the builds of torch that a request names.
+    that runs the command line. It runs under one of the `identities`, the setup under the other. Both see the harmless part of `environ`,
+    those of it that `pass_env` names, and `variables`. `torch_index` has the builds of torch that a request names.
     """
 
     checkout: Path
@@ -63,7 +67,7 @@ class RunnerConfig:
     device: Literal["cpu", "cuda"] | None = None
     jobs: int = 1
     engine: Sequence[str] = ENGINE
-    account: Account = field(default_factory=Account)
+    identities: Identities = field(default_factory=Identities)
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -128,7 +132,7 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
     """
     out.mkdir(parents=True, exist_ok=True)
     heard: list[str] = []
-    children = Children(config.account, console, heard.append if request.doctor is not None else watch)
+    children = Children(config.identities.setup, console, heard.append if request.doctor is not None else watch)
     others = leftovers.descendants()
     leftovers.adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
@@ -141,10 +145,10 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
         except Stopped:
             status = write_error(out, "the job was ended before it began", console)
         leftovers.kill_all_but(others)
-        config.account.kill_processes()
         directory.save()
+        directory.close()
         if request.doctor is not None:
-            said = machine_report(heard, status, gpu.unseen(), config.account, gpu_needed=config.device == "cuda")
+            said = machine_report(heard, status, gpu.unseen(), config.identities.setup, gpu_needed=config.device == "cuda")
             (out / FILE).write_text(said, encoding="utf-8")
         elif not (out / "result.json").is_file():
             status = write_error(out, f"the engine ended with exit status {status} and left no result", console)
@@ -154,6 +158,7 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
 
 def write_error(out: Path, reason: str, console: Console) -> int:
     """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
+    reason = redact(reason)
     console.stderr.write(f"torch-minify: {reason}\n")
     result = Result(status="error", reason=reason, machine_fault=reason[:200])
     out.mkdir(parents=True, exist_ok=True)
@@ -179,7 +184,11 @@ class JobDirectory:
 
     def __init__(self, root: Path, request: Request, config: RunnerConfig, target: Path, children: Children) -> None:
         self.root, self.request, self.config, self.target, self.children = root, request, config, target, children
-        self.out, self.home, self.tmp, self.venv = (root / name for name in ("out", "home", "tmp", "venv"))
+        self.engine, self.out = root / "engine", root / "engine" / "out"
+        self.home, self.tmp, self.venv = (root / "setup" / name for name in ("home", "tmp", "venv"))
+        # opened before anything runs that could put a link into its place
+        self.result = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
+        self.left: list[str] = []
         self.script = root / "program" / "program.py"
 
     def minify(self) -> int:
@@ -204,7 +213,8 @@ class JobDirectory:
         engine = [*self.config.engine, *arguments(self.request, self.config, script=self.script, python=python, out=self.out)]
         limit = budget(self.request, self.config) + BEYOND_BUDGET
         with self._group("torch-minify run"):
-            return self.children.run(engine, cwd=where, env=self._environment(), limit=limit, tick=self.save)
+            account = self.config.identities.engine
+            return self.children.run(engine, cwd=where, env=self._environment(engine=True), limit=limit, account=account, tick=self.save)
 
     def _directory(self, checkout: Path) -> Path:
         where = (checkout / self.request.directory).resolve()
@@ -218,7 +228,7 @@ class JobDirectory:
         look = ["python", "-c", "import sys; open(sys.argv[1], 'w').write(sys.executable)", str(said)]
         self._run_setup([*self.request.launcher, *look], where, shlex.join(self.request.launcher))
         try:
-            return said.read_text(encoding="utf-8").strip()
+            return read_plain(said, 4096).decode("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise NotReadyError(f"{shlex.join(self.request.launcher)} started no Python") from error
 
@@ -228,19 +238,33 @@ class JobDirectory:
 
     def save(self) -> None:
         """Bring what there is to where it is wanted. Repeated while the engine runs: a job may be killed at any time."""
-        copy_out(self.out, self.target, _WORK)
+        try:
+            left = hand_over(self.config.identities.engine, self.out, self.result, _WORK)
+        except OSError as error:
+            left = [f"the result: {error}"]
+        if left and left != self.left:
+            self.left = left
+            self.children.console.stderr.write("".join(f"torch-minify: left behind: {line}\n" for line in left[:20]))
+
+    def close(self) -> None:
+        """Give up the descriptor of where the result is wanted."""
+        os.close(self.result)
 
     def _prepare(self) -> Path:
         """The directories, the program, and the checkout: a copy where the account may not write to the given one."""
-        for path in (self.out, self.home, self.tmp, self.script.parent):
-            path.mkdir()
+        os.chmod(self.root, 0o711)  # what is in it belongs to several accounts
+        for path in (self.out, self.engine / "home", self.engine / "tmp", self.home, self.tmp, self.script.parent):
+            path.mkdir(parents=True)
         if self.request.script is not None:
             self.script.write_text(self.request.script, encoding="utf-8", errors="surrogatepass", newline="")
         checkout = self.config.checkout.resolve()
-        if self.children.account.uid is not None:
+        setup = self.config.identities.setup
+        if setup.uid is not None:
             checkout = self.root / "checkout"
             shutil.copytree(self.config.checkout, checkout, symlinks=True, ignore_dangling_symlinks=True)
-            self.children.account.chown(self.root)
+            setup.chown(checkout)
+        setup.chown(self.home.parent)
+        self.config.identities.engine.chown(self.engine)
         return checkout
 
     def _interpreter(self, checkout: Path) -> str:
@@ -281,14 +305,19 @@ class JobDirectory:
         if status != 0:
             raise NotReadyError(f"{what} failed with exit status {status}; the log of the run shows what they printed")
 
-    def _environment(self, *, network: bool = False) -> dict[str, str]:
+    def _environment(self, *, network: bool = False, engine: bool = False) -> dict[str, str]:
         env = allowed_environment(self.config.environ, network=network)
         passed = (*self.config.pass_env, "RUNNER_TRACKING_ID")  # by which the runner finds what a job left running
         env.update({name: self.config.environ[name] for name in passed if name in self.config.environ})
         env.update(self.config.variables)
         if not network:  # the program's own, not for what sets it up
             env.update(variables_of(self.request))
-        env.update(HOME=str(self.home), TMPDIR=str(self.tmp), XDG_CACHE_HOME=str(self.home / ".cache"), PYTHONUNBUFFERED="1")
+        home, tmp = (self.engine / "home", self.engine / "tmp") if engine else (self.home, self.tmp)
+        env.update(HOME=str(home), TMPDIR=str(tmp), XDG_CACHE_HOME=str(home / ".cache"), PYTHONUNBUFFERED="1")
+        if engine:
+            # what was set up with `pip install --user`; and what was asked for by name is for the program too
+            env["PYTHONUSERBASE"] = str(self.home / ".local")
+            env[PASSED] = " ".join([*self.config.pass_env, *self.config.variables, *variables_of(self.request)])
         # where pip puts scripts that it may not put beside the interpreter
         path = [str(self.home / ".local" / "bin"), env.get("PATH", os.defpath)]
         if self.venv.is_dir():

@@ -18,6 +18,11 @@ def is_text(path: PurePath) -> bool:
     return path.suffix.lower() in _TEXTS
 
 
+def is_program(path: PurePath) -> bool:
+    """Whether the file `path` is, by its suffix, an exported program: an archive whose texts are searched, but not changed."""
+    return path.suffix.lower() == ".pt2"
+
+
 def scrubbed(path: PurePath, content: bytes) -> bytes:
     """The `content` of the text file `path` without secrets; unchanged where there were none. JSON stays JSON."""
     text = content.decode("utf-8", errors="surrogateescape")

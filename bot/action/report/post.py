@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.action.comment import react
+from bot.action.comment import notice_marker, react
 from bot.action.console import Console, InputError, JobOutcome
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.report import durable, lost, result_dir
+from bot.action.report.render import notes
 from bot.action.report.render.rendering import SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.text import marker_line, one_line, size
 from bot.action.report.render.verdict import status, title
@@ -126,9 +127,22 @@ def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
     body = render(comment.report)
     written = api.upsert_comment(settings.repository, answer.issue, comment.report.marker, body)
     if answer.trigger is not None:
+        _notify(comment, written.html_url, api, settings)
         good = any(status(section) in _GOOD for section in comment.report.sections)
         react(api, settings.repository, answer.trigger, "rocket" if good else "confused")
     return written.html_url
+
+
+def _notify(comment: PendingComment, url: str, api: GitHub, settings: Settings) -> None:
+    """Tell who asked, in a short reply, that the comment at `url` has its results: an edit tells nobody. Never twice for one event."""
+    marker = notice_marker(comment.report.marker)
+    if marker is None or comment.answer.issue is None:
+        return
+    said = notes.done([title(section) for section in comment.report.sections], url)
+    try:
+        api.upsert_comment(settings.repository, comment.answer.issue, marker, f"{marker}\n{said}")
+    except GitHubError as error:
+        log.warning("nobody was told that it is done: %s", one_line(str(error)))
 
 
 def save_unposted(comment: PendingComment, path: Path, settings: Settings, error: Exception) -> None:

@@ -6,26 +6,38 @@ No link is followed, nothing but a plain file is opened, nothing is read beyond 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from bot.action.archives import packed
 from bot.action.redaction import redact, redacted
+from bot.action.report import excerpt
+from bot.action.report.render.text import one_line
 from bot.models.report import Section, Stored
 from bot.models.request import Request
 from bot.models.result import Result
 
 RESULT, REPRO, EXPORTED, EXPORTED_TEXT = "result.json", "repro.py", "exported_program.pt2", "exported_program.txt"
+LOG = "original/log.txt"
 # Bytes.
 _JSON_LIMIT, _TEXT_LIMIT, _FILE_LIMIT = 1 << 20, 4 << 20, 1 << 30
+_PROGRAM_LIMIT = 1 << 20
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Of a directory that holds those of the results, as many entries are looked at.
+_MOST_ENTRIES = 100_000
 _SCHEMA = 1
-_INDEX = re.compile(r"(?:^|-)(\d{1,3})$")
+log = logging.getLogger(__name__)
+
+_INDEX = re.compile(r"(?:\A|-)(\d{1,3})\Z")
 # What our own jobs call a result: among other names one of these is looked for, never whatever ends in a number.
 _OURS = re.compile(r"(?:torch-minify-(?:[a-z][a-z0-9]{0,19}-)?)?result-(\d{1,3})|(\d{1,3})")
 
@@ -42,20 +54,20 @@ class Folder:
 
     @contextmanager
     def open(self, name: str, limit: int) -> Iterator[tuple[int, int]]:
-        """The descriptor of the plain file `name` in it, and its size in bytes.
+        """The descriptor of the plain file `name` in it, `inner/name` in a directory of it, and its size in bytes.
 
         Raises:
-            UnreadableResult: it is missing, a link, no plain file, or larger than `limit`.
+            UnreadableResult: it is missing, a link, no plain file, or larger than `limit`; or what leads to it is a link.
         """
         try:
-            folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError as error:
-            raise UnreadableResult(f"the result's folder cannot be opened: {error.strerror}") from error
+            folder = self._directory(name)
+        except (OSError, ValueError) as error:
+            raise UnreadableResult(f"the result's folder cannot be opened: {_why(error)}") from error
         try:
             # without O_NONBLOCK a pipe would wait for somebody to write
-            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            file = os.open(name.rpartition("/")[2], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         except OSError as error:
-            raise UnreadableResult(f"{name} cannot be opened: {error.strerror}") from error
+            raise UnreadableResult(f"{name} cannot be opened: {_why(error)}") from error
         finally:
             os.close(folder)
         try:
@@ -65,22 +77,50 @@ class Folder:
             if held.st_size > limit:
                 raise UnreadableResult(f"{name} has {held.st_size:,} bytes, more than {limit:,}")
             yield file, held.st_size
+        except OSError as error:
+            raise UnreadableResult(f"{name} cannot be read: {_why(error)}") from error
         finally:
             os.close(file)
 
-    def content(self, name: str, limit: int) -> bytes:
-        """The bytes of the file `name`, at most `limit` of them.
+    def _directory(self, name: str) -> int:
+        """The descriptor of the directory that `name` is in: each step by its own, so that none of them is a link."""
+        found = os.open(self.path, _DIRECTORY)
+        for inner in name.split("/")[:-1]:
+            outer = found
+            try:
+                found = os.open(inner, _DIRECTORY, dir_fd=outer)
+            finally:
+                os.close(outer)
+        return found
+
+    def content(self, name: str, limit: int, *, end: bool = False) -> bytes:
+        """The bytes of the file `name`, at most `limit` of them; with `end` the last ones, of a file of any size.
 
         Raises:
             UnreadableResult: as `open`.
         """
-        with self.open(name, limit) as (file, size), os.fdopen(os.dup(file), "rb") as stream:
-            return stream.read(size)
+        with self.open(name, _FILE_LIMIT if end else limit) as (file, size), os.fdopen(os.dup(file), "rb") as stream:
+            stream.seek(max(size - limit, 0) if end else 0)
+            return stream.read(limit)
 
     def text(self, name: str) -> str | None:
         """The text in the file `name`, with what is no UTF-8 replaced; None where it cannot be read."""
         try:
             return self.content(name, _TEXT_LIMIT).decode("utf-8", errors="replace")
+        except UnreadableResult:
+            return None
+
+    def log(self) -> str:
+        """The end of what the program printed; empty where that is not known."""
+        try:
+            return self.content(LOG, _TEXT_LIMIT, end=True).decode("utf-8", errors="replace")
+        except UnreadableResult:
+            return ""
+
+    def program(self) -> str | None:
+        """The exported program as text, where a comment can hold it."""
+        try:
+            return packed(self.content(EXPORTED, _PROGRAM_LIMIT))
         except UnreadableResult:
             return None
 
@@ -113,6 +153,10 @@ class Folder:
         return found
 
 
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+
+
 def section(request: Request, folder: Folder | None) -> Section:
     """All that came back for `request` in `folder`, with secrets and personal paths taken out."""
     asked = redacted(request)
@@ -123,6 +167,10 @@ def section(request: Request, folder: Folder | None) -> Section:
     except UnreadableResult as error:
         return Section(request=asked, problem=str(error))
     texts = {name: folder.text(name) for name in (REPRO, EXPORTED_TEXT)}
+    printed = folder.log()
+    texts["traceback"] = excerpt.traceback(printed, said.signature.frame if said.signature else None) or None
+    # where it failed as it should, the traceback or the repro says enough
+    texts["log"] = excerpt.tail(printed) or None if texts["traceback"] is None and said.status in ("not_reproduced", "error") else None
     shown = {name: None if text is None else redact(text) for name, text in texts.items()}
     clean = redacted(said)
     files = [stored for name in (EXPORTED, REPRO, RESULT) if (stored := folder.stored(name))]
@@ -131,6 +179,9 @@ def section(request: Request, folder: Folder | None) -> Section:
         result=clean,
         repro=shown[REPRO],
         exported_text=shown[EXPORTED_TEXT],
+        program=folder.program(),
+        traceback=shown["traceback"],
+        log=shown["log"],
         files=tuple(files),
         altered=shown != texts or clean != said,
     )
@@ -162,17 +213,20 @@ def index_of(name: str, requests: Sequence[Request]) -> int | None:
 
 
 def _expanded(path: Path, requests: Sequence[Request]) -> list[Path]:
-    path = path.resolve()
-    if index_of(path.name, requests) is not None or (path / RESULT).exists() or not path.is_dir():
-        return [path]
     found: dict[int, Path] = {}
-    # `result-0`, as the jobs call it, before what may stand beside it
-    for entry in sorted(path.iterdir(), key=lambda entry: (not entry.name.startswith("result-"), entry.name)):
-        index = exact_index(entry.name, requests)
-        if index is not None and _is_folder(entry):
-            # an artifact that was downloaded by itself holds the directory
-            inner = entry / f"result-{index}"
-            found.setdefault(index, inner if _is_folder(inner) else entry)
+    try:
+        path = path.resolve()
+        if index_of(path.name, requests) is not None or (path / RESULT).exists() or not path.is_dir():
+            return [path]
+        # `result-0`, as the jobs call it, before what may stand beside it
+        for entry in sorted(islice(path.iterdir(), _MOST_ENTRIES), key=lambda entry: (not entry.name.startswith("result-"), entry.name)):
+            index = exact_index(entry.name, requests)
+            if index is not None and _is_folder(entry):
+                # an artifact that was downloaded by itself holds the directory
+                inner = entry / f"result-{index}"
+                found.setdefault(index, inner if _is_folder(inner) else entry)
+    except (OSError, RuntimeError, ValueError) as error:  # before Python 3.13 links in a ring are a RuntimeError
+        log.warning("%s cannot be looked into: %s", one_line(str(path)), _why(error))
     return [found[index] for index in sorted(found)] or [path]
 
 

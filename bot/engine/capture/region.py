@@ -12,6 +12,7 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
+from bot.sandbox.files import read_plain
 
 
 class Object(Model):
@@ -78,6 +79,8 @@ class Capture(Model):
         default=None, description="root mean squares against float64, of compiled and eager, where compiled is farthest for what eager is"
     )
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
+    child: str = Field(default="", description="the process in which it failed, where the program started that one")
+    children: bool = Field(default=False, description="whether a process that the program started called the compiler")
     ended: Outcome | None = Field(default=None, description="how the program itself ended, where it caught the compiler's exception before")
     runs: int = Field(default=1, description="of the program, until it failed or was said to pass")
     partial: bool = False  # without the compiler it ends behind the statement that fails with it
@@ -88,10 +91,12 @@ class Capture(Model):
         """With the program's own end as its failure, whatever it caught before; `script` is its file's name."""
         if self.ended is None:
             return self
-        return self.model_copy(update={"outcome": self.ended, "signature": signature_of(self.ended, script=script), "ended": None})
+        return self.model_copy(
+            update={"outcome": self.ended, "signature": signature_of(self.ended, script=script), "ended": None, "child": ""}
+        )
 
 
 def read_regions(directory: Path) -> tuple[Region, ...]:
     """The regions that a capture wrote into `directory`, in the order in which they failed."""
     paths = sorted(directory.glob(f"{REGION_PREFIX}*.json"))
-    return tuple(Region(**json.loads(path.read_text(encoding="utf-8")), blobs=path.with_suffix("")) for path in paths)
+    return tuple(Region(**json.loads(read_plain(path)), blobs=path.with_suffix("")) for path in paths)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from bot.engine.capture import children
 from bot.engine.capture.region import Capture, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
@@ -14,6 +15,8 @@ from bot.failure.signature import signature_of
 from bot.inside.protocol import ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
+from bot.sandbox.files import read_plain
+from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment, isa_probes
 from bot.workers.process import Patience, run_process
 
@@ -36,6 +39,7 @@ class Watch:
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
     `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
     before its first call.
+    The program runs in the sandbox `box`, if any.
     """
 
     out: Path
@@ -43,6 +47,7 @@ class Watch:
     compare: Tolerance | None = None
     beforehand: bool = False
     synchronous: bool = False
+    box: Sandbox | None = None
 
 
 def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
@@ -69,7 +74,10 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         dump=compare is None and not watch.beforehand and not watch.synchronous,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
-    isa_probes.seed(watch.cache)
+    if watch.box is not None and watch.box.on:
+        isa_probes.make(python, watch.box)
+    if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
+        isa_probes.seed(watch.cache)
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
         patience,
@@ -80,10 +88,12 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         },
         cwd=cwd,
         wanted=budget.should_continue if budget else None,
+        box=watch.box,
+        linked=target.script is not None,
+        write=(out, watch.box.share(watch.cache)) if watch.box else (),
     )
-    if outcome.status not in ("timeout", "signal"):
-        isa_probes.keep(watch.cache)
-    log = out / "log.txt"
+    # not in it: a program may have left a link of that name
+    log = out.with_name(f"{out.name}.log.txt")
     log.write_text(outcome.text, encoding="utf-8")
     written = _facts(out)
     facts: RunFacts = written or {"status": "infra"}
@@ -95,12 +105,22 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
             calls=facts.get("calls", 0),
             seconds=outcome.seconds,
         )
-    ended, outcome = outcome, _caught(outcome, written, out, target.name)
+    ended, child = outcome, None
+    if outcome.status in ("raised", "exit"):
+        child = children.failing(out, outcome.text + log.read_text(encoding="utf-8"))
+    if child is not None:
+        # what the program says of it may be another error
+        outcome = outcome.model_copy(update={"status": "raised", "text": child.error["text"]})
+    else:
+        outcome = _caught(outcome, written, out, target.name)
+    wrong_there = (region for place in children.directories(out) for region in read_regions(place) if region.failed == "accuracy")
     return Capture(
         outcome=outcome,
         ended=ended if outcome is not ended else None,
+        child=child.name if child else "",
+        children=bool(children.directories(out)),
         signature=signature_of(outcome, script=target.name),
-        regions=read_regions(out),
+        regions=read_regions(child.directory) if child else (*read_regions(out), *(wrong_there if outcome.status == "ok" else ())),
         versions=facts.get("versions", {}),
         log=log,
         tolerance=None if (own := facts.get("tolerance")) is None else tuple(own),
@@ -139,5 +159,7 @@ def _names(outcome: Outcome, of_compiler: Signature, script: str) -> bool:
 
 def _facts(out: Path) -> RunFacts | None:
     """What the capture wrote at its end, if it came to that."""
-    path = out / RUN_FILE
-    return cast("RunFacts", json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+    try:
+        return cast("RunFacts", json.loads(read_plain(out / RUN_FILE)))
+    except (OSError, ValueError):
+        return None

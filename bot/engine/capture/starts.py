@@ -6,6 +6,8 @@ The oracle decides which of them fails as the original did; here they are only w
 from __future__ import annotations
 
 import ast
+import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -90,11 +92,11 @@ def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: 
     if failure.kind is Kind.ACCURACY:
         recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
         recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
-    if is_asynchronous(failure):
-        recipe = replace(recipe, synchronize=True)
         if recipe.tolerance is None and not recipe.strict and not region.against_float64:
             yield from _called(hook, region, graph, recipe, failure)
         recipe = replace(recipe, against_float64=recipe.tolerance is None and not recipe.strict)
+    if is_asynchronous(failure):
+        recipe = replace(recipe, synchronize=True)
     yield from _called(hook, region, graph, recipe, failure)
 
 
@@ -234,13 +236,28 @@ def _in_place(node: Node) -> bool:
     return parts[-1].endswith("_") and not parts[-1].endswith("__")
 
 
+def _is_plain(path: Path) -> bool:
+    facts = path.lstat()
+    return stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+
+
 def _located(graph: Graph, blobs: Path) -> Graph:
-    """The graph with the files of its recorded inputs under their full paths."""
+    """The graph with the files of its recorded inputs under their full paths.
+
+    Raises:
+        OSError: one is no file of this capture. A program can write what it likes into that, and what is named here may be posted.
+    """
 
     def place(value: Value) -> Value:
-        return Value("blob", (str(blobs / str(value.args[0])), *value.args[1:])) if value.kind == "blob" else value
+        if value.kind != "blob":
+            return value
+        path = blobs / Path(str(value.args[0])).name
+        if blobs.is_symlink() or (os.path.lexists(path) and not _is_plain(path)):
+            raise OSError(22, "no recorded input", str(path))
+        return Value("blob", (str(path), *value.args[1:]))
 
-    return map_inputs(graph, lambda item: replace(item, value=place(item.value)))
+    located = map_inputs(graph, lambda item: replace(item, value=place(item.value)))
+    return replace(located, bodies=tuple((name, _located(body, blobs)) for name, body in located.bodies))
 
 
 def _namespaces(graph: Graph) -> set[str]:

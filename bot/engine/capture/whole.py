@@ -29,6 +29,8 @@ def whole(source: Source, text: str, said: Sequence[str], places: Sequence[Path]
     the first stand first."""
     modules = local_modules(source.file, places, source.package)
     named = tuple(dict.fromkeys(line for stack in said for line in script_lines(stack, source.name)))
+    if not modules:
+        return Whole(text, named, ())
     of_modules = [module_lines(stack, modules) for stack in said]
     in_modules = {name: tuple(dict.fromkeys(line for found in of_modules for line in found[name])) for name in modules}
     complete, lines = joined(text, named, modules, in_modules, source.package)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,9 @@ from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Program
 from bot.reduce.source.settings import without_setting
+
+# Modules of torch whose entries may be objects of the user's.
+CONFIGS = ("torch._inductor.config", "torch._dynamo.config", "torch._functorch.config")
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,31 @@ def suspects(regions: Iterable[Region]) -> list[Suspect]:
     return list(found)
 
 
+def script_suspects(text: str) -> list[Suspect]:
+    """The objects that the script `text` itself puts into one of torch's config modules: where no graph failed, nothing else names them."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    modules = {alias.asname: alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names if alias.asname}
+    modules |= {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    found: dict[Suspect, None] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
+            continue
+        owner, _, rest = ast.unparse(node.targets[0].value).partition(".")
+        place = ".".join(filter(None, (modules.get(owner, owner), rest)))
+        made = node.value.func if isinstance(node.value, ast.Call) else node.value
+        if place in CONFIGS and isinstance(made, (ast.Name, ast.Attribute)):
+            found[Suspect(f"{place}.{node.targets[0].attr}", ast.unparse(made).rpartition(".")[2])] = None
+    return list(found)
+
+
 def culprit(
     program: Program, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict], render: Callable[[Program], str]
 ) -> str | None:
@@ -75,8 +104,10 @@ def culprit(
 
 
 def culprit_of_script(text: str, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict]) -> str | None:
-    """The same for a script that is no graph: the first of the `suspects` without which the script `text` passes. `ask` is the oracle's."""
-    for suspect in suspects:
+    """The same for a script that is no graph: the first of the `suspects`, and of those that the script `text` itself sets, without which
+    it passes. `ask` is the oracle's."""
+    known = {suspect.setting: suspect for suspect in reversed([*suspects, *script_suspects(text)])}
+    for suspect in reversed(known.values()):
         without = suspect.out_of_script(text)
         if without is not None and ask(Candidate(without, "ablation", ())) is Verdict.PASSES:
             return suspect.words

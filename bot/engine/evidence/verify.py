@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +33,7 @@ from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
 from bot.oracle.budget import Budget
 from bot.oracle.judge import cannot_be_float64
+from bot.sandbox.files import copy_plain_tree
 from bot.workers import environment, isa_probes
 from bot.workers.process import HANG_RATIO, Interrupted, Patience, run_process
 
@@ -147,38 +148,44 @@ def verify(
     rule = expected.rule
     # as capture: what a slow machine has not begun with after that time would be looked for in another phase
     limit = rule.hang_after + START if expected.hangs else expected.limit
+    width = at_once(expected.signature)
+    together = width > runs  # and the control
     with (
-        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", ignore_cleanup_errors=True) as place,
-        ThreadPoolExecutor(max_workers=at_once(expected.signature)) as executor,
+        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", dir=_scratch(launch), ignore_cleanup_errors=True) as place,
+        ThreadPoolExecutor(max_workers=width) as executor,
     ):
+        os.chmod(place, 0o711)  # what is in it may belong to other accounts
         compiled = cache_dir or Path(place, "compiled")
         compiled.mkdir(exist_ok=True)
-        isa_probes.seed(compiled)
+        if not any(compiled.iterdir()):
+            isa_probes.seed(compiled)
 
         def once(number: int) -> Outcome:
             # each in a directory and with a compile directory of its own: what one writes, another would read
             own = Path(place, str(number))
             cache = own / "compiled" if number else compiled
             own.mkdir()
-            if number and not expected.hangs:  # which may have been stopped in the middle of writing
+            if number and not together and not expected.hangs:  # which may have been stopped in the middle of writing
                 with suppress(OSError):  # what is missing is compiled again
-                    shutil.copytree(compiled, cache)
+                    copy_plain_tree(compiled, cache)
             cache.mkdir(exist_ok=True)
             copy = own / script.name
             shutil.copyfile(script, copy)
             try:
-                there = replace(launch, cwd=own)
+                there = replace(launch, cwd=own, write=(own,), linked=False)
                 return _unbroken(lambda: run_fresh(there, copy, timeout=limit, cache_dir=cache, budget=budget))
             finally:
                 shutil.rmtree(own, ignore_errors=True)
 
         control = executor.submit(_eager, launch, script, expected, budget)
-        # The first run starts cold (but for the probes of vector instructions) and fills its compile directory for the rest, who get
-        # copies; the graph caches are off, so no run sees another's result.
-        first = executor.submit(once, 0).result()
-        outcomes = [first, *(future.result() for future in [executor.submit(once, number) for number in range(1, runs)])]
+        # Where there is not room for all, the first run starts cold (but for the probes of vector instructions) and fills its compile
+        # directory for the rest, who get copies; the graph caches are off, so no run sees another's result.
+        first = executor.submit(once, 0)
+        if not together:
+            wait([first])
+        outcomes = [future.result() for future in [first, *(executor.submit(once, number) for number in range(1, runs))]]
         ended = control.result()
-        eager, why = _judged(ended, first, script, expected)
+        eager, why = _judged(ended, outcomes[0], script, expected)
     signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
     differences = [
         f"run {number}: {said}" for number, signature in enumerate(signatures, 1) if (said := difference(expected.signature, signature))
@@ -289,7 +296,20 @@ def _said(value: tuple[str, ...] | str | None) -> str:
 
 
 def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", ignore_cleanup_errors=True) as made:
-        env = environment.of_proof(launch.env, cache_dir or Path(made))
-        patience = Patience(timeout, budget.remaining() if budget else math.inf)
-        return run_process(words, patience, cwd=launch.cwd, env=env, wanted=budget.should_continue if budget else None)
+    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", dir=_scratch(launch), ignore_cleanup_errors=True) as made:
+        cache = cache_dir or Path(made)
+        return run_process(
+            words,
+            Patience(timeout, budget.remaining() if budget else math.inf),
+            cwd=launch.cwd,
+            env=environment.of_proof(launch.env, cache),
+            wanted=budget.should_continue if budget else None,
+            box=launch.box,
+            write=(cache, *launch.write),
+            linked=launch.linked,
+        )
+
+
+def _scratch(launch: Launch) -> Path | None:
+    """Where directories of a run are made; None: where the system makes them."""
+    return launch.box.scratch if launch.box else None

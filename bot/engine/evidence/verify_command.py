@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 from bot.engine.evidence import verify
 from bot.engine.target import Launch
 from bot.models.result import Result
+from bot.sandbox.sandbox import NoSandbox, Sandbox
 
 # Seconds for one run; a cold compile takes 5-20 s.
 LIMIT = 300.0
@@ -34,7 +36,15 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
         return 2
     script = repro.resolve()
     expected = verify.Expected(recorded.signature, recorded.verification.rule, LIMIT)
-    proof = verify.verify(Launch(python, script.parent, os.environ), script, expected, runs)
+    with tempfile.TemporaryDirectory(prefix="torch-minify-verify-", ignore_cleanup_errors=True) as scratch:
+        box = Sandbox(Path(scratch), python, (script.parent,))
+        try:
+            layers = box.layers
+        except NoSandbox as error:
+            sys.stderr.write(f"torch-minify: {error}\n")
+            return 1
+        proof = verify.verify(Launch(python, script.parent, os.environ, box=box), script, expected, runs)
+    sys.stdout.write(f"sandbox: {', '.join(layers) or 'none'}\n")
     sys.stdout.write(f"expected: {recorded.signature.line()}\n")
     sys.stdout.write(f"same failure in {proof.same} of {proof.runs} fresh processes; eager control: {proof.eager}\n")
     for line in proof.differences:

@@ -32,9 +32,13 @@ class Escaped:
         self._path = os.path.join(out, ESCAPED_FILE)
         self._last: BaseException | None = None
         self._text = ""
+        self.listener: Callable[[BaseException], None] | None = None  # is told instead, in a process that the program started
 
     def note(self, error: BaseException) -> None:
         """Remember `error`, and write its traceback with the frames that led to it."""
+        if self.listener is not None:
+            self.listener(error)
+            return
         if error is self._last:
             return
         self._last, self._text = error, whole_text(error)

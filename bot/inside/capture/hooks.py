@@ -24,6 +24,7 @@ import torch
 from ..eager import accuracy
 from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
 from . import fx_reader, recipe
+from .child_errors import ChildErrors
 from .escaped import Escaped
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
@@ -72,6 +73,20 @@ class Tracker:
             region.compared = found
             self.flag(region, "accuracy", inputs)
 
+    def __post_init__(self) -> None:
+        self.top, self.child = self.out, ChildErrors(self.out)
+        os.register_at_fork(after_in_child=self.enter_child)
+
+    def enter_child(self) -> None:
+        """From here on this is a process that the program started: what it writes has a place of its own."""
+        self.out, self.written, self.calls = self.child.enter(), 0, 0
+        self.escaped.listener = self.child.record
+
+    def reached(self) -> None:
+        """Count a call of the compiler."""
+        self.calls += 1
+        self.child.reached()
+
     def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
         """Write a region that failed (`how`) on these `inputs` (None: its own); the file's path. Each failure of a graph is
         written once."""
@@ -116,11 +131,11 @@ class Tracker:
 
         In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
         """
+        root = os.path.join(self.top, "pytorch")
         if os.fork():
             return
         os.setsid()
         signal.alarm(DUMP_LIMIT)
-        root = os.path.join(self.out, "pytorch")
         os.makedirs(root, exist_ok=True)
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -172,13 +187,16 @@ class Tracker:
             self.pytorch_dump(region)
 
     def first_call(self, region: CapturedGraph, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
-        """The `compiled` callable of a `region`, watched until it has worked once. `boxed`: it takes its arguments in one list."""
+        """The `compiled` callable of a `region`, watched closely until it has worked once. `boxed`: it takes its arguments in one list."""
         worked = False
 
         def call(*args: Any) -> Any:
             nonlocal worked
+            if worked and boxed:
+                return compiled(*args)  # holding its inputs would keep what it frees on its way
             if worked:
-                return compiled(*args)
+                with self.watching(region, "run", list(args)):
+                    return compiled(*args)
             inputs = list(args[0]) if boxed else list(args)
             kept = accuracy.clones(inputs)
             if region.hook == "dynamo":
@@ -216,7 +234,7 @@ def _torch_compile(tracker: Tracker) -> None:
     @functools.wraps(original)
     def recorded(model: Any = None, **kwargs: Any) -> Any:
         saved, tracker.kwargs = tracker.kwargs, kwargs
-        tracker.calls += 1
+        tracker.reached()
         try:
             return original(model, **kwargs)
         finally:
@@ -305,7 +323,7 @@ def _aot_inductor(tracker: Tracker) -> None:
 
     @functools.wraps(compile_original)
     def compile_and_package(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
-        tracker.calls += 1
+        tracker.reached()
         region = CapturedGraph("aoti", exported_program, None, _current_recipe({"options": kwargs.get("inductor_configs")}))
         tracker.aoti += 1
         try:

@@ -16,7 +16,7 @@ import signal
 import sys
 from typing import Any
 
-from .. import environment
+from .. import children, environment
 from ..program import flush, format_error, listen_to_unittest, read_source, run_as_main, run_module
 from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode, write_json
 
@@ -59,6 +59,7 @@ def main(arguments: list[str]) -> None:
         comparison = Comparison()
         hooks.install(tracker)
         escaped.install(seen)
+        children.follow("capture", arguments[0])
         if order.check:
             # Inductor's own random numbers differ from eager's, and that is no bug
             inductor: Any = importlib.import_module("torch._inductor.config")

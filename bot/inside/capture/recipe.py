@@ -139,7 +139,17 @@ def setup() -> list[str]:
         enabled = getattr(torch.backends.cuda, f"{name}_sdp_enabled", None)
         if enabled is not None and not enabled():
             found.append(f"torch.backends.cuda.enable_{name}_sdp(False)")
-    return found
+    return [*found, *_process_group()]
+
+
+def _process_group() -> list[str]:
+    """A group of as many ranks in which this process is the same one, and nobody else is needed."""
+    distributed = torch.distributed
+    if not distributed.is_available() or not distributed.is_initialized():
+        return []
+    store = "from torch.testing._internal.distributed.fake_pg import FakeStore"
+    place = f"rank={distributed.get_rank()}, world_size={distributed.get_world_size()}"
+    return [f'{store}\ntorch.distributed.init_process_group("fake", {place}, store=FakeStore())']
 
 
 def backend_passes() -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .. import environment
+from .. import children, environment
 from ..entry_points import Sort, places
 from ..program import execute, flush, format_error, listen_to_unittest, read_source, run_module
 from ..protocol import Precision
@@ -237,14 +237,20 @@ def _keep_targets(stub: CompilerStub) -> None:
         spare(owner, name)
 
 
+def take_out_and_say(precision: Precision | None = None) -> None:
+    """Replace the compiler in this process as `take_out` does with `precision`, and have it say on its way out how often it was called."""
+    stub = take_out(precision)
+    _say_at_the_end(stub)
+    _keep_targets(stub)
+
+
 def run_control(path: str, argv: list[str], *, precision: Precision | None, repeats: bool) -> None:
     """Run a script file with arguments `argv` as `__main__`, or with the path `-m` a module, with the compiler taken out. On the
     way out each process writes its count of calls to stderr, after all that the program writes there. Exceptions of a script go
     through; of a module's tests the first error is written. `precision`: see `take_out`; `repeats`: of a script, see
     `uninitialized`."""
-    stub = take_out(precision)
-    _say_at_the_end(stub)
-    _keep_targets(stub)
+    take_out_and_say(precision)
+    children.follow("control")
     if path == "-m":
         disable_compile_in_subprocesses()
         _run_module(argv)

@@ -60,7 +60,7 @@ def _with_far_neighbors(moved: torch.Tensor, exact: torch.Tensor, dtype: torch.d
 
 
 class Jittered(TorchDispatchMode):
-    """While this is entered, each new result is moved by one unit in its last place, up or down by a generator of its own (`seed`)."""
+    """While this is entered, half of each new result is moved by one unit in its last place, up or down by a generator of `seed`."""
 
     supports_higher_order_operators = True
 
@@ -80,9 +80,10 @@ class Jittered(TorchDispatchMode):
 
     def _move(self, tensor: torch.Tensor) -> None:
         with contextlib.suppress(Exception):  # a layout or type that cannot be multiplied stays as it is
-            up = torch.randint(0, 2, tensor.shape, generator=self._generator).to(tensor.device)
-            wide = tensor.double()
-            tensor.copy_(wide * (1 + torch.finfo(tensor.dtype).eps * (2 * up - 1)))
+            # every other element: as far as another rounding, or another order, would take them
+            steps = torch.randint(0, 4, tensor.shape, generator=self._generator).to(tensor.device)
+            moves = (steps == 1).double() - (steps == 2).double()
+            tensor.copy_(tensor.double() * (1 + torch.finfo(tensor.dtype).eps * moves))
 
 
 def _rounds(func: Any) -> bool:

@@ -25,6 +25,8 @@ from ..protocol import Facts, FrameCall, Question
 
 # Longer lists and strings are data: a script that spells them out is no smaller.
 MOST_ITEMS, MOST_CHARACTERS = 16, 200
+# Stands in a qualified name between a function and one that it makes.
+_INSIDE = "<locals>"
 
 
 def frames(path: str, question: Question) -> Facts:
@@ -95,7 +97,9 @@ class _Calls:
         try:
             callee = self._callee(name, _owner(frame))
             arguments = self._arguments(frame, self._said_or_none)
-            call: FrameCall = {"name": name, "callee": callee, "arguments": arguments, "contexts": recipe.contexts()}
+            free = [name for name in frame.f_code.co_freevars if name in frame.f_locals and name != "__class__"]
+            reads = [f"{name} = {self._said_or_none(frame.f_locals[name])}" for name in free]
+            call: FrameCall = {"name": name, "reads": reads, "callee": callee, "arguments": arguments, "contexts": recipe.contexts()}
             self.found[name] = self._depth(frame), call
         except NoText:
             return
@@ -109,7 +113,8 @@ class _Calls:
         if code not in self._names:
             named = None
             if any(line in self._span(code) for line in self.lines):
-                named = next((name for name, function in _functions() if function.__code__ is code), None)
+                functions = [(name, function.__code__) for name, function in _functions()]
+                named = next((name for name, own in functions if own is code), None) or next(_made_inside(functions, code), None)
             self._names[code] = named
         return self._names[code]
 
@@ -119,8 +124,8 @@ class _Calls:
         return range(code.co_firstlineno, last + 1)
 
     def _callee(self, name: str, owner: Any) -> str:
-        if "." not in name:
-            return name
+        if "." not in name or _INSIDE in name:
+            return name.rpartition(".")[2]
         method = name.split(".")[-1]
         said = self._said(owner)
         if isinstance(owner, torch.nn.Module):
@@ -235,6 +240,14 @@ def _functions() -> Iterator[tuple[str, FunctionType]]:
             function = inspect.unwrap(member) if callable(member) else None
             if isinstance(function, FunctionType) and function.__module__ == "__main__":
                 yield qualified, function
+
+
+def _made_inside(functions: Sequence[tuple[str, CodeType]], code: CodeType) -> Iterator[str]:
+    """The qualified name of a function that one of these `functions` makes, and that has this `code`; no methods."""
+    for name, own in functions:
+        made = [(f"{name}.{_INSIDE}.{c.co_name}", c) for c in own.co_consts if isinstance(c, CodeType) and c.co_name.isidentifier()]
+        yield from (inner for inner, c in made if c is code)
+        yield from _made_inside(made, code)
 
 
 def _tensor(value: torch.Tensor) -> str:

@@ -62,13 +62,21 @@ def export(path: str, question: Question) -> Facts:
     module, arguments, keywords = found[0]
     try:
         exported = export_original(module, arguments, keywords)
-        save(exported, target)
         # for readers without torch; the directory that the script ran in is nobody's business
         with open(os.path.splitext(target)[0] + ".txt", "w", encoding="utf-8") as file:
             file.write(str(exported).replace(os.path.join(os.path.dirname(path), ""), "") + "\n")
+        _forget_places(exported)
+        save(exported, target)
     except Exception as error:
         return {"status": "raised", "text": format_error(error)}
     return {"status": "ok", "text": ""}
+
+
+def _forget_places(exported: Any) -> None:
+    """Take out of a program where its lines came from: the saved file would hold the paths of this machine."""
+    for module in exported.graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+            node.meta.pop("stack_trace", None)
 
 
 def meta(value: Any) -> ValueMeta:

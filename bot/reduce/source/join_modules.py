@@ -10,7 +10,7 @@ import libcst as cst
 
 from bot.reduce.source.text.blocks import FUNCTIONS
 from bot.reduce.source.text.names import dotted, names_of
-from bot.reduce.source.text.normal_form import MARK, legal, marked, normal, unmarked
+from bot.reduce.source.text.normal_form import legal, marked, marks, normal, unmarked
 from bot.reduce.source.text.repair import replaced
 from bot.reduce.source.text.splice import spliced
 
@@ -44,7 +44,7 @@ def joined(
         whole = None
     if whole is None:
         return text, tuple(lines)
-    return unmarked(whole), tuple(number for number, line in enumerate(whole.split("\n"), 1) if line.endswith(MARK))
+    return unmarked(whole), marks(whole)
 
 
 class _Join:

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from bot.reduce.source.text.normal_form import MARK, UNREADABLE, legal, marked, parsed, unmarked
+from bot.reduce.source.text.normal_form import MARK, UNREADABLE, legal, marked, marks, parsed, unmarked
 
 
 def let_through(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -25,8 +25,7 @@ def let_through(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[in
         assert isinstance(changed, cst.Module)
         if changed.code not in asked and legal(changed.code):
             asked.add(changed.code)
-            rows = changed.code.split("\n")
-            yield unmarked(changed.code), tuple(number for number, row in enumerate(rows, 1) if row.endswith(MARK))
+            yield unmarked(changed.code), marks(changed.code)
 
 
 class _WithoutHandlers(cst.CSTTransformer):

@@ -80,9 +80,21 @@ class Memory(GitHub):
     pushed: datetime | None = NOW - timedelta(hours=1)
     cancelled: list[int] = field(default_factory=list)
     silent: bool = False  # takes no comment
+    files: dict[str, bytes] = field(default_factory=dict)  # what is attached, by its address
+    gists: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__init__(Transport("token"), BOT)
+
+    def attachment(self, url: str, limit: int) -> bytes | None:
+        if url not in self.files:
+            raise GitHubError("404", 404)
+        return self.files[url] if len(self.files[url]) <= limit else None
+
+    def gist(self, name: str) -> dict[str, str]:
+        if name not in self.gists:
+            raise GitHubError("404", 404)
+        return self.gists[name]
 
     def comments(self, repository: str, issue: int) -> Sequence[Comment]:
         return list(self.written.get(issue, []))
@@ -101,7 +113,7 @@ class Memory(GitHub):
     def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
         if self.silent:
             raise GitHubError("POST: 502", 502)
-        text = f"{marker}\n{body}"
+        text = body if body.startswith(marker) else f"{marker}\n{body}"
         known = next((c for c in self.comments(repository, issue) if c.id == comment), None) or self.own_comment(repository, issue, marker)
         if known is None:
             return self.add(issue, BOT, text)

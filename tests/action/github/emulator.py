@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 TOOLS = HERE.parents[2] / ".tools"
 OWNER, NAME, BOT = "maintainer", "models", "github-actions[bot]"
 REPO = f"{OWNER}/{NAME}"
+NOTICE = "<!-- torch-minify:done "
 TOKENS = {OWNER: "token-of-maintainer", "stranger": "token-of-stranger", BOT: "token-of-workflow"}
 
 
@@ -98,7 +99,14 @@ class Emulator:
             return self.ask("GET", f"/repos/{REPO}/pulls/{number}") | {"pull_request": {"url": f"{self.url}/repos/{REPO}/pulls/{number}"}}
 
     def ours(self, issue: int) -> list[str]:
-        """What we wrote there."""
+        """What we wrote there, but for the replies that say that it is done."""
+        return [body for body in self._written(issue) if not body.startswith(NOTICE)]
+
+    def notices(self, issue: int) -> list[str]:
+        """The replies that say that it is done."""
+        return [body for body in self._written(issue) if body.startswith(NOTICE)]
+
+    def _written(self, issue: int) -> list[str]:
         listed = self.ask("GET", f"/repos/{REPO}/issues/{issue}/comments")
         return [comment["body"] for comment in listed if comment["user"]["login"] == BOT]
 

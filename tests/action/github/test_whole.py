@@ -90,6 +90,13 @@ def conversation(job: Job, run: int, **fault: Any) -> list[str]:
 
 def test_from_the_comment_to_the_answer(job: Job) -> None:
     (body,) = conversation(job, 901)
+    issue = job.requests[0].answer.issue
+    assert issue is not None
+    (notice,) = job.emulator.notices(issue)
+    assert "Done: Minimized. [The result](" in notice
+    assert job.run("report", "--result", str(FIXTURES / "results" / "flaky"), "--request", "request.json", run=901) == 0
+    (notice,) = job.emulator.notices(issue)
+    assert "Done: Flaky" in notice
     assert body.startswith("<!-- torch-minify:comment-")
     assert "Minimized" in body
     assert "import torch" in body

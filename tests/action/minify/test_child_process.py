@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.action.console import Console
+from bot.action.minify import child_process
 from bot.action.minify.child_process import Children, Stopped, stop_on_signals
 from bot.action.minify.isolation import Account
 
@@ -114,3 +115,32 @@ def test_it_is_ticked_while_it_runs(tmp_path: Path) -> None:
         python("import time; time.sleep(2)"), cwd=tmp_path, env={}, limit=60, tick=lambda: ticks.append(0), every=0.1
     )
     assert ticks
+
+
+def test_nothing_is_said_after_its_end(tmp_path: Path) -> None:
+    """What a left-behind process writes later would stand behind the word that lets the runner obey commands again."""
+    out = io.StringIO()
+    leaves = (
+        "import os, sys, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    while True:\n"
+        "        print('::error title=Minimized::', flush=True); time.sleep(0.01)\n"
+        "time.sleep(0.5)"
+    )
+    assert Children(Account(), Console(out, io.StringIO())).run(python(leaves), cwd=tmp_path, env={}, limit=30) == 0
+    said = out.getvalue()
+    assert "::error" in said
+    time.sleep(0.5)
+    assert out.getvalue() == said
+
+
+def test_the_log_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_process, "LONGEST_LOG", 1000)
+    out = io.StringIO()
+    heard: list[str] = []
+    prints = python("for number in range(2000): print('line', number)")
+    assert Children(Account(), Console(out, io.StringIO()), heard.append).run(prints, cwd=tmp_path, env={}, limit=30) == 0
+    assert len(out.getvalue()) < 1100
+    assert out.getvalue().endswith("[the log ends here: it is too long]\n")
+    assert heard[-1] == "line 1999"

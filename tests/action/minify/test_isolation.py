@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import uuid
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.action.minify import isolation
-from bot.action.minify.isolation import Account, allowed_environment, chown_like_parent, copy_out
+from bot.action.minify.isolation import Account, Identities, NoAccountError, allowed_environment, chown_like_parent, identities
 
 
 @pytest.mark.parametrize(
@@ -59,45 +61,6 @@ def test_nothing_is_invented_and_no_token_kept(environ: dict[str, str]) -> None:
     assert not any("TOKEN" in name.upper() or "SECRET" in name.upper() for name in found)
 
 
-def test_plain_files_alone_are_copied(tmp_path: Path) -> None:
-    source, target, secret = tmp_path / "source", tmp_path / "target", tmp_path / "secret"
-    (source / "original/work").mkdir(parents=True)
-    secret.mkdir()
-    (secret / "key").write_text("secret")
-    (source / "result.json").write_text("{}")
-    (source / "original/log.txt").write_text("log")
-    (source / "original" / "work" / "cache").write_text("cache")
-    (source / "link").symlink_to(secret / "key")
-    (source / "folder").symlink_to(secret)
-    os.mkfifo(source / "pipe")
-    left = copy_out(source, target, Path("original/work"))
-    found = {str(path.relative_to(target)): path.read_text() for path in target.rglob("*") if path.is_file()}
-    assert found == {"result.json": "{}", "original/log.txt": "log"}
-    assert {line.split(":")[0] for line in left} == {"link", "pipe"}
-
-
-def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
-    source, target = tmp_path / "source", tmp_path / "target"
-    source.mkdir()
-    for text in ("first", "second"):
-        (source / "repro.py").write_text(text)
-        copy_out(source, target)
-    assert [path.name for path in target.iterdir()] == ["repro.py"]
-    assert (target / "repro.py").read_text() == "second"
-
-
-def test_what_is_too_large_or_too_much_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "LARGEST_FILE", 3)
-    monkeypatch.setattr(isolation, "MOST_FILES", 1)
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "large").write_text("four")
-    assert len(copy_out(source, tmp_path / "target")) == 1
-    (source / "large").write_text("3")
-    (source / "other").write_text("3")
-    assert len(copy_out(source, tmp_path / "target")) == 1
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the container action has it")
 def test_an_account_owns_what_it_is_given_but_nothing_behind_a_link(tmp_path: Path) -> None:
     room, outside = tmp_path / "room", tmp_path / "outside"
@@ -116,7 +79,67 @@ def test_an_account_owns_what_it_is_given_but_nothing_behind_a_link(tmp_path: Pa
 def test_without_an_account_nothing_changes(tmp_path: Path) -> None:
     before = tmp_path.stat()
     Account().chown(tmp_path)
-    Account().kill_processes()
     assert tmp_path.stat().st_uid == before.st_uid
     assert stat.S_IMODE(tmp_path.stat().st_mode) == stat.S_IMODE(before.st_mode)
-    assert Account().popen() == {}
+
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the container action has it")
+HELD = """
+import os
+held = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("CapEff"))
+print(os.getuid(), os.getgid(), os.getgroups(), held)
+"""
+
+
+def said(account: Account, code: str) -> str:
+    process = account.start([SYSTEM_PYTHON, "-I", "-c", code], cwd=Path("/"), env={}, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as stream:
+        text = stream.read().decode()
+    process.wait()
+    process.end()
+    return text.strip()
+
+
+@as_root
+def test_two_accounts_that_nobody_has_and_no_workplace_belongs_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter((64_317, 64_318))
+    monkeypatch.setattr(isolation.accounts, "draw", lambda _: next(drawn))
+    found = identities({"GITHUB_WORKSPACE": str(tmp_path)}, SYSTEM_PYTHON)
+    assert (found.setup.uid, found.setup.keep) == (64_317, ())
+    # the system's interpreter has no package bot, so the engine stays as it is
+    assert found.engine == Account()
+
+
+@as_root
+def test_the_engine_may_give_accounts_and_nothing_else() -> None:
+    number = 64_318
+    assert said(Account(number, number), HELD) == f"{number} {number} [] {0:016x}"
+    engine = Account(number, number, isolation.accounts.TO_CHANGE)
+    assert said(engine, HELD) == f"{number} {number} [] {1 << 0 | 1 << 5 | 1 << 6 | 1 << 7:016x}"
+    assert said(engine, "try: print(open('/etc/shadow').read())\nexcept OSError as error: print(error.errno)") == "13"
+
+
+@as_root
+def test_programs_are_never_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an image of one's own nothing is known: the socket of the container engine may be in it."""
+    monkeypatch.setattr(isolation.accounts, "may_change", lambda: False)
+    with pytest.raises(NoAccountError, match="CAP_SETUID"):
+        identities({})
+
+
+def test_a_user_stays_who_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation.os, "geteuid", lambda: 1000)
+    assert identities({}) == Identities()
+
+
+@as_root
+def test_what_an_account_has_started_ends_with_its_child() -> None:
+    mark = f"mark-{uuid.uuid4()}"
+    leave = (
+        "import os, subprocess, sys\nif os.fork() == 0:\n os.setsid()\n"
+        f" subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(100)', {mark!r}])\n os._exit(0)\nos.wait(); print('left')"
+    )
+    assert said(Account(64_317, 64_317), leave) == "left"
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in path.read_bytes()]

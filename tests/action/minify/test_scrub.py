@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import os
+import zipfile
 from pathlib import Path, PurePath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.minify.isolation import copy_out
+from bot.action.minify.handover import hand_over
+from bot.action.minify.isolation import Account
 from bot.action.minify.scrub import is_text, scrubbed
 
 SECRET = "ghs" + "_" + "a1B2" * 9
@@ -51,10 +54,30 @@ def test_tensors_are_not_searched() -> None:
     assert is_text(PurePath("original/log.txt"))
 
 
+def handed(source: Path, target: Path) -> list[str]:
+    held = os.open(target, os.O_RDONLY)
+    try:
+        return hand_over(Account(), source, held)
+    finally:
+        os.close(held)
+
+
 def test_what_is_copied_out_is_scrubbed(tmp_path: Path) -> None:
     (tmp_path / "from").mkdir()
     (tmp_path / "from" / "log.txt").write_text(HOLDS, encoding="utf-8")
-    (tmp_path / "from" / "x.pt2").write_text(HOLDS, encoding="utf-8")
-    assert copy_out(tmp_path / "from", tmp_path / "to") == []
+    (tmp_path / "from" / "x.pt").write_text(HOLDS, encoding="utf-8")
+    (tmp_path / "to").mkdir()
+    assert handed(tmp_path / "from", tmp_path / "to") == []
     assert (tmp_path / "to" / "log.txt").read_text(encoding="utf-8") == "~/x.py [secret]"
-    assert (tmp_path / "to" / "x.pt2").read_text(encoding="utf-8") == HOLDS
+    assert (tmp_path / "to" / "x.pt").read_text(encoding="utf-8") == HOLDS
+
+
+def test_a_program_leaves_as_it_is_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    for name, text in (("good", "x"), ("bad", HOLDS)):
+        with zipfile.ZipFile(tmp_path / "from" / f"{name}.pt2", "w") as archive:
+            archive.writestr("model.json", text)
+    (tmp_path / "to").mkdir()
+    assert handed(tmp_path / "from", tmp_path / "to") == ["'bad.pt2': a secret or a personal path in it, or no archive"]
+    assert (tmp_path / "to" / "good.pt2").read_bytes() == (tmp_path / "from" / "good.pt2").read_bytes()
+    assert not (tmp_path / "to" / "bad.pt2").exists()

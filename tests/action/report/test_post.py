@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import responses
 
+from bot.action.comment import run_of_comment
 from bot.action.console import Console
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Artifact, Comment, Reaction, User
@@ -39,6 +40,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.held: dict[int, Comment] = {}
+        self.notices: dict[str, str] = {}  # by marker
         self.reactions: list[tuple[int, str]] = []
         self.kept: dict[str, bytes] = {}
         self.listed: list[Artifact] = []
@@ -48,6 +50,9 @@ class Memory:
         if self.down:
             raise GitHubError("POST: 503", 503)
         assert body.startswith(marker)
+        if marker.startswith("<!-- torch-minify:done "):
+            self.notices[marker] = body
+            return Comment(id=99, body=body, created_at=WHEN)
         known = next((held.id for held in self.held.values() if held.body.startswith(marker)), len(self.held) + 1)
         url = f"https://github.com/{repository}/issues/{issue}#issuecomment-{known}"
         self.held[known] = Comment(id=known, body=body, created_at=WHEN, html_url=url, user=User(login="bot", id=1))
@@ -110,6 +115,9 @@ def test_one_comment_for_an_event(api: Memory, settings: Settings, capsys: pytes
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("::notice title=Minimized::")
     assert said[-1].endswith("#issuecomment-1")
+    url = "https://github.com/owner/name/issues/7#issuecomment-1"
+    marker = "<!-- torch-minify:done comment-42 -->"
+    assert api.notices == {marker: f"{marker}\nDone: Minimized, Did not reproduce here. [The result]({url}) is above."}
 
 
 def test_again_is_an_edit(api: Memory, settings: Settings) -> None:
@@ -118,6 +126,15 @@ def test_again_is_an_edit(api: Memory, settings: Settings) -> None:
     (comment,) = api.held.values()
     assert "### Could not be minimized" in comment.body
     assert api.reactions == [(42, "rocket"), (42, "confused")]
+    assert len(api.notices) == 1
+    assert run_of_comment(*api.notices) is None
+
+
+def test_nobody_is_told_of_what_nobody_asked_for(api: Memory, settings: Settings) -> None:
+    answer = reports.request().answer.model_copy(update={"trigger": None})
+    deliver(asked(1, answer=answer), ["lowering"], settings, api)
+    assert api.held
+    assert not api.notices
 
 
 def test_a_comment_for_each_issue(api: Memory, settings: Settings) -> None:

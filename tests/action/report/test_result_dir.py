@@ -3,15 +3,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.action.report.render.rendering import COMMENT_LIMIT, render
+from bot.action.report.render.text import size
 from bot.action.report.result_dir import Folder, UnreadableResult, folders, index_of, section
-from tests.action.report import reports
+from tests.action.report import github_page, reports
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "results"
 
@@ -68,6 +72,87 @@ def test_a_linked_directory_is_not_entered(folder: Folder, tmp_path: Path) -> No
     link.symlink_to(folder.path)
     with pytest.raises(UnreadableResult, match="cannot be opened"):
         Folder(link).result()
+
+
+def test_a_directory_in_it_is_not_a_way_out(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "log.txt").write_text("Traceback (most recent call last):\nSecret: x\n", encoding="utf-8")
+    (folder.path / "original").symlink_to(tmp_path / "outside")
+    assert folder.log() == ""
+    assert section(reports.request(), folder).traceback is None
+    (folder.path / "original").unlink()
+    (folder.path / "original").mkdir()
+    (folder.path / "original" / "log.txt").symlink_to(tmp_path / "outside" / "log.txt")
+    assert folder.log() == ""
+
+
+def test_the_end_of_a_log_of_any_size_is_read(folder: Folder) -> None:
+    (folder.path / "original").mkdir()
+    with (folder.path / "original" / "log.txt").open("wb") as file:
+        file.truncate(64 << 20)  # a sparse one
+        file.seek(0, os.SEEK_END)
+        file.write(b'\nTraceback (most recent call last):\n  File "/home/bob/a.py", line 1, in f\nRuntimeError: x\n')
+    found = section(reports.request(), folder)
+    assert found.traceback == 'Traceback (most recent call last):\n> File "~/a.py", line 1, in f\nRuntimeError: x'
+    assert found.log is None
+    assert found.altered
+
+
+def test_where_it_did_not_fail_the_end_of_its_log_is_shown(folder: Folder) -> None:
+    (folder.path / "original").mkdir()
+    (folder.path / "original" / "log.txt").write_text("step 1\nstep 2\n", encoding="utf-8")
+    assert section(reports.request(), folder).log is None
+    change(folder, status="not_reproduced", signature=None)
+    assert section(reports.request(), folder).log == "step 1\nstep 2"
+
+
+def test_a_small_program_comes_with_it(folder: Folder) -> None:
+    assert section(reports.request(), folder).program is not None
+    (folder.path / "exported_program.pt2").write_bytes(b"PK but nothing else")
+    assert section(reports.request(), folder).program is None
+
+
+@pytest.mark.parametrize("name", ["result-0\n", "result-0\udcff", "x" * 255, "::error::", "-rf", "result-999"])
+def test_odd_names_silence_nobody(name: str, tmp_path: Path) -> None:
+    make(tmp_path / "handed", "torch-minify-result-0")
+    (tmp_path / "handed" / name).mkdir()
+    (tmp_path / "handed" / "result-1").symlink_to(tmp_path / "handed" / "result-1")
+    found = folders([tmp_path / "handed", tmp_path / "handed" / "result-1"], ASKED)
+    assert found[0].path.name == "torch-minify-result-0"
+    assert section(reports.request(), found.get(1)).result is None
+
+
+def test_devices_are_no_files(folder: Folder) -> None:
+    (folder.path / "result.json").unlink()
+    try:
+        os.mknod(folder.path / "result.json", 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # /dev/zero
+    except PermissionError:
+        pytest.skip("only root may make a device")
+    assert section(reports.request(), folder).problem == "result.json is no plain file"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"schema": 1, "status": "error", "versions": {' + ", ".join(f'"{number}": "x"' for number in range(40_000)) + "}}",
+        '{"schema": 1, "status": "error", "sandbox": [' + ", ".join(['"x"'] * 200_000) + "]}",
+        '{"schema": 1, "status": "error", "reason": "' + "`@x " * 240_000 + '"}',
+        '{"schema": 1, "status": "error", "evidence": {"elsewhere": ['
+        + ", ".join(['{"python": "x", "same": false, "said": "@y"}'] * 15_000)
+        + "]}}",
+        '{"schema": 1, "status": "error", "evidence": {"other_failures": [' + ", ".join(['"a"'] * 200_000) + "]}}",
+    ],
+    ids=["versions", "sandbox", "reason", "elsewhere", "failures"],
+)
+def test_a_result_of_many_small_things_is_a_comment_like_others(folder: Folder, text: str) -> None:
+    (folder.path / "result.json").write_text(text, encoding="utf-8")
+    began = time.process_time()
+    found = section(reports.request(), folder)
+    assert found.result is not None
+    body = render(reports.report(found))
+    assert time.process_time() - began < 20
+    github_page.check(body, reports.MARKER)
+    assert size(body) <= COMMENT_LIMIT
 
 
 def test_sizes_are_bounded(folder: Folder) -> None:

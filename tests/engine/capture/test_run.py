@@ -23,7 +23,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Stands for the process: `facts` is what it writes, `outcome` how it ends, `order` what it was told."""
     world: dict[str, object] = {"facts": None, "outcome": Outcome(status="exit", text="printed", exit=1, seconds=2.0)}
 
-    def run(command: list[str], patience: Patience, *, env: dict[str, str], cwd: Path, wanted: object) -> object:
+    def run(command: list[str], patience: Patience, *, env: dict[str, str], cwd: Path, **_: object) -> object:
         world["order"] = json.loads(Path(command[-1]).read_text())
         world["env"], world["cwd"], world["patience"] = env, cwd, patience
         if world["facts"] is not None:
@@ -73,6 +73,31 @@ def test_only_a_plain_capture_calls_the_dumpers(process: dict[str, object], tmp_
     order = process["order"]
     assert isinstance(order, dict)
     assert order["dump"] is dump
+
+
+def test_a_link_in_the_place_of_a_file_is_not_followed(process: dict[str, object], tmp_path: Path) -> None:
+    """Whatever ran there could write into its directory."""
+    kept = tmp_path / "kept.txt"
+    kept.write_text('{"status": "ok"}')
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "log.txt").symlink_to(kept)
+    (tmp_path / "out" / "run.json").symlink_to(kept)
+    assert go(tmp_path).outcome.status == "exit"
+    assert kept.read_text() == '{"status": "ok"}'
+    (tmp_path / "out" / "region-001.json").symlink_to(kept)
+    with pytest.raises(OSError, match="symbolic"):
+        read_regions(tmp_path / "out")
+
+
+def test_wrong_numbers_of_a_child_count_where_the_program_ends_well(process: dict[str, object], tmp_path: Path) -> None:
+    for pid, failed in ((5, "run"), (6, "accuracy")):
+        facts = {"hook": "aot", "failed": failed, "backward": False, "recipe": {}, "graph": None, "reason": "no"}
+        (tmp_path / "out" / f"child-{pid}").mkdir(parents=True)
+        (tmp_path / "out" / f"child-{pid}" / "region-001.json").write_text(json.dumps(facts))
+    process["facts"] = {"status": "ok", "text": ""}
+    assert [region.failed for region in go(tmp_path).regions] == ["accuracy"]
+    process["facts"] = {"status": "raised", "text": TRACEBACK}
+    assert go(tmp_path).regions == ()
 
 
 def test_regions_come_in_order_with_their_files(tmp_path: Path) -> None:

@@ -70,6 +70,25 @@ class TestOrder:
         start = only(region("aot", graph(inputs=(recorded,)), blobs=Path("/somewhere/region-001")))
         assert start.program.graph.inputs[0].value == Value("blob", ("/somewhere/region-001/x.bin", "float32"))
 
+    @pytest.mark.parametrize("inside", [False, True], ids=["of the graph", "of a body"])
+    def test_only_files_of_the_capture_are_recorded_inputs(self, tmp_path: Path, inside: bool) -> None:
+        """What is named here becomes part of the repro, and a program can write what it likes into its capture."""
+        place = tmp_path / "region-001"
+        place.mkdir()
+        (tmp_path / "secret").write_text("secret")
+        (place / "link").symlink_to(tmp_path / "secret")
+
+        def started(name: str) -> str:
+            inputs = (Input("arg0_1", TENSOR, Value("blob", (name, "float32"))),)
+            body = replace(graph(), bodies=(("body", graph(inputs=inputs)),)) if inside else graph(inputs=inputs)
+            found = only(region("aot", body, blobs=place)).program.graph
+            return str((found.bodies[0][1] if inside else found).inputs[0].value.args[0])
+
+        for name in (str(tmp_path / "secret"), "../secret", "deep/../../secret"):
+            assert started(name) == str(place / "secret")
+        with pytest.raises(OSError, match="no recorded input"):
+            started("link")
+
 
 class TestRecipe:
     """How each form compiles and calls its module."""

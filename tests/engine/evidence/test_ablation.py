@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.engine.evidence.ablation import Suspect, culprit, culprit_of_script
+from bot.engine.evidence.ablation import Suspect, culprit, culprit_of_script, script_suspects
 from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Graph, Input, Meta, Program, Recipe, Ref
@@ -70,6 +70,37 @@ def test_only_a_program_that_passes_blames(verdicts: dict[str, Verdict], blamed:
 
 def test_nobody_is_suspected() -> None:
     assert culprit(program(), [], lambda _: Verdict.PASSES, lambda _: "") is None
+
+
+SETS = """
+import torch._inductor.config as inductor
+from torch._inductor import config as other
+import mine.config as own
+inductor.post_grad_custom_post_pass = mine.drop
+torch._inductor.config.joint_custom_pre_pass = make({})
+other.pre_grad_custom_pass = seen
+inductor.max_autotune = True
+own.post_pass = seen
+x.y = seen
+"""
+
+
+def test_a_script_names_what_it_sets_itself() -> None:
+    found = script_suspects(SETS)
+    assert [suspect.words for suspect in found] == [
+        "post_grad_custom_post_pass: drop",
+        "joint_custom_pre_pass: make",
+        "pre_grad_custom_pass: seen",
+    ]
+    assert script_suspects("no Python (") == []
+    asked: list[str] = []
+
+    def ask(candidate: Candidate) -> Verdict:
+        asked.append(candidate.text)
+        return Verdict.SAME if "pre_grad_custom_pass" in candidate.text else Verdict.PASSES
+
+    assert culprit_of_script(SETS, [Suspect("torch._inductor.config.nothing", "of it")], ask) == "pre_grad_custom_pass: seen"
+    assert len(asked) == 3
 
 
 @pytest.mark.parametrize(("verdict", "blamed"), [(Verdict.PASSES, "b: second"), (Verdict.SAME, None)])

@@ -349,3 +349,22 @@ def test_a_run_that_the_budget_cuts_off_says_nothing(monkeypatch: pytest.MonkeyP
     expected = Expected(Signature(kind=Kind.HANG, phase=Phase.DYNAMO), Rule(), 10.0)
     with pytest.raises(Interrupted):
         verify(launch(script), script, expected, 3)
+
+
+@pytest.mark.parametrize(("width", "cold"), [(4, {0, 1, 2}), (3, {0}), (1, {0})])
+def test_where_there_is_room_every_run_starts_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, width: int, cold: set[int]) -> None:
+    """Else the first fills a compile directory for the others."""
+    script, found = tmp_path / "repro.py", {}
+    script.write_text("pass")
+
+    def run(_: Launch, copy: Path, *, cache_dir: Path, **__: object) -> Outcome:
+        found[int(copy.parent.name)] = sorted(path.name for path in cache_dir.iterdir())
+        (cache_dir / "kernel.so").touch()
+        return Outcome(status="raised", text="Traceback (most recent call last):\nKeyError: 7\n")
+
+    monkeypatch.setattr(fresh, "run_fresh", run)
+    monkeypatch.setattr(fresh, "run_control_fresh", lambda *_, **__: Outcome(status="ok", calls=1))
+    monkeypatch.setattr(fresh, "at_once", lambda _: width)
+    expected = Expected(Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("KeyError",), message="7"), Rule(), 10.0)
+    verify(launch(script), script, expected, 3)
+    assert {number for number, held in found.items() if "kernel.so" not in held} == cold

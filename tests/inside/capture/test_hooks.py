@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from array import array
 from collections.abc import Callable
@@ -193,6 +194,24 @@ def test_a_program_that_dies_in_the_compiler_leaves_its_graph(rerun: Rerun) -> N
     outcome, (region,) = rerun(body, beforehand=True)
     assert outcome.status == "signal"
     assert (region.hook, region.failed, targets(region)) == ("dynamo", "pending", ["mul"])
+
+
+def test_a_call_that_fails_after_others_that_worked(rerun: Rerun) -> None:
+    body = """
+    def mine(gm, inputs):
+        def call(x):
+            if x.sum() > 10:
+                raise ValueError("too much")
+            return gm(x)
+        return call
+    f = torch.compile(lambda x: x * 2, backend=mine)
+    for size in (1.0, 2.0, 30.0):
+        f(torch.full((3,), size))
+    """
+    outcome, (region,) = rerun(body)
+    assert "ValueError: too much" in outcome.text
+    assert (region.hook, region.failed) == ("dynamo", "run")
+    assert "30.0" in json.dumps(region.graph), "of the call that failed"
 
 
 def test_a_program_that_dies_in_its_first_call_leaves_its_graph(rerun: Rerun) -> None:

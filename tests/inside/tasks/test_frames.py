@@ -84,6 +84,7 @@ def test_calls(pool: Pool) -> None:
     assert list(found) == ["last", "helper", "opened", "Inner.forward", "Outer.method", "Outer.forward"]
     assert found["helper"] == {
         "name": "helper",
+        "reads": [],
         "callee": "helper",
         "arguments": [
             "torch.randn(2, 3, dtype=torch.float16, requires_grad=True)",
@@ -143,6 +144,28 @@ def test_a_hook_in_a_model_of_a_library_is_called_alone(pool: Pool) -> None:
         """)
     found = asked(pool, text)["watch"]
     assert found["arguments"] == ["None", "(torch.randn(3, 4),)", "torch.randn(3, 2, requires_grad=True)"]
+
+
+@pytest.mark.slow
+def test_what_a_function_reads_that_another_one_makes(pool: Pool) -> None:
+    text = textwrap.dedent("""\
+        import torch
+
+        def hooked(model, stats, deep):
+            def watch(module, args, output):
+                stats["mean"] = output.mean()
+                deep.note(model, 3)  # here
+            model.register_forward_hook(watch)
+
+        class Deep:
+            def note(self, model, n): print(n)
+
+        model = torch.nn.Sequential(torch.nn.Linear(4, 2))
+        hooked(model, {}, Deep())
+        torch.compile(model)(torch.ones(3, 4))
+        """)
+    found = asked(pool, text)["hooked.<locals>.watch"]
+    assert (found["callee"], found["reads"]) == ("watch", ["deep = Deep()", "model = None", "stats = {}"])
 
 
 @pytest.mark.slow

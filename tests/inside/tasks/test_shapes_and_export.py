@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 import textwrap
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +14,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from bot.action.archives import packed  # noqa: E402
+from bot.action.report.render.local import unpacking  # noqa: E402
 from bot.inside.protocol import Question  # noqa: E402
 from bot.inside.tasks.shapes_and_export import meta  # noqa: E402
+from bot.models.result import Result  # noqa: E402
 from bot.workers.pool import Pool  # noqa: E402
 
 SCRIPT = """
@@ -97,6 +104,42 @@ def test_export_saves_the_module_with_its_inputs(pool: Pool, tmp_path: Path) -> 
     assert "torch-minify-" not in text
     assert text.startswith("ExportedProgram:")
     assert "def forward(self, " in text
+
+
+BRANCH = """
+import torch
+
+class Repro(torch.nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x.sin() + 1, lambda x: x.cos(), (x,))
+
+torch.compile(Repro())(torch.ones(3))
+"""
+
+
+@pytest.mark.parametrize("body", [SCRIPT, BRANCH])
+def test_a_saved_program_does_not_say_where_it_was_made(pool: Pool, tmp_path: Path, body: str) -> None:
+    path = tmp_path / "saved.pt2"
+    status, text, _ = ask(pool, "export", body, save=str(path))
+    assert status == "ok", text
+    with zipfile.ZipFile(path) as archive:
+        held = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"stack_trace" not in held
+    for place in (str(tmp_path), tempfile.gettempdir(), sys.prefix, os.path.expanduser("~") + "/", os.getcwd()):
+        assert place.encode() not in held
+
+
+def test_a_small_program_is_loaded_from_the_text_in_a_comment(pool: Pool, tmp_path: Path) -> None:
+    path = tmp_path / "saved.pt2"
+    status, text, _ = ask(pool, "export", SCRIPT, save=str(path))
+    assert status == "ok", text
+    program = packed(path.read_bytes())
+    assert program is not None
+    lines = unpacking(program, Result(status="minimized"))
+    loaded: dict[str, Any] = {}
+    exec(lines.rpartition("\n")[0], loaded)  # without the call, which compiles
+    args, kwargs = loaded["program"].example_inputs
+    assert torch.equal(loaded["program"].module()(*args, **kwargs)[0], torch.export.load(path).module()(*args, **kwargs)[0])
 
 
 @pytest.mark.parametrize(

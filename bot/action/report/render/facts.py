@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bot.action.report.render.markdown import cell, cell_lines, code, fence_within
 from bot.action.report.render.text import number
 from bot.models.failure import Kind, Stage
 from bot.models.result import Elsewhere, Result
 
 _LONGEST = 6_000  # bytes of a reason
+# What is known of the machine and what matters of the packages, in words.
+_MACHINE = {
+    "gpu": "{}",
+    "driver": "driver {}",
+    "cuda": "CUDA {}",
+    "cpu": "{}",
+    "os": "{}",
+    "compiler": "{}",
+    "torch": "torch {}",
+    "triton": "triton {}",
+    "python": "Python {}",
+}
 _STAGE = {
     Stage.SOURCE: "source: the script itself",
     Stage.DYNAMO: "dynamo: the graph that Dynamo traced",
@@ -43,6 +57,8 @@ def evidence(result: Result) -> list[tuple[str, str]]:
     """The rows of the table about `result`. The right column is HTML."""
     rows = []
     proof = result.verification
+    if here := _here(result.versions):
+        rows.append(("Ran on", cell(here, 400)))
     if proof.runs:
         rows.append(("Fails in the same way, alone, in fresh processes", f"{number(proof.same)} of {number(proof.runs)}"))
     if proof.runs or proof.eager != "not_applicable":
@@ -62,8 +78,14 @@ def evidence(result: Result) -> list[tuple[str, str]]:
         rows.append(("Other failures that the search met", cell_lines("\n".join(result.evidence.other_failures))))
     if result.evidence.elsewhere:
         rows.append(("With other interpreters", cell_lines("\n".join(map(_elsewhere, result.evidence.elsewhere)))))
-    rows.append(("Sandbox", cell(", ".join(result.sandbox)) if result.sandbox else "none"))
+    if result.sandbox:
+        rows.append(("Sandbox", cell(", ".join(result.sandbox))))
     return rows
+
+
+def _here(versions: Mapping[str, str]) -> str:
+    """Hardware, system and packages in one line, of those that are known."""
+    return ", ".join(words.format(versions[name]) for name, words in _MACHINE.items() if versions.get(name))
 
 
 def _elsewhere(other: Elsewhere) -> str:

@@ -11,18 +11,31 @@ from bot.models.report import Section
 from bot.models.request import Request
 from bot.models.result import Result
 
+# Where it comes from: it is on no package index.
+INSTALL = "pip install git+https://github.com/torch-minify/torch-minify"
+WARNING = "**Loading it runs code of whoever wrote the program**: treat it like running the script."
+_WIDTH = 100
 # A command longer than this is shown in part: it is in the request's file.
 _LONGEST = 4_000
 
 
 def loading(result: Result) -> str:
     """The three lines that load the exported program of `result` and run it as it fails."""
-    load = ["import torch", 'program = torch.export.load("exported_program.pt2")']
+    return "\n".join(["import torch", 'program = torch.export.load("exported_program.pt2")', _calling(result)])
+
+
+def unpacking(program: str, result: Result) -> str:
+    """A script that holds the exported `program` of `result` itself (zlib, then base64), loads it and runs it as it fails."""
+    rows = [program[start : start + _WIDTH] for start in range(0, len(program), _WIDTH)]
+    load = "program = torch.export.load(io.BytesIO(zlib.decompress(base64.b64decode(packed))))"
+    return "\n".join(["import base64, io, zlib", "import torch", 'packed = """', *rows, '"""', load, _calling(result)])
+
+
+def _calling(result: Result) -> str:
     call = "(*program.example_inputs[0], **program.example_inputs[1])"
     if result.stage is Stage.AOT_INDUCTOR:
-        packaged = "torch._inductor.aoti_load_package(torch._inductor.aoti_compile_and_package(program))"
-        return "\n".join([*load, packaged + call])
-    return "\n".join([*load, f"torch.compile(program.module()){call}"])
+        return "torch._inductor.aoti_load_package(torch._inductor.aoti_compile_and_package(program))" + call
+    return f"torch.compile(program.module()){call}"
 
 
 def command(request: Request) -> str:
@@ -44,7 +57,7 @@ def command(request: Request) -> str:
 
 def steps(section: Section) -> str:
     """The shell commands that repeat `section`, in a fence."""
-    request, rows = section.request, []
+    request, rows = section.request, [INSTALL]
     if request.options.python_version is not None:
         rows.append(f"# with Python {clean(request.options.python_version)}")
     if request.options.torch_version is not None:

@@ -1,6 +1,8 @@
 """GitHub's Markdown, written so that text within it stays text.
 
-Hostile text is put in fences, code spans and `<code>` alone: there GitHub makes no mention, reference, link or HTML of it.
+Hostile text is put in fences, code spans, `<code>` and `<pre>` alone: there GitHub makes no mention, reference, link or HTML of it.
+GitHub's parsers know code spans of at most 80 backticks (github/cmark-gfm 0.29.0.gfm.13, src/inlines.c, MAXBACKTICKS; comrak,
+src/parser/inlines.rs) and fences of at most 255 (src/blocks.c, fence_length): longer ones end early, or never begin.
 """
 
 from __future__ import annotations
@@ -12,6 +14,9 @@ from collections.abc import Iterable
 from bot.action.report.render.text import clean, cut, one_line, safe_url, size
 
 _TICKS = re.compile(r"`+")
+# Of the backticks in a row that a delimiter would have to outdo.
+_MOST_TICKS = 60
+_MANY_TICKS = re.compile(rf"`{{{_MOST_TICKS + 1},}}")
 
 
 def _longest(text: str) -> int:
@@ -19,8 +24,8 @@ def _longest(text: str) -> int:
 
 
 def code(text: str, most: int = 300) -> str:
-    """A code span with `text` in one line of at most `most` characters."""
-    words = one_line(text, most)
+    """A code span with `text` in one line of at most `most` characters; a long row of backticks is cut in it."""
+    words = _MANY_TICKS.sub("`" * _MOST_TICKS + "…", one_line(text, most))
     if not words:
         return "–"
     ticks = "`" * (_longest(words) + 1)
@@ -28,11 +33,18 @@ def code(text: str, most: int = 300) -> str:
     return f"{ticks}{pad}{words}{pad}{ticks}"
 
 
-def fence(text: str, language: str = "text") -> str:
-    """A code block of `text` in `language`: its fence is longer than any run of backticks within."""
+def _block(text: str, language: str) -> tuple[str, str, str]:
+    """How a code block of `text` begins, what is in it, how it ends."""
     words = clean(text).strip("\n")
-    ticks = "`" * max(3, _longest(words) + 1)
-    return f"{ticks}{language}\n{words}\n{ticks}"
+    ticks = max(3, _longest(words) + 1)
+    if ticks > _MOST_TICKS:
+        return f'<pre lang="{language}">\n', html.escape(words, quote=False), "\n</pre>"
+    return f"{'`' * ticks}{language}\n", words, f"\n{'`' * ticks}"
+
+
+def fence(text: str, language: str = "text") -> str:
+    """A code block of `text` in `language`: its fence is longer than any run of backticks within, or HTML where that would be too long."""
+    return "".join(_block(text, language))
 
 
 def fence_within(text: str, room: int, language: str = "text") -> str:
@@ -40,17 +52,15 @@ def fence_within(text: str, room: int, language: str = "text") -> str:
 
     `language` is as for `fence`.
     """
-    whole = fence(text, language)
-    if size(whole) <= room:
-        return whole
-    words = clean(text).strip("\n")
-    ticks = 2 * max(3, _longest(words) + 1)
+    begins, words, ends = _block(text, language)
+    if size(begins) + size(words) + size(ends) <= room:
+        return begins + words + ends
     note = "\n\n{} more lines are in the run's files."
-    kept = cut(words, room - ticks - size(language) - 3 - size(note) - 10)
+    kept = cut(words, room - size(begins) - size(ends) - size(note) - 10)
     if not kept.strip():
         return ""
     left = words.count("\n") - kept.count("\n")
-    return fence(kept, language) + note.format(left)
+    return begins + kept + ends + note.format(left)
 
 
 def fold(summary: str, body: str) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bot.action.report.render.layout import Block, fit, whole
 from bot.action.report.render.markdown import cell, code, fence_within, fold_within, link
-from bot.action.report.render.section import source
 from bot.action.report.render.text import number, one_line, size
-from bot.models.request import Request
+from bot.models.request import Cause, Request
 
 _ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed behind it
+_WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
 _PATIENCE = "Where no runner with that label is online it waits for 24 hours, and nothing more is said here until then."
 MOST_ROWS = 20
+# Characters of the title of an issue, titles in a reply.
+MOST_TITLE, MOST_NAMED = 200, 5
 # Bytes of a table of causes: three of them fit behind a note.
 MOST_BYTES = 10_000
 _END = "</table>"
@@ -32,6 +33,22 @@ def queued(requests: Sequence[Request], runner_label: str, run_url: str | None) 
         if len(request.tests) > 1:
             blocks.append(_tests(request, index))
     return fit(blocks, _ROOM)
+
+
+def source(request: Request) -> str:
+    """Whose code `request` runs, and on whose word."""
+    who = "" if request.answer.trigger else "a red run of the workflow "
+    asked = f"asked for by {who}{code(request.asked_by)}"
+    place = link(_WHOSE[request.code.where], request.code.url)
+    if request.code.trusted:
+        said = [f"Code by {code(request.code.author)} from {place}, {asked}."]
+    else:
+        said = [f"Code by {code(request.code.author)}, who has no write permission here, from {place}; run because it was {asked}."]
+    if request.code.note:
+        said.append(f"Taken: {code(request.code.note)}.")
+    if request.commit:
+        said.append(f"Commit {code(request.commit)} of {code(request.repository)}.")
+    return " ".join(said)
 
 
 def what(request: Request) -> str:
@@ -87,17 +104,6 @@ def failed(why: str, run_url: str | None) -> str:
     return f"### Not taken\n\n{why} {link('The run', run_url)} says more. `/minify again` asks once more."
 
 
-@dataclass(frozen=True)
-class Cause:
-    """A cause of failing tests, as people see it. `failure` and `tests` are hostile text."""
-
-    verdict: str
-    reason: str
-    failure: str
-    tests: tuple[str, ...]
-    taken: bool
-
-
 def candidates(found: Sequence[Cause]) -> str:
     """A table of the causes `found`, at most `MOST_BYTES` of it. It has no blank line, so it stays one block of HTML."""
     rows = ["<table>", "<tr><th></th><th>why</th><th>failure</th><th>tests</th></tr>"]
@@ -143,6 +149,16 @@ def helped(help_text: str) -> str:
 def stopped(runs: int) -> str:
     """The answer to a stop that cancelled so many `runs`."""
     return f"Stopped {runs} {'run' if runs == 1 else 'runs'}." if runs else "Nothing is running for this."
+
+
+def title_of_issue(failure: str) -> str:
+    """The title of an issue about a `failure`, which is a line of a log."""
+    return one_line(f"CI: {failure}", MOST_TITLE)
+
+
+def done(titles: Sequence[str], url: str | None) -> str:
+    """The reply that tells who asked that the comment at `url` has its results, which have those `titles` of ours."""
+    return f"Done: {', '.join(titles[:MOST_NAMED])}{', …' if len(titles) > MOST_NAMED else ''}. {link('The result', url)} is above."
 
 
 def opened(repository: str, branch: str, run_url: str) -> str:

@@ -13,8 +13,8 @@ from bot.workflow_commands import Annotation
 # GitHub refuses a comment of more characters; bytes are never fewer.
 COMMENT_LIMIT = 65_536
 SUMMARY_LIMIT = 1_000_000
-# Bytes beside the repro that a comment on one request needs at most for its marker and its title.
-FRAME = 400
+# Bytes beside the repro that a comment on one request needs at most for its marker and its title, which names the test.
+FRAME = 1_000
 # GitHub shows ten of a kind for a step.
 MOST_ANNOTATIONS = 10
 _CUT = "_Shortened to fit into a comment: the rest is in the run's files._"

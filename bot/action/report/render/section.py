@@ -7,34 +7,48 @@ from collections.abc import Iterable
 from bot.action.report.render import facts, local, verdict
 from bot.action.report.render.layout import Block, whole
 from bot.action.report.render.markdown import code, fence, fold, fold_within, link, table
-from bot.action.report.render.text import number, one_line, size
+from bot.action.report.render.notes import candidates, source
+from bot.action.report.render.text import number, one_line, size, span
 from bot.models.report import Section, Stored
-from bot.models.request import Request
 from bot.models.result import Result
 
 # What is served first. Headings are worth more than repros: a repro under no title would claim what it may not.
-HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, EXPORTED, REDUCTION, TESTS, VERSIONS = range(1, 11)
+HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, TRACEBACK, INLINE, EXPORTED, REDUCTION, CAUSES, TESTS, VERSIONS = range(1, 14)
 
-_WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
+# Characters of a test's name in a title.
+_LONGEST_NAME = 120
+# Seconds: what a file says beyond that is no time.
+_LONGEST_TIME = 1e7
+_MARKED = "Frames that only call on are left out; `>` marks the one that raises."
 
 
 def blocks(section: Section, index: int, of: int) -> list[Block]:
     """The blocks of `section`, the request with that `index` (from 0) among `of`, in their order."""
     result = section.result
     numbered = f"{index + 1}. " if of > 1 else ""
-    made = [whole((HEADING, index), f"### {numbered}{verdict.title(section)}"), whole((FAILURE, index), _failure(section))]
+    made = [whole((HEADING, index), f"### {numbered}{_title(section)}"), whole((FAILURE, index), _failure(section))]
     if section.repro is not None:
         made.append(_repro(section, index))
     if result is not None:
         made.append(whole((FAILURE, index), facts.figures(result)))
-        made.append(whole((EVIDENCE, index), table(facts.evidence(result))))
-        made.append(_exported(section, result, index))
+        rows = facts.evidence(result)
+        made.append(whole((EVIDENCE, index), table(rows) if rows else ""))
+    if section.traceback or section.log:
+        made.append(
+            _folded(TRACEBACK, index, "Traceback", _MARKED, section.traceback)
+            if section.traceback
+            else _folded(TRACEBACK, index, "The end of its log", "", section.log or "")
+        )
+    if result is not None:
+        made += [_exported(section, result, index), _inline(section, result, index)]
     if result is not None and result.reduction.queries:
         made.append(whole((REDUCTION, index), fold("How it was reduced", facts.reduction(result))))
-    if section.request.tests:
+    if len(section.request.tests) > 1:
         made.append(
             _folded(TESTS, index, f"{number(len(section.request.tests))} tests fail in this way", "", _lines(section.request.tests))
         )
+    if section.request.causes:
+        made.append(whole((CAUSES, index), fold("All that failed in that run", candidates(section.request.causes))))
     made.append(whole((LOCAL, index), fold("Do the same on your machine", local.steps(section))))
     if result is not None and result.versions:
         made.append(_folded(VERSIONS, index, "Versions", "", _lines(f"{name} {version}" for name, version in result.versions.items())))
@@ -42,6 +56,16 @@ def blocks(section: Section, index: int, of: int) -> list[Block]:
     altered = " Secrets or personal paths in the texts above were replaced." if section.altered else ""
     made.append(whole((SOURCE, index), source(section.request) + files + altered))
     return made
+
+
+def _title(section: Section) -> str:
+    """What became of it, how long that took, and of which test."""
+    result, request = section.result, section.request
+    took = f", {span(result.timing.total)}" if result is not None and 0 < result.timing.total < _LONGEST_TIME else ""
+    name = request.tests[0] if request.tests else request.command
+    of = f": {code(name, _LONGEST_NAME)}" if name else ""
+    more = f" and {number(len(request.tests) - 1)} more" if len(request.tests) > 1 else ""
+    return f"{verdict.title(section)}{took}{of}{more}"
 
 
 def _lines(rows: Iterable[str]) -> str:
@@ -110,8 +134,18 @@ def _exported(section: Section, result: Result, index: int) -> Block:
     stored = next((file for file in section.files if file.name == "exported_program.pt2"), None)
     if stored is None:
         return whole((EXPORTED, index), "")
-    head = "\n\n".join([_where(stored, section), fence(local.loading(result), "python")])
+    head = "\n\n".join([_where(stored, section), *([local.WARNING, fence(local.loading(result), "python")] if not section.program else [])])
     return _folded(EXPORTED, index, "The exported program", head, section.exported_text or "(its text did not come with it)")
+
+
+def _inline(section: Section, result: Result, index: int) -> Block:
+    """The exported program itself: a small one lasts as long as the comment."""
+    if section.program is None:
+        return whole((INLINE, index), "")
+    return whole(
+        (INLINE, index),
+        fold("The exported program as Python", f"{local.WARNING}\n\n{fence(local.unpacking(section.program, result), 'python')}"),
+    )
 
 
 def _where(stored: Stored, section: Section) -> str:
@@ -119,17 +153,3 @@ def _where(stored: Stored, section: Section) -> str:
     until = f" until {code(expires)} (GitHub asks for a login)" if expires else ""
     kept = f", and {link('for good', stored.kept)}" if stored.kept else ""
     return f"{code(stored.name)}, {number(stored.size)} bytes, sha256 {code(stored.sha256)}, in {_place(section)}{until}{kept}."
-
-
-def source(request: Request) -> str:
-    """Whose code `request` runs, and on whose word."""
-    place, asked = link(_WHOSE[request.code.where], request.code.url), f"asked for by {code(request.asked_by)}"
-    if request.code.trusted:
-        said = [f"Code by {code(request.code.author)} from {place}, {asked}."]
-    else:
-        said = [f"Code by {code(request.code.author)}, who has no write permission here, from {place}; run because it was {asked}."]
-    if request.code.note:
-        said.append(f"Taken: {code(request.code.note)}.")
-    if request.commit:
-        said.append(f"Commit {code(request.commit)} of {code(request.repository)}.")
-    return " ".join(said)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from bot.action.redaction import redact
+
 # How every marker of ours begins. Nobody else's text may hold it: a comment is found again by it.
 MARKER_START = "<!-- torch-minify"
 _FORGED = re.compile(r"<!--(?=\s*torch-minify)", re.IGNORECASE)
@@ -14,6 +16,7 @@ _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # no two dashes in it, which would end the comment early
 _MARKER = re.compile(rf"{MARKER_START}:[A-Za-z0-9]+(?:[ ._:/#-][A-Za-z0-9]+)* -->")
+_LONGEST_SECRET = 3_000  # characters
 _URL = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:/[A-Za-z0-9._~/#?=&%+-]*)?")
 
 
@@ -23,11 +26,11 @@ def size(text: str) -> int:
 
 
 def clean(text: str) -> str:
-    """`text` with line ends as newlines, without control characters, and without a marker of ours.
+    """`text` with line ends as newlines, without control characters, secrets and personal paths, and without a marker of ours.
 
     Characters that turn the writing direction become their Python escapes, which mean the same in a string literal.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = redact(text).replace("\r\n", "\n").replace("\r", "\n")
     text = _SURROGATE.sub("\ufffd", _CONTROL.sub("\ufffd", text))
     text = _BIDI.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return _FORGED.sub("<!- -", text)
@@ -35,7 +38,8 @@ def clean(text: str) -> str:
 
 def one_line(text: str, most: int = 300) -> str:
     """`text` cleaned, in one line, of at most `most` characters."""
-    words = " ".join(clean(text[: 4 * most]).replace("\u2028", " ").replace("\u2029", " ").split())
+    # a secret that begins within what is looked at ends there as well
+    words = " ".join(clean(text[: 4 * most + _LONGEST_SECRET]).replace("\u2028", " ").replace("\u2029", " ").split())
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
@@ -60,6 +64,16 @@ def number(value: float) -> str:
     if not -1e12 < value < 1e12:
         return "(no sensible number)"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def span(seconds: float) -> str:
+    """A time of so many `seconds` for people: `42 s`, `4 min 12 s`, `1 h 02 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{max(whole, 1)} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60:02} min"
 
 
 def cut(text: str, room: int) -> str:

@@ -7,6 +7,7 @@ modes, makes a program of its own that compiles this function alone; all that on
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -16,18 +17,22 @@ from bot.reduce.source.text.normal_form import MARK, end_line, legal, marked, no
 from bot.reduce.source.text.repair import collected, missing, repaired
 from bot.reduce.source.text.variables import imported_names, module_names
 
+# Stands in a qualified name between a function and one that it makes.
+INSIDE = "<locals>"
 # Arguments of an exporter that speak of the inputs that it is given, which are others here.
 _OF_INPUTS = ("args", "kwargs", "dynamic_shapes")
 
 
 @dataclass(frozen=True)
 class InnerCall:
-    """How a function of the script is called, as source: what is called, with what, under which modes."""
+    """How a function of the script is called, as source: what is called, with what, under which modes. `reads` are statements that make
+    what a function reads which is made inside another one."""
 
     name: str
     callee: str
     arguments: tuple[str, ...]
     contexts: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
 
 
 def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]) -> Iterator[str]:
@@ -53,7 +58,12 @@ def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]
         for context in reversed(call.contexts):
             statement = f"with {context}:\n" + "\n".join(f"    {line}" for line in statement.split("\n"))
         first = [] if "torch" in imported_names(ast.Module(kept, [])) else ["import torch"]
-        written = "\n".join([*first, *("\n".join(lines[start_line(s) - 1 : end_line(s)]) for s in kept), statement, ""])
+        lifted: list[str] = []
+        if INSIDE in call.name:
+            # the one that makes it is not needed, so only the copy at the top is marked
+            lifted = [*call.reads, textwrap.dedent("\n".join(lines[start_line(definition) - 1 : end_line(definition)]))]
+            lines = text.split("\n")
+        written = "\n".join([*first, *("\n".join(lines[start_line(s) - 1 : end_line(s)]) for s in kept), *lifted, statement, ""])
         fixed = repaired(normal(written), missing(with_marks)) if legal(written) else None
         if fixed is not None:
             found = normal(collected(fixed, frozenset()))
@@ -62,7 +72,12 @@ def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]
 
 
 def _definition(tree: ast.Module, name: str) -> ast.FunctionDef | None:
-    """A function, or a method of a class, by its qualified name."""
+    """A function, a method of a class, or one that a function makes, by its qualified name."""
+    outer, inside, last = name.rpartition(f".{INSIDE}.")
+    if inside:
+        maker = _definition(tree, outer)
+        made = ast.walk(maker) if maker is not None else ()
+        return next((s for s in made if isinstance(s, ast.FunctionDef) and s.name == last and s is not maker), None)
     *owner, last = name.split(".")
     bodies = [tree.body] if not owner else [s.body for s in tree.body if isinstance(s, ast.ClassDef) and s.name == owner[0]]
     return next((s for body in bodies for s in body if isinstance(s, ast.FunctionDef) and s.name == last), None)

@@ -101,6 +101,11 @@ def _comments(text: str) -> dict[int, int]:
     return {token.start[0]: token.start[1] for token in tokens if token.type == tokenize.COMMENT}
 
 
+def marks(text: str) -> tuple[int, ...]:
+    """The lines of `text` (1-based) that have a mark."""
+    return tuple(number for number, line in enumerate(text.split("\n"), 1) if line.endswith(MARK))
+
+
 def unmarked(text: str) -> str:
     """The text without marks."""
     return text.replace("  " + MARK, "")

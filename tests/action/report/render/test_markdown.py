@@ -18,6 +18,26 @@ def test_a_fence_is_longer_than_what_is_in_it() -> None:
     assert fence("````\nx", "python") == "`````python\n````\nx\n`````"
 
 
+def test_what_no_fence_can_hold_is_html() -> None:
+    long = "`" * 60
+    assert fence(f"<a>&'{long}", "python") == f'<pre lang="python">\n&lt;a&gt;&amp;\'{long}\n</pre>'
+    assert fence("`" * 59).startswith("`" * 60 + "text\n")
+
+
+def test_a_long_row_of_backticks_is_cut_in_a_span() -> None:
+    assert code("`" * 61 + " x") == f"{'`' * 61} {'`' * 60}… x {'`' * 61}"
+
+
+@pytest.mark.parametrize("room", range(0, 3000, 97))
+def test_html_keeps_whole_lines_within_its_room_too(room: int) -> None:
+    text = "\n".join(f"line {index} <&>" for index in range(40)) + "\n" + "`" * 255
+    found = fence_within(text, room)
+    assert size(found) <= room
+    if found and not found.endswith("</pre>"):
+        shown = [line for line in found.split("\n") if line.startswith("line ")]
+        assert found.endswith(f"\n\n{41 - len(shown)} more lines are in the run's files.")
+
+
 @pytest.mark.parametrize("room", range(0, 200, 7))
 def test_a_block_keeps_whole_lines_within_its_room(room: int) -> None:
     text = "\n".join(f"line {index}" for index in range(40))

@@ -1,66 +1,16 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from bot.action.report.render.markdown import fence
 from bot.action.report.render.rendering import COMMENT_LIMIT, FRAME, MOST_ANNOTATIONS, SUMMARY_LIMIT, annotations_of, render
-from bot.action.report.render.text import MARKER_START, size
+from bot.action.report.render.text import clean, size
 from bot.models.report import Report, Section
-from tests.action.report import reports
-
-MARKDOWN = MarkdownIt("gfm-like", {"linkify": False})
-# What we write ourselves; anything else in the HTML came from outside.
-TAGS = {"details", "summary", "table", "tr", "td", "code", "br"}
-
-
-class Html(HTMLParser):
-    """Tags and attributes of what stands outside of fences and code spans, and its text outside of <code>."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.words: list[str] = []
-        self.comments: list[str] = []
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag != "br":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "code" not in self.open:
-            self.words.append(data)
-
-    def handle_comment(self, data: str) -> None:
-        self.comments.append(data)
-
-
-def outside(tokens: list[Token]) -> tuple[str, list[str]]:
-    """What GitHub would read as text or HTML, and all link targets."""
-    read, links = [], []
-    for token in tokens:
-        if token.type == "html_block":
-            read.append(token.content)
-        for child in token.children or []:
-            if child.type in ("text", "html_inline"):
-                read.append(child.content)
-            if child.type in ("link_open", "image"):
-                links.append(str(child.attrs.get("href") or child.attrs.get("src")))
-    return "\n".join(read), links
+from tests.action.report import github_page, reports
 
 
 @given(reports.reports, st.sampled_from([0, 1, 60, 500, 3_000, 20_000, COMMENT_LIMIT]) | st.integers(0, 100_000))
@@ -72,23 +22,8 @@ def test_never_over_the_limit(report: Report, limit: int) -> None:
 def test_hostile_text_stays_text(report: Report, limit: int) -> None:
     """No mention, no reference, no HTML, no link but to where we link, no second marker, nothing outside of its fence."""
     body = render(report, limit)
-    body.encode("utf-8")
-    assert body.lower().count(MARKER_START) == 1
     assert body.startswith(reports.MARKER)
-    assert not re.search(r"[\x00\u202a-\u202e\x1b\r]", body)
-    words, links = outside(MARKDOWN.parse(body))
-    page = Html()
-    page.feed(words)
-    page.close()
-    assert set(page.tags) <= TAGS
-    assert not page.attributes
-    assert page.open == []
-    assert [f"<!--{comment}-->" for comment in page.comments] == [reports.MARKER]
-    ours = " ".join(page.words)
-    assert "@" not in ours
-    assert "#" not in ours
-    assert "![" not in ours
-    assert all(link.startswith("https://github.com/owner/name/") for link in links)
+    github_page.check(body, reports.MARKER)
 
 
 @given(reports.sections, st.integers(FRAME, 30_000))
@@ -153,13 +88,25 @@ def test_a_marker_is_one_plain_line() -> None:
             render(Report(marker=f"<!-- torch-minify:{name} -->", sections=()))
 
 
-@given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+@given(st.integers(0, 3) | st.sampled_from([57, 58, 77, 78, 252, 253, 300]), st.integers(0, 3), st.integers(0, 3))
 def test_a_thousand_fences(ticks: int, rows: int, tabs: int) -> None:
-    repro = ("\t" * tabs + "`" * (3 + ticks) + "\r\n" * (rows + 1)) * 1000
+    repro = ("\t" * tabs + "`" * (3 + ticks) + "\r\n" * (rows + 1)) * 100
     body = render(reports.report(Section(request=reports.request(), result=reports.result(), repro=repro)))
-    tokens = MARKDOWN.parse(body)
-    blocks = [token.content for token in tokens if token.type == "fence" and token.info == "python"]
+    blocks = [text for language, text in github_page.check(body, reports.MARKER).blocks if language == "python"]
     assert [block.strip("\n") for block in blocks] == [repro.replace("\r\n", "\n").strip("\n")]
+
+
+@pytest.mark.parametrize("ticks", [59, 60, 61, 79, 80, 81, 254, 255, 256, 1000])
+def test_no_row_of_backticks_is_left(ticks: int) -> None:
+    """As a program of a stranger showed it: a row of backticks, then words to everybody who reads the comment."""
+    words = f"{'`' * ticks} @pytorch/core-maintainers fixes #1 https://evil.example"
+    block = f"no kernel\n{'`' * ticks}\n\n## Security notice\n\n{words}\n\n![x](https://evil.example/x.png)\n"
+    signature = reports.result().signature
+    assert signature is not None
+    shown = reports.result(signature=signature.model_copy(update={"message": words}), reason=block, culprit=words, versions={words: block})
+    part = Section(request=reports.request(expected=words, tests=(words, words)), result=shown, repro=block, problem=block)
+    page = github_page.check(render(reports.report(part)), reports.MARKER)
+    assert clean(block).strip("\n") in [text.strip("\n") for _, text in page.blocks]
 
 
 def test_a_fault_is_a_warning_and_a_result_a_notice() -> None:

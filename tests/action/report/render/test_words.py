@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,9 @@ from bot.action.report.render.verdict import doubt, status, title
 from bot.action.report.result_dir import Folder, section
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.report import Download, Report, Section, Stored
-from bot.models.request import CodeOrigin, Request, RequestOptions
+from bot.models.request import Cause, CodeOrigin, Request, RequestOptions
 from bot.models.result import Result
-from tests.action.report import reports
+from tests.action.report import github_page, reports
 
 RESULTS = Path(__file__).resolve().parents[3] / "fixtures" / "results"
 COMMENTS = RESULTS.parent / "comments"
@@ -166,11 +165,14 @@ def test_annotations_are_one_command_each(report: Report) -> None:
 def test_notes_leave_room_and_mention_nobody(asked: list[Request], words: str, url: str | None) -> None:
     for body in (notes.queued(asked, words, url), notes.refused(words * 5_000), notes.problem(words * 5_000, words * 5_000)):
         assert size(body) <= COMMENT_LIMIT // 2
-        assert "<!-- torch-minify" not in body.lower()
+        github_page.check(body)
+    github_page.check(notes.running(asked, 0, words, url))
+    github_page.check(notes.ended(words, url))
+    github_page.check(notes.opened(words, words, words))
 
 
 candidates = st.builds(
-    notes.Cause,
+    Cause,
     verdict=st.sampled_from(["suggested", "possible", "no", "?"]),
     reason=reports.texts,
     failure=reports.long_texts,
@@ -181,18 +183,18 @@ candidates = st.builds(
 
 @settings(max_examples=40)
 @given(st.lists(candidates, max_size=30))
-def test_a_table_of_causes_is_bounded_and_one_block(found: list[notes.Cause]) -> None:
+def test_a_table_of_causes_is_bounded_and_one_block(found: list[Cause]) -> None:
     table = notes.candidates(found)
     assert size(table) <= notes.MOST_BYTES
     rows, _, more = table.partition("\n</table>")
     listed = rows.count("<tr>") - 1
     assert rows.count("\n") == listed + 1
     assert more == (f"\n\n{len(found) - listed} more causes are not listed." if listed < len(found) else "")
-    assert "@" not in re.sub(r"<code>[^<]*</code>", "", rows)
+    github_page.check(table)
 
 
 def test_causes_that_fit_are_all_listed() -> None:
-    each = notes.Cause("suggested", "it fails in the compiler", "RuntimeError: x", ("a::b", "a::c"), True)
+    each = Cause(verdict="suggested", reason="it fails in the compiler", failure="RuntimeError: x", tests=("a::b", "a::c"), taken=True)
     table = notes.candidates([each] * 25)
     assert table.count("<td>suggested, taken</td>") == 20
     assert table.endswith("5 more causes are not listed.")

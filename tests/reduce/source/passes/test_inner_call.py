@@ -117,3 +117,34 @@ def test_a_script_indented_by_tabs() -> None:
     spaces = written(SCRIPT, InnerCall("Inner.forward", "Inner(8).forward", ("torch.ones(2)",)))
     tabs = written(textwrap.dedent(SCRIPT).replace("    ", "\t"), InnerCall("Inner.forward", "Inner(8).forward", ("torch.ones(2)",)))
     assert tabs == spaces != []
+
+
+def test_a_function_that_another_one_makes_stands_at_the_top() -> None:
+    text = """\
+        import torch
+
+        def hooked(model, stats):
+            def watch(module, args, output):
+                stats["mean"] = output.mean()
+                undefined(stats)  # here
+            model.register_forward_hook(watch)
+
+        model = torch.nn.Linear(4, 2)
+        hooked(model, {})
+        torch.compile(model, fullgraph=True)(torch.ones(3, 4))  # here
+        """
+    (program,) = written(text, InnerCall("hooked.<locals>.watch", "watch", ("None", "torch.ones(2)"), (), ("stats = {}",)))
+    assert program.count(MARK) == 2
+    assert unmarked(program) == textwrap.dedent("""\
+        import torch
+
+        stats = {}
+
+
+        def watch(module, args, output):
+            stats["mean"] = output.mean()
+            undefined(stats)
+
+
+        torch.compile(watch, fullgraph=True)(None, torch.ones(2))
+        """)

@@ -1,0 +1,145 @@
+"""What the engine's account left, brought to where it is wanted, without opening a path of its: it writes an archive into a pipe.
+
+Directories can be exchanged for links between two looks. So the account reads its own files, with its own rights, and we take plain files
+with harmless names from what comes, within bounds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from bot.action.archives import holds_secret
+from bot.action.minify.isolation import Account
+from bot.action.minify.scrub import LONGEST, is_program, is_text, scrubbed
+
+# Of what comes, larger files, more bytes in all, and more files are left behind.
+LARGEST_FILE, MOST_BYTES, MOST_FILES = 256 << 20, 512 << 20, 2000
+_MOST_ENTRIES = 20_000
+# What an artifact may be called, and no more: one other name, and the upload of all is refused.
+_NAME = re.compile(r"[A-Za-z0-9_.+=@,()~ -]{1,150}")
+_DEEPEST = 12
+_MODE = 0o644
+
+# Run under the account: the first argument is its directory, the second one below it that is not wanted.
+_ARCHIVE = """
+import os, stat, sys, tarfile
+root, without = sys.argv[1:]
+with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
+    for folder, directories, files in os.walk(root):
+        directories.sort()
+        here = os.path.relpath(folder, root)
+        if here == without:
+            directories.clear()
+            continue
+        for name in sorted(files) + [one for one in directories if os.path.islink(os.path.join(folder, one))]:
+            entry = tarfile.TarInfo(os.path.normpath(os.path.join(here, name)))
+            try:
+                held = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            except OSError:
+                entry.type = tarfile.SYMTYPE
+                archive.addfile(entry)
+                continue
+            with open(held, "rb") as opened:
+                facts = os.fstat(held)
+                if stat.S_ISREG(facts.st_mode):
+                    entry.size = facts.st_size
+                    archive.addfile(entry, opened)
+                else:
+                    entry.type = tarfile.FIFOTYPE
+                    archive.addfile(entry)
+"""
+
+
+def hand_over(account: Account, source: Path, target: int, without: Path | None = None) -> list[str]:
+    """Bring the plain files below `source`, which is the `account`'s, to the directory with the descriptor `target`.
+
+    Returns what was left behind, with the reason. `without` is a directory below `source` that is not wanted. An existing file is replaced
+    in one step.
+
+    Raises:
+        OSError: no process could be started.
+    """
+    words = [sys.executable, "-I", "-S", "-c", _ARCHIVE, str(source), str(without or "")]
+    process = account.start(words, cwd=Path("/"), env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    try:
+        with process.stdout as stream:
+            return receive(stream, target)
+    finally:
+        process.end()
+
+
+def receive(stream: IO[bytes], target: int) -> list[str]:
+    """Write the plain files of the archive in `stream` into the directory with the descriptor `target`; what was left behind, and why."""
+    left: list[str] = []
+    copied = taken = 0
+    with contextlib.suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=stream, mode="r|") as archive:
+        for number, entry in enumerate(archive):
+            if number >= _MOST_ENTRIES:
+                left.append(f"more than {_MOST_ENTRIES} entries")
+                break
+            reason = _unwanted(entry, copied, taken)
+            if reason is None:
+                try:
+                    _write(archive, entry, target)
+                    copied, taken = copied + 1, taken + entry.size
+                except OSError as error:
+                    reason = error.strerror or "cannot be written"
+            if reason is not None:
+                left.append(f"{entry.name[:200]!r}: {reason}")
+    return left
+
+
+def _unwanted(entry: tarfile.TarInfo, copied: int, taken: int) -> str | None:
+    """Why an entry is left behind, after so many that were `copied`, with so many bytes `taken`; None where it is not."""
+    parts = PurePosixPath(entry.name).parts
+    if not entry.isreg() or entry.issparse():
+        return "no plain file"
+    if not parts or len(parts) > _DEEPEST or not all(_NAME.fullmatch(part) and part not in (".", "..") for part in parts):
+        return "a name that an artifact cannot have"
+    if entry.size > LARGEST_FILE:
+        return f"larger than {LARGEST_FILE >> 20} MiB"
+    if entry.size > LONGEST and is_text(PurePosixPath(entry.name)):
+        return f"a text larger than {LONGEST >> 20} MiB: it cannot be searched for secrets"
+    if copied >= MOST_FILES:
+        return f"more than {MOST_FILES} files"
+    return f"more than {MOST_BYTES >> 20} MiB in all" if taken + entry.size > MOST_BYTES else None
+
+
+def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> None:
+    """Put one file to its place below the descriptor `target`, through no link."""
+    path = PurePosixPath(entry.name)
+    content = archive.extractfile(entry)
+    if content is None:
+        raise OSError(22, "no plain file")
+    place = os.dup(target)
+    try:
+        for part in path.parts[:-1]:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o755, dir_fd=place)
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+            os.close(place)
+            place = below
+        new = f"{path.name}.new"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new, dir_fd=place)
+        held = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=place)
+        with os.fdopen(held, "w+b") as written:
+            if is_text(path):
+                written.write(scrubbed(path, content.read(LONGEST)))
+            else:
+                while block := content.read(1 << 20):
+                    written.write(block)
+            if is_program(path) and holds_secret(written):
+                os.unlink(new, dir_fd=place)
+                raise OSError(22, "a secret or a personal path in it, or no archive")
+        os.replace(new, path.name, src_dir_fd=place, dst_dir_fd=place)
+    finally:
+        os.close(place)

@@ -1,0 +1,83 @@
+"""Archives (`.zip`, `.tar`, `.tar.gz`), unpacked with bounds: what they say of themselves is not believed."""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from bot.engine.inputs.taken import NotUnderstood
+
+MOST_FILES, MOST_UNPACKED = 20_000, 4 * 2**30
+# Graphs and logs shrink to a tenth or so. What unpacks to more than this share of its size, and to so many bytes, is no such file.
+MOST_RATIO, RATIO_FROM = 200, 64 * 2**20
+_BLOCK = 2**20
+
+
+def is_archive(path: Path) -> bool:
+    """Whether the file `path` is an archive that `unpack` reads."""
+    return zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
+
+
+def is_of_torch(path: Path) -> bool:
+    """Whether the archive `path` was written by torch: an exported program, a package, saved tensors."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        # the names are below the archive's own; `version` and `byteorder` are the files of torch's writer
+        last = {name.rpartition("/")[2] for name in archive.namelist() if name.count("/") <= 2}
+    return "byteorder" in last or "archive_format" in last or {"version", "data.pkl"} <= last
+
+
+def unpack(path: Path, into: Path) -> None:
+    """Write the plain files of the archive `path` below the empty directory `into`. Links and devices are left out.
+
+    Raises:
+        NotUnderstood: it is damaged or encrypted, holds a path that leads out of it, or unpacks to more than anybody sends.
+    """
+    unpacked, packed = 0, path.stat().st_size
+    try:
+        for count, (name, stream) in enumerate(_zipped(path) if zipfile.is_zipfile(path) else _tarred(path)):
+            if count >= MOST_FILES:
+                raise NotUnderstood(f"an archive of more than {MOST_FILES:,} files")
+            target = _inside(into, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with stream, target.open("xb") as out:
+                while block := stream.read(_BLOCK):
+                    unpacked += len(block)
+                    if unpacked > MOST_UNPACKED or unpacked > max(RATIO_FROM, MOST_RATIO * packed):
+                        raise NotUnderstood(f"an archive of {packed:,} bytes that unpacks to more than {unpacked:,}: refused")
+                    out.write(block)
+    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        raise NotUnderstood(f"an archive that cannot be unpacked: {error}") from error
+
+
+def _zipped(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            # the upper half of its attributes is a mode of Unix, where a link says so
+            if not entry.is_dir() and (entry.external_attr >> 28) not in (0xA,):
+                yield entry.filename, archive.open(entry)
+
+
+def _tarred(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    with tarfile.open(path, "r|*") as archive:
+        for entry in archive:
+            stream = archive.extractfile(entry) if entry.isfile() else None
+            if stream is not None:
+                yield entry.name, stream
+
+
+def _inside(root: Path, name: str) -> Path:
+    """Where a member goes.
+
+    Raises:
+        NotUnderstood: not below `root`.
+    """
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if not parts or "\0" in name or ".." in parts or parts[0] == "/" or ":" in parts[0]:
+        raise NotUnderstood(f"an archive with a path that leads out of it: {name[:100]!r}: refused")
+    return root.joinpath(*parts)

@@ -1,0 +1,297 @@
+"""Scripts that PyTorch dumps: `repro.py`, `fx_graph_runnable.py`, `minifier_launcher.py`.
+
+Each ends in a call of `run_repro` with a command, which may be its minifier. What comes before it (the graph, how its inputs are made,
+the settings) is kept, and the call is replaced by what it is about: the graph is compiled and called once.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bot.engine.inputs.taken import NotUnderstood
+from bot.inside.variables import is_setting
+
+_LEVELS = {"after_aot": "aot", "after_dynamo": "dynamo", "aoti": "aot_inductor"}
+_IMPORTED = re.compile(r"^\s*from torch\._dynamo\.repro\.(?:after_aot|after_dynamo|aoti) import run_repro", re.M)
+_VERSION = re.compile(r"^# torch version: (\S+)", re.M)
+# Settings of the run that dumped it: what it wrote, and where to.
+_OF_A_RUN = re.compile(r"\.(?:trace\.|repro_|debug_dir_root|log_file_name|verbose\b|compile_threads|worker_)|\.fx_graph_\w*cache|cache_dir")
+_IMPORTS = (
+    "import torch",
+    "import torch._inductor.inductor_prims",
+    "from torch import device, tensor",
+    "import torch.fx as fx",
+    "from math import inf",
+    "from torch._dynamo.testing import rand_strided",
+    "from torch._dynamo.debug_utils import InputReader",
+)
+_COMMON = {
+    ("torch", frozenset({"device", "tensor"})),
+    ("math", frozenset({"inf"})),
+    ("torch._dynamo.testing", frozenset({"rand_strided"})),
+    ("torch._dynamo.debug_utils", frozenset({"run_fwd_maybe_bwd"})),
+}
+# A dump holds the name of a backend alone. Without this its absence would look like a failure of the compiler.
+_NO_BACKEND = "the backend {!r} with which this graph was dumped is not registered here: give the script that it came from"
+
+
+@dataclass(frozen=True)
+class Dump:
+    """One dumped graph.
+
+    `level` is aot, dynamo or aot_inductor; `command` what the script would have done. `settings`, `environ` and `body` are its
+    statements, `program` the file of its exported program, `groups` its process groups. `how` are the keywords of its call of `run_repro`.
+    """
+
+    level: str
+    command: str
+    torch: str
+    ops: int
+    devices: frozenset[str]
+    environ: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    body: tuple[str, ...] = ()
+    groups: str = ""
+    program: str = ""
+    how: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def launcher(self) -> bool:
+        """Whether it would have started PyTorch's minifier."""
+        return self.command != "run"
+
+
+def is_dump(text: str) -> bool:
+    """Whether `text` looks like a script that PyTorch dumped."""
+    return "run_repro(" in text and _IMPORTED.search(text) is not None
+
+
+def read(text: str) -> Dump:
+    """The graph in the `text` of a dumped script.
+
+    Raises:
+        NotUnderstood: it is no Python, or its parts are not where PyTorch puts them.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = (text.splitlines()[error.lineno - 1 : error.lineno] or [""])[0] if isinstance(error, SyntaxError) and error.lineno else ""
+        raise NotUnderstood(
+            f"a script dumped by PyTorch that is no Python: {line.strip()[:120]!r}"
+            " (PyTorch could not write this graph down); the program that it came from is needed, or a TORCH_TRACE log"
+        ) from error
+    call = _call(tree)
+    if call is None:
+        raise NotUnderstood("a script dumped by PyTorch without its call of run_repro: it ends too soon")
+    level, how = call
+    found = Dump(
+        level=level,
+        command=str(how.get("command", "run")),
+        torch=match[1] if (match := _VERSION.search(text)) else "",
+        ops=_ops(tree),
+        devices=_devices(text),
+        how=how,
+    )
+    return _with_statements(found, tree, text)
+
+
+def _call(tree: ast.Module) -> tuple[str, dict[str, Any]] | None:
+    """The level of the dump, and the keywords of its call of `run_repro` that are constants."""
+    level = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch._dynamo.repro."):
+            level = _LEVELS.get((node.module or "").rpartition(".")[2], level)
+    for node in ast.walk(tree):
+        if level and isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "run_repro":
+            how = {k.arg: k.value.value for k in node.keywords if k.arg and isinstance(k.value, ast.Constant)}
+            return level, how
+    return None
+
+
+def _with_statements(found: Dump, tree: ast.Module, text: str) -> Dump:
+    lines = text.splitlines()
+    environ, settings, imports, body = [], [], [], []
+    groups = program = ""
+    for node in tree.body:
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+        source = "\n".join(lines[first - 1 : node.end_lineno])
+        if isinstance(node, ast.If):
+            groups = groups or _groups(node)
+            continue  # the call, and what PyTorch needs to compile its own queries
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if not _is_common(node):
+                imports.append(source.strip())
+        elif (name := _variable(node)) is not None:
+            if is_setting(name):
+                environ.append(source.strip())
+        elif _is_setting_of_torch(node):
+            if not _OF_A_RUN.search(source.partition("=")[0]):
+                settings.append(source.strip())
+        elif (path := _program(node)) is not None:
+            program = path
+        elif not _is_leftover(node):
+            body.append(source)
+    return replace(
+        found,
+        environ=tuple(environ),
+        settings=tuple(settings),
+        imports=tuple(imports),
+        body=tuple(body),
+        groups=groups,
+        program=program,
+    )
+
+
+def _is_common(node: ast.Import | ast.ImportFrom) -> bool:
+    """Whether an import is one of those that our scripts have in any case, or of no use in them."""
+    names = {alias.name for alias in node.names}
+    if isinstance(node, ast.Import):
+        return f"import {node.names[0].name}" in _IMPORTS or names <= {"os", "torch._dynamo", "torch.fx"}
+    return (node.module, frozenset(names)) in _COMMON
+
+
+def _variable(node: ast.stmt) -> str | None:
+    """The environment variable that a statement sets or removes."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and ast.unparse(node.targets[0]).startswith("os.environ["):
+        key = node.targets[0].slice if isinstance(node.targets[0], ast.Subscript) else None
+        return str(key.value) if isinstance(key, ast.Constant) else ""
+    if isinstance(node, ast.Expr) and ast.unparse(node).startswith("os.environ.pop("):
+        return ""
+    return None
+
+
+def _program(node: ast.stmt) -> str | None:
+    """The file of the exported program that a statement loads."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "torch.export.load":
+        first = node.value.args[0] if node.value.args else None
+        return str(first.value) if isinstance(first, ast.Constant) else None
+    return None
+
+
+def _is_setting_of_torch(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and re.match(r"torch\.(?:\w+\.)*_?config\.", ast.unparse(node.targets[0])) is not None
+
+
+def _is_leftover(node: ast.stmt) -> bool:
+    """What only PyTorch's own run of the script needs."""
+    if ast.unparse(node).startswith("torch.ops.load_library('//"):
+        return True  # a name of a build system, and no file
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) in ("isolate_fails_code_str", "mod", "load_args._version")
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _groups(node: ast.If) -> str:
+    """What the script says of its process groups, as it says it."""
+    calls = (c for c in ast.walk(node) if isinstance(c, ast.Call) and ast.unparse(c.func) == "setup_fake_process_groups")
+    return next((ast.unparse(call.args[0]) for call in calls if call.args), "")
+
+
+def _ops(tree: ast.Module) -> int:
+    """Statements of `forward` that compute something."""
+    return sum(map(_computes, (s for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "forward" for s in f.body)))
+
+
+def _computes(statement: ast.stmt) -> bool:
+    # PyTorch writes `relu = torch.ops...(x);  x = None`; a read of an attribute or of an item is no operation
+    return isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(
+        statement.value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
+    )
+
+
+def _devices(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\bdevice(?:\(type=|=(?:torch\.device\()?|\()['\"]?(cuda|xpu|mps|hpu)", text))
+
+
+# --- as scripts of our own
+
+
+def script(dumps: Iterable[tuple[str, Dump, Path | None]], torch: str = "", seed: int = 0) -> str:
+    """A script that compiles and calls each graph in turn.
+
+    Args:
+        dumps: For each graph its name, the graph, and the directory that its recorded inputs are in (None: random ones are made); of an
+            exported program the file.
+        torch: The version of the torch that will run it. Settings that another version dumped may not exist there.
+        seed: Of the random inputs.
+    """
+    listed = list(dumps)
+    header = (
+        ["import os", "", *dict.fromkeys(line for _, d, _ in listed for line in d.environ), ""]
+        if any(d.environ for _, d, _ in listed)
+        else []
+    )
+    imports = dict.fromkeys([*_IMPORTS, *(line for _, d, _ in listed for line in d.imports)])
+    lines = [*header, *imports, ""]
+    for index, (name, dump, saved) in enumerate(listed):
+        suffix = f"_{index}" if len(listed) > 1 else ""
+        if len(listed) > 1:
+            lines.append(f"# graph {name}")
+        lines += [*_settings(dump, torch), *_renamed(dump.body, suffix), "", *_call_of(dump, suffix, saved, seed), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _settings(dump: Dump, torch: str) -> Iterator[str]:
+    if not dump.settings:
+        return
+    if dump.torch.partition("+")[0] == torch.partition("+")[0]:
+        yield from dump.settings
+        return
+    yield "import contextlib"
+    yield ""
+    for line in dump.settings:
+        # this torch may not know a setting of another one
+        yield "with contextlib.suppress(AttributeError):"
+        yield textwrap.indent(line, "    ")
+
+
+def _renamed(body: Iterable[str], suffix: str) -> Iterator[str]:
+    for source in body:
+        named = re.sub(r"\Aclass Repro\b", f"class Repro{suffix}", source, flags=re.M)
+        yield re.sub(r"\Adef load_args\b", f"def load_args{suffix}", named)
+
+
+def _call_of(dump: Dump, suffix: str, saved: Path | None, seed: int) -> Iterator[str]:
+    """The lines that compile the graph and call it."""
+    if dump.level == "aot_inductor":
+        yield f"exported_program = torch.export.load({str(saved)!r})"
+        yield "path = torch._inductor.aoti_compile_and_package(exported_program, inductor_configs=config_patches)"
+        yield "args, kwargs = exported_program.example_inputs"
+        yield "torch._inductor.aoti_load_package(path)(*args, **kwargs)"
+        return
+    yield f"torch.manual_seed({seed})"
+    yield f"reader{suffix} = InputReader(save_dir={str(saved) if saved else None!r})"
+    yield f"load_args{suffix}(reader{suffix})"
+    if dump.groups:
+        yield "from torch._dynamo.repro.after_aot import setup_fake_process_groups"
+        yield f"setup_fake_process_groups({dump.groups})"
+    arguments = [f"Repro{suffix}()"]
+    if dump.level == "dynamo":
+        backend = dump.how.get("backend")
+        if backend not in (None, "inductor"):
+            arguments.append(f"backend={backend!r}")
+            yield f"if {backend!r} not in torch._dynamo.list_backends(exclude_tags=()):"
+            yield f"    raise RuntimeError({_NO_BACKEND.format(backend)!r})"
+        device = "cuda" if dump.devices else "cpu"
+        context = f"with torch.autocast({device!r}):" if dump.how.get("autocast") else ""
+    else:
+        arguments += ["dynamic=True"] if dump.how.get("tracing_mode") == "symbolic" else []
+        context = "with torch.no_grad():"
+    called = f"torch.compile({', '.join(arguments)})(*reader{suffix}.args)"
+    if dump.level != "dynamo":
+        yield context
+        yield f"    {called}"
+        return
+    yield context or "out = " + called
+    if context:
+        yield f"    out = {called}"
+    yield "losses = [leaf.sum() for leaf in torch.utils._pytree.tree_leaves(out) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]"
+    yield "if losses:"
+    yield "    sum(losses).backward()"

@@ -1,0 +1,57 @@
+"""From what the user named to a script that can be run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from bot.engine.inputs.take import take
+from bot.engine.inputs.taken import Place, Taken
+from bot.engine.target import Target
+
+# Asks an interpreter for its torch without importing it, which takes seconds.
+_VERSION = "import importlib.metadata; print(importlib.metadata.version('torch'))"
+_LIMIT = 30.0
+
+
+def prepared(path: Path, argv: tuple[str, ...], python: str, scratch: Path, graph: str | None, inputs: Path | None) -> tuple[Target, Taken]:
+    """The program in `path`, and what that was taken for.
+
+    Args:
+        path: What the user named.
+        argv: Arguments for a script.
+        python: The interpreter that will run it.
+        scratch: An empty directory, which stays for as long as the program is needed.
+        graph: Which graph is meant, of an input that holds several.
+        inputs: A file of inputs for an exported program.
+
+    Raises:
+        NotUnderstood: it is no program, and holds none.
+    """
+    unpacked = scratch / "unpacked"
+    unpacked.mkdir()
+    found = take(Place(path, unpacked, graph, inputs, _torch_of(python)))
+    if found.text is None:
+        return Target(path.resolve(), None, argv), found
+    script = scratch / (re.sub(r"[^\w-]", "_", path.resolve().stem)[:80] + ".py")
+    script.write_text(found.text, encoding="utf-8")
+    return Target(script, None, argv), found
+
+
+def look_beside(path: Path) -> None:
+    """Have the programs that this process starts find modules beside the file `path`, as if they ran there."""
+    beside = str(path.resolve().parent)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [beside, os.environ.get("PYTHONPATH", "")]))
+
+
+def _torch_of(python: str) -> str:
+    """The version of an interpreter's torch; empty where it does not say."""
+    try:
+        # not in the current directory, whose modules it would import
+        words = [os.path.abspath(python) if os.sep in python else python, "-c", _VERSION]
+        done = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=_LIMIT, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

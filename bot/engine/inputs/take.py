@@ -1,0 +1,97 @@
+"""What an input is: told from what is in it, not from its name alone."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from bot.engine.inputs import archive, dump, folder, graphs, notebook, package, trace
+from bot.engine.inputs.taken import MOST_BYTES, DumpedGraph, NotUnderstood, Place, Taken
+
+_PYTHON_SUFFIXES = (".py", ".pyw")
+_BINARY = {b"\x7fELF": "a compiled program", b"\x89PNG": "a picture", b"%PDF": "a PDF", b"\x80": "a pickle", b"\xff\xd8\xff": "a picture"}
+_TRACEBACK = re.compile(r"^\S*\s?Traceback \(most recent call last\):", re.M)
+_CI_LOG = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ", re.M)
+
+
+def take(place: Place) -> Taken:
+    """The input at `place` as a Python program.
+
+    Raises:
+        NotUnderstood: it is nothing that can be run; the message says what it looks like.
+    """
+    path = place.path
+    if path.is_dir():
+        return _of_directory(path, place)
+    if not path.is_file():
+        raise NotUnderstood("neither a file nor a directory")
+    head = folder.head(path)
+    if path.suffix == ".pt2":
+        return package.read(place)
+    # whatever it is called: what was attached to an issue has the name of a script by now
+    if trace.is_trace(head):
+        return graphs.taken(folder.of_logs([path]), place)
+    if path.suffix == ".ipynb" or (head.lstrip().startswith(b"{") and b'"nbformat"' in _whole(path).encode()):
+        return notebook.read(_whole(path))
+    if path.suffix in _PYTHON_SUFFIXES:
+        return _of_script(place)
+    if archive.is_archive(path):
+        return _of_archive(place)
+    return _of_text(place, head)
+
+
+def _of_directory(root: Path, place: Place) -> Taken:
+    return graphs.taken(folder.read(root), place)
+
+
+def _of_archive(place: Place) -> Taken:
+    """An archive of logs or dumps; one of torch's own, whatever it is called, is a package."""
+    if archive.is_of_torch(place.path):
+        return package.read(place)
+    archive.unpack(place.path, place.scratch)
+    held = folder.read(place.scratch)
+    return graphs.taken(replace(held, what=f"{held.what}, in an archive,"), place)
+
+
+def _of_script(place: Place) -> Taken:
+    path = place.path
+    text = _whole(path)
+    if not dump.is_dump(text):
+        count = text.count("\n") + (not text.endswith("\n"))
+        return Taken("script", f"a Python script of {count:,} lines" if count != 1 else "a Python script of one line")
+    text = folder.text_of(path)
+    found = dump.read(text)
+    what = f"a launcher of PyTorch's minifier (level {found.level})" if found.launcher else f"a repro (level {found.level})"
+    held = graphs.Held("launcher" if found.launcher else "runnable", what, (DumpedGraph(path.stem, text, beside=path.parent),))
+    return graphs.taken(held, place)
+
+
+def _of_text(place: Place, head: bytes) -> Taken:
+    """A file whose name says nothing: Python, or nothing that is understood."""
+    if kind := next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), "a binary file" if b"\0" in head else ""):
+        raise NotUnderstood(kind)
+    text = _whole(place.path)
+    if _TRACEBACK.search(text) or _CI_LOG.search(text):
+        log = "a log of a CI job" if _CI_LOG.search(text) else "a traceback, or a log with one"
+        raise NotUnderstood(f"{log}: it says how a program failed, but does not hold the program")
+    try:
+        is_program = bool(ast.parse(text).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        is_program = False
+    if not is_program:
+        raise NotUnderstood("a text that is no Python")
+    return _of_script(place)
+
+
+def _whole(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        NotUnderstood: it is larger than any program.
+    """
+    if path.stat().st_size > MOST_BYTES:
+        raise NotUnderstood(f"a file of {path.stat().st_size:,} bytes, more than any program has")
+    return path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")

@@ -1,0 +1,83 @@
+"""What an input was taken for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.models.result import TakenAs
+
+# Text that is read of an input for which there is no better bound.
+MOST_BYTES = 32 * 2**20
+
+ACCEPTED = """\
+what X may be:
+  a Python script                              run as it is
+  repro.py, fx_graph_runnable*.py              a graph that PyTorch dumped: compiled again with its inputs
+  minifier_launcher.py                         the same, of the levels dynamo, aot and aot_inductor; it is not run
+  torch_compile_debug/, .../checkpoints        the newest of those scripts for each graph in the directory
+  a TORCH_TRACE log or a directory of them,    the graphs in it: the one whose compilation failed, else all of them
+    tl_out/ of tlparse, a .zip or .tar.gz        (--graph chooses)
+  program.pt2 of torch.export.save             compiled, and packaged with AOTInductor
+  an AOTInductor package                       only with its program inside
+  a notebook (.ipynb)                          its code cells in order
+"""
+
+
+class NotUnderstood(Exception):
+    """Nothing that can be run was found in the input; the message says what it looks like, and what would do."""
+
+
+@dataclass(frozen=True)
+class DumpedGraph:
+    """One compiled graph of an input that may hold several, as the script that PyTorch dumped.
+
+    `name` is its compile id, with its rank in front where there are ranks, and a number behind a dot where a compilation has several.
+    `failed` is what its compilation said, where it failed; `unfinished` that nothing says how it ended. `beside` is the directory that the
+    script was in.
+    """
+
+    name: str
+    text: str
+    failed: str = ""
+    unfinished: bool = False
+    beside: Path | None = None
+
+    @property
+    def of(self) -> str:
+        """The compile id alone."""
+        return re.sub(r"[.][0-9]+\Z", "", self.name)
+
+    @property
+    def said(self) -> str:
+        """How its compilation ended, in a few words."""
+        return "failed" if self.failed else "did not end" if self.unfinished else "compiled"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """An input as a Python program: the `text` of a script, or None where the input is one itself.
+
+    `detail` says in one line what was found, `notes` what else its owner should know.
+    """
+
+    taken_as: TakenAs
+    detail: str
+    text: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an input lies, and what goes with it.
+
+    `scratch` is an empty directory for what has to be unpacked. `graph` is the one that was asked for (None: whichever failed),
+    `inputs` a file of inputs for an exported program, `torch` the version of the user's torch, empty where it is not known.
+    """
+
+    path: Path
+    scratch: Path
+    graph: str | None = None
+    inputs: Path | None = None
+    torch: str = ""

@@ -1,0 +1,52 @@
+"""What the sandbox kept from a program, told from what ended it: never a program that "did not reproduce"."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from bot.engine.options import Ended
+from bot.failure.outcome import Outcome
+from bot.sandbox.sandbox import Sandbox
+
+# The words of Python, of the C library and of the packages that fetch models.
+_NETWORK = re.compile(
+    r"Temporary failure in name resolution|Name or service not known|Network is unreachable|Network unreachable"
+    r"|Failed to establish a new connection|Max retries exceeded with url|urlopen error|LocalEntryNotFoundError|OfflineModeIsEnabled"
+    r"|couldn't connect to .https?://|Cannot find the requested files in the (?:local|disk) cache|Could not resolve host|\[Errno 101\]"
+)
+_FILE = re.compile(r"Permission denied: '([^'\n]{1,4000})'|filesystem error: .*Permission denied \[([^\]\n]{1,4000})\]")
+_MISSING = re.compile(r"No such file or directory: '([^'\n]{1,4000})'")
+_SOCKET = re.compile(r'File "[^"\n]*/(?:socket|multiprocessing/connection)\.py", line (?:.*\n){1,12}PermissionError: \[Errno 13\]')
+_ENDS = 30_000  # characters of what was printed
+
+
+def withheld(outcome: Outcome, box: Sandbox | None) -> Ended | None:
+    """What the sandbox `box` kept from the run of this `outcome`, as the end of the job; None where it was nothing."""
+    if box is None or not box.on:
+        return None
+    text = outcome.text[-_ENDS:]
+    if not box.network and _NETWORK.search(text):
+        said = "the program needs the network, which the sandbox keeps from it: --network on lets it have that"
+        return Ended("error", "machine_fault", said, machine_fault="no network")
+    for match in _FILE.finditer(text):
+        path = match[1] or match[2]
+        if _is_ours(path):
+            where = "it may write in its working directory, its home and its temporary directory alone"
+            said = f"the sandbox keeps {path} from the program: --read PATH lets it read there; {where}"
+            return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
+    if not box.network and _SOCKET.search(text):
+        said = "the program makes a socket, which the sandbox does not allow: --network on does"
+        return Ended("error", "machine_fault", said, machine_fault="no sockets")
+    for match in _MISSING.finditer(text):
+        before, home, below = match[1].partition("/home/")
+        if home and before.startswith(str(box.scratch)):
+            said = f"the program looks into its home directory, which is an empty one in the sandbox, for {below}"
+            return Ended("error", "needs_file", said, machine_fault="no home")
+    return None
+
+
+def _is_ours(path: str) -> bool:
+    """Whether nothing but the sandbox kept a program from this path: we may read it, or write there."""
+    folder = os.path.dirname(os.path.abspath(path))
+    return os.access(path, os.R_OK) or os.access(folder, os.W_OK)

@@ -1,0 +1,59 @@
+"""Errors that leave the compiler in a process that the watched program started.
+
+The program may hand on another error, in other words, or only an exit status. So each that `escaped` sees there is written down, and the
+engine looks for it in what was printed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+
+from ..protocol import CHILD_ERRORS, CHILD_PREFIX, ChildError, write_json
+from .escaped import whole_text
+
+
+class ChildErrors:
+    """What a child has to say. `root` is the directory of the capture; in the program itself nothing is noted."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.directory = ""  # of this process, where the program started it
+        self._errors: list[ChildError] = []
+        self._last: BaseException | None = None
+
+    def enter(self) -> str:
+        """From here on this is a process that the program started. Returns the directory for what it writes."""
+        self.directory = os.path.join(self.root, f"{CHILD_PREFIX}{os.getpid()}")
+        self._errors, self._last = [], None
+        return self.directory
+
+    def reached(self) -> None:
+        """Leave a sign that this process called the compiler."""
+        if self.directory:
+            os.makedirs(self.directory, exist_ok=True)
+
+    def record(self, error: BaseException) -> None:
+        """Note an `error`. One that passes several places counts as it leaves the last."""
+        if not self.directory:
+            return
+        if self._errors and self._last is not None and self._last in _chain(error):
+            self._errors.pop()
+        self._last = error
+        said = traceback.format_exception_only(type(error), error)[0].strip().split("\n")[0]
+        self._errors.append({"text": whole_text(error), "said": said, "time": time.time(), "rank": os.environ.get("RANK", "")})
+        self.reached()
+        write_json(os.path.join(self.directory, CHILD_ERRORS), {"errors": self._errors})
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error, and what it was raised from."""
+    found: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None and one not in found:
+            found.append(one)
+            waiting += [one.__cause__, one.__context__, getattr(one, "inner_exception", None)]
+    return found

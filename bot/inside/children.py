@@ -1,0 +1,158 @@
+"""Following a program into the Python processes that it starts.
+
+A directory of ours is put in front on PYTHONPATH, whose `sitecustomize` each Python interpreter imports when it starts, however it was
+started (multiprocessing, concurrent.futures, DataLoader, subprocess, torchrun). Nothing is done there until torch is imported, and little
+until it compiles. Forked processes have the hooks already.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from .protocol import CaptureOrder, decode
+
+# What the processes are to do: a role, and for a capture the file of its order.
+_VARIABLE = "TORCH_MINIFY_FOLLOW"
+_DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "follow")
+
+
+def follow(role: str, argument: str = "") -> None:
+    """Have every Python process that this one starts from now on do its part: the `role` capture, whose `argument` is the file of its
+    order, or control."""
+    os.environ[_VARIABLE] = f"{role}:{argument}"
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_DIRECTORY, os.environ.get("PYTHONPATH", "")]))
+
+
+def start() -> None:
+    """Begin, in such a process."""
+    role, _, argument = os.environ.get(_VARIABLE, "").partition(":")
+    if role == "capture":
+        AfterImport({"torch": lambda: _wait_for_compiler(argument)})
+    elif role == "control":
+        AfterImport({"torch": _control})
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """Calls each of `actions` once, when the module of its name has been imported."""
+
+    def __init__(self, actions: dict[str, Callable[[], None]]) -> None:
+        self._actions = actions
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+        """The spec of the module `name` by the other finders, which know `path` and `target`, with a loader that calls the action."""
+        action = self._actions.pop(name, None)
+        if action is None:
+            return None
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target) if finder is not self and hasattr(finder, "find_spec") else None
+            if spec is not None and spec.loader is not None:
+                _call_after(spec.loader, action)
+                return spec
+        return None
+
+
+def _call_after(loader: Any, action: Callable[[], None]) -> None:
+    original = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        original(module)
+        try:
+            action()
+        except Exception as error:  # a fault of ours must not end somebody's program
+            sys.stderr.write(f"torch-minify: cannot follow this process: {type(error).__name__}: {error}\n")
+
+    loader.exec_module = exec_module
+
+
+def _wait_for_compiler(order_file: str) -> None:
+    """Install the hooks when the process first asks for the compiler: most children only load data.
+
+    Not when a module of the compiler is imported, since that may be in the middle of importing the others.
+    """
+    entries = _Entries(lambda: _install(order_file))
+    torch: Any = sys.modules["torch"]
+    entries.watch(torch, "compile")
+    entries.watch(torch.export, "export")
+    for module, name in (("torch._dynamo", "optimize"), ("torch._inductor", "aoti_compile_and_package")):
+        if module in sys.modules:
+            entries.watch(sys.modules[module], name)
+        else:
+            AfterImport({module: functools.partial(entries.watch_module, module, name)})
+
+
+class _Entries:
+    """Entry points of the compiler that call `install` once, before the first of them does anything."""
+
+    def __init__(self, install: Callable[[], None]) -> None:
+        self._install = install
+        self._watched: list[tuple[Any, str, Any, Any]] = []
+        self._lock = threading.RLock()
+        self._done = False
+
+    def watch_module(self, module: str, name: str) -> None:
+        self.watch(sys.modules[module], name)
+
+    def watch(self, owner: Any, name: str) -> None:
+        original = getattr(owner, name, None)
+        if original is None or self._done:
+            return
+
+        @functools.wraps(original)
+        def entry(*args: Any, **kwargs: Any) -> Any:
+            self._begin()
+            return getattr(owner, name)(*args, **kwargs)
+
+        self._watched.append((owner, name, original, entry))
+        setattr(owner, name, entry)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._done:
+                return
+            self._done = True
+            for owner, name, original, entry in self._watched:
+                if getattr(owner, name) is entry:
+                    setattr(owner, name, original)
+            self._install()
+
+
+def _install(order_file: str) -> None:
+    hooks = importlib.import_module(f"{__package__}.capture.hooks")
+    escaped = importlib.import_module(f"{__package__}.capture.escaped")
+    accuracy = importlib.import_module(f"{__package__}.eager.accuracy")
+    with open(order_file, encoding="utf-8") as file:
+        order = decode(CaptureOrder, json.load(file))
+    rule = accuracy.ComparisonRule(order.strict, order.tolerance)
+    seen = escaped.Escaped(order.out)
+    tracker = hooks.Tracker(
+        out=order.out,
+        check=order.check,
+        rule=rule,
+        beforehand=order.beforehand,
+        dump=order.dump,
+        escaped=seen,
+        synchronous=order.synchronous,
+    )
+    tracker.enter_child()
+    if order.check:
+        # as in the program itself: Inductor's own random numbers differ from eager's, and that is no bug
+        config: Any = importlib.import_module("torch._inductor.config")
+        config.fallback_random = True
+    hooks.install(tracker)
+    escaped.install(seen)
+
+
+def _control() -> None:
+    importlib.import_module(f"{__package__}.eager.compiler_out").take_out_and_say()

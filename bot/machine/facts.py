@@ -1,0 +1,73 @@
+"""What a program ran on, for whoever has to find the same again: the system, its compiler, its processor, its GPU. No names of machines."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+# Runs a command and gives what it prints, empty where it fails.
+Ask = Callable[[Sequence[str]], str]
+
+_COMPILERS = ("g++", "clang++", "c++")
+# Seconds: nvidia-smi may have to wake the driver.
+_LIMIT = 30.0
+_LONGEST = 120
+
+
+def of_machine(ask: Ask | None = None, devices: Sequence[Path] | None = None) -> dict[str, str]:
+    """The facts that are known, by name: `os`, `cpu`, `compiler`, and with an NVIDIA driver `gpu` and `driver`.
+
+    `ask` runs a command, `devices` are the GPUs' device files; by default they are this machine's.
+    """
+    ask = ask or _run
+    if devices is None:
+        devices = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")]
+    found = {"os": _system(), "cpu": _processor(), "compiler": _compiler(ask)}
+    if devices:
+        rows = [row.split(",") for row in ask(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]).splitlines()]
+        names = [row[0].strip() for row in rows if len(row) == 2]
+        if names:
+            counted = {name: names.count(name) for name in names}
+            found["gpu"] = ", ".join(f"{count} × {name}" if count > 1 else name for name, count in counted.items())
+            found["driver"] = rows[0][-1].strip()
+    return {name: value[:_LONGEST] for name, value in found.items() if value}
+
+
+def _system() -> str:
+    try:
+        name = platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    except OSError:
+        name = ""
+    libc = " ".join(platform.libc_ver()).strip()
+    return ", ".join(part for part in (name, f"{platform.system()} {platform.release()} {platform.machine()}", libc) if part)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0
+    name = models[0] if models else platform.processor() or platform.machine()
+    return f"{name} ({count} {'core' if count == 1 else 'cores'})" if count else name
+
+
+def _compiler(ask: Ask) -> str:
+    """The one that Inductor takes on a CPU, and its version."""
+    name = next((each for each in (os.environ.get("CXX"), *_COMPILERS) if each and shutil.which(each)), None)
+    if name is None:
+        return ""
+    return next(iter(ask([name, "--version"]).splitlines()), "").strip()
+
+
+def _run(command: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False, errors="replace")
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -1,0 +1,101 @@
+"""Accounts that nobody else has: for a program's process, where we may change it."""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import os
+import pwd
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from bot.sandbox import kernel
+
+# The capabilities chown, kill, setgid and setuid: with them, and no other, a process can start others under other accounts.
+TO_CHANGE = (0, 5, 6, 7)
+# Between the numbers of accounts that people, systems and containers are given.
+_DRAWN = ((70_000, 99_999), (62_000, 64_999))
+_WORKPLACES = ("GITHUB_WORKSPACE", "RUNNER_TEMP", "RUNNER_TOOL_CACHE", "HOME")
+_TRIES = 50
+
+
+def may_change() -> bool:
+    """Whether this process may start others under another account."""
+    needed = sum(1 << number for number in TO_CHANGE)
+    try:
+        return kernel.capabilities() & needed == needed
+    except OSError:
+        return False
+
+
+def keep_to_this_process() -> None:
+    """Hand the right to give accounts on to nothing but supervisors: what else this process starts is nobody special."""
+    with contextlib.suppress(OSError, AttributeError):
+        kernel.hand_on(())
+
+
+@contextmanager
+def handed_on() -> Iterator[None]:
+    """What this thread starts meanwhile may give accounts, where this process may and is not root."""
+    if sys.platform != "linux" or os.geteuid() == 0 or not may_change():
+        yield
+        return
+    kernel.hand_on(TO_CHANGE)
+    try:
+        yield
+    finally:
+        kernel.hand_on(())
+
+
+def draw(environ: Mapping[str, str]) -> int | None:
+    """The number of an account, and of a group, that nobody has: none of this machine, nor the owner of a workplace that `environ` names.
+
+    None where this process can have none.
+    """
+    taken = _owners(environ) | {account.pw_uid for account in pwd.getpwall()} | {group.gr_gid for group in grp.getgrall()}
+    for low, high in _DRAWN:
+        if not (_mapped("uid_map", high) and _mapped("gid_map", high)):
+            continue
+        for _ in range(_TRIES):
+            number = random.SystemRandom().randint(low, high)
+            if number not in taken:
+                return number
+    return None
+
+
+def groups_of_gpus(paths: list[str]) -> tuple[int, ...]:
+    """The groups that own device nodes at `paths` which not everybody may use."""
+    found: set[int] = set()
+    for path in paths:
+        nodes = [path, *(os.path.join(path, name) for name in os.listdir(path))] if path == "/dev/dri" and os.path.isdir(path) else [path]
+        for node in nodes:
+            try:
+                facts = os.stat(node)
+            except OSError:
+                continue
+            if facts.st_gid and not facts.st_mode & 0o006 and not os.path.isdir(node):
+                found.add(facts.st_gid)
+    return tuple(sorted(found))
+
+
+def _owners(environ: Mapping[str, str]) -> set[int]:
+    found: set[int] = set()
+    for path in (environ[name] for name in _WORKPLACES if environ.get(name)):
+        try:
+            facts = os.stat(path)
+        except OSError:
+            continue
+        found |= {facts.st_uid, facts.st_gid}
+    return found
+
+
+def _mapped(table: str, number: int) -> bool:
+    """Whether this process's user namespace has the account `number`."""
+    try:
+        with open(f"/proc/self/{table}", encoding="ascii") as file:
+            rows = [tuple(map(int, line.split())) for line in file]
+    except OSError:
+        return False
+    return any(first <= number < first + count for first, _, count in rows)

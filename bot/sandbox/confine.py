@@ -1,0 +1,117 @@
+"""The layers, put on by the process itself between its fork and its exec."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+from collections.abc import Callable
+
+from bot.sandbox import kernel, landlock, seccomp
+from bot.sandbox.order import CAPABILITIES, LANDLOCK, NO_NETWORK, PRIVILEGES, RLIMITS, SECCOMP, SIGNALS, UID, Order
+
+_LOCAL = frozenset({socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
+
+
+class LayerMissing(Exception):
+    """A layer that has to be on cannot be had."""
+
+
+def confine(order: Order) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Put on the layers of the `order`; those that are on, and what its account cannot reach.
+
+    Raises:
+        LayerMissing: one that it asks for cannot be had.
+    """
+    if not order.confined:
+        _become(order)
+        return (), ()
+    layers: list[str] = []
+    alone = False
+    if not order.network and kernel.capabilities() & 1 << kernel.CAP_SYS_ADMIN:
+        alone = _has(kernel.own_network)
+    _be_first_to_die()
+    if _has(lambda: _limit(order)):
+        layers.append(RLIMITS)
+    # what it opens is opened with the rights that we still have
+    rules = _rules(order, tcp=not order.network and not alone) if landlock.abi() else None
+    kernel.drop_bounding_set()
+    if order.uid is not None and order.gid is not None:
+        os.setgroups(list(order.groups))
+        os.setresgid(order.gid, order.gid, order.gid)
+        os.setresuid(order.uid, order.uid, order.uid)
+        layers.append(UID)
+    if _has(kernel.drop_capabilities) and not kernel.capabilities():
+        layers.append(CAPABILITIES)
+    # the kernel forgets this at a change of account
+    _has(lambda: kernel.prctl(kernel.PR_SET_PDEATHSIG, 9))
+    if _has(lambda: kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)):
+        layers.append(PRIVILEGES)
+    unreachable = tuple(path for path in order.must_reach if not os.access(path, os.R_OK))
+    os.chdir(order.cwd)
+    if rules is not None and _has(rules.enter):
+        layers.append(LANDLOCK)
+        if landlock.scopes_signals():
+            layers.append(SIGNALS)
+    families = _families(order.network, alone)
+    if seccomp.supported() and _has(lambda: seccomp.enter(families)):
+        layers.append(SECCOMP)
+    if not order.network and (alone or SECCOMP in layers):
+        layers.append(NO_NETWORK)
+    for layer in order.layers or ():
+        if layer not in layers:
+            raise LayerMissing(layer)
+    return tuple(layers), unreachable
+
+
+def _become(order: Order) -> None:
+    """Take the account of the `order`, and nothing but the capabilities that it keeps."""
+    if order.uid is not None and order.gid is not None:
+        kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
+        os.setgroups(list(order.groups))
+        os.setresgid(order.gid, order.gid, order.gid)
+        os.setresuid(order.uid, order.uid, order.uid)
+        kernel.hold_capabilities(order.keep)
+    os.chdir(order.cwd)
+
+
+def _families(network: bool, alone: bool) -> frozenset[int]:
+    """The sockets that a process may make. In a network of its own it may talk to itself."""
+    if network:
+        return _LOCAL | {socket.AF_UNIX}
+    return _LOCAL if alone else frozenset()
+
+
+def _rules(order: Order, *, tcp: bool) -> landlock.Ruleset:
+    rules = landlock.Ruleset(tcp=tcp)
+    rules.allow(order.read)
+    rules.list_only(order.list_only)
+    rules.allow(order.write, write=True)
+    return rules
+
+
+def _be_first_to_die() -> None:
+    """Where the machine's memory ends, the kernel takes this process before any other."""
+
+    def say() -> None:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("1000")
+
+    _has(say)
+
+
+def _limit(order: Order) -> None:
+    for name, value in order.limits.items():
+        number = getattr(resource, f"RLIMIT_{name}")
+        _, hard = resource.getrlimit(number)
+        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(number, (most, most))
+
+
+def _has(put_on: Callable[[], object]) -> bool:
+    """Whether a layer could be put on."""
+    try:
+        put_on()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,53 @@
+"""The variables that a program sees: an allow-list, without what is secret by its name or by its value."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+# Names further variables that a program may see, with blanks between them.
+PASSED = "TORCH_MINIFY_PASS"
+_KEPT = re.compile(
+    r"PATH|LANG|LANGUAGE|LC_\w+|TZ|TERM|CC|CXX|CPATH|CFLAGS|CXXFLAGS|LDFLAGS|LD_LIBRARY_PATH|LIBRARY_PATH|VIRTUAL_ENV|CONDA_PREFIX"
+    r"|(?:PYTHON|PYTEST_)\w+"
+    r"|(?:CUDA|NVIDIA|NCCL|GLOO|ROCM|ROCR|HIP|HSA|AMD|XPU|ZE|SYCL|INTEL|AOT_INDUCTOR|AOTINDUCTOR|TORCH|TORCHINDUCTOR|TORCHDYNAMO|PYTORCH|TRITON"
+    r"|OMP|MKL|KMP|OPENBLAS|GOMP|MALLOC|ONEDNN|DNNL)_\w+"
+    r"|HF_HOME|HF_HUB_CACHE|HF_HUB_OFFLINE|TRANSFORMERS_OFFLINE|SSL_CERT_FILE|SSL_CERT_DIR"
+)
+_PROXIES = re.compile(r"(?:https?|no|all)_proxy", re.IGNORECASE)
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE|AUTH", re.IGNORECASE)
+_SECRET_VALUE = re.compile(
+    r"gh[pousr]_[A-Za-z0-9._-]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/\s:@]+:[^/\s@]+@|\bglpat-[\w-]{20}"
+)
+# where Python looks for the user's packages, and libraries for their models, when HOME is another one
+_BELOW_HOME = {"PYTHONUSERBASE": ".local", "HF_HOME": ".cache/huggingface", "TORCH_HOME": ".cache/torch"}
+
+
+def is_secret(name: str, value: str = "") -> bool:
+    """Whether the variable `name` with this `value` is one that no program may see."""
+    return bool(_SECRET.search(name) or _SECRET_VALUE.search(value))
+
+
+def allowed(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
+    """What a program may see of `environ`, which may name more (`PASSED`); `network` adds the proxies."""
+    passed = environ.get(PASSED, "").split()
+    return {
+        name: value
+        for name, value in environ.items()
+        if (name in passed or _KEPT.fullmatch(name) or (network and _PROXIES.fullmatch(name))) and not is_secret(name, value)
+    }
+
+
+def inside(environ: Mapping[str, str], home: str, tmp: str, *, network: bool) -> dict[str, str]:
+    """The environment of a program that has its own `home` and `tmp`, from ours (`environ`); with `network` the proxies too."""
+    env = allowed(environ, network=network)
+    outer = environ.get("HOME") or os.path.expanduser("~")
+    for name, below in _BELOW_HOME.items():
+        place = os.path.join(outer, below)
+        if name not in env and os.path.isdir(place):
+            env[name] = place
+    if not network:
+        # else each look-up waits for answers that cannot come
+        env.setdefault("HF_HUB_OFFLINE", "1")
+    return {**env, "HOME": home, "TMPDIR": tmp, "XDG_CACHE_HOME": os.path.join(home, ".cache"), "USER": "program", "LOGNAME": "program"}

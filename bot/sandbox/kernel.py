@@ -1,0 +1,124 @@
+"""The system calls that Python does not wrap."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import platform
+import struct
+
+# <linux/prctl.h>, <linux/securebits.h>, <linux/capability.h>
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_SECUREBITS = 1, 4, 24, 28
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER = 38, 22, 36
+PR_SET_KEEPCAPS = 8
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, PR_CAP_AMBIENT_RAISE = 47, 4, 2
+NOROOT_LOCKED = 0b11  # SECBIT_NOROOT and its lock: uid 0 is an account like others
+CAPABILITY_VERSION = 0x20080522
+LAST_CAPABILITY = 63
+CAP_SYS_ADMIN = 21
+CLONE_NEWNET = 0x40000000
+_CAPSET = {"x86_64": 126, "aarch64": 91}
+# <linux/sockios.h>
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> int:
+    """The result of the system call `number` with these `arguments`.
+
+    Raises:
+        OSError: it failed.
+    """
+    words = [None if word is None else ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
+    result: int = _libc.syscall(ctypes.c_long(number), *words)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def prctl(option: int, *arguments: int) -> None:
+    """`prctl(2)` with this `option` and its `arguments`.
+
+    Raises:
+        OSError: it failed.
+    """
+    words = [ctypes.c_ulong(word) for word in (*arguments, 0, 0, 0, 0)[:4]]
+    if _libc.prctl(ctypes.c_int(option), *words) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def machine() -> str:
+    """The kind of processor, as Linux calls it."""
+    return platform.machine()
+
+
+def capabilities() -> int:
+    """The effective capabilities of this process, as a bit set."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next((int(line.split()[1], 16) for line in file if line.startswith("CapEff:")), 0)
+
+
+def drop_bounding_set() -> None:
+    """Make no capability obtainable by any program started later; without CAP_SETPCAP nothing happens."""
+    for number in range(LAST_CAPABILITY + 1):
+        try:
+            prctl(PR_CAPBSET_DROP, number)
+        except OSError:
+            break  # not ours to drop, or past the last that this kernel has
+    try:
+        prctl(PR_SET_SECUREBITS, NOROOT_LOCKED)
+    except OSError:
+        return
+
+
+def drop_capabilities() -> None:
+    """Give up every capability that this process holds.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    with contextlib.suppress(OSError):  # a kernel without ambient ones
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION, 0))
+    call(_CAPSET[machine()], header, ctypes.create_string_buffer(24))
+
+
+def hold_capabilities(numbers: tuple[int, ...]) -> None:
+    """Hold the capabilities with these `numbers`, and no other, also in what this process becomes by an exec.
+
+    Raises:
+        OSError: they are not ours to hold.
+    """
+    bits = sum(1 << number for number in numbers)
+    header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION, 0))
+    low, high = bits & 0xFFFFFFFF, bits >> 32
+    call(_CAPSET[machine()], header, ctypes.create_string_buffer(struct.pack("6I", low, low, low, high, high, high), 24))
+    hand_on(numbers)
+
+
+def hand_on(numbers: tuple[int, ...]) -> None:
+    """Let what this thread starts have the capabilities with these `numbers`, which it holds, and no other.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    for number in numbers:
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, number)
+
+
+def own_network() -> None:
+    """Move this process to a network of its own, which has only a loopback device, and switch that on.
+
+    Raises:
+        OSError: not allowed here.
+    """
+    import fcntl
+    import socket
+
+    if _libc.unshare(CLONE_NEWNET) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))

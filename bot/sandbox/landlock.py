@@ -1,0 +1,84 @@
+"""Landlock: files by an allow-list, TCP, and signals to processes outside. What the kernel has of it, by its ABI version."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import struct
+from collections.abc import Iterable
+
+from bot.sandbox import kernel
+
+# <linux/landlock.h>; the same numbers on every processor
+_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
+_VERSION, _PATH_BENEATH = 1, 1
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+_V1, _REFER, _TRUNCATE, _IOCTL_DEV = (1 << 13) - 1, 1 << 13, 1 << 14, 1 << 15
+_TCP, _SCOPES = 0b11, 0b11  # bind and connect; abstract unix sockets and signals
+_OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL_DEV
+# making device nodes is for nobody
+_NODES = 1 << 6 | 1 << 11
+READ = EXECUTE | READ_FILE | READ_DIR
+
+
+def abi() -> int:
+    """The version of the kernel's Landlock; 0 where there is none."""
+    try:
+        return kernel.call(_CREATE, None, 0, _VERSION)
+    except OSError:
+        return 0
+
+
+def scopes_signals() -> bool:
+    """Whether signals to processes outside can be refused."""
+    return abi() >= 6
+
+
+class Ruleset:
+    """An allow-list of paths. Nothing is restricted before `enter`. `tcp`: TCP is refused as well."""
+
+    def __init__(self, *, tcp: bool) -> None:
+        version = abi()
+        self._handled = _V1
+        for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
+            self._handled |= right if version >= since else 0
+        words = [self._handled]
+        if version >= 4:
+            words.append(_TCP if tcp else 0)
+        if version >= 6:
+            words.append(_SCOPES)
+        attributes = struct.pack(f"{len(words)}Q", *words)
+        self._fd = kernel.call(_CREATE, ctypes.create_string_buffer(attributes, len(attributes)), len(attributes), 0)
+
+    def allow(self, paths: Iterable[str], *, write: bool = False) -> None:
+        """Allow `paths` and what is below to be read and executed, with `write` also written; those that do not exist are passed over."""
+        rights = self._handled & ~_NODES if write else READ
+        for path in paths:
+            try:
+                place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError:
+                continue
+            try:
+                directory = stat.S_ISDIR(os.fstat(place).st_mode)
+                allowed = rights if directory else rights & _OF_FILES & self._handled
+                rule = struct.pack("=Qi", allowed, place)
+                kernel.call(_ADD_RULE, self._fd, _PATH_BENEATH, ctypes.create_string_buffer(rule, len(rule)), 0)
+            finally:
+                os.close(place)
+
+    def list_only(self, paths: Iterable[str]) -> None:
+        """Allow the directories at `paths` and those below them to be listed."""
+        for path in paths:
+            try:
+                place = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError:
+                continue
+            rule = struct.pack("=Qi", READ_DIR, place)
+            kernel.call(_ADD_RULE, self._fd, _PATH_BENEATH, ctypes.create_string_buffer(rule, len(rule)), 0)
+            os.close(place)
+
+    def enter(self) -> None:
+        """Restrict this process and all that it starts, for good."""
+        kernel.call(_RESTRICT, self._fd, 0)
+        os.close(self._fd)

@@ -1,0 +1,70 @@
+"""What the two sides of a sandbox say to each other: the order for one process, and how it went."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+# The layers, as `result.json` names them.
+UID, CAPABILITIES, PRIVILEGES = "uid", "no-capabilities", "no-new-privs"
+LANDLOCK, SIGNALS, SECCOMP, RLIMITS, NO_NETWORK = "landlock", "landlock-signals", "seccomp", "rlimits", "no-network"
+
+
+@dataclass(frozen=True)
+class Order:
+    """One process: what is started, and what it may do. Paths are absolute.
+
+    An empty `command` starts nothing: it only finds out which layers can be had. `uid` None: the one that we have. `give` are directories
+    that become the account's own. `must_reach` are paths that the account is asked for: those that it cannot read are answered.
+    """
+
+    command: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str = "/"
+    uid: int | None = None
+    gid: int | None = None
+    groups: tuple[int, ...] = ()
+    give: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    list_only: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    must_reach: tuple[str, ...] = ()
+    network: bool = False
+    limits: dict[str, int] = field(default_factory=dict)  # names of the module resource, without RLIMIT_
+    disk: tuple[str, ...] = ()  # file systems that it must leave room on
+    least_free: int = 0  # bytes
+    most_processes: int = 0
+    confined: bool = True  # False: the account alone is another one, for what is not the program
+    keep: tuple[int, ...] = ()  # capabilities that are kept all the same
+    layers: tuple[str, ...] | None = None  # those that have to be on; None: those that can be had
+
+    def encode(self) -> bytes:
+        """It as one line of JSON."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+def decode(line: bytes) -> Order:
+    """The order in a `line` of JSON."""
+    message: dict[str, Any] = json.loads(line)
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in message.items()}
+    return Order(**values)
+
+
+@dataclass(frozen=True)
+class ProcessReport:
+    """How a process went. `failed`: why it was not started. `ended`: for which of our limits it was ended (empty: for none)."""
+
+    layers: tuple[str, ...] = ()
+    unreachable: tuple[str, ...] = ()
+    failed: str = ""
+    ended: str = ""
+
+
+def read_report(data: bytes) -> ProcessReport:
+    """The report in the lines of `data`; a later line adds to an earlier one."""
+    known = {each.name for each in fields(ProcessReport)}
+    held: dict[str, Any] = {}
+    for line in data.splitlines():
+        held.update({name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(line).items() if name in known})
+    return ProcessReport(**held)

@@ -1,0 +1,161 @@
+"""What a program may read: the interpreter and what it imports, the compilers, the program's own directory, the models of the machine."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+
+# Of the system. Not /etc as a whole, nor /var, /run, /root, /home, /tmp: what lies there is somebody's.
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", "/sys", "/proc"),
+    *(
+        f"/etc/{name}"
+        for name in (
+            *(
+                "ld.so.cache",
+                "ld.so.conf",
+                "ld.so.conf.d",
+                "ld.so.preload",
+                "alternatives",
+                "localtime",
+                "timezone",
+                "locale.alias",
+                "ssl",
+                "pki",
+            ),
+            *(
+                "ca-certificates",
+                "passwd",
+                "group",
+                "nsswitch.conf",
+                "hosts",
+                "host.conf",
+                "resolv.conf",
+                "gai.conf",
+                "protocols",
+                "services",
+            ),
+            *("os-release", "debian_version", "lsb-release", "mime.types", "fonts", "OpenCL", "vulkan", "nvidia", "cufile.json", "inputrc"),
+            *("python3", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14", "crypto-policies", "magic", "terminfo"),
+        )
+    ),
+)
+# Devices that every program has, and those of GPUs; made for writing too.
+_DEVICES = (
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/shm",
+    "/dev/kfd",
+    "/dev/dri",
+    "/dev/dxg",
+    "/dev/accel",
+)
+_NVIDIA = "/dev/nvidia*"
+# What a GPU's driver makes: its driver reserves addresses beyond any limit.
+GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
+# Below a home directory, or beside a program: never read.
+SECRET = frozenset(
+    {
+        ".ssh",
+        ".aws",
+        ".azure",
+        ".gnupg",
+        ".docker",
+        ".kube",
+        ".netrc",
+        ".git-credentials",
+        ".gitconfig",
+        ".npmrc",
+        ".pypirc",
+        ".huggingface",
+    }
+    | {".bash_history", ".zsh_history", ".python_history", ".vault-token", ".terraform.d", ".password-store", ".mozilla", ".env", ".git"}
+    | {".credentials", ".credentials_rsaparams", ".runner", "id_rsa", "id_ed25519", "token", "stored_tokens", "credentials.json"}
+)
+# Directories that many share: of these only plain files beside the program, and packages, are its own.
+_SHARED = frozenset({"/", "/tmp", "/var/tmp", "/var", "/home", "/mnt", "/media", "/srv", "/run", "/etc", "/dev/shm", "/root", "/data"})
+_MODELS = ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_LISTS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH")
+_COMPILERS = ("g++", "gcc", "clang++", "clang", "c++", "cc", "nvcc", "ptxas", "ld", "as", "hipcc")
+
+# Run in the user's interpreter: where it imports from, packages installed in editable form too.
+ASK = """
+import json, os, site, sys
+found = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.executable), *sys.path]
+for module in list(sys.modules.values()):
+    mapping = getattr(module, "MAPPING", None)
+    if isinstance(mapping, dict) and getattr(module, "__name__", "").startswith("__editable__"):
+        found += [os.path.dirname(str(path)) for path in mapping.values()]
+try:
+    from importlib.metadata import distributions
+    for each in distributions():
+        text = each.read_text("direct_url.json")
+        if text and '"editable": true' in text:
+            found.append(json.loads(text)["url"].partition("file://")[2])
+except Exception:
+    pass
+print(json.dumps([path for path in found if path]))
+"""
+
+
+def devices() -> list[str]:
+    """The device nodes that a program may use, GPUs among them."""
+    return [*_DEVICES, *glob.glob(_NVIDIA)]
+
+
+def of_environment(env: Mapping[str, str]) -> Iterator[str]:
+    """What the environment `env` names: search paths, compilers, caches of models."""
+    for name in _LISTS:
+        yield from (entry for entry in env.get(name, "").split(os.pathsep) if os.path.isabs(entry))
+    yield from (env[name] for name in _MODELS if name in env)
+    for name in (*_COMPILERS, *(env[name].split()[0] for name in ("CC", "CXX") if env.get(name, "").strip())):
+        found = shutil.which(name, path=env.get("PATH"))
+        if found:
+            yield os.path.dirname(os.path.dirname(os.path.realpath(found)))
+
+
+def readable(wanted: Iterable[str], home: str) -> tuple[list[str], list[str]]:
+    """Of the paths that are `wanted`: what may be read with all that is below, and what may only be listed. `home` is the user's directory.
+
+    Secrets are left out. Of a directory that is everybody's, and of the home directory, only what a program has there.
+    """
+    whole: dict[str, None] = {}
+    listed: dict[str, None] = {}
+    for path in dict.fromkeys(os.path.realpath(each) for each in wanted if each):
+        if not os.path.isdir(path):
+            if os.path.basename(path) not in SECRET:
+                whole[path] = None
+            continue
+        everybodys = path in _SHARED or path == os.path.realpath(home) or os.path.realpath(home).startswith(path + os.sep)
+        if not everybodys and not SECRET.intersection(_names(path)):
+            whole[path] = None
+            continue
+        listed[path] = None
+        for name in _names(path):
+            below = os.path.join(path, name)
+            if name not in SECRET and (not everybodys or _is_programs(below)):
+                whole[below] = None
+    return list(whole), list(listed)
+
+
+def _names(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def _is_programs(path: str) -> bool:
+    """Whether `path`, in a directory that everybody uses, is likely to belong to a program there: a file of ours, or a package."""
+    if os.path.basename(path).startswith(".") or os.path.islink(path):
+        return False
+    try:
+        ours = os.stat(path).st_uid == os.geteuid()
+    except OSError:
+        return False
+    return ours and (os.path.isfile(path) or os.path.exists(os.path.join(path, "__init__.py")))

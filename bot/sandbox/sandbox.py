@@ -1,0 +1,293 @@
+"""The sandbox of one job, seen from our side."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bot.sandbox import accounts, environment, paths
+from bot.sandbox.order import LANDLOCK, NO_NETWORK, PRIVILEGES, RLIMITS, SECCOMP, UID, Order, ProcessReport
+from bot.sandbox.process import Process, launch
+
+_INSIDE = str(Path(__file__).resolve().parents[1] / "inside")
+_ASK_LIMIT = 60.0
+_GIB = 1 << 30
+# Of each file system that a program may write to, so many bytes stay free.
+_LEAST_FREE = 1 << 30
+_MOST_FILES, _LARGEST_FILE = 65_536, 64 * _GIB
+_MOST_PROCESSES = 2048
+_MOST_LINKS = 2000
+
+
+class NoSandbox(Exception):
+    """The sandbox that was asked for cannot be had here. The message is for people."""
+
+
+@dataclass
+class Sandbox:
+    """Starts processes that run somebody's code.
+
+    `scratch` is a directory of the job, in which each process gets a home of its own. `python` is the interpreter of most of them: whether
+    it can be reached decides whether they get accounts of their own. `readable` are paths that a program may read besides what that needs.
+    `network`: it may use the network. `on` False starts processes as they are, without any layer.
+    """
+
+    scratch: Path
+    python: str = sys.executable
+    readable: Sequence[Path] = ()
+    network: bool = False
+    on: bool = sys.platform == "linux"
+    _known: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what each interpreter needs to read
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _probed: ProcessReport | None = None
+    _group: int | None = None
+    _shared: set[str] = field(default_factory=set)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that are on in each process."""
+        return self._probe().layers if self.on else ()
+
+    @property
+    def known_layers(self) -> tuple[str, ...]:
+        """The layers that were on so far; none before the first process."""
+        return self._probed.layers if self._probed else ()
+
+    def why_no_account(self) -> str | None:
+        """Where we may change the account and do not: the directory that keeps other accounts from the interpreter; else None."""
+        closed = self._probe().unreachable
+        return next((why for path in closed if (why := _closed(path))), None)
+
+    def state_of(self, python: str) -> str:
+        """A word that stays the same as long as the interpreter `python` has the same packages."""
+        self._prepare(python)
+        seen = [python, *(f"{path} {os.stat(path).st_mtime_ns}" for path in self._known[_found(python)] if os.path.isdir(path))]
+        return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def require(self) -> None:
+        """Make sure that every layer is on that there is for the likes of us.
+
+        Raises:
+            NoSandbox: one is not.
+        """
+        wanted = (
+            {PRIVILEGES, LANDLOCK, SECCOMP, RLIMITS}
+            | (set() if self.network else {NO_NETWORK})
+            | ({UID} if os.geteuid() == 0 or accounts.may_change() else set())
+        )
+        lacking = sorted(wanted - set(self.layers))
+        if lacking:
+            closed = self.why_no_account() if UID in lacking else None
+            raise NoSandbox(f"the sandbox lacks {', '.join(lacking)} here" + (f": {closed}" if closed else ""))
+
+    def share(self, directory: Path) -> Path:
+        """Let every process of this job that is given `directory` write to it, whatever its account. Returns it."""
+        self._shared.add(str(directory))
+        self.lend(directory)
+        return directory
+
+    def lend(self, directory: Path) -> None:
+        """Open `directory`, which lies in one that is shared, to the processes of this job."""
+        group = self._job_group()
+        if group is not None:
+            for folder, directories, files in os.walk(directory):
+                for path in (folder, *(os.path.join(folder, name) for name in files)):
+                    facts = os.lstat(path)
+                    # what a program has put there is its own already; and a second name may be that of another's file
+                    if facts.st_uid == os.geteuid() and (
+                        stat.S_ISDIR(facts.st_mode) or (stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1)
+                    ):
+                        os.chown(path, -1, group)
+                        os.chmod(path, 0o2770 if path == folder else 0o660)
+                directories[:] = [name for name in directories if not os.path.islink(os.path.join(folder, name))]
+
+    def start(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path | None,
+        env: Mapping[str, str],
+        write: Sequence[Path] = (),
+        address_space: bool = True,
+        linked: bool = False,
+        **streams: Any,
+    ) -> Process:
+        """Start `command` in the directory `cwd` with what may be seen of the environment `env`.
+
+        It may also `write` to the directories given. `address_space`: what it may reserve is limited. `streams` are those of
+        `subprocess.Popen`. With `linked` it starts in a directory of its own, with a link to each entry of `cwd`.
+
+        Raises:
+            OSError: there is no such program.
+        """
+        if not self.on:
+            return Process(list(command), cwd=cwd, env=dict(env), start_new_session=True, **streams)
+        program = shutil.which(command[0], path=env.get("PATH"))
+        if program is None:
+            raise FileNotFoundError(2, "No such file or directory", command[0])
+        program = os.path.abspath(program)
+        self._prepare(program)
+        report = self._probe()
+        private = Path(tempfile.mkdtemp(prefix="box-", dir=self.scratch))
+        home, tmp = private / "home", private / "tmp"
+        for path in (home, tmp):
+            path.mkdir()
+        uid = accounts.draw(os.environ) if UID in report.layers else None
+        order = self._order(program, private)
+        order = replace(
+            order,
+            command=(program, *command[1:]),
+            env=environment.inside(env, str(home), str(tmp), network=self.network),
+            cwd=str(_linked(cwd or Path.cwd(), private / "cwd") if linked else cwd or Path.cwd()),
+            uid=uid,
+            # a group that others have too only where something is shared with them
+            gid=None if uid is None else self._group if self._shared.intersection(map(str, write)) else uid,
+            give=tuple(map(str, [private, *(path for path in write if str(path) not in self._shared)])),
+            read=(*order.read, str(self.scratch)),
+            write=(*order.write, str(private), *map(str, write)),
+            layers=report.layers,
+        )
+        if address_space and not any(map(os.path.exists, paths.GPUS)):
+            order.limits["AS"] = 16 * _GIB + 2 * _memory()
+        return launch(order, private, streams)
+
+    def _order(self, python: str, where: Path) -> Order:
+        """What every process of this job may do, which runs the interpreter `python`; `where` it may write."""
+        devices = paths.devices()
+        wanted = [*self._known.get(python, ()), *paths.of_environment(os.environ), *map(str, self.readable)]
+        whole, listed = paths.readable(wanted, os.path.expanduser("~"))
+        limits = {"NOFILE": _MOST_FILES, "FSIZE": _LARGEST_FILE, "CORE": 0, "MEMLOCK": 64 << 20, "MSGQUEUE": 1 << 20}
+        own = accounts.may_change()
+        limits["NPROC"] = _MOST_PROCESSES + 64 * (os.cpu_count() or 1) + (0 if own else _running())
+        return Order(
+            read=(*paths.SYSTEM, _INSIDE, *whole),
+            list_only=("/dev", *listed),
+            write=tuple(devices),
+            groups=accounts.groups_of_gpus(devices),
+            network=self.network,
+            limits=limits,
+            disk=(str(where), "/dev/shm"),
+            least_free=_LEAST_FREE,
+            most_processes=limits["NPROC"] if os.geteuid() == 0 else 0,
+        )
+
+    def _prepare(self, python: str) -> None:
+        """Know what the interpreter `python` needs to read; asked once."""
+        python = _found(python)
+        if not self.on:
+            return
+        with self._lock:
+            if python in self._known:
+                return
+            found = [os.path.dirname(os.path.dirname(os.path.abspath(python)))]
+            with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
+                found += [str(path) for path in json.loads(self._ask(python))]
+            self._known[python] = tuple(found)
+
+    def _ask(self, python: str) -> bytes:
+        """What the interpreter `python` says to `paths.ASK`. It may be a stranger's work too, so it can write nothing and reach nobody."""
+        env = {**environment.allowed(os.environ), "HOME": os.path.expanduser("~")}
+        # not in the current directory: its modules would be imported
+        order = Order((python, "-c", paths.ASK), env, "/", read=("/",), write=tuple(paths.devices()))
+        number = accounts.draw(os.environ) if accounts.may_change() else None
+        for one in [replace(order, uid=number, gid=number)] * (number is not None) + [order]:
+            process = launch(one, None, {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL})
+            try:
+                said, _ = process.communicate(timeout=_ASK_LIMIT)
+            finally:
+                process.end()
+            if process.returncode == 0:
+                return said
+        return b""
+
+    def _job_group(self) -> int | None:
+        return self._group if UID in self.layers else None
+
+    def _probe(self) -> ProcessReport:
+        """Which layers can be had, tried on a process that does nothing; asked once, with the first interpreter."""
+        self._prepare(self.python)
+        with self._lock:
+            if self._probed is not None:
+                return self._probed
+            python = _found(self.python)
+            needed = self._known.get(python, ())
+            os.chmod(self.scratch, 0o755)
+            order = replace(self._order(python, self.scratch), cwd="/")
+            number = accounts.draw(os.environ) if accounts.may_change() else None
+            reach = tuple(path for path in (python, _INSIDE, str(self.scratch), *needed, *map(str, self.readable)) if os.path.exists(path))
+            report = _tried(replace(order, uid=number, gid=number, must_reach=reach))
+            if number is not None and (report.failed or report.unreachable):
+                report = replace(_tried(order), unreachable=report.unreachable)
+            else:
+                self._group = number
+            if report.failed:
+                raise NoSandbox(report.failed)
+            self._probed = report
+            return report
+
+
+def _found(python: str) -> str:
+    """The interpreter's full path; not resolved, since a virtual environment's is a link."""
+    return os.path.abspath(shutil.which(python) or python)
+
+
+def _linked(cwd: Path, place: Path) -> Path:
+    """The new directory `place`, in which a program finds what is in `cwd` and may write beside it; `cwd` itself where that is too much."""
+    try:
+        entries = list(itertools.islice(os.scandir(cwd), _MOST_LINKS + 1))
+    except OSError:
+        return cwd
+    if len(entries) > _MOST_LINKS:
+        return cwd
+    place.mkdir()
+    for entry in entries:
+        (place / entry.name).symlink_to(os.path.join(os.path.abspath(cwd), entry.name))
+    return place
+
+
+def _tried(order: Order) -> ProcessReport:
+    process = launch(order, None, {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL})
+    process.wait()
+    process.end()
+    return process.report
+
+
+def _closed(path: str) -> str | None:
+    """The sentence that says what to open, so that other accounts can reach `path`."""
+    place = Path(os.path.realpath(path))
+    for parent in (*reversed(place.parents), place):
+        try:
+            if not parent.stat().st_mode & 0o001 and parent.is_dir():
+                return f"{parent} is closed to other accounts: `chmod o+x {parent}` opens the way to {path}"
+        except OSError:
+            return None
+    return None
+
+
+def _running() -> int:
+    """How many processes and threads run under our account: a limit on processes counts them all."""
+    count = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{name}").st_uid == os.getuid():
+                    count += len(os.listdir(f"/proc/{name}/task"))
+    return count
+
+
+def _memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,172 @@
+"""A filter of system calls: what no program that compiles needs, and sockets where there is no network."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import socket
+import struct
+
+from bot.sandbox import kernel
+
+# <linux/audit.h>; number of each call on x86_64 and on aarch64, None where it has none
+_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_COLUMN = {"x86_64": 0, "aarch64": 1}
+_REFUSED: dict[str, tuple[int | None, int | None]] = {
+    # other processes
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    # mounts and namespaces
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "open_by_handle_at": (304, 265),
+    "name_to_handle_at": (303, 264),
+    # keys
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # doors to the kernel
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "fanotify_init": (300, 262),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "modify_ldt": (154, None),
+    "vhangup": (153, 58),
+    "lookup_dcookie": (212, 18),
+    "nfsservctl": (180, 42),
+    # the machine
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "syslog": (103, 116),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+}
+_CLONE, _CLONE3 = (56, 220), 435
+_SOCKET, _SOCKETPAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
+# every namespace that a process can be cloned into
+_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # typing for others on a terminal
+_X32 = 0x40000000
+
+# <linux/bpf_common.h>, <linux/seccomp.h>
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_NUMBER, _ARCH, _FIRST, _SECOND, _THIRD = 0, 4, 16, 24, 32  # low words of the arguments, little endian
+_FILTER_MODE = 2
+_NETLINK_ROUTE = 0
+
+
+def supported() -> bool:
+    """Whether there is a filter for this processor."""
+    return kernel.machine() in _ARCHITECTURE
+
+
+def program(machine: str, families: frozenset[int]) -> bytes:
+    """The filter for this kind of `machine`, in the kernel's form; sockets of other `families` than these are refused."""
+    column = _COLUMN[machine]
+    rows: list[tuple[int, int, int, int]] = []
+
+    def add(code: int, value: int, yes: int = 0, no: int = 0) -> None:
+        rows.append((code, yes, no, value))
+
+    def refuse(number: int, error: int) -> None:
+        add(_EQUAL, number, 0, 1)
+        add(_RETURN, _ERRNO | error)
+
+    add(_LOAD, _ARCH)
+    add(_EQUAL, _ARCHITECTURE[machine], 1, 0)
+    add(_RETURN, _KILL)
+    add(_LOAD, _NUMBER)
+    if machine == "x86_64":
+        add(_AT_LEAST, _X32, 0, 1)
+        add(_RETURN, _ERRNO | errno.ENOSYS)
+    for numbers in _REFUSED.values():
+        number = numbers[column]
+        if number is not None:
+            refuse(number, errno.EPERM)
+    # its flags lie in memory, where a filter cannot look: the C library then calls clone
+    refuse(_CLONE3, errno.ENOSYS)
+
+    def within(number: int, body: list[tuple[int, int, int, int]]) -> None:
+        """`body` is for the call `number` alone; it ends by allowing what it did not refuse."""
+        add(_EQUAL, number, 0, len(body) + 1)
+        rows.extend(body)
+        add(_RETURN, _ALLOW)
+
+    within(_CLONE[column], [(_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NAMESPACES), (_RETURN, 0, 0, _ERRNO | errno.EPERM)])
+    terminal = [
+        (_EQUAL, 0, 1, _TIOCSTI),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        (_EQUAL, 0, 1, _TIOCLINUX),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+    ]
+    within(_IOCTL[column], [(_LOAD, 0, 0, _SECOND), *terminal])
+    within(_SOCKETPAIR[column], [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, socket.AF_UNIX), (_RETURN, 0, 0, _ERRNO | errno.EACCES)])
+    within(_SOCKET[column], _sockets(families))
+    add(_RETURN, _ALLOW)
+    return b"".join(struct.pack("HBBI", *row) for row in rows)
+
+
+def _sockets(families: frozenset[int]) -> list[tuple[int, int, int, int]]:
+    body: list[tuple[int, int, int, int]] = [(_LOAD, 0, 0, _FIRST)]
+    plain = sorted(families - {socket.AF_NETLINK})
+    for family in plain:
+        body += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW)]
+    if socket.AF_NETLINK in families:
+        # what lists the network devices, nothing else of it
+        body += [
+            (_EQUAL, 0, 3, socket.AF_NETLINK),
+            (_LOAD, 0, 0, _THIRD),
+            (_EQUAL, 0, 1, _NETLINK_ROUTE),
+            (_RETURN, 0, 0, _ALLOW),
+            (_LOAD, 0, 0, _FIRST),
+        ]
+    for family in (socket.AF_INET, socket.AF_INET6):
+        # the words of a machine without a network, which libraries know what to do with
+        body += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ERRNO | errno.ENETUNREACH)]
+    return [*body, (_RETURN, 0, 0, _ERRNO | errno.EACCES)]
+
+
+def enter(families: frozenset[int]) -> None:
+    """Filter the calls of this process and all that it starts, for good; see `program` for `families`. No new privileges must be on.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    code = program(kernel.machine(), families)
+    held = ctypes.create_string_buffer(code, len(code))
+    header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held)), 16)
+    kernel.prctl(kernel.PR_SET_SECCOMP, _FILTER_MODE, ctypes.addressof(header))

@@ -1,0 +1,245 @@
+"""The process between ours and the program's: it starts the program with the layers on, and ends all that it leaves behind.
+
+Run by our own interpreter, with the standard library alone, on one end of a socket. It reads the order from there, and ends everything when
+the other end is closed: whoever ordered has gone, or wants no more. What the program starts cannot leave: orphans become ours. It leaves as
+the program left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import time
+
+from bot.sandbox import kernel
+from bot.sandbox.confine import LayerMissing, confine
+from bot.sandbox.order import Order, decode
+
+_BETWEEN_LOOKS = 0.2  # seconds between two looks at the disk and the number of processes
+_PASSED_ON = (signal.SIGUSR1, signal.SIGABRT, signal.SIGTERM)
+_NEVER_STARTED = 125
+# How often all that is left is looked for; each time, what is found is stopped first, so that nothing multiplies faster than it is found.
+_ROUNDS = 200
+
+
+class Supervisor:
+    """Starts and watches the process of one `order`, which came by the socket `control`."""
+
+    def __init__(self, order: Order, control: socket.socket) -> None:
+        self.order = order
+        self.control = control
+        self.child = 0
+        self.status: int | None = None
+        self._room = {path: _free(path) for path in order.disk}
+
+    def run(self) -> int:
+        """The wait status of the program."""
+        woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in _PASSED_ON:
+            signal.signal(number, lambda passed, _: self._pass_on(passed))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        ready = self._start()
+        control = self.control.fileno()
+        self._forget_streams()
+        looked = time.monotonic()
+        while self.status is None:
+            able, _, _ = select.select([control, woken, *([ready] if ready >= 0 else [])], [], [], _BETWEEN_LOOKS)
+            if ready in able:
+                self._say_raw(_whole(ready))
+                os.close(ready)
+                ready = -1
+            if woken in able:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(woken, 4096)
+            self._reap()
+            if control in able and not _still_there(self.control):
+                break
+            if self.status is None and time.monotonic() - looked >= _BETWEEN_LOOKS:
+                looked = time.monotonic()
+                if why := self._over():
+                    self._say({"ended": why})
+                    break
+        self._end_all()
+        if ready >= 0:
+            self._say_raw(_whole(ready))
+        return signal.SIGKILL if self.status is None else self.status
+
+    def _start(self) -> int:
+        """Fork the program; the pipe by which it says which layers are on, or why it did not start."""
+        for path in self.order.give:
+            self._give(path)
+        said, say = os.pipe2(os.O_CLOEXEC)
+        self.child = os.fork()
+        if self.child:
+            os.close(say)
+            return said
+        try:
+            os.setsid()
+            self.control.close()
+            signal.set_wakeup_fd(-1)
+            for number in (*_PASSED_ON, signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
+            layers, unreachable = confine(self.order)
+            os.write(say, json.dumps({"layers": layers, "unreachable": unreachable}).encode() + b"\n")
+            if not self.order.command:
+                os._exit(0)
+            os.execvpe(self.order.command[0], self.order.command, self.order.env)
+        except LayerMissing as error:
+            os.write(say, json.dumps({"failed": f"the sandbox has no layer {error} here"}).encode() + b"\n")
+        except Exception as error:  # noqa: BLE001 - whatever it was, the program must not run without its layers
+            where = self.order.command[0] if self.order.command else "the sandbox"
+            os.write(say, json.dumps({"failed": f"cannot start {where}: {error}"}).encode() + b"\n")
+        os._exit(_NEVER_STARTED)
+
+    def _give(self, path: str) -> None:
+        """Make the directory `path`, which nobody else could write to so far, the account's own."""
+        if self.order.uid is None or self.order.gid is None:
+            return
+        # from the bottom: we may not be able to look into what is no longer ours
+        for folder, directories, files in os.walk(path, topdown=False):
+            for name in (*directories, *files):
+                os.chown(os.path.join(folder, name), self.order.uid, self.order.gid, follow_symlinks=False)
+        os.chown(path, self.order.uid, self.order.gid, follow_symlinks=False)
+
+    def _forget_streams(self) -> None:
+        """Whoever reads what the program prints must see its end."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nothing, stream)
+        os.close(nothing)
+
+    def _pass_on(self, number: int) -> None:
+        if self.status is None and self.child:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.child, number)
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    return
+                if pid == self.child:
+                    self.status = status
+
+    def _over(self) -> str:
+        """The limit that is passed; empty: none."""
+        for path, before in self._room.items():
+            # a disk that is nearly full is left half of what there is
+            least = self.order.least_free
+            if _free(path) < (least if before > least else before // 2):
+                return "disk"
+        if self.order.most_processes and len(_descendants()) > self.order.most_processes:
+            return "processes"
+        return ""
+
+    def _end_all(self) -> None:
+        self._kill_account()
+        for turn in range(_ROUNDS):
+            found = _descendants()
+            if not found:
+                return
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL if turn % 2 else signal.SIGSTOP)
+            if turn % 2:
+                self._kill_account()
+                time.sleep(0.001)
+            self._reap()
+
+    def _kill_account(self) -> None:
+        """All processes of an account that this program alone has, at once."""
+        if self.order.uid is None:
+            return
+        pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(OSError):
+                os.setresuid(self.order.uid, self.order.uid, self.order.uid)
+                # an engine that is not root keeps the one to signal everybody
+                kernel.drop_capabilities()
+                os.kill(-1, signal.SIGKILL)
+            os._exit(0)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+    def _say(self, message: dict[str, object]) -> None:
+        self._say_raw(json.dumps(message).encode() + b"\n")
+
+    def _say_raw(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self.control.sendall(data)
+
+
+def _still_there(control: socket.socket) -> bool:
+    try:
+        return bool(control.recv(1))
+    except OSError:
+        return False
+
+
+def _whole(pipe: int) -> bytes:
+    data = b""
+    while block := os.read(pipe, 65536):
+        data += block
+    return data
+
+
+def _free(path: str) -> int:
+    """Bytes that are free on the file system of `path`."""
+    try:
+        facts = os.statvfs(path)
+    except OSError:
+        return 1 << 62
+    return facts.f_bavail * facts.f_frsize
+
+
+def _descendants() -> set[int]:
+    """All processes below this one, those that have ended apart."""
+    found: set[int] = set()
+    waiting = [os.getpid()]
+    while waiting:
+        for pid in _children(waiting.pop()) - found:
+            found.add(pid)
+            waiting.append(pid)
+    return found
+
+
+def _children(pid: int) -> set[int]:
+    """The processes that a process and its threads have started; of ones that cannot be read, none."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+                found |= {int(word) for word in file.read().split()}
+    return found
+
+
+def main(descriptor: int) -> None:
+    """Do the order that comes by the socket with this `descriptor`, and leave as its program left."""
+    os.set_inheritable(descriptor, False)
+    control = socket.socket(fileno=descriptor)
+    line = b""
+    while not line.endswith(b"\n"):
+        data = control.recv(1 << 20)
+        if not data:
+            return
+        line += data
+    order = decode(line)
+    # what one process of a job writes into a directory that they share, the next must be able to change
+    os.umask(0o022 if order.uid is None else 0o002)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError):
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    status = Supervisor(order, control).run()
+    if os.WIFSIGNALED(status):
+        with contextlib.suppress(OSError):  # those that nobody can catch
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.WEXITSTATUS(status))

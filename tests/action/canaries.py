@@ -1,0 +1,86 @@
+"""One made-up secret of each sort, put together here so that no scanner takes them for real ones."""
+
+from __future__ import annotations
+
+_MIXED = "a1B2" * 20
+_HEX = "0a1b2c3d" * 8
+_LETTERS = "abcdEFGH" * 12
+_JWT = "ey" + "J" + _MIXED[:16] + "." + _MIXED[:60] + "." + _MIXED[:43]
+
+# Forms as their issuers document them; GitHub's long one is that of installations since 2026: app, then a JSON Web Token, 520 characters.
+TOKENS = {
+    "GitHub, classic": "gh" + "p_" + _MIXED[:36],
+    "GitHub, OAuth": "gh" + "o_" + _LETTERS[:36],
+    "GitHub, user to server": "gh" + "u_" + _MIXED[:36],
+    "GitHub, installation": "gh" + "s_" + _MIXED[:36],
+    "GitHub, installation, long": "gh" + "s_1234567_" + "ey" + "J" + _MIXED[:36] + "." + (_MIXED * 6)[:380] + "." + (_MIXED + "_-Z")[-43:],
+    "GitHub, refresh": "gh" + "r_" + _MIXED[:76],
+    "GitHub, fine grained": "github" + "_pat_" + _MIXED[:22] + "_" + _MIXED[:59],
+    "AWS key": "AKI" + "A" + "A1B2C3D4" * 2,
+    "AWS temporary key": "ASI" + "A" + "A1B2C3D4" * 2,
+    "GCP key": "AIz" + "a" + _MIXED[:35],
+    "GCP access": "ya2" + "9." + _MIXED[:60],
+    "GCP client": "GOC" + "SPX-" + _MIXED[:28],
+    "Azure client": "abc8" + "Q~" + _MIXED[:34],
+    "Hugging Face": "h" + "f_" + _LETTERS[:34],
+    "Hugging Face, organization": "api" + "_org_" + _LETTERS[:34],
+    "Slack bot": "xox" + "b-" + "123456789012-1234567890123-" + _MIXED[:24],
+    "Slack app": "xap" + "p-1-" + "A0123456789-1234567890123-" + _HEX,
+    "PyPI": "py" + "pi-AgEIcHlwaS5vcmc" + _MIXED[:70],
+    "npm": "np" + "m_" + _MIXED[:36],
+    "OpenAI": "s" + "k-proj-" + _MIXED[:60],
+    "Anthropic": "s" + "k-ant-api03-" + _MIXED[:60] + "-" + _MIXED[:20],
+    "GitLab": "glp" + "at-" + _MIXED[:20],
+    "Docker": "dckr" + "_pat_" + _MIXED[:27],
+    "JSON Web Token": _JWT,
+}
+# A value that only its surroundings give away: where it is put in, and the value.
+SETTINGS = {
+    "AWS secret in a file of settings": ("aws_secret_access_key = {}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLE01"),
+    "AWS secret in JSON": ('"SecretAccessKey": "{}"', "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLE02"),
+    "AWS secret in an environment": ("AWS_SECRET_ACCESS_KEY={}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLE03"),
+    "Azure storage": ("AccountKey={};EndpointSuffix=core.windows.net", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq=="),
+    "Azure signed address": ("https://x.blob.core.windows.net/c?sv=1&sig={}&se=2", "abcDEF123%2Bghi456%2FjklMNO789pqr%3D"),
+    "GCP key's id": ('"private_key_id": "{}"', _HEX[:40]),
+    "password in an address": ("https://bob:{}@example.org/simple", "hunter22hunter"),
+    "token in an address": ("git clone https://x-access-token:{}@github.com/o/r", "v" + _MIXED[:39]),
+    "token alone in an address": ("https://{}@github.com/o/r", _MIXED[:40]),
+    "netrc": ("machine example.org login bob password {}", "correcthorse"),
+    "Slack hook": ("https://hooks.slack.com/services/{}", "T00000000/B00000000/" + _LETTERS[:24]),
+    "header": ("Authorization: Bearer {}", _MIXED[:40]),
+    "npm's settings": ("//registry.npmjs.org/:_authToken={}", "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"),
+}
+KEY = "\n".join(["-----BEGIN OPENSSH " + "PRIVATE KEY-----", *[_LETTERS[:64]] * 4, "-----END OPENSSH " + "PRIVATE KEY-----"])
+KEY_LINE = _LETTERS[:64]
+PATHS = {
+    "home": ("/home/carol/src/model.py", "carol"),
+    "home on a disk of its own": ("/mnt/data/home/carol/src/model.py", "carol"),
+    "home of a Mac": ("/Users/carol/model.py", "carol"),
+    "cache": ("/tmp/torchinductor_carol/ab/c.py", "carol"),
+    "host of a cloud": ("ip-10-17-200-3.us-west-2.compute.internal", "ip-10-17-200-3"),
+}
+# What this machine is called, for `words_of_machine`, and a secret that only its environment gives away.
+ENVIRONMENT = {"HOME": "/srv/people/dave", "RUNNER_NAME": "h200-runner-7", "DEPLOY_TOKEN": "plainwordsthatnopatternknows"}
+HOSTNAME = "gpubox17.lab.example.org"
+OF_MACHINE = ["/srv/people/dave", "h200-runner-7", "plainwordsthatnopatternknows", "gpubox17"]
+
+# All that may be found nowhere.
+NOWHERE = [*TOKENS.values(), *(value for _, value in SETTINGS.values()), KEY_LINE, *(name for _, name in PATHS.values()), *OF_MACHINE]
+# A text with all of them.
+ALL = "\n".join(
+    [
+        *(f"{sort}: {token}" for sort, token in TOKENS.items()),
+        *(f"url https://x-access-token:{token}@github.com/o/r" for token in TOKENS.values()),
+        *(f"{form.format(value)}" for form, value in SETTINGS.values()),
+        *(path for path, _ in PATHS.values()),
+        *(f"at {word}" for word in OF_MACHINE),
+        f"ssh {HOSTNAME}",
+        KEY,
+        "the end",
+    ]
+)
+
+
+def left_in(text: str) -> list[str]:
+    """The canaries in `text`, also as JSON writes them."""
+    return [canary for canary in NOWHERE if canary in text or canary.replace("/", "\\/") in text]

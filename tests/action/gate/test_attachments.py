@@ -1,0 +1,86 @@
+"""Programs that are attached. The addresses are those of GitHub's own attachments (docs.github.com, "Attaching files") and gists."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.gate import attachments
+from bot.action.gate.comment_event import Conversation
+from bot.models.request import Request
+from tests.action.gate.memory import BLOCK, REPO, SCRIPT, Memory, asked, settings, zipped
+
+FILE = "https://github.com/user-attachments/files/123456/"
+GIST = "0123456789abcdef0123456789abcdef"
+TRACE = 'V1123 06:18:00.123000 4711 torch/_inductor/compile_fx.py:1316] {"artifact": {"name": "fx_graph_runnable"}}\n\timport torch\n'
+
+ARCHIVE = zipped({"x/README.txt": b"hi", "x/r.py": SCRIPT.encode()})
+
+
+def only(api: Memory, comment: str, issue: str = "") -> Request:
+    made = Conversation(asked(comment, issue_body=issue), settings(), api).outcome()
+    assert made.status == "requests", made
+    (request,) = made.requests
+    return request
+
+
+def refused(api: Memory, comment: str, issue: str = "") -> str:
+    assert Conversation(asked(comment, issue_body=issue), settings(), api).outcome().status == "refused"
+    return api.comments(REPO, 7)[-1].body
+
+
+@pytest.mark.parametrize(
+    ("address", "content", "text", "note"),
+    [
+        (FILE + "repro.py", SCRIPT.encode(), SCRIPT, "the attached file repro.py"),
+        (FILE + "trace.log", TRACE.encode(), TRACE, "the attached file trace.log"),
+        (f"https://github.com/{REPO}/files/99/a.zip", ARCHIVE, SCRIPT, "the attached file r.py in a.zip"),
+    ],
+)  # fmt: skip
+def test_a_file_of_the_issue(address: str, content: bytes, text: str, note: str) -> None:
+    request = only(Memory(files={address: content}), "/minify", f"See [it]({address}).")
+    assert (request.script, request.code.where, request.code.author, request.code.note) == (text, "issue", "reporter", note)
+    assert not request.code.trusted
+
+
+def test_a_gist_that_a_maintainer_links_is_still_somebody_s() -> None:
+    api = Memory(gists={GIST: {"notes.md": "x", "fail.py": SCRIPT}})
+    request = only(api, f"/minify\nhttps://gist.github.com/someone/{GIST}#file-fail-py", issue=BLOCK)
+    assert (request.script, request.code.where, request.code.trusted) == (SCRIPT, "comment", False)
+
+
+def test_code_in_the_text_comes_before_what_is_attached() -> None:
+    api = Memory(files={FILE + "a.py": b"import torch\n"})
+    assert only(api, f"/minify\n{BLOCK}\n{FILE}a.py").script == SCRIPT
+    assert only(api, "/minify", f"{FILE}a.py\n{BLOCK}").script == SCRIPT
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        FILE + "gone.py",
+        FILE + "setup.py",  # no torch in it
+        FILE + "large.py",
+        FILE + "bomb.zip",
+        FILE + "broken.zip",
+        "https://github.com.evil.example/user-attachments/files/1/repro.py",
+        "https://evil.example/?https://gist.github.com/x/" + GIST,
+    ],
+)  # fmt: skip
+def test_what_is_no_program_or_too_large_or_elsewhere_is_not_taken(body: str) -> None:
+    large = SCRIPT.encode() + b"#" * attachments.MOST_TEXT
+    held = {"setup.py": b"x = 1\n", "large.py": large, "bomb.zip": zipped({"r.py": large * 8}), "broken.zip": b"PK\x03\x04"}
+    api = Memory(files={FILE + name: content for name, content in held.items()} | {"https://evil.example/repro.py": SCRIPT.encode()})
+    assert "There is no code to run" in refused(api, "/minify", body)
+
+
+def test_only_so_many_files_are_asked_for() -> None:
+    api = Memory(files={FILE + "99.py": SCRIPT.encode()})
+    body = " ".join(f"{FILE}{number}.py" for number in range(attachments.MOST_FILES)) + f" {FILE}99.py"
+    assert "There is no code to run" in refused(api, "/minify", body)
+
+
+def test_a_traceback_alone_gets_words_on_what_to_attach() -> None:
+    body = '```\nTraceback (most recent call last):\n  File "x.py", line 1\ntorch._inductor.exc.InductorError: x\n```'
+    said = refused(Memory(), "/minify", body)
+    assert "There is a traceback here, but not the program" in said
+    assert "TORCH_TRACE" in said

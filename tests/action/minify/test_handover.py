@@ -1,0 +1,165 @@
+"""What an account leaves, brought out by an archive: it may name and hold anything."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.action.minify import handover
+from bot.action.minify.handover import hand_over, receive
+from bot.action.minify.isolation import Account
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[int]:
+    (tmp_path / "target").mkdir()
+    held = os.open(tmp_path / "target", os.O_RDONLY)
+    yield held
+    os.close(held)
+
+
+def found(tmp_path: Path) -> dict[str, str]:
+    place = tmp_path / "target"
+    return {str(path.relative_to(place)): path.read_text() for path in sorted(place.rglob("*")) if path.is_file()}
+
+
+def test_plain_files_alone_come_over(tmp_path: Path, target: int) -> None:
+    source, secret = tmp_path / "source", tmp_path / "secret"
+    (source / "original/work").mkdir(parents=True)
+    secret.mkdir()
+    (secret / "key").write_text("secret")
+    (source / "result.json").write_text("{}")
+    (source / "original/log.txt").write_text("log")
+    (source / "original" / "work" / "cache").write_text("cache")
+    (source / "link").symlink_to(secret / "key")
+    (source / "folder").symlink_to(secret)
+    os.mkfifo(source / "pipe")
+    left = hand_over(Account(), source, target, Path("original/work"))
+    assert found(tmp_path) == {"result.json": "{}", "original/log.txt": "log"}
+    assert {line.split(":")[0] for line in left} == {"'link'", "'folder'", "'pipe'"}
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path: Path, target: int) -> None:
+    (tmp_path / "source").mkdir()
+    for text in ("first", "second"):
+        (tmp_path / "source" / "repro.py").write_text(text)
+        hand_over(Account(), tmp_path / "source", target)
+    assert found(tmp_path) == {"repro.py": "second"}
+
+
+def test_secrets_are_taken_out(tmp_path: Path, target: int) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "log.txt").write_text("ghp_" + "0" * 36)
+    hand_over(Account(), tmp_path / "source", target)
+    assert "ghp_000" not in found(tmp_path)["log.txt"]
+
+
+def archive(*entries: tuple[str, bytes], kinds: dict[str, bytes] | None = None) -> io.BytesIO:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w|") as made:
+        for name, content in entries:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            entry.type = (kinds or {}).get(name, tarfile.REGTYPE)
+            entry.linkname = "/etc/passwd"
+            made.addfile(entry, io.BytesIO(content))
+    held.seek(0)
+    return held
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/out", "a/../../out", 'a":b', "a\nb", "x" * 255, "/".join("a" * 20), "a*", "é", "a\\b"])
+def test_names_that_lead_elsewhere_or_stop_an_upload_stay(tmp_path: Path, target: int, name: str) -> None:
+    """What upload-artifact refuses: path-and-artifact-name-validation.ts of actions/toolkit."""
+    left = receive(archive((name, b"x"), ("kept.txt", b"kept")), target)
+    assert len(left) == 1
+    assert found(tmp_path) == {"kept.txt": "kept"}
+    assert not (tmp_path / "out").exists()
+
+
+def test_links_and_devices_are_nothing(tmp_path: Path, target: int) -> None:
+    kinds = {"a": tarfile.SYMTYPE, "b": tarfile.LNKTYPE, "c": tarfile.CHRTYPE, "d": tarfile.DIRTYPE, "e": tarfile.FIFOTYPE}
+    assert len(receive(archive(*((name, b"") for name in kinds), kinds=kinds), target)) == 5
+    assert os.listdir(tmp_path / "target") == []
+
+
+def test_a_link_that_stands_in_the_way_is_not_followed(tmp_path: Path, target: int) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "target" / "deep").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "target" / "file").symlink_to(tmp_path / "elsewhere" / "file")
+    (tmp_path / "target" / "file.new").symlink_to(tmp_path / "elsewhere" / "new")
+    left = receive(archive(("deep/a", b"x"), ("file", b"y")), target)
+    assert len(left) == 1
+    assert os.listdir(tmp_path / "elsewhere") == []
+    assert (tmp_path / "target" / "file").read_text() == "y"
+
+
+def test_no_more_than_so_much(tmp_path: Path, target: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "MOST_FILES", 2)
+    assert len(receive(archive(*((name, b"1") for name in "abc")), target)) == 1
+    assert sorted(found(tmp_path)) == ["a", "b"]
+    monkeypatch.setattr(handover, "MOST_BYTES", 5)
+    monkeypatch.setattr(handover, "MOST_FILES", 9)
+    assert len(receive(archive(("d", b"123"), ("e", b"123"), ("f", b"12")), target)) == 1
+    monkeypatch.setattr(handover, "LARGEST_FILE", 2)
+    assert (
+        len(
+            receive(
+                archive(
+                    ("g", b"123"),
+                ),
+                target,
+            )
+        )
+        == 1
+    )
+    monkeypatch.setattr(handover, "_MOST_ENTRIES", 1)
+    assert receive(archive(("h", b"1"), ("i", b"1")), target) == ["more than 1 entries"]
+
+
+def test_an_archive_that_breaks_off_brings_what_came(tmp_path: Path, target: int) -> None:
+    whole = archive(("a", b"a" * 2000), ("b", b"b" * 2000)).getvalue()
+    receive(io.BytesIO(whole[:4000]), target)
+    assert (tmp_path / "target" / "a").read_text() == "a" * 2000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the container action has it")
+def test_directories_exchanged_for_links_show_no_file_of_others(target: int) -> None:
+    """The race of one who owns the directory against one who reads it as root."""
+    number = 64_317
+    place = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
+    os.chmod(place, 0o755)
+    secret, source = place / "secret", place / "source"
+    secret.mkdir(mode=0o700)
+    (secret / "key.txt").write_text("canary")
+    source.mkdir()
+    for index in range(30):
+        (source / f"d{index}").mkdir()
+        (source / f"d{index}" / "key.txt").write_text("harmless")
+    Account(number, number).chown(source)
+    ended = threading.Event()
+
+    def exchange() -> None:
+        while not ended.is_set():
+            for index in range(30):
+                os.rename(source / f"d{index}", source / f"e{index}")
+                os.symlink(secret, source / f"d{index}")
+                os.unlink(source / f"d{index}")
+                os.rename(source / f"e{index}", source / f"d{index}")
+
+    racer = threading.Thread(target=exchange)
+    racer.start()
+    try:
+        for _ in range(5):
+            hand_over(Account(number, number), source, target)
+            assert not [path for path in Path(f"/proc/self/fd/{target}").rglob("*.txt") if "canary" in path.read_text()]
+    finally:
+        ended.set()
+        racer.join()
+        subprocess.run(["rm", "-rf", str(place)], check=True)

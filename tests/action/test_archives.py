@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import base64
+import io
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+
+from bot.action.archives import MOST_PACKED, holds_secret, packed
+from tests.action import canaries
+
+RESULTS = Path(__file__).resolve().parents[1] / "fixtures" / "results"
+
+
+def archive(text: str, name: str = "model.json", *, comment: str = "", compressed: bool = False) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as opened:
+        opened.writestr("weights/0", bytes(range(256)) * 8)
+        opened.writestr(name, text)
+        opened.comment = comment.encode()
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("name", ["lowering", "custom_pass", "flaky"])
+def test_a_recorded_program_fits_and_comes_back(name: str) -> None:
+    content = (RESULTS / name / "exported_program.pt2").read_bytes()
+    text = packed(content)
+    assert text is not None
+    assert len(text) <= MOST_PACKED
+    assert zlib.decompress(base64.b64decode(text)) == content
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("secret", [*canaries.TOKENS.values(), canaries.KEY, "/home/carol/x.py"])
+def test_what_packing_would_hide_is_not_packed(secret: str, compressed: bool) -> None:
+    for content in (archive(f'{{"a": "{secret}"}}', compressed=compressed), archive("{}", comment=secret), archive("{}", secret)):
+        assert holds_secret(io.BytesIO(content))
+        assert packed(content) is None
+
+
+def test_what_is_no_archive_is_not_packed() -> None:
+    good = archive("{}")
+    assert packed(good) is not None
+    for content in (b"", b"PK", good[:-30], b"\x80\x04}." * 20):
+        assert packed(content) is None
+
+
+def test_a_program_that_is_too_long_is_not_packed() -> None:
+    import random
+
+    noise = random.Random(1).randbytes(MOST_PACKED)
+    assert packed(archive(base64.b64encode(noise).decode())) is None
+
+
+def test_a_bomb_is_read_in_part_alone() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as opened:
+        for number in range(40):
+            opened.writestr(f"{number}", b"\0" * (8 << 20))
+    assert not holds_secret(io.BytesIO(buffer.getvalue()))
+    many = io.BytesIO()
+    with zipfile.ZipFile(many, "w") as opened:
+        for number in range(2_001):
+            opened.writestr(f"{number}", b"")
+    assert holds_secret(many)

@@ -1,0 +1,199 @@
+"""What people hold instead of a script: torch makes each form of one failure here, and all of them end in the same repro."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.e2e_catalog import TORCH
+from tests.e2e.e2e_harness import REPRO_LIMIT, Answer, environment, minify, run
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+
+LOWERING = """\
+import torch
+
+
+def f(x):
+    y = torch.cos(x)
+    z = torch.nn.functional.fractional_max_pool2d(y, 0, output_size=(4, 3))
+    return torch.relu(z) + 1
+
+
+torch.manual_seed(0)
+with torch.no_grad():
+    print(torch.compile(f)(torch.randn(2, 3, 8, 8)))
+"""
+PLANTED = """\
+import torch
+import torch._inductor.config
+
+torch._inductor.config.cpp.inject_relu_bug_TESTING_ONLY = "{}"
+
+
+def f(x, y):
+    return torch.relu(torch.cos(x) + y).sum(dim=0) * 2
+
+
+torch.manual_seed(0)
+with torch.no_grad():
+    print(torch.compile(f)(torch.randn(4, 8), torch.randn(8)))
+"""
+SCRIPTS = {"lowering": LOWERING, "cpp": PLANTED.format("compile_error"), "numbers": PLANTED.format("accuracy")}
+# What the same module is as a program of its own.
+EXPORTED = (
+    LOWERING.replace("def f(x):", "class Net(torch.nn.Module):\n    def forward(self, x):").split("torch.manual_seed")[0]
+    + """
+
+torch.manual_seed(0)
+torch.export.save(torch.export.export(Net(), (torch.randn(2, 3, 8, 8),)), "program.pt2")
+"""
+).replace("\n    y = ", "\n        y = ").replace("\n    z = ", "\n        z = ").replace("\n    return", "\n        return")  # fmt: skip
+
+
+def ran(tmp: Path, script: str, env: Mapping[str, str] | None = None) -> Path:
+    """The directory in which a script was run once."""
+    place = tmp / "held"
+    place.mkdir(exist_ok=True)
+    (place / "fail.py").write_text(script, encoding="utf-8")
+    caches = {"TORCHINDUCTOR_CACHE_DIR": str(tmp / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    run([sys.executable, "fail.py"], cwd=place, env=environment({**caches, **(env or {})}, ours=False), limit=REPRO_LIMIT)
+    return place
+
+
+def trace(tmp: Path, script: str) -> Path:
+    (log,) = (ran(tmp, script, {"TORCH_TRACE": str(tmp / "trace")}).parent / "trace").glob("*.log")
+    return log
+
+
+def archive(tmp: Path, script: str) -> Path:
+    log = trace(tmp, script)
+    with tarfile.open(tmp / "trace.tar.gz", "w:gz") as out:
+        out.add(log, "logs/" + log.name)
+    return tmp / "trace.tar.gz"
+
+
+def runnable(tmp: Path, script: str) -> Path:
+    (found,) = ran(tmp, script, {"TORCH_COMPILE_DEBUG": "1"}).rglob("fx_graph_runnable.py")
+    return found
+
+
+def debug_directory(tmp: Path, script: str) -> Path:
+    return ran(tmp, script, {"TORCH_COMPILE_DEBUG": "1"}) / "torch_compile_debug"
+
+
+def launcher(tmp: Path, script: str, after: str = "aot", level: str = "2") -> Path:
+    place = ran(tmp, script, {"TORCHDYNAMO_REPRO_AFTER": after, "TORCHDYNAMO_REPRO_LEVEL": level})
+    found = list(place.rglob("minifier_launcher.py"))
+    return found[0] if found else place / "repro.py"
+
+
+def notebook(tmp: Path, script: str) -> Path:
+    definitions, rest = script.split("torch.manual_seed")
+    cells = [f"%matplotlib inline\n!pip list\n{definitions}", f"torch.manual_seed{rest}"]
+    listed = [{"cell_type": "code", "source": cell, "outputs": [], "metadata": {}, "execution_count": None} for cell in cells]
+    held = {"cells": listed, "metadata": {"kernelspec": {"name": "python3", "language": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+    path = tmp / "fail.ipynb"
+    path.write_text(json.dumps(held), encoding="utf-8")
+    return path
+
+
+def itself(tmp: Path, script: str) -> Path:
+    path = tmp / "fail.py"
+    path.write_text(script, encoding="utf-8")
+    return path
+
+
+def exported(tmp: Path, _: str) -> Path:
+    return ran(tmp, EXPORTED) / "program.pt2"
+
+
+MADE = {
+    "trace": (trace, "trace"),
+    "archive": (archive, "trace"),
+    "runnable": (runnable, "runnable"),
+    "debug_directory": (debug_directory, "debug_dir"),
+    "launcher": (launcher, "launcher"),
+    "notebook": (notebook, "notebook"),
+    "exported": (exported, "exported_program"),
+    "script": (itself, "script"),
+}
+REPROS: dict[str, str] = {}
+# The rows that are run in any case; the rest under --all.
+ALWAYS = {("lowering", "trace"), ("lowering", "script")}
+ROWS = [
+    pytest.param(failure, form, id=f"{failure}-{form}", marks=[] if (failure, form) in ALWAYS else [pytest.mark.all])
+    for failure in SCRIPTS
+    for form in ("script", *(form for form in MADE if form != "script"))
+    # settings of the compiler are not in a program that was exported
+    if form != "exported" or failure == "lowering"
+]
+
+
+def minified(path: Path, tmp: Path, *options: str) -> Answer:
+    out = tmp / "minified"
+    shutil.rmtree(out, ignore_errors=True)
+    return Answer(out, minify(path, "--out", out, "--verify-runs", "1", *options, cwd=tmp))
+
+
+def code(repro: str) -> str:
+    return "".join(line for line in repro.splitlines(keepends=True) if not line.startswith("#"))
+
+
+@pytest.mark.parametrize(("failure", "form"), ROWS)
+def test_the_same_failure_ends_in_the_same_repro_whatever_it_is_given_as(tmp_path: Path, failure: str, form: str) -> None:
+    if failure == "lowering" and TORCH >= (2, 15):
+        pytest.skip("from 2.15 on eager refuses it as well")
+    make, taken_as = MADE[form]
+    held = make(tmp_path, SCRIPTS[failure])
+    answer = minified(held, tmp_path)
+    assert answer.process.status == 0, answer.described()
+    assert answer.process.err.startswith("torch-minify: took ") is (form != "script")
+    assert str(tmp_path) not in answer.repro
+    if failure not in REPROS:
+        # the tests may be spread over several processes
+        if form != "script":
+            (tmp_path / "script").mkdir()
+            script = minified(itself(tmp_path / "script", SCRIPTS[failure]), tmp_path / "script")
+            assert script.process.status == 0, script.described()
+            REPROS[failure] = code(script.repro)
+        else:
+            REPROS[failure] = code(answer.repro)
+    assert code(answer.repro) == REPROS[failure]
+    assert answer.result["input"]["taken_as"] == taken_as
+
+
+@pytest.mark.all
+def test_a_graph_of_dynamo_s_level_with_its_recorded_inputs(tmp_path: Path) -> None:
+    held = launcher(tmp_path, PLANTED.format("compile_error"), after="dynamo")
+    answer = minified(held, tmp_path)
+    assert answer.process.status == 0, answer.described()
+    assert "level dynamo" in answer.process.err
+    assert "torch.relu" in answer.repro or "aten.relu" in answer.repro
+
+
+@pytest.mark.all
+def test_a_launcher_of_aot_inductor_whose_directory_was_moved(tmp_path: Path) -> None:
+    script = EXPORTED.replace("torch.export.save(", "torch._inductor.aoti_compile_and_package(").replace(', "program.pt2")', ")")
+    (held,) = ran(tmp_path, script, {"DUMP_AOTI_MINIFIER": "1"}).rglob("minifier_launcher.py")
+    moved = shutil.copytree(held.parent, tmp_path / "sent")
+    shutil.rmtree(tmp_path / "held")
+    answer = minified(Path(moved) / "minifier_launcher.py", tmp_path)
+    assert answer.process.status == 0, answer.described()
+    assert answer.result["stage"] == "aot_inductor"
+
+
+def test_what_is_not_understood_ends_at_once_with_what_would_do(tmp_path: Path) -> None:
+    (tmp_path / "err.txt").write_text('Traceback (most recent call last):\n  File "x.py", line 1\nValueError: x\n')
+    answer = minified(tmp_path / "err.txt", tmp_path)
+    assert answer.process.status == 2
+    assert re.search(r"looks like a traceback, .*it says how a program failed, but does not hold the program", answer.process.err)
+    assert "a TORCH_TRACE log" in answer.process.err
+    assert (answer.result["reason_code"], answer.result["status"]) == ("not_understood", "error")

@@ -1,0 +1,38 @@
+"""Which error of a child is the failure; what the hooks write there is seen in `tests/inside/test_children.py`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bot.engine.capture import children
+
+
+def child(out: Path, pid: int, *errors: tuple[str, float], rank: str = "") -> None:
+    directory = out / f"child-{pid}"
+    directory.mkdir()
+    held: list[dict[str, Any]] = [{"text": f"Traceback\n{said}", "said": said, "time": time, "rank": rank} for said, time in errors]
+    if held:
+        (directory / "errors.json").write_text(json.dumps({"errors": held}))
+
+
+def test_the_first_error_that_somebody_mentions(tmp_path: Path) -> None:
+    child(tmp_path, 5, ("InductorError: second", 2.0), rank="1")
+    child(tmp_path, 6, ("ValueError: dealt with", 1.0), ("InductorError: third", 3.0))
+    found = children.failing(tmp_path, "RuntimeError: Engine failed\n(EngineCore pid=5) InductorError: second\nInductorError: third")
+    assert found is not None
+    assert (found.directory.name, found.error["said"], found.name) == ("child-5", "InductorError: second", "rank 1")
+    assert len(children.directories(tmp_path)) == 2
+
+
+def test_an_error_that_nobody_mentions_was_dealt_with(tmp_path: Path) -> None:
+    child(tmp_path, 6, ("ValueError: dealt with", 1.0))
+    assert children.failing(tmp_path, "KeyError: 'something else'") is None
+
+
+def test_children_that_compiled_without_an_error(tmp_path: Path) -> None:
+    assert children.directories(tmp_path) == []
+    child(tmp_path, 7)
+    assert children.directories(tmp_path) == [tmp_path / "child-7"]
+    assert children.failing(tmp_path, "KeyError") is None

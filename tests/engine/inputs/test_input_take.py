@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import ast
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.engine.inputs import notebook, prepare
+from bot.engine.inputs.take import take
+from bot.engine.inputs.taken import NotUnderstood, Place
+from tests.engine.inputs.test_input_dump import AOT, AOTI
+
+
+def place(path: Path, **more: Any) -> Place:
+    return Place(path, path.parent, torch="2.13.0+cpu", **more)
+
+
+def named(tmp_path: Path, name: str, content: str | bytes) -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "taken_as", "detail"),
+    [
+        ("fail.py", "import torch\nx = 1\n", "script", "a Python script of 2 lines"),
+        # running it says what is wrong with it
+        ("fail.py", "def f(:\n", "script", "a Python script of one line"),
+        ("no_suffix", "import torch\n", "script", "a Python script of one line"),
+        ("launcher.py", AOT, "launcher", "a launcher of PyTorch's minifier (level aot) dumped by torch 2.13.0+cpu, one graph, 1 ops"),
+        ("x.txt", AOT.replace("'minify'", "'run'"), "runnable", "a repro (level aot) dumped by torch 2.13.0+cpu, one graph, 1 ops"),
+    ],
+)  # fmt: skip
+def test_what_a_file_is_taken_for(tmp_path, name, content, taken_as, detail):
+    found = take(place(named(tmp_path, name, content)))
+    assert (found.taken_as, found.detail) == (taken_as, detail)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "looks_like"),
+    [
+        ("a.out", b"\x7fELF\x02\x01", "a compiled program"),
+        ("model.bin", b"\x00\x01\x02", "a binary file"),
+        ("shot.png", b"\x89PNG\r\n", "a picture"),
+        ("data.pkl", b"\x80\x04\x95", "a pickle"),
+        ("err.txt", 'Traceback (most recent call last):\n  File "x.py"\nValueError: x\n', "a traceback, or a log with one"),
+        ("job.log", "2026-07-02T10:00:00.1234567Z Run pytest\nFAILED x\n", "a log of a CI job"),
+        ("notes.md", "# Failing: see *below*\n", "a text that is no Python"),
+        ("bad.ipynb", "{}", "holds no cells"),
+        ("bad.pt2", "no zip", "a .pt2 file that is no archive"),
+    ],
+)
+def test_what_is_not_understood_is_named(tmp_path, name, content, looks_like):
+    with pytest.raises(NotUnderstood, match=looks_like):
+        take(place(named(tmp_path, name, content)))
+
+
+def archived(tmp_path: Path, *names: str) -> Path:
+    path = tmp_path / "program.pt2"
+    with zipfile.ZipFile(path, "w") as out:
+        for name in names:
+            out.writestr(f"program/{name}", "x")
+    return path
+
+
+# The names in these archives are those of torch 2.13's torch.export.save, aoti_compile_and_package, package_pt2 and torch.save.
+PROGRAM = ("archive_format", "byteorder", "models/model.json", "data/weights/weight_0", "data/sample_inputs/model.pt", "version")
+COMPILED = ("archive_format", "byteorder", "data/aotinductor/model/abc.wrapper.so", "data/aotinductor/model/abc.wrapper.cpp", "version")
+
+
+def test_an_exported_program_is_compiled_and_packaged(tmp_path):
+    found = take(place(archived(tmp_path, *PROGRAM)))
+    assert (found.taken_as, found.detail) == ("exported_program", "an exported program")
+    assert found.text is not None
+    ast.parse(found.text)
+    assert found.text.index("torch.compile(program.module())") < found.text.index("torch._inductor.aoti_compile_and_package(program)")
+    given = take(place(archived(tmp_path, *PROGRAM), inputs=named(tmp_path, "inputs.pt", "")))
+    assert given.text is not None
+    ast.parse(given.text)
+    assert "weights_only=True" in given.text
+    assert given.notes == ("its inputs are read from inputs.pt",)
+
+
+def test_a_package_is_of_use_only_with_its_program(tmp_path):
+    with pytest.raises(NotUnderstood, match=r"compiled code but not the program.*torch\.export\.save"):
+        take(place(archived(tmp_path, *COMPILED)))
+    assert take(place(archived(tmp_path, *COMPILED, *PROGRAM[2:5]))).taken_as == "package"
+    with pytest.raises(NotUnderstood, match="no exported program"):
+        take(place(archived(tmp_path, "data.pkl", "byteorder", "data/0", "version")))
+
+
+def test_a_launcher_of_aot_inductor_needs_its_program(tmp_path):
+    launcher = named(tmp_path, "minifier_launcher.py", AOTI)
+    with pytest.raises(NotUnderstood, match=r"loads exported_program\.pt2, which is neither beside it nor where it was"):
+        take(place(launcher))
+    (tmp_path / "checkpoints").mkdir()
+    there = named(tmp_path / "checkpoints", "exported_program.pt2", "")
+    text = take(place(launcher)).text
+    assert text is not None
+    assert f"torch.export.load({str(there.resolve())!r})" in text
+
+
+def of_cells(*cells: str | tuple[str, str]) -> str:
+    made = []
+    for cell in cells:
+        source, output = cell if isinstance(cell, tuple) else (cell, "stream")
+        made.append({"cell_type": "code", "source": source.splitlines(keepends=True), "outputs": [{"output_type": output}]})
+    made.insert(1, {"cell_type": "markdown", "source": ["text"]})
+    return json.dumps({"cells": made, "metadata": {"kernelspec": {"language": "python"}}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_a_notebook_is_its_code_cells_up_to_the_one_that_failed():
+    found = notebook.read(
+        of_cells("import torch\n%matplotlib inline\n", "!pip install x\nfor i in y:\n    %time f(i)\n", ("g()", "error"), "h()")
+    )
+    assert found.detail == "a notebook: 3 code cells, up to the one that failed (3 of 4)"
+    assert found.text is not None
+    ast.parse(found.text)
+    assert "    f(i)" in found.text
+    assert "h()" not in found.text
+    assert found.notes == (
+        "left out of the notebook: %matplotlib inline",
+        "left out of the notebook: !pip install x",
+        "left out of the notebook: %time",
+    )
+
+
+def test_python_that_looks_like_a_magic_stays():
+    found = notebook.read(of_cells('x = (7\n% 3)\ny = """\n!no\n"""\n', "%%bash\nls\n", "%%time\nf()\n", "z = !ls\n"))
+    assert found.text is not None
+    assert "% 3)" in found.text
+    assert "!no" in found.text
+    assert "\nls" not in found.text
+    assert "f()" in found.text
+    assert "a cell of %%bash" in " ".join(found.notes)
+
+
+def test_a_notebook_of_another_language_or_without_code():
+    with pytest.raises(NotUnderstood, match="a notebook of julia"):
+        notebook.read(of_cells("x").replace('"python"', '"Julia"'))
+    with pytest.raises(NotUnderstood, match="without any code"):
+        notebook.read(of_cells(" \n"))
+
+
+def test_a_script_runs_where_it_is_and_what_is_made_of_a_dump_in_a_place_of_its_own(tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    script = named(tmp_path, "fail.py", "import torch\n")
+    target, found = prepare.prepared(script, ("--x",), "no-such-python", scratch, None, None)
+    assert (target.script, target.argv, found.taken_as) == (script, ("--x",), "script")
+    (scratch / "unpacked").rmdir()
+    dumped = named(tmp_path, "fx graph 1.py", AOT)
+    target, found = prepare.prepared(dumped, (), "no-such-python", scratch, None, None)
+    assert target.script == scratch / "fx_graph_1.py"
+    assert target.script.read_text() == found.text

@@ -1,0 +1,56 @@
+"""`torch-minify snippet`: what it saves is a dump that `torch-minify run` takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.cli import main
+from bot.engine.inputs.take import take
+from bot.engine.inputs.taken import Place
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PROGRAM = """
+import torch
+import torch._inductor.config
+from save_repro import save_repro
+
+torch._inductor.config.cpp.inject_relu_bug_TESTING_ONLY = {bug!r}
+healthy = torch.compile(lambda x: x.sin() * 2)
+step = torch.compile(lambda x: torch.relu(x.cos() - {shift}) * 2)
+with save_repro("out", check={check}):
+    healthy(torch.arange(6.0))
+    step(torch.arange(6.0))
+print("went on")
+"""
+
+
+def saved(tmp_path: Path, capsys: pytest.CaptureFixture[str], bug: str, *, check: bool) -> subprocess.CompletedProcess[str]:
+    assert main(["snippet"]) == 0
+    (tmp_path / "save_repro.py").write_text(capsys.readouterr().out, encoding="utf-8")
+    (tmp_path / "train.py").write_text(PROGRAM.format(bug=bug, check=check, shift=0.25), encoding="utf-8")
+    return subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+
+
+def test_a_graph_that_does_not_compile_is_saved_and_its_error_goes_through(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = saved(tmp_path, capsys, "compile_error", check=False)
+    assert done.returncode == 1
+    assert "CppCompileError" in done.stderr
+    assert f"save_repro: it did not compile; saved: torch-minify run {tmp_path / 'out' / 'repro.py'}" in done.stderr
+    found = take(Place(tmp_path / "out" / "repro.py", tmp_path))
+    assert (found.taken_as, found.text is not None and "aten.relu" in found.text) == ("runnable", True)
+    assert "os.environ[" not in (tmp_path / "out" / "repro.py").read_text()
+
+
+def test_a_graph_with_wrong_numbers_is_saved_with_its_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = saved(tmp_path, capsys, "accuracy", check=True)
+    assert (done.returncode, done.stdout) == (0, "went on\n"), done.stderr[-2000:]
+    assert "its results differ from eager" in done.stderr
+    found = take(Place(tmp_path / "out" / "repro.py", tmp_path))
+    assert found.text is not None
+    assert "aten.relu" in found.text, "the healthy graph came first"
+    assert f"save_dir={str((tmp_path / 'out').resolve())!r}" in found.text

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox import accounts
+
+
+def test_an_account_that_nobody_has() -> None:
+    drawn = accounts.draw({})
+    assert drawn is None or drawn not in {account.pw_uid for account in pwd.getpwall()}
+
+
+def test_it_does_not_own_a_workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runner of larger GPU machines is account 1001: https://github.com/actions/runner-images/issues/10936."""
+    monkeypatch.setattr(accounts, "_mapped", lambda *_: True)
+    monkeypatch.setattr(accounts, "_DRAWN", ((70_000, 70_001),))
+    monkeypatch.setattr(accounts.os, "stat", lambda _: os.stat_result((0o40755, 1, 1, 2, 70_000, 70_000, 0, 0, 0, 0)))
+    assert {accounts.draw({"GITHUB_WORKSPACE": str(tmp_path)}) for _ in range(20)} <= {70_001, None}
+    monkeypatch.setattr(accounts, "_DRAWN", ((70_000, 70_000),))
+    assert accounts.draw({"RUNNER_TEMP": str(tmp_path)}) is None
+
+
+def test_none_beyond_the_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accounts, "_mapped", lambda _, number: number < 65_536)
+    drawn = accounts.draw({})
+    assert drawn is not None
+    assert 62_000 <= drawn < 65_000
+    monkeypatch.setattr(accounts, "_mapped", lambda *_: False)
+    assert accounts.draw({}) is None
+
+
+def test_whether_we_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accounts.kernel, "capabilities", lambda: 0xA80425FB)  # what Docker gives: capsh --decode
+    assert accounts.may_change()
+    monkeypatch.setattr(accounts.kernel, "capabilities", lambda: 0)
+    assert not accounts.may_change()

@@ -1,0 +1,455 @@
+"""Programs that try to get out of the sandbox, in each way that an engine can run here. SECURITY.md has the table."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.ways import WAYS, Way, prepared, running_with
+
+CANARY = "canary-" + "7f3a9c"
+
+
+@pytest.fixture(params=sorted(WAYS))
+def way(request: pytest.FixtureRequest) -> Iterator[Way]:
+    with prepared(request.param) as one:
+        yield one
+
+
+def test_every_layer_is_on(way: Way) -> None:
+    """Else the tests below could pass for another reason. Checked on a kernel with Landlock's sixth version."""
+    expected = {"no-new-privs", "no-capabilities", "landlock", "landlock-signals", "seccomp", "rlimits", "no-network"}
+    ran = way.run("print(1)")
+    assert set(ran.layers) == expected | ({"uid"} if "user" not in way.name else set())
+    assert (ran.status, ran.text, ran.left) == (0, "1\n", ())
+
+
+def test_no_token_is_in_the_environment(way: Way) -> None:
+    env = {
+        "GITHUB_TOKEN": CANARY,
+        "AWS_SECRET_ACCESS_KEY": CANARY,
+        "ACTIONS_RUNTIME_TOKEN": CANARY,
+        "SOMETHING": CANARY,
+        "CUDA_LOOKS_HARMLESS": "ghp_" + CANARY.replace("-", "") + "0" * 30,
+        "TORCH_URL": f"https://x:{CANARY}@example.com/",
+        "PYTHON_TOKEN": CANARY,
+    }
+    ran = way.run("import os; print(dict(os.environ))", env=env)
+    assert CANARY not in ran.text
+    assert CANARY.replace("-", "") not in ran.text
+    assert "HOME" in ran.text
+
+
+def test_no_process_shows_its_environment_or_memory(way: Way) -> None:
+    code = """
+import os
+for pid in os.listdir("/proc"):
+    if not pid.isdigit() or int(pid) == os.getpid():
+        continue
+    for name in ("environ", "mem", "maps", "fd", "cwd", "root", "task"):
+        path = f"/proc/{pid}/{name}"
+        try:
+            if name in ("cwd", "root"):
+                print("GOT", os.readlink(path))
+            elif name == "fd":
+                for number in os.listdir(path):
+                    for attempt in (os.readlink, lambda one: os.open(one, os.O_RDONLY), lambda one: os.open(one, os.O_WRONLY)):
+                        try:
+                            print("GOT", attempt(path + "/" + number))
+                        except OSError:
+                            pass
+            elif name in ("environ", "maps"):
+                data = open(path, "rb").read(4000)
+                if data:
+                    print("GOT", path, data)
+            elif name == "mem":
+                os.open(path, os.O_RDWR)
+                print("GOT", path)
+        except OSError:
+            pass
+print("done")
+"""
+    ran = way.run(code, env={"GITHUB_TOKEN": CANARY})
+    assert ran.text.strip() == "done"
+
+
+def test_files_of_others_are_not_read(way: Way) -> None:
+    held = way.place / "elsewhere"
+    held.mkdir()
+    (held / "open.txt").write_text(CANARY)
+    os.chmod(held / "open.txt", 0o666)
+    secrets = [held / "open.txt"]
+    for name in (".ssh/id_rsa", ".netrc", ".docker/config.json", ".cache/huggingface/token", ".config/gh/hosts.yml", "notes.txt"):
+        path = way.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(CANARY)
+        os.chmod(path, 0o644)
+        secrets.append(path)
+    project = way.place / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / ".git" / "config").write_text(CANARY)
+    (project / ".env").write_text(CANARY)
+    (project / "data.txt").write_text("harmless")
+    code = f"""
+import os
+for path in {[str(path) for path in (*secrets, project / ".git" / "config", project / ".env", "/etc/shadow", "/etc/sudoers")]!r}:
+    for name in (path, os.path.join("/proc/self/root", path.lstrip("/")), os.path.join("/proc/1/root", path.lstrip("/"))):
+        try:
+            print("GOT", name, open(name).read())
+        except OSError:
+            pass
+print(open({str(project / "data.txt")!r}).read())
+"""
+    ran = way.run(code, readable=[str(project)])
+    assert ran.text.strip() == "harmless"
+
+
+@pytest.fixture
+def listeners(way: Way) -> Iterator[dict[str, object]]:
+    """A TCP, a UDP and two unix sockets that everybody may talk to; `heard` are those that somebody talked to."""
+    heard: list[str] = []
+    tcp = socket.create_server(("127.0.0.1", 0))
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("127.0.0.1", 0))
+    path = way.place / "engine.sock"
+    unix = socket.socket(socket.AF_UNIX)
+    unix.bind(str(path))
+    os.chmod(path, 0o777)
+    abstract = socket.socket(socket.AF_UNIX)
+    name = f"\0attack-{uuid.uuid4()}"
+    abstract.bind(name)
+    open_sockets = {"tcp": tcp, "unix": unix, "abstract": abstract}
+    for one in (unix, abstract):
+        one.listen()
+
+    def wait(kind: str, one: socket.socket) -> None:
+        try:
+            one.accept() if kind != "udp" else one.recv(100)
+            heard.append(kind)
+        except OSError:
+            return
+
+    for kind, one in {**open_sockets, "udp": udp}.items():
+        threading.Thread(target=wait, args=(kind, one), daemon=True).start()
+    yield {"tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1], "unix": str(path), "abstract": name, "heard": heard}
+    for one in (*open_sockets.values(), udp):
+        with_shutdown(one)
+
+
+def with_shutdown(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
+
+
+TALK = """
+import json, socket, sys
+where = json.loads(sys.argv[1])
+def attempt(what, family, kind, use):
+    try:
+        with socket.socket(family, kind) as one:
+            one.settimeout(2)
+            use(one)
+            print("GOT", what)
+    except OSError as error:
+        print("refused", what, error.errno)
+S, D = socket.SOCK_STREAM, socket.SOCK_DGRAM
+attempt("tcp", socket.AF_INET, S, lambda one: one.connect(("127.0.0.1", where["tcp"])))
+attempt("udp", socket.AF_INET, D, lambda one: one.sendto(b"x", ("127.0.0.1", where["udp"])))
+attempt("unix", socket.AF_UNIX, S, lambda one: one.connect(where["unix"]))
+attempt("abstract", socket.AF_UNIX, S, lambda one: one.connect(where["abstract"]))
+attempt("metadata", socket.AF_INET, S, lambda one: one.connect(("169.254.169.254", 80)))
+attempt("dns", socket.AF_INET, D, lambda one: one.sendto(b"x", ("192.0.2.1", 53)))
+attempt("six", socket.AF_INET6, D, lambda one: one.sendto(b"x", ("2001:db8::1", 53)))
+for family in (17, 38, 40, 16, 31):
+    attempt(f"family {family}", family, socket.SOCK_RAW, lambda one: None)
+"""
+
+
+def test_nobody_is_talked_to(way: Way, listeners: dict[str, object]) -> None:
+    where = {name: listeners[name] for name in ("tcp", "udp", "unix", "abstract")}
+    ran = way.run(TALK, argv=[json.dumps(where)])
+    time.sleep(0.2)
+    got = [line for line in ran.text.splitlines() if not line.startswith("refused")]
+    # in a network of its own, where there is no way to anybody, it may send into the void, and list its one device
+    assert [line for line in got if line not in ("GOT udp", "GOT family 16")] == [], ran.text
+    assert listeners["heard"] == []
+    assert "refused unix 13" in ran.text
+
+
+def test_with_the_network_on_it_is_there(way: Way, listeners: dict[str, object]) -> None:
+    where = {name: listeners[name] for name in ("tcp", "udp", "unix", "abstract")}
+    ran = way.run(TALK, argv=[json.dumps(where)], network=True)
+    assert "GOT tcp" in ran.text
+    assert "no-network" not in ran.layers
+
+
+def test_nothing_is_written_outside(way: Way) -> None:
+    project = way.place / "project"
+    project.mkdir(exist_ok=True)
+    way.own(project)
+    (project / "kept.txt").write_text("kept")
+    way.own(project / "kept.txt")
+    targets = [
+        project / "new.txt",
+        project / "kept.txt",
+        project / ".git" / "hooks" / "post-checkout",
+        way.home / ".gitconfig",
+        way.home / ".cache" / "pip" / "x",
+        way.home / ".bashrc",
+        way.package / "bot" / "__init__.py",
+        Path("/tmp") / f"planted-{uuid.uuid4()}",
+        Path("/var/tmp") / f"planted-{uuid.uuid4()}",
+        Path("/tmp/torchinductor_root") / "planted.so",
+        Path("/usr/lib/python3/dist-packages/planted.pth"),
+        Path("/proc/sys/kernel/core_pattern"),
+        Path("/etc/ld.so.preload"),
+    ]
+    code = f"""
+import os
+for path in {[str(path) for path in targets]!r}:
+    for attempt in (
+        lambda: os.makedirs(os.path.dirname(path), exist_ok=True),
+        lambda: open(path, "a").write("planted"),
+        lambda: os.symlink("/etc/passwd", path),
+        lambda: os.link("/etc/passwd", path),
+        lambda: os.mkfifo(path),
+        lambda: os.truncate(path, 0),
+        lambda: os.rename(path, path + "2"),
+        lambda: os.unlink(path),
+        lambda: os.rename(os.environ["TMPDIR"], path),
+    ):
+        try:
+            attempt()
+            if attempt.__code__.co_names[-1] != "dirname": print("GOT", path, attempt.__code__.co_names)
+        except OSError:
+            pass
+open(os.environ["TMPDIR"] + "/own", "w").write("x")
+open(os.environ["HOME"] + "/own", "w").write("x")
+print("done")
+"""
+    before = {path: path.read_bytes() if path.is_file() else None for path in targets}
+    ran = way.run(code, readable=[str(project)], cwd=str(project))
+    assert {path: path.read_bytes() if path.is_file() else None for path in targets} == before
+    assert not any(line.startswith("GOT") and "makedirs" not in line for line in ran.text.splitlines()), ran.text
+    assert "done" in ran.text
+    assert ran.left == ()
+
+
+def test_the_disk_is_not_filled(way: Way) -> None:
+    facts = os.statvfs("/tmp")
+    least = facts.f_bavail * facts.f_frsize - (96 << 20)
+    code = """
+import os, time
+with open(os.environ["TMPDIR"] + "/large", "wb") as file:
+    os.unlink(file.name)
+    for _ in range(3000):
+        file.write(bytes(1 << 20)); file.flush(); time.sleep(0.002)
+print("GOT")
+"""
+    ran = way.run(code, set={"_LEAST_FREE": least})
+    assert ran.ended == "disk"
+    assert "GOT" not in ran.text
+
+
+def test_processes_are_limited(way: Way) -> None:
+    mark = f"mark-{uuid.uuid4()}"
+    code = """
+import os, time
+count = 0
+try:
+    while count < 3000:
+        if os.fork() == 0:
+            time.sleep(100)
+        count += 1
+    print("GOT", count)
+except OSError as error:
+    print("refused after", count, flush=True)
+"""
+    ran = way.run(code, argv=[mark], set={"_MOST_PROCESSES": 40})
+    assert "GOT" not in ran.text
+    assert running_with(mark) == []
+
+
+def test_memory_is_limited_and_the_kernel_takes_the_program_first(way: Way) -> None:
+    code = """
+import mmap, resource
+limit, hard = resource.getrlimit(resource.RLIMIT_AS)
+print(open("/proc/self/oom_score_adj").read().strip(), limit == hard, limit)
+try:
+    mmap.mmap(-1, limit + 1, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
+    print("GOT")
+except OSError:
+    print("refused")
+"""
+    ran = way.run(code)
+    score, same, limit, said = ran.text.split()
+    assert (score, same, said) == ("1000", "True", "refused")
+    assert 0 < int(limit) < 1 << 50
+
+
+LEAVE = """
+import os, subprocess, sys, time
+def leave(again):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            if again: leave(again - 1)
+            stay = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; time.sleep(300)"
+            os.execv(sys.executable, [sys.executable, "-I", "-c", stay, sys.argv[1]])
+        os._exit(0)
+leave(2)
+subprocess.Popen(["nohup", sys.executable, "-c", "import time; time.sleep(300)", sys.argv[1]], start_new_session=True)
+time.sleep(1)
+print("left", flush=True)
+"""
+
+
+def test_nothing_outlives_the_program(way: Way) -> None:
+    mark = f"mark-{uuid.uuid4()}"
+    ran = way.run(LEAVE, argv=[mark])
+    assert "left" in ran.text
+    assert running_with(mark) == []
+
+
+def test_nothing_outlives_the_engine(way: Way) -> None:
+    """Killed without a word, in the middle of a run."""
+    mark = f"mark-{uuid.uuid4()}"
+    words = way.words(LEAVE + "time.sleep(300)\n", argv=[mark], say_started=True)
+    process = subprocess.Popen(words, env=way.environment(), stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"started\n"
+    for _ in range(100):
+        if len(running_with(mark)) > 4:  # the driver, the supervisor's is none, the program, what it left
+            break
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    for _ in range(100):
+        if not running_with(mark):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"still running: {running_with(mark)}")
+
+
+def test_no_signal_reaches_anybody_else(way: Way) -> None:
+    bystander = subprocess.Popen([*WAYS[way.name], "sleep", "60"])
+    code = f"""
+import os, signal
+for pid in (os.getppid(), {bystander.pid}, {os.getpid()}, 1, -{os.getpgid(0)}):
+    for number in (0, signal.SIGCONT, signal.SIGTERM):
+        try:
+            os.kill(pid, number)
+            print("GOT", pid, number)
+        except OSError:
+            pass
+try:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.kill(-1, signal.SIGTERM)
+except OSError:
+    pass
+print("done")
+"""
+    try:
+        ran = way.run(code)
+        assert ran.text.strip() == "done"
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+# Number on x86_64 and on aarch64, and arguments with which it would be asked for.
+CALLS = {
+    "ptrace": (101, 117, (16, os.getpid(), 0, 0)),
+    "process_vm_readv": (310, 270, (1, 0, 0, 0, 0, 0)),
+    "pidfd_getfd": (438, 438, (0, 0, 0)),
+    "mount": (165, 40, (0, 0, 0, 0, 0)),
+    "unshare a user namespace": (272, 97, (0x10000000,)),
+    "clone into a user namespace": (56, 220, (0x10000011, 0, 0, 0, 0)),
+    "setns": (308, 268, (0, 0)),
+    "chroot": (161, 51, (0,)),
+    "keyctl": (250, 219, (0, 0)),
+    "add_key": (248, 217, (0, 0, 0, 0, 0)),
+    "bpf": (321, 280, (0, 0, 0)),
+    "io_uring_setup": (425, 425, (1, 0)),
+    "userfaultfd": (323, 282, (0,)),
+    "perf_event_open": (298, 241, (0, 0, 0, 0, 0)),
+    "open_by_handle_at": (304, 265, (0, 0, 0)),
+    "init_module": (175, 105, (0, 0, 0)),
+    "kexec_load": (246, 104, (0, 0, 0, 0)),
+    "reboot": (169, 142, (0, 0, 0, 0)),
+    "clock_settime": (227, 112, (0, 0)),
+    "type on a terminal": (16, 29, (0, 0x5412, 0)),
+}
+
+
+def test_doors_of_the_kernel_are_shut(way: Way) -> None:
+    code = f"""
+import ctypes, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+column = {{"x86_64": 0, "aarch64": 1}}[platform.machine()]
+for name, row in {CALLS!r}.items():
+    result = libc.syscall(ctypes.c_long(row[column]), *map(ctypes.c_long, row[2]))
+    if "clone" in name and result == 0:
+        os._exit(0)
+    if result != -1 or ctypes.get_errno() != 1:
+        print("GOT", name, result, ctypes.get_errno())
+print("done")
+"""
+    assert way.run(code).text.strip() == "done"
+
+
+def test_no_privilege_is_left_or_can_be_had(way: Way) -> None:
+    code = """
+import os, stat, subprocess
+held = dict(line.split(":\\t") for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
+print(held["NoNewPrivs"], held["CapEff"], held["CapPrm"], held["CapAmb"], held["Groups"].strip() or "none")
+for attempt in (lambda: os.setuid(1), lambda: os.setgroups([0]), lambda: os.chown(os.environ["HOME"], 12, 12), lambda: os.nice(-5),
+                lambda: os.mknod(os.environ["HOME"] + "/memory", 0o600 | stat.S_IFCHR, os.makedev(1, 1))):
+    try:
+        attempt()
+        print("GOT", attempt.__code__.co_names)
+    except OSError:
+        pass
+for name in ("mem", "kmsg", "port", "fuse", "net/tun", "kvm", "loop-control", "vda", "sda", "tty"):
+    device = "/dev/" + name
+    try:
+        os.open(device, os.O_RDONLY)
+        print("GOT", device)
+    except OSError:
+        pass
+"""
+    ran = way.run(code)
+    first, *rest = ran.text.splitlines()
+    assert first.split() == ["1", *["0" * 16] * 3, "none"]
+    assert rest == []
+
+
+def test_how_it_leaves_cannot_be_told_from_without(way: Way) -> None:
+    """The engine judges by this."""
+    for code, status in (
+        ("import os; os._exit(3)", 3),
+        ("import os; os.abort()", -signal.SIGABRT),
+        ("import os; os.kill(os.getpid(), 9)", -9),
+    ):
+        assert way.run(code).status == status
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_two_programs_of_one_engine_have_two_accounts() -> None:
+    with prepared("host-root") as way:
+        seen = {way.run("import os; print(os.getuid(), os.getgid())").text for _ in range(2)}
+    assert len(seen) == 2
+    assert not any(line.startswith("0 ") for line in seen)

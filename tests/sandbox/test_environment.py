@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox.environment import PASSED, allowed, inside, is_secret
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PATH",
+        "LC_ALL",
+        "CXX",
+        "CUDA_HOME",
+        "TORCHINDUCTOR_FX_WRAPPER",
+        "TORCHDYNAMO_VERBOSE",
+        "TRITON_INTERPRET",
+        "PYTHONPATH",
+        "OMP_NUM_THREADS",
+    ],
+)
+def test_what_a_program_may_see(name: str) -> None:
+    assert allowed({name: "1"}) == {name: "1"}
+
+
+@pytest.mark.parametrize(
+    "name", ["GITHUB_TOKEN", "HF_TOKEN", "PYTHON_API_KEY", "LD_PRELOAD", "SSH_AUTH_SOCK", "EDITOR", "https_proxy", "TORCH_PASSWORD"]
+)
+def test_what_it_may_not(name: str) -> None:
+    assert allowed({name: "1"}) == {}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "ghs_" + "0" * 40,
+        "github_pat_" + "a" * 30,
+        "hf_" + "a" * 34,
+        "AKIA" + "A" * 16,
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "https://user:word@example.com/simple",
+        "ghs_1234_eyJhbGciOi.eyJpc3Mi.c2ln" + "0" * 20,
+    ],
+)
+def test_a_secret_is_known_by_its_value(value: str) -> None:
+    assert is_secret("TORCH_LOGS", value)
+    assert allowed({"TORCH_LOGS": value}) == {}
+
+
+def test_more_variables_can_be_named_but_no_secrets() -> None:
+    environ = {"MODEL": "small", "OTHER": "1", "MY_TOKEN": "1", PASSED: "MODEL MY_TOKEN"}
+    assert "MODEL" in allowed(environ)
+    assert not {"OTHER", "MY_TOKEN"} & allowed(environ).keys()
+
+
+def test_proxies_are_for_those_with_a_network() -> None:
+    assert allowed({"https_proxy": "p"}, network=True) == {"https_proxy": "p"}
+
+
+def test_it_has_a_home_of_its_own_but_the_packages_and_models_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / ".local").mkdir()
+    (tmp_path / ".cache/huggingface").mkdir(parents=True)
+    env = inside({"HOME": str(tmp_path), "PATH": "/bin", "TMPDIR": "/elsewhere"}, "/box/home", "/box/tmp", network=False)
+    assert (env["HOME"], env["TMPDIR"], env["XDG_CACHE_HOME"]) == ("/box/home", "/box/tmp", "/box/home/.cache")
+    assert env["PYTHONUSERBASE"] == str(tmp_path / ".local")
+    assert env["HF_HOME"] == str(tmp_path / ".cache/huggingface")
+    assert "TORCH_HOME" not in env
+    assert env["HF_HUB_OFFLINE"] == "1"
+    assert "HF_HUB_OFFLINE" not in inside({}, "/h", "/t", network=True)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from bot.sandbox import paths
+
+
+def test_secrets_are_left_out_and_the_rest_is_listed(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    for name in ("src/a.py", ".git/config", ".env", "data.bin"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("x")
+    whole, listed = paths.readable([str(project)], "/nobody")
+    assert sorted(whole) == [str(project / "data.bin"), str(project / "src")]
+    assert listed == [str(project)]
+
+
+def test_a_directory_without_secrets_is_one_rule(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    assert paths.readable([str(tmp_path), str(tmp_path), "", str(tmp_path / "none")], "/nobody") == (
+        [str(tmp_path), str(tmp_path / "none")],
+        [],
+    )
+
+
+def test_of_a_home_directory_only_what_a_program_has_there(tmp_path: Path) -> None:
+    for name in (".ssh/id_rsa", "letters/a.txt", "package/__init__.py", "fail.py", ".bashrc"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "link").symlink_to("/etc")
+    whole, _ = paths.readable([str(tmp_path)], str(tmp_path))
+    assert sorted(whole) == [str(tmp_path / "fail.py"), str(tmp_path / "package")]
+    # a directory around it holds what is of others too
+    assert paths.readable([str(tmp_path)], str(tmp_path / "letters")) == (
+        [str(tmp_path / "fail.py"), str(tmp_path / "package")],
+        [str(tmp_path)],
+    )
+
+
+def test_links_are_followed_to_what_they_name(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert paths.readable([str(tmp_path / "link")], "/nobody")[0] == [str(tmp_path / "real")]
+
+
+def test_a_file_with_a_secret_name_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "token").touch()
+    assert paths.readable([str(tmp_path / "token")], "/nobody") == ([], [])
+
+
+def test_what_the_environment_names(tmp_path: Path) -> None:
+    compiler = tmp_path / "tools" / "bin" / "g++"
+    compiler.parent.mkdir(parents=True)
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    found = list(paths.of_environment({"PATH": f"{compiler.parent}::relative", "HF_HOME": "/models", "CXX": "none -O2"}))
+    assert found == [str(compiler.parent), "/models", str(compiler.parent.parent)]
+
+
+def test_an_interpreter_says_where_it_imports_from(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", paths.ASK], capture_output=True, check=True, env={"PYTHONPATH": str(tmp_path)}, cwd="/")
+    said = json.loads(done.stdout)
+    assert {sys.prefix, sys.base_prefix, str(tmp_path)} <= set(said)
+    assert "" not in said
+
+
+def test_packages_installed_in_editable_form_are_found(tmp_path: Path) -> None:
+    """As PEP 610 records them: https://peps.python.org/pep-0610/#example-pip-commands-and-their-effect-on-direct-url-json."""
+    facts = tmp_path / "thing-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
+    (facts / "direct_url.json").write_text(json.dumps({"dir_info": {"editable": True}, "url": "file:///src/thing"}))
+    done = subprocess.run([sys.executable, "-c", paths.ASK], capture_output=True, check=True, env={"PYTHONPATH": str(tmp_path)}, cwd="/")
+    assert "/src/thing" in json.loads(done.stdout)
