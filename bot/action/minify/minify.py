@@ -103,7 +103,8 @@ def assignments(command: str) -> tuple[dict[str, str], str]:
     while words and (match := _ASSIGNMENT.fullmatch(words[0])):
         found[match[1]] = match[2]
         words = words[1:]
-    return found, shlex.join(words) if found else command
+    # nothing but variables is no program: the engine says so
+    return (found, shlex.join(words)) if found and words else ({}, command)
 
 
 def bare_command(request: Request) -> str | None:
