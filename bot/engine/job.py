@@ -82,7 +82,9 @@ class Job:
 
     def _sandbox(self) -> Sandbox:
         target = self.options.target
-        own = [Path(target.file).resolve().parent] if target.file else []
+        # the file by its name too: of a directory that many share, not all is the program's
+        file = Path(target.file).resolve() if target.file else None
+        own = [file, file.parent] if file else []
         readable = (*own, Path.cwd(), self.space.work, *self.options.read)
         return Sandbox(Path(self._scratch.name), self.options.python, readable, self.options.network, on=self.options.sandbox)
 
