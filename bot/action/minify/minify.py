@@ -160,7 +160,7 @@ def write_error(out: Path, reason: str, console: Console) -> int:
     """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
     reason = redact(reason)
     console.stderr.write(harmless(f"torch-minify: {reason}\n"))
-    result = Result(status="error", reason=reason, machine_fault=reason[:200])
+    result = Result(status="error", reason=reason, machine_fault=reason[:200], reason_code="machine_fault")
     out.mkdir(parents=True, exist_ok=True)
     (out / "result.json").write_text(result.to_json(), encoding="utf-8")
     return EXIT_STATUS[result.status]

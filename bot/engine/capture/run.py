@@ -104,6 +104,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
             exit=facts.get("exit"),
             calls=facts.get("calls", 0),
             seconds=outcome.seconds,
+            elapsed=outcome.elapsed,
         )
     ended, child = outcome, None
     if outcome.status in ("raised", "exit"):
