@@ -62,14 +62,20 @@ def _proof(options: Options, reproduction: Reproduction) -> float:
         return (reproduction.hang_after + verify.START) * options.verify_runs
     width = verify.at_once(reproduction.failure)
     rounds = 1 if width > options.verify_runs else 1 + math.ceil((options.verify_runs - 1) / width)
-    return reproduction.capture.outcome.seconds * rounds
+    return _once(reproduction) * rounds
+
+
+def _once(reproduction: Reproduction) -> float:
+    """Seconds that pass while the program runs once on this machine, as busy as it is."""
+    outcome = reproduction.capture.outcome
+    return max(outcome.seconds, outcome.elapsed)
 
 
 def enough(options: Options, reproduction: Reproduction, budget: Budget) -> float | None:
     """The budget that would do, in seconds, where what is left of `budget` is too little to search for a program as slow as that of the
     `reproduction`; None where it is not. `options` say how often it has to be proven."""
     hangs = reproduction.failure.kind is Kind.HANG
-    query = reproduction.hang_after / 3 if hangs else reproduction.capture.outcome.seconds
+    query = reproduction.hang_after / 3 if hangs else _once(reproduction)
     spent, proof = options.budget - budget.remaining(), _proof(options, reproduction)
     if spent + proof + LEAST_QUERIES * query <= options.budget:
         return None

@@ -22,4 +22,5 @@ class Outcome(Model):
     raised: int = 0  # of these, under the eager control, how many raised
     error: str = ""  # under the eager control, class and message of the first that was raised so, its numbers left out
     seconds: float = 0.0
+    elapsed: float = 0.0  # on a busy machine more than `seconds`, which are the run's own; 0 where it was not measured
     cut: bool = False  # of a timeout: the budget ended it, before its own time was over

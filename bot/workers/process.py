@@ -136,7 +136,7 @@ def run_process(
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
     out, err = _Kept(process.stdout), _Kept(process.stderr)
-    own = OwnTime(process.pid)
+    own, started = OwnTime(process.pid), time.monotonic()
     ended: _End = "itself"
     try:
         ended = _wait(process, own, patience, wanted)
@@ -144,10 +144,11 @@ def run_process(
             _ask_for_stacks(process, 1 if patience.spread else patience.stacks)
     finally:
         process.end()
-    seconds = own.seconds()
+    seconds, elapsed = own.seconds(), time.monotonic() - started
     # Python writes its last words to stderr, so they come last.
     text = out.text() + err.text()
-    return _of_sandbox(process.report) or _outcome(process.returncode, ended, text, seconds)
+    outcome = _of_sandbox(process.report) or _outcome(process.returncode, ended, text, seconds)
+    return outcome.model_copy(update={"elapsed": round(elapsed, 3)})
 
 
 def _of_sandbox(report: ProcessReport) -> Outcome | None:
@@ -175,7 +176,17 @@ def _wait(process: Process, own: OwnTime, patience: Patience, wanted: Wanted) ->
             return "cut"
         if looks and seconds >= looks[0]:
             del looks[0]
-            process.send_signal(signal.SIGUSR1)
+            if _listens(process.pid):
+                process.send_signal(signal.SIGUSR1)
+
+
+def _listens(pid: int) -> bool:
+    """Whether a process handles SIGUSR1: one that has become another program by now would die of it. Where the system does not say, yes."""
+    try:
+        found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace"), re.M)
+    except OSError:
+        return True
+    return found is None or bool(int(found[1], 16) >> (signal.SIGUSR1 - 1) & 1)
 
 
 def _ask_for_stacks(process: Process, stacks: int) -> None:

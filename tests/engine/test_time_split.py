@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,11 @@ def test_a_program_that_is_too_slow_for_the_budget(tmp_path: Path, kind: Kind, s
         budget = Budget(needed, clock=Clock())
         budget.clock.now = spent  # type: ignore[attr-defined]
         assert enough(options(tmp_path, needed), found, budget) is None
+
+
+def test_a_busy_machine_needs_more_time_for_the_proof(tmp_path: Path) -> None:
+    found = reproduction(tmp_path, Kind.EXCEPTION, 20.0)
+    slow = found.capture.model_copy(update={"outcome": Outcome(status="raised", seconds=20.0, elapsed=100.0)})
+    assert reserve(options(tmp_path, 600.0), found) == 90.0
+    assert reserve(options(tmp_path, 600.0), replace(found, capture=slow)) == 200.0
+    assert replace(found, capture=slow).limit == found.limit, "which is in its own time"

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,3 +72,19 @@ def test_a_system_without_room_for_a_process_is_an_answer(monkeypatch: pytest.Mo
     assert said["id"] == 7
     assert said["outcome"]["status"] == "infra"
     assert "Resource temporarily unavailable" in said["outcome"]["text"]
+
+
+def test_on_a_busy_machine_a_child_is_late_by_its_own_time() -> None:
+    """It has had half of the time that passed: so it has as much again."""
+    child = server.Child(Question("", limit=10.0), os.getpid(), -1, -1)
+    began = child.deadline - 10.0
+    own = 5.0
+    child.own = SimpleNamespace(look=lambda: None, seconds=lambda: own)  # type: ignore[assignment]
+    assert not child.is_late(began + 9.0)
+    assert not child.is_late(began + 10.0)
+    assert child.deadline == began + 15.0
+    own = 10.0
+    assert child.is_late(began + 15.0)
+    child.asked, child.deadline = 1, began + 15.1  # its stack was asked for: what is waited from here on is waited for that
+    own = 5.0
+    assert child.is_late(began + 15.2)

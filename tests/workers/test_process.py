@@ -148,7 +148,9 @@ def test_on_a_busy_machine_a_process_has_its_own_time(tmp_path: Path, monkeypatc
     monkeypatch.setattr(
         "bot.workers.process.OwnTime", lambda pid: OwnTime(pid, waited=lambda _: {pid: 0.75 * (time.monotonic() - started)})
     )
-    assert run(tmp_path, "sleep", "2", timeout=1.2).status == "ok"
+    outcome = run(tmp_path, "sleep", "2", timeout=1.2)
+    assert outcome.status == "ok"
+    assert outcome.seconds < 1.2 < 2.0 <= outcome.elapsed
     assert run(tmp_path, "sleep", "600", timeout=0.7).status == "timeout"
 
 
@@ -158,3 +160,11 @@ def test_a_pipe_that_somebody_holds_open_is_not_waited_for(tmp_path: Path) -> No
         run(tmp_path, sys.executable, "-c", "import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True)").status == "ok"
     )
     assert time.monotonic() - started < 30
+
+
+def test_a_process_that_has_become_another_program_is_not_asked_for_its_stack(tmp_path: Path) -> None:
+    """It would die of the signal, and that would look like a crash."""
+    code = LISTENS + "import os\nos.execvp('sleep', ['sleep', '2'])"
+    patience = Patience(4.0, stacks=8, spread=True)
+    assert patience.looks()[0] == 1.0
+    assert run_process([sys.executable, "-c", code], patience, cwd=tmp_path, env=os.environ).status == "ok"

@@ -31,7 +31,7 @@ from bot.models.request import Request
 from bot.models.result import EXIT_STATUS, Result
 from bot.sandbox.environment import PASSED
 from bot.sandbox.files import read_plain
-from bot.workflow_commands import log_group
+from bot.workflow_commands import harmless, log_group
 
 # Seconds for the commands that set the checkout up, and beyond its budget for the engine.
 SETUP_LIMIT, BEYOND_BUDGET = 3600.0, 600.0
@@ -163,8 +163,8 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
 def write_error(out: Path, reason: str, console: Console) -> int:
     """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
     reason = redact(reason)
-    console.stderr.write(f"torch-minify: {reason}\n")
-    result = Result(status="error", reason=reason, machine_fault=reason[:200])
+    console.stderr.write(harmless(f"torch-minify: {reason}\n"))
+    result = Result(status="error", reason=reason, machine_fault=reason[:200], reason_code="machine_fault")
     out.mkdir(parents=True, exist_ok=True)
     (out / "result.json").write_text(result.to_json(), encoding="utf-8")
     return EXIT_STATUS[result.status]
@@ -249,7 +249,7 @@ class JobDirectory:
             left = [f"the result: {error}"]
         if left and left != self.left:
             self.left = left
-            self.children.console.stderr.write("".join(f"torch-minify: left behind: {line}\n" for line in left[:20]))
+            self.children.console.stderr.write(harmless(redact("".join(f"torch-minify: left behind: {line}\n" for line in left[:20]))))
 
     def close(self) -> None:
         """Give up the descriptor of where the result is wanted."""

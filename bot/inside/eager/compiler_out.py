@@ -4,7 +4,7 @@
 handle to it. A program that still fails then fails without the compiler, so its failure says nothing about the compiler.
 What the program asks of the compiler is counted: a control in which nobody called it controls nothing.
 Calls from inside torch (higher-order operations compile their own wrappers in eager mode) are left as they are: they belong
-to eager.
+to eager. Where that compile fails, the operation is run as plain Python (`plain_forms`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import atexit
 import contextlib
 import functools
 import importlib
+import inspect
 import os
 import shutil
 import sys
@@ -25,7 +26,7 @@ from .. import children, environment
 from ..entry_points import Sort, places
 from ..program import execute, flush, format_error, listen_to_unittest, read_source, run_module
 from ..protocol import Precision
-from . import lifetimes, uninitialized
+from . import lifetimes, plain_forms, uninitialized
 from .fp64 import EVALUATORS
 from .stand_ins import CompilerStub, Exported, Loaded
 
@@ -79,6 +80,7 @@ def take_out(precision: Precision | None = None) -> CompilerStub:
     _take_out_compile(stub)
     _take_out_export(stub)
     _take_out_aoti(stub)
+    _take_out_own_compiles(stub)
     return stub
 
 
@@ -160,6 +162,36 @@ def _take_out_aoti(stub: CompilerStub) -> None:
     _replace(Sort.COMPILE_LIBRARY, compiler)
     _replace(Sort.LOAD_PACKAGE, load)
     _replace(Sort.REPACKAGE, repackage)
+
+
+def _takes(function: Callable[..., Any], args: Any, kwargs: Any) -> bool:
+    """Whether a function can be called in this way."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _take_out_own_compiles(stub: CompilerStub) -> None:
+    """Where the eager form of an operation fails, which compiles it, have the operation in plain Python: what a user would compare with."""
+
+    def spare(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def run(original: Any, /, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return original(*args, **kwargs)
+            except Exception:
+                stub.calls += 1  # that was the compiler
+                if not _takes(plain, args, kwargs):
+                    raise
+                return plain(*args, **kwargs)
+
+        return run
+
+    for plain, known in plain_forms.FORMS:
+        for owner, name in known:
+            with contextlib.suppress(ImportError, AttributeError):
+                _replace_one(importlib.import_module(owner), name, spare(plain))
 
 
 def disable_compile_in_subprocesses() -> None:

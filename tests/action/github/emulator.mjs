@@ -128,7 +128,8 @@ function extra(app, gh) {
   app.get(`${repo}/commits/:sha/pulls`, async (c) => {
     // asked of the emulator itself, which knows how a pull request is shown
     const all = await app.request(`/repos/${full(c)}/pulls?state=open&per_page=100`, { headers: c.req.raw.headers });
-    return c.json((await all.json()).filter((one) => one.head.sha === c.req.param("sha")));
+    // GitHub answers [] for a commit that was pushed to a fork alone
+    return c.json((await all.json()).filter((one) => one.head.sha === c.req.param("sha") && one.head.repo?.full_name === one.base.repo?.full_name));
   });
   app.get(`${repo}/issues/comments`, async (c) => {
     const own = (path) => app.request(`/repos/${full(c)}${path}`, { headers: c.req.raw.headers }).then((answer) => answer.json());

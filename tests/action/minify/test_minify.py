@@ -198,6 +198,7 @@ def test_a_setup_that_fails_is_no_verdict_on_the_program(tmp_path: Path, checkou
     result = Result.model_validate_json((out / "result.json").read_text())
     assert result.status == "error"
     assert result.machine_fault == "the setup commands failed with exit status 1; the log of the run shows what they printed"
+    assert result.reason_code == "machine_fault"
     said = printed(console)
     assert "before" in said
     assert "after" not in said

@@ -1,0 +1,73 @@
+"""Operations that take functions, without the compiler: the same as their eager form where that works."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch._higher_order_ops as control_flow  # noqa: E402
+
+from bot.inside.eager import plain_forms  # noqa: E402
+from bot.inside.protocol import command, read_reached  # noqa: E402
+
+pytestmark = pytest.mark.slow  # the eager forms compile
+X = torch.arange(12.0).reshape(4, 3)
+
+
+def test_while_loop() -> None:
+    given = (lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), X))
+    torch.testing.assert_close(plain_forms.while_loop(*given), torch.while_loop(*given))
+
+
+@pytest.mark.parametrize("pred", [True, torch.tensor(False)])
+def test_cond(pred: object) -> None:
+    given = (pred, lambda x: x.sin(), lambda x: x.cos(), (X,))
+    torch.testing.assert_close(plain_forms.cond(*given), torch.cond(*given))
+
+
+def test_map() -> None:
+    given = (lambda row, y: {"a": row["x"] + y}, {"x": X}, torch.ones(3))
+    torch.testing.assert_close(plain_forms.map_over(*given), control_flow.map(*given))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans(reverse: bool) -> None:
+    given = (lambda carry, row: (carry + row, carry * 2), torch.zeros(3), X)
+    torch.testing.assert_close(plain_forms.scan(*given, reverse=reverse), control_flow.scan(*given, reverse=reverse))
+    for dim in (0, 1):
+        added = (lambda x, y: x + y, X, dim)
+        found, eager = plain_forms.associative_scan(*added, reverse=reverse), control_flow.associative_scan(*added, reverse, "generic")
+        torch.testing.assert_close(found, eager)
+
+
+ALIAS = """
+    import torch
+    def f(x):
+        return torch.while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, {body}), (torch.tensor(0), x))
+    print({call})
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "status", "said"),
+    [
+        ("v", "torch.compile(f)(torch.ones(2))", 0, "tensor([1., 1.])"),  # an output that is its input, which the compiler refuses
+        ("v", "f(torch.ones(2))", 0, "tensor([1., 1.])"),  # not even called by the program
+        ("v @ v @ v.x", "torch.compile(f)(torch.ones(2))", 1, "AttributeError: 'Tensor' object has no attribute 'x'"),
+    ],
+)
+def test_a_control_whose_operation_cannot_be_compiled(tmp_path: Path, body: str, call: str, status: int, said: str) -> None:
+    script = tmp_path / "fail.py"
+    script.write_text(textwrap.dedent(ALIAS).format(body=body, call=call))
+    plain = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert plain.returncode == 1, "the eager form fails where the compiler does"
+    done = subprocess.run(command(sys.executable, "control", str(script)), capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert said in done.stdout + done.stderr
+    assert read_reached(done.stderr)[0].calls > 0
