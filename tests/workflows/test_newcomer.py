@@ -57,7 +57,7 @@ def test_from_an_empty_repository_to_the_first_comment(tmp_path: Path, forge: Em
     (answer,) = forge.ours(event["issue"]["number"])
     assert "### Set-up" in answer, ran.log
     assert "image: none" in answer
-    assert "torch-minify doctor: exit status" in answer
+    assert "torch-minify doctor: exit status" in answer, ran.log
 
     # the first program
     event = forge.commented(forge.issue("It fails."), f"/minify\n\n{FAILING}")

@@ -143,6 +143,9 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
         except NotReadyError as why:
             heard.append(str(why))
             status = write_error(out, str(why), console)
+        except OSError as error:
+            heard.append(str(error))
+            status = write_error(out, f"the job could not be begun: {error}", console)
         except Stopped:
             status = write_error(out, "the job was ended before it began", console)
         leftovers.kill_all_but(others)
@@ -207,7 +210,8 @@ class JobDirectory:
             self._run_setup(["bash", "-eo", "pipefail", "-c", self.config.setup], checkout, "the setup commands")
         if self.request.doctor is not None:
             look = [*self.config.engine, "doctor", "--python", python]
-            return self.children.run(look, cwd=checkout, env=self._environment(), limit=LIMIT)
+            account = self.config.identities.engine
+            return self.children.run(look, cwd=checkout, env=self._environment(engine=True), limit=LIMIT, account=account)
         where = self._directory(checkout)
         if self.request.launcher and not self.venv.is_dir():
             python = self._launched(where)

@@ -211,6 +211,12 @@ def test_an_engine_that_leaves_nothing(tmp_path: Path, checkout: Path, console: 
     assert "left no result" in str(Result.model_validate_json((out / "result.json").read_text()).reason)
 
 
+def test_an_engine_that_cannot_be_started(tmp_path: Path, checkout: Path, console: Console) -> None:
+    out = tmp_path / "out"
+    assert minify.minify(request(), RunnerConfig(checkout, engine=("/no/such/engine",), environ=dict(os.environ)), out, console) == 1
+    assert "could not be begun" in str(Result.model_validate_json((out / "result.json").read_text()).reason)
+
+
 def test_without_the_gpu_it_says_so_before_anything_runs(
     tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
