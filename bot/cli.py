@@ -40,7 +40,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--inputs", type=Path, default=None, metavar="FILE", help="inputs for an exported program, of torch.save")
     run.add_argument(
         "--command",
-        help="instead of X: 'pytest FILE::TEST', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or 'accelerate launch ...'",
+        help="instead of X: '[NAME=value] pytest FILE::TEST', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or"
+        " 'accelerate launch ...'",
     )
     run.add_argument("--stage", choices=["auto", *(s.value for s in Stage)], default="auto", help="the form to minimize in (default auto)")
     run.add_argument(
@@ -160,6 +161,8 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
             target = target_of_command(arguments.command)
         except CommandError as error:
             grammar.error(str(error))
+        # for everything that is run from here on: the program, its control, the candidates
+        os.environ.update(target.variables)
         if target.script is not None and not target.script.is_file():
             grammar.error(f"there is no file {target.script}")
         return {"target": target if target.script is None else Target(target.script.resolve(), None, target.argv)}
@@ -179,7 +182,9 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
     if found.taken_as == "notebook":
         prepare.look_beside(path)
     sys.stderr.write("".join(f"torch-minify: {line}\n" for line in (f"took {path} for {found.detail}", *found.notes)))
-    return {"target": target, "taken": InputTaken(taken_as=found.taken_as, detail="; ".join((found.detail, *found.notes)))}
+    told = InputTaken(taken_as=found.taken_as, detail="; ".join((found.detail, *found.notes)))
+    # a notebook imports what is beside it
+    return {"target": target, "taken": told, "read": (*found.read, *([path.resolve().parent] if found.taken_as == "notebook" else []))}
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> int:
@@ -187,6 +192,7 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     from bot.engine.options import Options
 
     given = _taken(grammar, arguments, rest, scratch)
+    read = (*(path.resolve() for path in arguments.read), *given.pop("read", ()))
     if arguments.cuda_arch is not None:
         grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")
     options = Options(
@@ -205,7 +211,7 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         also_python=tuple(arguments.also_python),
         network=arguments.network == "on",
         require_sandbox=arguments.require_sandbox,
-        read=tuple(path.resolve() for path in arguments.read),
+        read=read,
     )
     result = Job(options).run()
     return UNUSABLE if result is None else result.exit_status

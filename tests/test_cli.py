@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,12 @@ def test_the_defaults_of_the_contract(asked: list[Options], script: str) -> None
     assert (options.out, options.stage, options.accuracy, options.device) == (Path("minified"), None, "auto", None)
     assert (options.budget, options.hang_after, options.verify_runs, options.jobs) == (1800.0, None, 3, 1)
     assert (options.seed, options.resume) == (0, False)
+
+
+def test_variables_before_a_command_are_everybody_s(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUITE_MODE", "old")
+    assert main(["run", "--command", f"SUITE_MODE=new python {script} -v"]) == 0
+    assert (os.environ["SUITE_MODE"], asked[0].target.argv) == ("new", ("-v",))
 
 
 def test_every_option_arrives(asked: list[Options], script: str) -> None:

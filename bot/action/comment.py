@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Reaction
@@ -11,12 +12,17 @@ from bot.action.github.transport import GitHubError
 
 log = logging.getLogger(__name__)
 
-_MARKER = re.compile(r"<!-- torch-minify:(?P<event>[a-z0-9]+-[a-z0-9-]+) run:(?P<run>[0-9]{1,18}) -->")
+_MARKER = re.compile(
+    r"<!-- torch-minify:(?P<event>[a-z0-9]+-[a-z0-9-]+) run:(?P<run>[0-9]{1,18})(?: failures:(?P<failures>[0-9a-f.]{1,250}))? -->"
+)
+# Hex digits of a fingerprint that a marker holds, and of how many failures: it is one line of at most 300 characters.
+SHORT, MOST_FAILURES = 8, 20
 
 
-def marker(event: str, run: int) -> str:
-    """The first line of the comment for `event`, which names the `run` that answers it."""
-    return f"{beginning(event)}run:{run} -->"
+def marker(event: str, run: int, failures: Sequence[str] = ()) -> str:
+    """The first line of the comment for `event`, which names the `run` that answers it and the `failures` (fingerprints) it is about."""
+    about = f" failures:{'.'.join(each[:SHORT] for each in failures[:MOST_FAILURES])}" if failures else ""
+    return f"{beginning(event)}run:{run}{about} -->"
 
 
 def key(name: str, event: str) -> str:
@@ -53,14 +59,22 @@ def event_of_comment(body: str) -> str | None:
     return found["event"] if found else None
 
 
-def answer(api: GitHub, repository: str, issue: int, event: str, run: int, body: str) -> int | None:
+def failures_of_comment(body: str) -> tuple[str, ...]:
+    """The beginnings of the fingerprints that a comment of ours with the text `body` is about."""
+    found = _MARKER.match(body)
+    return tuple(found["failures"].split(".")) if found and found["failures"] else ()
+
+
+def answer(api: GitHub, repository: str, issue: int, event: str, run: int, body: str, failures: Sequence[str] = ()) -> int | None:
     """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the one that is there.
+
+    Its first line names the `failures` it is about.
 
     Its id; None where `api` cannot write it.
     """
     try:
         known = api.own_comment(repository, issue, beginning(event))
-        return api.upsert_comment(repository, issue, marker(event, run), body, known.id if known else None).id
+        return api.upsert_comment(repository, issue, marker(event, run, failures), body, known.id if known else None).id
     except GitHubError as error:
         log.warning("cannot comment on %s#%d: %s", repository, issue, error)
         return None

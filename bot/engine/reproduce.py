@@ -256,7 +256,12 @@ class Intake:
         remove(out)
         watch = Watch(out, self.cache, compare, beforehand, synchronous, self.box)
         patience = Patience(own, self.budget.remaining(), STACKS, spread=self.options.hang_after is None)
-        return capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
+        found = capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
+        if found.outcome.status == "timeout":
+            # a compiler that was killed leaves half a library, which the next run would load: a failure of ours, not the program's
+            shutil.rmtree(self.cache, ignore_errors=True)
+            self.cache.mkdir(parents=True, exist_ok=True)
+        return found
 
     def _keep(self, found: Capture) -> None:
         """The script as it ran, and its log."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 from bot.sandbox.sandbox import Sandbox
 
 # Python's own options: those that take a value, and those that do not. None of them changes what the compiler does.
 _VALUED, _FLAGS = "WX", "bBdEiIOPqRsSuvx"
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
 # What starts one process for each rank, and the module that it is.
@@ -24,11 +26,12 @@ class CommandError(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """What to run: a script with arguments, or a module (`python -m NAME`)."""
+    """What to run: a script with arguments, or a module (`python -m NAME`); with `variables` of the environment set."""
 
     script: Path | None
     module: str | None
     argv: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...] = ()
 
     @property
     def file(self) -> str | None:
@@ -65,7 +68,7 @@ class Launch:
 
 
 def target_of_command(command: str) -> Target:
-    """The Python program that the command line `command` runs.
+    """The Python program that the command line `command` runs. Assignments may stand before it, as a shell and `env` have them.
 
     Raises:
         CommandError: it is not `pytest ...`, `python SCRIPT ...`, `python -m MODULE ...`, `torchrun ...` or `accelerate launch ...`.
@@ -76,6 +79,20 @@ def target_of_command(command: str) -> Target:
         raise CommandError(f"cannot read the command: {error}") from error
     if not words:
         raise CommandError("the command is empty")
+    words = words[1:] if words[0] == "env" else words
+    variables = [(name, value) for name, _, value in (word.partition("=") for word in takewhile(_ASSIGNMENT.match, words))]
+    words = words[len(variables) :]
+    if not words:
+        raise CommandError("the command names no program")
+    return replace(_program(words), variables=tuple(variables))
+
+
+def _program(words: list[str]) -> Target:
+    """What the words of a command run.
+
+    Raises:
+        CommandError: it is no Python program.
+    """
     first, rest = Path(words[0]).name, words[1:]
     if first in ("pytest", "py.test"):
         return Target(None, "pytest", tuple(rest))

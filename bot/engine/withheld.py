@@ -6,6 +6,7 @@ import os
 import re
 
 from bot.engine.options import Ended
+from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
 from bot.sandbox.sandbox import Sandbox
 
@@ -18,6 +19,7 @@ _NETWORK = re.compile(
 _FILE = re.compile(r"Permission denied: '([^'\n]{1,4000})'|filesystem error: .*Permission denied \[([^\]\n]{1,4000})\]")
 _MISSING = re.compile(r"No such file or directory: '([^'\n]{1,4000})'")
 _SOCKET = re.compile(r'File "[^"\n]*/(?:socket|multiprocessing/connection)\.py", line (?:.*\n){1,12}PermissionError: \[Errno 13\]')
+_REFUSED = re.compile(r"Permission denied|Operation not permitted", re.IGNORECASE)
 _ENDS = 30_000  # characters of what was printed
 
 
@@ -43,6 +45,10 @@ def withheld(outcome: Outcome, box: Sandbox | None) -> Ended | None:
         if home and before.startswith(str(box.scratch)):
             said = f"the program looks into its home directory, which is an empty one in the sandbox, for {below}"
             return Ended("error", "needs_file", said, machine_fault="no home")
+    if outcome.status != "ok" and _REFUSED.search(last_line(outcome)) and not _FILE.search(last_line(outcome)):
+        # native code says no name
+        said = f"the program was refused something that the sandbox may have kept from it: {last_line(outcome)[:300]}"
+        return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
     return None
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from bot.models.failure import Model, Stage
+from bot.models.failure import Model, Signature, Stage
 
 
 class CodeOrigin(Model):
@@ -68,6 +68,7 @@ class Request(Model):
     answer: Answer
     doctor: tuple[str, ...] | None = Field(default=None, description="lines of the gate about the set-up; the machine's are wanted besides")
     expected: str | None = Field(default=None, description="one line: the failure that CI showed")
+    shown: Signature | None = Field(default=None, description="the same, as far as CI's log shows it")
     tests: tuple[str, ...] = Field(default=(), description="all tests that fail in this way")
     causes: tuple[Cause, ...] = Field(default=(), description="all that failed in the run, of the first request made of it")
 

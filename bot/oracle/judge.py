@@ -214,11 +214,13 @@ class Judge:
         if not control.calls or (criterion.kind is Kind.NO_RAISE and not criterion.raises_alike(control)):
             return Judgment(Verdict.INVALID)
         if criterion.precision is not None:
-            return replace(self._with_numbers(text, criterion.precision, is_cancelled), control_ended_later=later)
+            ends = failed if later else ""
+            return replace(self._with_numbers(text, criterion.precision, is_cancelled, ends), control_ended_later=later)
         return Judgment(Verdict.SAME, control_ended_later=later)
 
-    def _with_numbers(self, text: str, precision: Precision, is_cancelled: Callable[[], bool]) -> Judgment:
-        """SAME where the script passes with right numbers in this `precision` in place of the compiled ones."""
+    def _with_numbers(self, text: str, precision: Precision, is_cancelled: Callable[[], bool], failed: str) -> Judgment:
+        """SAME where the script passes with right numbers in this `precision` in place of the compiled ones. It may end behind where it
+        `failed` (empty: it may not)."""
         task: dict[Precision, Task] = {"fp64": "control_fp64", "spread": "control_spread"}
         right = self.run(Question(text, task[precision], self.limits.run), is_cancelled)
         instead = cannot_be_float64(right)
@@ -226,4 +228,5 @@ class Judge:
             right = self.run(Question(text, "control_moved", self.limits.run), is_cancelled)
         if may_pass(right):
             return Judgment(Verdict.INFRA)
-        return Judgment(Verdict.SAME if right.status == "ok" else Verdict.INVALID, instead_of_float64=instead)
+        later = bool(failed) and right.status == "raised" and failed_later_than(right.text, failed, SCRIPT)
+        return Judgment(Verdict.SAME if right.status == "ok" or later else Verdict.INVALID, instead_of_float64=instead)

@@ -218,9 +218,10 @@ class ScriptOracle:
         return None
 
     def _needs_seed(self, text: str, plan: RunPlan) -> bool:
-        """Whether the seed that the script `text`, which is SAME, sets may decide that it fails. Wrong numbers always may."""
+        """Whether the seed that the script `text`, which is SAME, sets may decide that it fails. Where it fails in its run it may: no
+        number of draws is a proof."""
         without = without_calls(text, SEEDS)
-        if self._criterion.kind is Kind.ACCURACY or without is None:
+        if self._criterion.may_depend_on_numbers or without is None:
             return True
         judge, plan = self.judge, replace(plan, notes_blame=False)
         asked = (judge.question(without, self._criterion, plan, seed) for seed in range(1, CHECKS))

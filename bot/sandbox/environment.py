@@ -50,4 +50,6 @@ def inside(environ: Mapping[str, str], home: str, tmp: str, *, network: bool) ->
     if not network:
         # else each look-up waits for answers that cannot come
         env.setdefault("HF_HUB_OFFLINE", "1")
+    # pytest warns where it cannot write beside the tests
+    env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -o cache_dir={tmp}/pytest".strip()
     return {**env, "HOME": home, "TMPDIR": tmp, "XDG_CACHE_HOME": os.path.join(home, ".cache"), "USER": "program", "LOGNAME": "program"}

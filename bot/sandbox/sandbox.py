@@ -53,6 +53,7 @@ class Sandbox:
     on: bool = sys.platform == "linux"
     patience: float = _ASK_LIMIT
     _known: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what each interpreter needs to read
+    _allowed: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _probed: ProcessReport | None = None
     _group: int | None = None
@@ -76,7 +77,10 @@ class Sandbox:
     def state_of(self, python: str) -> str:
         """A word that stays the same as long as the interpreter `python` has the same packages."""
         self._prepare(python)
-        seen = [python, *(f"{path} {os.stat(path).st_mtime_ns}" for path in self._known[_found(python)] if os.path.isdir(path))]
+        packages = (
+            path for path in self._known[_found(python)] if path.endswith(("site-packages", "dist-packages")) and os.path.isdir(path)
+        )
+        seen = [python, *(f"{path} {os.stat(path).st_mtime_ns}" for path in packages)]
         return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
 
     def require(self) -> None:
@@ -169,8 +173,7 @@ class Sandbox:
     def _order(self, python: str, where: Path) -> Order:
         """What every process of this job may do, which runs the interpreter `python`; `where` it may write."""
         devices = paths.devices()
-        wanted = [*self._known.get(python, ()), *paths.of_environment(os.environ), *map(str, self.readable)]
-        whole, listed = paths.readable(wanted, os.path.expanduser("~"))
+        whole, listed = self._readable(python)
         limits = {"NOFILE": _MOST_FILES, "FSIZE": _LARGEST_FILE, "CORE": 0, "MEMLOCK": 64 << 20, "MSGQUEUE": 1 << 20}
         own = accounts.may_change()
         limits["NPROC"] = _MOST_PROCESSES + 64 * (os.cpu_count() or 1) + (0 if own else _running())
@@ -185,6 +188,15 @@ class Sandbox:
             least_free=_LEAST_FREE,
             most_processes=limits["NPROC"] if os.geteuid() == 0 else 0,
         )
+
+    def _readable(self, python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What may be read with all that is below, and what may only be listed, under the interpreter `python`; looked up once."""
+        found = self._allowed.get(python)
+        if found is None:
+            wanted = [*self._known.get(python, ()), *paths.of_environment(os.environ), *map(str, self.readable)]
+            whole, listed = paths.readable(wanted, os.path.expanduser("~"))
+            found = self._allowed[python] = (tuple(whole), tuple(listed))
+        return found
 
     def _prepare(self, python: str) -> None:
         """Know what the interpreter `python` needs to read; asked once."""

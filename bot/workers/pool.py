@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from pydantic import ValidationError
 
@@ -38,6 +39,8 @@ START_LIMIT = 180.0
 LAST_WAIT = 0.3
 # How often in a row a parent that died without an answer is replaced.
 RESTARTS = 5
+# Bytes of one answer; the longest hold a traceback and what was printed.
+LONGEST_ANSWER = 64 << 20
 # Bytes that any program may take, whatever the one that is reduced takes.
 LEAST_MEMORY = 16 << 30
 
@@ -145,10 +148,13 @@ class _Parent:
     def _reader_loop(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as answers:
-            for line in answers:
+            for line in iter(lambda: answers.readline(LONGEST_ANSWER), b""):
                 if not line.endswith(b"\n"):
-                    break  # it was killed in the middle of a line
-                self._heard(json.loads(line))
+                    break  # it was killed in the middle of a line, or it is no answer of ours
+                try:
+                    self._heard(json.loads(line))
+                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                    break  # a library of the program, which it has imported, wrote into the pipe
         self.process.end()
         self._alarm.cancel()
         self._lines.put(None)
@@ -175,11 +181,12 @@ class _Parent:
         elif "failed" in message:
             self.failure = message["failed"]
         else:
+            number, facts = message["id"], dict(message["outcome"])
             with self._state:
-                asked = self._waiting.pop(message["id"], None)
+                asked = self._waiting.pop(number, None)
             if asked is not None:
                 self.answered = True
-                asked.answer(message["outcome"])
+                asked.answer(cast("Facts", facts))
 
     def _on_start_timeout(self) -> None:
         self.failure = f"the interpreter did not import torch within {START_LIMIT:.0f} s"

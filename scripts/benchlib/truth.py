@@ -93,17 +93,17 @@ def main(argv: Sequence[str]) -> int:
         scratch = (arguments.keep or Path(made)).resolve()
         endings: list[Ending] = []
         with ThreadPoolExecutor(arguments.lanes) as executor:
-            asked = [executor.submit(_ending, row, arguments.device, python, scratch / row.name, arguments.limit) for row in chosen]
+            asked = [executor.submit(ending, row, arguments.device, python, scratch / row.name, arguments.limit) for row in chosen]
             for future in as_completed(asked):
-                ending = future.result()
-                endings.append(ending)
-                print(_line(ending), flush=True)
+                endings.append(future.result())
+                print(_line(endings[-1]), flush=True)
                 save(arguments.json, {"endings": [asdict(one) for one in endings]})
     return _said(endings)
 
 
-def _ending(row: Row, device: str, python: str, place: Path, limit: float) -> Ending:
-    """Run one program through ours, and judge what came of it from outside."""
+def ending(row: Row, device: str, python: str, place: Path, limit: float) -> Ending:
+    """Run one program on this device through ours, in the directory `place` with a budget of `limit` seconds, and judge what came of it
+    from outside."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     script, out = place / "program.py", place / "minified"

@@ -310,9 +310,10 @@ def test_full_disk(tmp_path: Path) -> None:
 
 @pytest.mark.all
 def test_pytest_command(tmp_path: Path) -> None:
-    """--command runs one test of the user's own suite."""
+    """--command runs one test of the user's own suite, with the variables that stand before it."""
     (tmp_path / "tests").mkdir()
     test = """
+import os
 import torch
 
 def shrink(x):
@@ -324,11 +325,14 @@ def test_other():
 
 def test_shrink():
     x = torch.ones(1, 2, 5, 5)
-    torch.testing.assert_close(torch.compile(shrink)(x), shrink(x))
+    compiled = torch.compile(shrink) if os.environ.get("SUITE_COMPILES") == "1" else shrink
+    torch.testing.assert_close(compiled(x), shrink(x))
 """
     script(tmp_path / "tests", test, "test_shrink.py")
     out = tmp_path / "minified"
-    ended = minify("--command", "pytest tests/test_shrink.py::test_shrink", "--out", out, "--verify-runs", "1", cwd=tmp_path)
+    ended = minify(
+        "--command", "SUITE_COMPILES=1 pytest tests/test_shrink.py::test_shrink", "--out", out, "--verify-runs", "1", cwd=tmp_path
+    )
     answer = Answer(out, ended)
     assert ended.status == 0, answer.described()
     assert POOL in answer.repro

@@ -143,7 +143,9 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
         given = Options(Target(script, None, ()), "python", tmp_path / "out", **{"hang_after": 60.0, **options})
         space = Workspace(given.out)
         space.work.mkdir(parents=True, exist_ok=True)
-        return Intake(given, space, Progress(), tmp_path, Budget(given.budget))
+        cache = tmp_path / "compiled"
+        cache.mkdir(exist_ok=True)
+        return Intake(given, space, Progress(), cache, Budget(given.budget))
 
     return made
 
@@ -152,6 +154,45 @@ PASSED = Outcome(status="ok", calls=1)
 NOT_CLOSE = 'Traceback (most recent call last):\n  File "<string>", line 9, in <module>\nAssertionError: Tensor-likes are not close!\n'
 RAISED = Outcome(status="raised", text=FAILED)
 TAKEN = Outcome(status="raised", text="Traceback (most recent call last):\nRuntimeError: address already in use")
+
+
+def test_what_a_killed_compiler_left_is_not_used(intake: Callable[..., Intake]) -> None:
+    """Half a library loads as another failure: "file too short"."""
+    slow = PASSED.model_copy(update={"seconds": START + 7})
+    for first, kept in ((Outcome(status="timeout"), False), (RAISED, True)):
+        made = intake([first, RAISED], [slow], hang_after=30.0)
+        (made.cache / "half.so").write_bytes(b"")
+        assert made.run().failure.exception == ("InternalTorchDynamoError",)
+        assert (made.cache / "half.so").exists() is kept
+
+
+@pytest.mark.parametrize(
+    ("right", "errors", "said"),
+    [
+        (
+            Outcome(status="raised", text=NOT_CLOSE),
+            (1.5e-3, 1.4e-3),
+            r"as near to float64 as eager \(root mean square error 1.5e-03, eager 1.4e-03\)$",
+        ),
+        (Outcome(status="raised", text=NOT_CLOSE), None, "eager misses it as well$"),
+        (PASSED, (1.5e-3, 1.4e-3), None),
+        (Outcome(status="raised", text="Traceback (most recent call last):\nFp64Impossible: random numbers"), None, None),
+    ],
+)
+def test_a_tolerance_that_eager_misses_as_well(
+    intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch, right: Outcome, errors: Any, said: str | None
+) -> None:
+    """By its own words the program is wrong; but nothing that was compiled is farther from float64 than eager is."""
+    wrong = Outcome(status="raised", text=NOT_CLOSE)
+    begun = intake([wrong, wrong], [PASSED, right])
+    capture = begun._capture
+    monkeypatch.setattr(begun, "_capture", lambda *given, **more: capture(*given, **more).model_copy(update={"errors": errors}))
+    if said is None:
+        assert begun.run().failure.kind is Kind.ACCURACY
+        return
+    with pytest.raises(Ended, match=said) as ended:
+        begun.run()
+    assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
 
 
 def test_a_control_that_met_the_program_is_run_again_alone(intake: Callable[..., Intake]) -> None:

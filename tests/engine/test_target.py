@@ -24,6 +24,10 @@ from bot.engine.target import CommandError, Target, target_of_command
         ("python -um unittest a", Target(None, "unittest", ("a",))),
         ("python -W ignore -Xdev -X faulthandler fail.py -m x", Target(Path("fail.py"), None, ("-m", "x"))),
         ("python -bWignore fail.py", Target(Path("fail.py"), None, ())),
+        ("FOO=1 pytest a.py", Target(None, "pytest", ("a.py",), (("FOO", "1"),))),
+        ("A= B='x y=z' A=2 python fail.py C=3", Target(Path("fail.py"), None, ("C=3",), (("A", ""), ("B", "x y=z"), ("A", "2")))),
+        ("env FOO=1 python -m pytest -x", Target(None, "pytest", ("-x",), (("FOO", "1"),))),
+        ("env pytest", Target(None, "pytest", ())),
         ("torchrun --nproc-per-node 2 train.py --x", Target(None, "torch.distributed.run", ("--nproc-per-node", "2", "train.py", "--x"))),
         ("accelerate launch train.py", Target(None, "accelerate.commands.launch", ("train.py",))),
     ],
@@ -52,7 +56,19 @@ def test_file(command: str, file: str | None) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("", "  ", "make test", "bash -c 'pytest'", "pytest 'a", "pythonic fail.py", "FOO=1 pytest a.py", "accelerate config"),
+        *(
+            "",
+            "  ",
+            "make test",
+            "bash -c 'pytest'",
+            "pytest 'a",
+            "pythonic fail.py",
+            "FOO=1",
+            "env",
+            "env -i pytest",
+            "1A=2 pytest",
+            "accelerate config",
+        ),
         *("python", "python -c 'import x' fail.py", "python -", "python -u", "python -m", "python --version", "python -Z fail.py"),
     ],
 )

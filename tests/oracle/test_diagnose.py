@@ -40,3 +40,10 @@ def test_where_it_cannot_be_done_nothing_is_said() -> None:
     for status in ("raised", "exit", "timeout", "infra"):
         found, _ = asked({"status": status, "first": ["relu"], "harmless": ["relu"]})
         assert (found.first, found.exposable, found.guesses(strict=True)) == ((), None, [])
+
+
+def test_the_way_of_the_error_is_what_is_wrong() -> None:
+    found, _ = asked({"status": "ok", "first": ["log1p"], "wrong": ["log1p", "return"], "harmless": []})
+    assert found.chain == {"log1p", "relu"}
+    nothing, _ = asked({"status": "ok", "first": [], "wrong": [], "harmless": []})
+    assert nothing.chain is None

@@ -392,6 +392,15 @@ class TestSeeds:
         assert begun is not None
         assert begun.plan.seeded is seeded
 
+    def test_a_seed_stays_where_the_program_fails_in_its_run(self, make: Make) -> None:
+        """Three draws that fail alike are no proof: one in seventy may pass."""
+        own = signature_of(Outcome(**OWN_ERROR))
+        assert own is not None
+        oracle, _ = make(by_task(run={**OWN_ERROR, "drew": True}, control=CONTROL), reference=own, across_forms=True)
+        begun = oracle.begins(candidate("import torch\ntorch.manual_seed(3)\n"))
+        assert begun is not None
+        assert begun.plan.seeded
+
     @pytest.mark.parametrize(
         ("text", "drew", "still", "verdict", "runs"),
         [

@@ -64,6 +64,7 @@ def test_it_has_a_home_of_its_own_but_the_packages_and_models_of_the_user(tmp_pa
     (tmp_path / ".cache/huggingface").mkdir(parents=True)
     env = inside({"HOME": str(tmp_path), "PATH": "/bin", "TMPDIR": "/elsewhere"}, "/box/home", "/box/tmp", network=False)
     assert (env["HOME"], env["TMPDIR"], env["XDG_CACHE_HOME"]) == ("/box/home", "/box/tmp", "/box/home/.cache")
+    assert env["PYTEST_ADDOPTS"] == "-o cache_dir=/box/tmp/pytest"
     assert env["PYTHONUSERBASE"] == str(tmp_path / ".local")
     assert env["HF_HOME"] == str(tmp_path / ".cache/huggingface")
     assert "TORCH_HOME" not in env

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from benchlib import corpus, graphs, measure, plant, programs, report, watch
+from benchlib import corpus, graphs, measure, plant, planted, programs, report, watch
 
 ROOT = Path(__file__).resolve().parents[2]
 bench = importlib.import_module("benchlib.__main__")
@@ -461,3 +461,54 @@ def test_what_cannot_be_benched_is_refused(argv, capsys):
         bench.main(argv)
     assert end.value.code == 2
     assert "scripts/bench: error:" in capsys.readouterr().err
+
+
+def test_planted_programs_are_python_and_no_two_have_one_name():
+    found = planted.rows()
+    assert len({row.name for row in found}) == len(found) == 10 * 3 * 4 * 2 + 4 * 2 * 3
+    for row in found[:: len(found) // 40]:
+        for device in ("cpu", "cuda"):
+            compile(row.text(device), row.name, "exec")
+        assert ("class Planted" in row.text()) is bool(row.percent)
+
+
+def test_a_planted_program_without_its_plant():
+    row = planted.Row("relu", 10, "fp32", "training", 2)
+    text = row.text()
+    assert "(node, 1.1))" in text
+    assert planted.healed(text) == text.replace("(node, 1.1))", "(node, 1.0))")
+
+
+@pytest.mark.parametrize(
+    ("line", "operator", "held"),
+    [("torch.relu(x)", "relu", True), ("torch.sin(x)", "relu", False), ("x @ y", "matmul", True), ("x.sum(0)", "sum", True)],
+)
+def test_whether_a_repro_calls_the_operator(line, operator, held):
+    """The pass names it as well, which does not count."""
+    text = planted.Row(operator, 10, "fp32", "training", 1).text().partition("def rounded")[0]
+    assert planted.holds(f"{text}\nclass Repro(torch.nn.Module):\n    def forward(self, x, y):\n        return {line}\n", operator) is held
+
+
+def test_a_sample_deals_out_operators_and_healthy_twins():
+    drawn = planted.sample(planted.rows(), 24, 3)
+    assert len({row.name for row in drawn}) == 36
+    assert {row.operator for row in drawn[:10]} == set(planted.OPERATORS)
+    assert [row.percent == 0 for row in drawn] == [False] * 24 + [True] * 12
+
+
+def test_a_slip_is_not_hidden(capsys, tmp_path):
+    facts = {
+        "status": "minimized",
+        "stage": "aot",
+        "ops_before": 9,
+        "ops_after": 1,
+        "lines": 9,
+        "queries": 3,
+        "seconds": 1.0,
+        "reason": None,
+    }
+    for verdict, status in (("found", 0), ("refused", 0), ("SLIP", 1), ("FALSE", 1)):
+        file = tmp_path / "truth.json"
+        file.write_text(json.dumps({"endings": [{"name": "relu-1-fp32-training-2", "verdict": verdict, **facts}]}))
+        assert bench.main(["truth", "--read", str(file)]) == status
+        assert (f"not true: {'relu-1-fp32-training-2' if status else 'none'}") in capsys.readouterr().out

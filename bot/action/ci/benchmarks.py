@@ -100,8 +100,9 @@ def failures(lines: list[str], printed: Printed) -> Iterator[Failure]:
         if block.start in taken or FRAME not in block.text or (at >= 0 and block.start < runs[at].end and runs[at].how):
             continue
         found = next((match for line in reversed(lines[max(block.start - 5, 0) : block.start]) if (match := _GOLDEN.search(line))), None)
-        model = found["model"] if found else ""
-        yield Failure(model or "a benchmark", model, block.text)
+        ran = runs[at] if at >= 0 and block.start < runs[at].end else None
+        model = found["model"] if found else ran.model if ran else ""
+        yield Failure(model or "a benchmark", model, block.text, hint=ran.hint if ran else NO_HINT)
 
 
 def _failure(model: str, got: str, is_accuracy: bool, what: str, run: _Run | None, printed: Printed, taken: set[int]) -> Failure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TextIO
@@ -15,7 +16,6 @@ from bot.action.ci.paths import CheckoutPaths, in_directory
 
 # Bytes of a log that are read: its end.
 MAX_LOG = 32 << 20
-TEMPLATE = "pytest {nodeid}"
 _WORDS: dict[Verdict, str] = {"suggested": "suggested", "possible": "possible", "no": "not a candidate"}
 
 
@@ -36,7 +36,7 @@ def _verdict(failure: Failure) -> tuple[Verdict, str]:
 
 def _row(failure: Failure, verdict: Verdict, why: str) -> dict[str, str | None]:
     signature = sign(failure)
-    command = failure.command(TEMPLATE, TEMPLATE)
+    command = failure.command(f"pytest {shlex.quote(failure.test)}", prefer_hint=True)
     if signature is not None:
         why += f" ({signature.line()})"
     if verdict != "no" and not command:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from enum import Enum
 
@@ -11,6 +10,8 @@ from enum import Enum
 # a workflow that checks out into OWNER/NAME has that below.
 _CHECKOUT = re.compile(r"^.*?/(?:_?work|__w)/([^/]+)/\1/(?:(?!tests?/|src/)[^/]+/\1/(?=[^/]+/))?")
 _JENKINS = re.compile(r"^/(?:var/lib/jenkins/(?:workspace|pytorch)|vllm-workspace|transformers|diffusers|pytorch/[^/]+)/")
+# Of an absolute path under a root that nothing is known of, the directory of the tests on.
+_TESTS = re.compile(r"^(?:[A-Za-z]:)?/(?:[^/]+/){0,30}?(?=tests?/)")
 _ABOVE = re.compile(r"^(?:\.\.?/)+")
 
 MAX_ID = 1_000
@@ -75,19 +76,17 @@ class Failure:
     def runnable(self) -> bool:
         """Whether a command can name the test: its id is one line and no option, or the log has a command."""
         named = bool(self.file) and not self.test.startswith("-") and self.test.isprintable() and len(self.test) <= MAX_ID
-        return named or bool(self.hint.program)
+        return named or (bool(self.hint.program) and self.hint.program.isprintable())
 
-    def command(self, template: str, default: str) -> str:
-        """What runs the test: the log's own command where `template` is the `default` one, else `template` with the quoted id.
+    def command(self, by_id: str, *, prefer_hint: bool) -> str:
+        """What runs the test: `by_id`, which names it by its id; the log's own command where `prefer_hint`, or where it has no id.
 
-        Empty where neither is there. An id comes from a log: it stays one word.
+        The variables that the log names stand before it. Empty where neither is there.
         """
         if not self.runnable:
             return ""
-        if self.hint.program and (template == default or not self.file):
-            program = self.hint.program
-        else:
-            program = template.replace("{nodeid}", shlex.quote(self.test))
+        hinted = bool(self.hint.program) and self.hint.program.isprintable()
+        program = self.hint.program if hinted and (prefer_hint or not self.file) else by_id
         return " ".join([*self.hint.variables, program])
 
 
@@ -99,7 +98,7 @@ def allowed_variables(words: str) -> tuple[str, ...]:
 def repository_path(path: str) -> str:
     """A path in a log as the repository has it; as it is where that cannot be seen."""
     path = path.replace("\\", "/")
-    return _ABOVE.sub("", _JENKINS.sub("", _CHECKOUT.sub("", path)))
+    return _ABOVE.sub("", _TESTS.sub("", _JENKINS.sub("", _CHECKOUT.sub("", path))))
 
 
 def file_of_module(module: str) -> str:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
-from collections.abc import Iterator
 from xml.etree import ElementTree
 
+from bot.action.ci.archive import members
 from bot.action.ci.failing_test import Failure, pytest_id, repository_path
 from bot.action.ci.lines import plain
 from bot.action.ci.pytest_text import as_traceback
 
 MAX_FAILURES = 2_000
-MAX_FILES = 500
-MAX_FILE = 32 << 20
-MAX_ALL = 256 << 20
 
 
 class _NoDoctype(ElementTree.TreeBuilder):
@@ -28,28 +22,11 @@ class _NoDoctype(ElementTree.TreeBuilder):
 def in_archive(archive: bytes, job: str = "") -> tuple[Failure, ...]:
     """The failures in all XML files of the zip file `archive`, which is named after `job`. What is unreadable or too large is skipped."""
     found: list[Failure] = []
-    for xml in _members(archive):
+    for _, xml in members(archive, lambda name: name.lower().endswith(".xml")):
         found += failures(xml, job)
         if len(found) >= MAX_FAILURES:
             break
     return tuple(found[:MAX_FAILURES])
-
-
-def _members(archive: bytes) -> Iterator[bytes]:
-    left = MAX_ALL
-    try:
-        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-            names = [info for info in opened.infolist() if info.filename.lower().endswith(".xml")]
-            for info in names[:MAX_FILES]:
-                with opened.open(info) as member:
-                    # what the directory says about a size need not be true
-                    content = member.read(min(MAX_FILE, left) + 1)
-                if len(content) > min(MAX_FILE, left):
-                    continue
-                left -= len(content)
-                yield content
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError):
-        return  # no zip file, torn, or locked with a password
 
 
 def failures(xml: bytes, job: str = "") -> tuple[Failure, ...]:

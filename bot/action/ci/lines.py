@@ -24,6 +24,8 @@ _PREFIX = re.compile(
     # GitHub, Azure, GitLab (with its stream behind it), Buildkite and Jenkins (in brackets)
     | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE][ +])?\ ?
     | \[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ ?(?:Z|UTC))?\]\ ?
+    # a log of several containers, as docker compose and viewers show it
+    | (?:[\w.-]{1,60})?\ {0,20}\|\ (?=(?:ERROR|CRITICAL)\ \d|\((?:EngineCore|Worker|VllmWorker|APIServer)|\[rank\d)
     | (?P<who>
         \[[\w.-]{1,40}\]\ (?=\[(?:rank|default)\d{1,5}\]:)
         | \[(?:rank|default|trainer)\d{1,5}\]:
@@ -35,7 +37,7 @@ _PREFIX = re.compile(
     """,
     re.VERBOSE,
 )
-_STAMPED = re.compile(r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[^\t]{1,200}\t")
+_STAMPED = re.compile(r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[^\t]{1,200}\t|^[\w.-]{0,60} {0,20}\| ")
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def read(log: str) -> Lines:
     text: list[str] = []
     who: list[str] = []
     for line in raw:
-        bare, name = _bare(line[:MAX_LINE])
+        bare, name = _bare(line[:MAX_LINE].rstrip())
         text.append(bare)
         who.append(name)
     return Lines(text, who)

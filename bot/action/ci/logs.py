@@ -31,6 +31,7 @@ _STARTED = re.compile(
     r"^(?:\++ |\$ |##\[group\]Run |Run )(?P<variables>(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} )*)"
     r"(?P<program>(?:python[\d.]{0,6}|torchrun) .{1,2000})$"
 )
+_TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d")
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.NAMED: 0, Seen.FILE: 0}
@@ -133,7 +134,9 @@ class _Log:
         """The failures of the compiler that ended a process, in a log that names no failing test; each once, whatever ranks died of it."""
         last: set[str] = set()
         chosen: list[PrintedTraceback] = []
-        for block in reversed(self.printed.all[-MAX_LOOSE:]):
+        # what tests printed that passed in the end ended nothing
+        tested = max((i for i, line in enumerate(self.lines.text) if line.startswith(("=", "Ran ")) and _TESTED.match(line)), default=-1)
+        for block in reversed(self.printed.between(tested, len(self.lines.text))[-MAX_LOOSE:]):
             if block.who not in last and _OF_COMPILER.search(block.text):
                 chosen.append(block)
             if not is_elsewhere(block.text):

@@ -21,8 +21,16 @@ _TITLE = re.compile(r"^_+ (?!_ )(?P<title>\S.*?) _+$")
 _BLOCK = re.compile(r"^=+ (?P<name>FAILURES|ERRORS|RERUNS|FAILURES SHORT STACK) =+$")
 _RULE = re.compile(r"^={2,} .{0,200} ={2,}$")
 _CAPTURED = re.compile(r"^-+ (?:Captured |generated xml)")
+# An excerpt may begin below the block's own title.
+_TEST = re.compile(r"(?:\w+\.)*[Tt]est\w*(?:\[.*\])?$")
+_TEST_FILE = re.compile(r'^  File "((?:[^"\n]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py)", line ', re.MULTILINE)
+# The same without its first word, as people paste it, where there is no doubt.
+_BARE = re.compile(r"[\w./-]{1,300}\.py::\S{1,500} - (?:torch\._(?:dynamo|inductor)\.|triton\.)")
+# pytest-subtests names the case behind the test.
+_CASE = re.compile(r" (?:\[[^\]]*\] ?)?\([^()]*\)$| \[[^\]]*\]$")
 _SUMMARY = re.compile(
-    r"^(?P<how>FAILED|ERROR) (?:\[\d{1,9}\.\d{1,9}s\] )?(?P<file>[^\s:]\S{0,500}?\.py)(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"
+    r"^(?P<how>FAILED|ERROR|SUBFAIL(?:ED)?(?:\[[^\]]{0,300}\])?(?: ?\(.{0,500}?\))?) (?:\[\d{1,9}\.\d{1,9}s\] )?"
+    r"(?P<file>[^\s:]\S{0,500}?\.py)(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"
 )
 _STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
 _ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
@@ -101,7 +109,10 @@ def sections(lines: list[str]) -> Iterator[ShownFailure]:
             continue
         begins = _BLOCK.match(line)
         ends = begins or (block and _RULE.match(line))
-        titled = None if ends or not block else _TITLE.match(line)
+        titled = None if ends else _TITLE.match(line)
+        if titled and not block and _TEST.fullmatch(titled["title"]):
+            block = "FAILURES"
+        titled = titled if block else None
         if title and (ends or titled):
             yield ShownFailure(title, block, start, i)
         if ends:
@@ -117,7 +128,11 @@ def id_by_frame(qualified: str, text: str) -> str:
     function = qualified.partition("[")[0].rpartition(".")[2]
     frame = r'^  File "([^"\n]{1,500}\.py)", line \d+, in '
     found = re.search(frame + re.escape(function) + "$", text, re.MULTILINE) if function.isidentifier() else None
-    return pytest_id(repository_path(found[1]), qualified) if found else ""
+    if found:
+        return pytest_id(repository_path(found[1]), qualified)
+    # where the function's own line is cut off, the only test file on the stack
+    files = set(_TEST_FILE.findall(text)) if function.startswith("test") else set()
+    return pytest_id(repository_path(files.pop()), qualified) if len(files) == 1 else ""
 
 
 class PytestLog:
@@ -155,7 +170,7 @@ class PytestLog:
         text = as_traceback(body)
         if not text:
             return None
-        name = _STAGE.sub("", section.title)
+        name = _CASE.sub("", _STAGE.sub("", section.title))
         collecting = section.title.startswith("ERROR collecting ") and name.endswith(".py")
         named = next((hint for line in below[:MAX_BELOW] if (hint := hinted(line))), None)
         test = name if collecting else named[0] if named else self._named(name, body) or id_by_frame(name, text)
@@ -176,7 +191,9 @@ class PytestLog:
             name = each.test.partition("::")[2].replace("::", ".") or each.test
             # a line that was cut to the width of a terminal may end within the error's class
             whole = bool(_ERROR.match(each.said)) and not (each.said.endswith("...") and ":" not in each.said)
-            if whole:
+            if each.said.startswith("[XPASS"):
+                yield Failure(name, each.test, "", seen=Seen.COUNT, note="it passed, and was expected to fail")
+            elif whole:
                 timeout = Seen.TIMEOUT if _TIMEOUT.match(each.said) else Seen.ERROR
                 yield Failure(name, each.test, f"{HEADER}\n{each.said}", seen=timeout)
             elif each.said:
@@ -195,13 +212,14 @@ class PytestLog:
 
 def _summaries(lines: list[str]) -> Iterator[_Summary]:
     for i, line in enumerate(lines):
-        found = _SUMMARY.match(line) if line.startswith(("FAILED ", "ERROR ")) else None
+        found = _SUMMARY.match(line) if line.startswith(("FAILED ", "ERROR ", "SUBFAIL")) else None
+        found = found or (_SUMMARY.match(f"FAILED {line}") if _BARE.match(line) else None)
         if found is None:
             continue
         if found["rest"]:
             qualified, said = _split(found["rest"])
             test = f"{found['file']}::{qualified}"
-        elif found["how"] == "ERROR" or found["said"]:
+        elif found["how"] != "FAILED" or found["said"]:
             test, said = found["file"], found["said"] or ""
         else:
             continue

@@ -32,6 +32,7 @@ _ENDS = (
     "To execute this test, run",
     "-----",
 )
+_CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _IGNORED = ("Exception ignored in", "Exception in thread", "Exception ignored while")
 
 
@@ -79,6 +80,10 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
         if reading is not None and not reading.take(line):
             done.append(open_.pop(who).block(i, who))
             reading = None
+        if reading is None and who not in before and _CUT_OFF.match(line):
+            # the log, or what was pasted of it, begins within a traceback
+            open_[who] = _Unfinished(i)
+            open_[who].take(line)
         if reading is None and line == HEADER and not before.get(who, "").startswith(_IGNORED):
             open_[who] = _Unfinished(i)
         if line.strip():
@@ -101,9 +106,10 @@ class Printed:
 
 # What a process says whose child failed: the child's own error is the cause.
 _ELSEWHERE = re.compile(
-    r"Engine core initialization failed|See (?:root cause|stack trace) \(?above|EngineCore encountered|EngineDeadError|EngineDead"
-    r"|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException|ProcessRaisedException|returned non-zero"
-    r"|Integration test failed|process \d+ (?:terminated|exited|failed)|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError",
+    r"Engine core initialization failed|Server (?:exited unexpectedly|failed to start)|See (?:root cause|stack trace) \(?above"
+    r"|EngineCore encountered|EngineDead|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException"
+    r"|ProcessRaisedException|returned non-zero|Integration test failed|process \d+ (?:terminated|exited|failed)"
+    r"|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError",
     re.IGNORECASE,
 )  # fmt: skip
 

@@ -12,21 +12,24 @@ from bot.action.ci.pytest_text import as_traceback
 MAX_HEAD = 40
 
 _HEAD = re.compile(r"^(?:ERROR|FAIL): (?P<name>\w+) \((?P<where>[\w.]+)\)(?P<sub>.*)$")
-_DOUBLE, _SINGLE = "=" * 70, "-" * 70
+_DOUBLE, _SINGLE = "=" * 70, re.compile(r"-{10,70}$")
 
 
 def failures(lines: list[str]) -> Iterator[Failure]:
     """The failing tests in `lines`, each with its traceback."""
     i = 0
-    while i + 1 < len(lines):
-        match = _HEAD.match(lines[i + 1]) if lines[i] == _DOUBLE else None
-        i += 1
-        if not match:
+    while i < len(lines):
+        match = _HEAD.match(lines[i]) if lines[i].startswith(("ERROR: ", "FAIL: ")) else None
+        if match is None:
+            i += 1
             continue
-        start = next((j for j in range(i + 1, min(i + MAX_HEAD, len(lines))) if lines[j] == _SINGLE), None)
+        # an excerpt may lack the line above, and have a shorter one below
+        ruled = i > 0 and lines[i - 1] == _DOUBLE
+        start = next((j for j in range(i + 1, min(i + (MAX_HEAD if ruled else 3), len(lines))) if _SINGLE.match(lines[j])), None)
         if start is None:
+            i += 1
             continue
-        end = next((j for j in range(start + 1, len(lines)) if lines[j] in (_DOUBLE, _SINGLE)), len(lines))
+        end = next((j for j in range(start + 1, len(lines)) if lines[j] == _DOUBLE or _SINGLE.match(lines[j])), len(lines))
         body = "\n".join(lines[start + 1 : end])[-MAX_SECTION:]
         where, name = match["where"], match["name"]
         # Python 3.11 and later name the method twice
@@ -39,4 +42,4 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         else:
             test = pytest_id(file_of_module(module), f"{cls}.{name}")
         yield Failure(f"{cls}.{name}{match['sub']}", test, as_traceback(body) or body)
-        i = end - 1
+        i = end

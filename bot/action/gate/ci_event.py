@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
 from bot.action.ci import groups
-from bot.action.comment import answer, key, marker
+from bot.action.comment import SHORT, answer, event_of_comment, failures_of_comment, key, marker
 from bot.action.gate import ci_failures, permissions
 from bot.action.gate.requests import (
     Checkout,
@@ -12,22 +15,26 @@ from bot.action.gate.requests import (
     check_set_up,
     code_of_pull_request,
     fork_policy,
+    of_failure,
     of_groups,
     options_with,
-    program_of,
     rows,
 )
 from bot.action.github.client import GitHub
-from bot.action.github.resources import PullRequest, WorkflowRun
+from bot.action.github.resources import Comment, PullRequest, WorkflowRun
 from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 
+# Requests that red runs make within a day, in units of `max-requests`; what somebody asks for is not counted.
+RUNS_A_DAY = 4
+
 
 class RedRun:
-    """The finished run in `event`, and what is done about it through `api` by `settings`."""
+    """The finished run in `event`, and what is done about it through `api` by `settings`; `now` is the time, unless it is another."""
 
-    def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub) -> None:
+    def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub, now: datetime | None = None) -> None:
+        self._now = now or datetime.now(timezone.utc)
         self._run, self._settings, self._api = event.workflow_run, settings, api
         self._repository, self._default = event.repository.full_name, event.repository.default_branch
         self._key = key(settings.name, f"run-{self._run.id}-{self._run.run_attempt}")
@@ -58,13 +65,16 @@ class RedRun:
             return Decision("nothing", note=allowed.reason)
         check_set_up(self._settings)
         options = options_with(RequestOptions(), self._settings)
-        subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, pull.base.ref if pull else self._default)
+        base = pull.base.ref if pull else self._default
+        subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, source=source, commit=run.head_sha)
         found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
-        taken = groups.chosen(found, self._settings.max_requests, asked=False)
+        taken = groups.chosen(self._new(found, pull), self._settings.max_requests, asked=False)
+        late = bool(taken)
+        taken = taken[: self._left_today()] if taken else ()
         causes = rows(found, taken)
         table = notes.candidates(causes) if found else "The run names no failing test."
         if not taken:
-            return Decision("nothing", note=table)
+            return Decision("nothing", note=f"{self._most_a_day} requests were made of red runs within a day" if late else table)
         first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)
         first = first.model_copy(update={"causes": tuple(causes)})
         if pull is not None:
@@ -78,12 +88,42 @@ class RedRun:
         return Decision("requests", tuple(posted), table)
 
     def _pull_request(self) -> PullRequest | None:
-        """The open pull request that the run was about, by its head or by the name of a merge queue's branch."""
-        number = self._run.queued_pull_request
+        """The open pull request that was run: by its head, or by the name of a merge queue's branch.
+
+        GitHub does not find one of a fork by its commit, only by its branch.
+        """
+        run, source = self._run, self._run.head_repository
+        number = run.queued_pull_request
         if number is not None:
             pull = self._api.pull_request(self._repository, number)
             return pull if pull.state == "open" else None
-        return next(iter(self._api.pull_requests_of(self._repository, self._run.head_sha)), None)
+        if source is not None and source.full_name.lower() != self._repository.lower() and run.head_branch:
+            owner = source.full_name.partition("/")[0]
+            return next(iter(self._api.pull_requests_from(self._repository, owner, run.head_branch, run.head_sha)), None)
+        return next(iter(self._api.pull_requests_of(self._repository, run.head_sha)), None)
+
+    def _told(self, comments: Sequence[Comment]) -> list[str]:
+        """The fingerprints that those of the comments are about that answer red runs; not this one, which may be delivered again."""
+        login, runs = self._api.login(), key(self._settings.name, "run-")
+        ours = [(each.body, event_of_comment(each.body) or "") for each in comments if each.user.login == login]
+        return [failure for body, event in ours if event.startswith(runs) and event != self._key for failure in failures_of_comment(body)]
+
+    def _new(self, found: Sequence[groups.Group], pull: PullRequest | None) -> list[groups.Group]:
+        """Those of the causes that no comment of ours on the pull request is about yet: each push would ask for them again."""
+        if pull is None or not any(group.verdict == "suggested" for group in found):
+            return list(found)
+        known = set(self._told(self._api.comments(self._repository, pull.number)))
+        return [group for group in found if group.signature is None or group.signature.fingerprint[:SHORT] not in known]
+
+    @property
+    def _most_a_day(self) -> int:
+        return RUNS_A_DAY * self._settings.max_requests
+
+    def _left_today(self) -> int:
+        """How many more requests may be made today without anybody asking."""
+        since = self._now - timedelta(days=1)
+        recent = self._api.recent_comments(self._repository, since)
+        return max(self._most_a_day - len(self._told([each for each in recent if each.created_at >= since])), 0)
 
     def _first(self, pull: PullRequest | None, checkout: Checkout, group: groups.Group, options: RequestOptions) -> Request:
         if pull is not None:
@@ -92,7 +132,7 @@ class RedRun:
             whose = CodeOrigin(where="push", author=self._run.actor.login, trusted=True, url=self._run.html_url or None)
         return Request(
             id=self._key,
-            **program_of(group.first.test, self._settings),
+            **of_failure(group.first, self._settings),
             repository=checkout.repository,
             commit=checkout.commit,
             fork=checkout.fork,
@@ -111,5 +151,7 @@ class RedRun:
 
     def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table
-        comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body)
-        return tuple(request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}) for request in requests)
+        failures = [request.shown.fingerprint for request in requests if request.shown is not None]
+        comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body, failures)
+        known = {"comment": comment, "marker": marker(self._key, self._settings.run_id, failures)}
+        return tuple(request.model_copy(update={"answer": request.answer.model_copy(update=known)}) for request in requests)

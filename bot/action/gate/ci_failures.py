@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import fnmatch
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.action.ci import groups, junit, logs
+from bot.action.ci import groups, junit, logs, text_reports
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.judge import fault, sign
+from bot.action.ci.paths import CheckoutPaths
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 
@@ -20,55 +22,93 @@ log = logging.getLogger(__name__)
 MAX_JOBS = 30
 MAX_ARTIFACTS = 30
 MAX_RUNS = 5
+# Seconds for reading; the job has some minutes, and has to answer in them.
+READING = 300.0
 _GONE = (404, 410)
 FAILED = ("failure", "timed_out")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A run, and the branch whose last run it is compared with."""
+    """A run, and the branch whose last run it is compared with. `source` and `commit` are what it ran: where its paths are looked up."""
 
     run: int
     workflow: int
     created_at: datetime
     base: str | None
     job: int | None = None
+    source: str | None = None
+    commit: str | None = None
 
 
-def failing_tests(api: GitHub, repository: str, run: int, junit_artifacts: str, job: int | None = None) -> tuple[Failure, ...]:
-    """The failing tests of `run` in `repository`, or of its one `job`, as far as `api` has them.
+class Reader:
+    """Reads what failed in runs of `repository` through `api`: from artifacts whose names match `junit_artifacts`, and from logs.
 
-    From the JUnit XML in artifacts whose names match `junit_artifacts`, and from the logs of failing jobs.
-
-    Raises:
-        GitHubError: GitHub does not hand them out.
+    It reads until `clock` (seconds) has gone on by `READING`; what is left then is not read, which the log says.
     """
-    found: dict[str, Failure] = {}
-    if job is None:
-        for artifact in api.artifacts(repository, run)[:MAX_ARTIFACTS]:
-            if artifact.expired or not fnmatch.fnmatchcase(artifact.name, junit_artifacts):
+
+    def __init__(self, api: GitHub, repository: str, junit_artifacts: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api, self._repository, self._junit_artifacts = api, repository, junit_artifacts
+        self._clock, self._until = clock, clock() + READING
+        self._paths: dict[tuple[str, str], CheckoutPaths] = {}
+
+    def failing_tests(self, run: int, job: int | None = None) -> tuple[Failure, ...]:
+        """The failing tests of `run`, or of its one `job`, as far as GitHub has them.
+
+        Raises:
+            GitHubError: GitHub does not hand them out.
+        """
+        found: dict[str, Failure] = {}
+        if job is None:
+            for artifact in self._api.artifacts(self._repository, run)[:MAX_ARTIFACTS]:
+                if artifact.expired or not fnmatch.fnmatchcase(artifact.name, self._junit_artifacts) or self._is_late(artifact.name):
+                    continue
+                archive = self._api.artifact(self._repository, artifact)
+                for failure in _in_archive(archive, artifact.name) if archive is not None else ():
+                    found.setdefault(failure.test or failure.name, failure)
+        failed = [each for each in self._api.jobs(self._repository, run) if each.conclusion in FAILED and job in (None, each.id)]
+        for each in failed[:MAX_JOBS]:
+            if self._is_late(each.name):
+                break
+            try:
+                text = self._api.job_log(self._repository, each.id)
+            except GitHubError as error:
+                if error.status not in _GONE:
+                    raise
+                log.warning("the log of job %d is gone", each.id)
                 continue
-            archive = api.artifact(repository, artifact)
-            for failure in junit.in_archive(archive, artifact.name) if archive is not None else ():
+            for failure in logs.failures(text, each.name):
                 found.setdefault(failure.test or failure.name, failure)
-    failed = [each for each in api.jobs(repository, run) if each.conclusion in FAILED and job in (None, each.id)]
-    for each in failed[:MAX_JOBS]:
-        try:
-            text = api.job_log(repository, each.id)
-        except GitHubError as error:
-            if error.status not in _GONE:
-                raise
-            log.warning("the log of job %d is gone", each.id)
-            continue
-        for failure in logs.failures(text, each.name):
-            found.setdefault(failure.test or failure.name, failure)
-    return tuple(found.values())
+        return tuple(found.values())
+
+    def _is_late(self, name: str) -> bool:
+        late = self._clock() > self._until
+        if late:
+            log.warning("%r was not read: reading took more than %d s", name[:200], READING)
+        return late
+
+    def located(self, failures: Sequence[Failure], subject: Subject) -> tuple[Failure, ...]:
+        """The `failures` with their paths as the checkout of `subject` has them."""
+        if subject.source is None or subject.commit is None or not any(failure.file for failure in failures):
+            return tuple(failures)
+        key = (subject.source, subject.commit)
+        if key not in self._paths:
+            try:
+                self._paths[key] = CheckoutPaths(self._api.files_at(*key))
+            except GitHubError as error:
+                log.warning("the files of %s are not known: %s", subject.source, error)
+                self._paths[key] = CheckoutPaths(())
+        return tuple(map(self._paths[key].locate, failures))
 
 
-def base_of(api: GitHub, repository: str, subject: Subject, junit_artifacts: str) -> groups.BaseRun | None:
+def _in_archive(archive: bytes, name: str) -> tuple[Failure, ...]:
+    return (*junit.in_archive(archive, name), *text_reports.in_archive(archive, name))
+
+
+def base_of(reader: Reader, api: GitHub, repository: str, subject: Subject) -> groups.BaseRun | None:
     """What failed in the last run of the branch that `subject` is compared with; None where there is none, or its logs are gone.
 
-    `api`, `repository` and `junit_artifacts` are as for `failing_tests`.
+    `reader` reads the runs of `repository`, `api` finds them. Raises `GitHubError` where GitHub does not say which run that is.
     """
     if not subject.base:
         return None
@@ -78,7 +118,7 @@ def base_of(api: GitHub, repository: str, subject: Subject, junit_artifacts: str
     if last.conclusion == "success":
         return groups.BaseRun(subject.base, frozenset())
     try:
-        failures = failing_tests(api, repository, last.id, junit_artifacts)
+        failures = reader.located(reader.failing_tests(last.id), subject)
     except GitHubError as error:
         log.warning("cannot read the last run of %s: %s", subject.base, error)
         return None
@@ -87,17 +127,18 @@ def base_of(api: GitHub, repository: str, subject: Subject, junit_artifacts: str
 
 
 def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> tuple[groups.Group, ...]:
-    """The causes of the red runs `subjects` of one commit, each once; those worth minimizing first.
+    """The causes of the red runs `subjects` of one commit in `repository`, each once, as `api` shows them; those worth minimizing first.
 
-    `api`, `repository` and `junit_artifacts` are as for `failing_tests`.
+    Reports are looked for in artifacts whose names match `junit_artifacts`.
 
     Raises:
         GitHubError: GitHub does not hand out what is needed.
     """
+    reader = Reader(api, repository, junit_artifacts)
     found: dict[tuple[str, ...], groups.Group] = {}
     for subject in subjects[:MAX_RUNS]:
-        failures = failing_tests(api, repository, subject.run, junit_artifacts, subject.job)
-        base = base_of(api, repository, subject, junit_artifacts) if failures else None
+        failures = reader.located(reader.failing_tests(subject.run, subject.job), subject)
+        base = base_of(reader, api, repository, subject) if failures else None
         for group in groups.group(failures, base, sign, fault):
             key = (group.signature.fingerprint,) if group.signature else group.tests
             if key not in found or groups.ORDER[group.verdict] < groups.ORDER[found[key].verdict]:

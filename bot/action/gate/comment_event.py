@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.action import set_up
-from bot.action.ci import groups
+from bot.action.ci import disabled, groups
 from bot.action.comment import answer, event_of_comment, key, marker, react
 from bot.action.gate import attachments, ci_failures, code_blocks, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
@@ -19,6 +19,7 @@ from bot.action.gate.requests import (
     check_set_up,
     code_of_pull_request,
     fork_policy,
+    of_failure,
     of_groups,
     options_with,
     program_of,
@@ -189,6 +190,8 @@ class Conversation:
             trusted = self._api.permission(self._repository, writer) in WRITERS
             whose = CodeOrigin(where="issue", author=writer, trusted=trusted, url=self._event.issue.html_url or None, note=in_issue.note)
             return (self._request(command, name, checkout, whose, script=in_issue.text),)
+        if pull is None and disabled.is_one(self._event.issue.title):
+            return (self._of_disabled(command, name, checkout),)
         if pull is None and (attachments.is_traceback(text) or attachments.is_traceback(body)):
             raise Refusal(attachments.ONLY_A_TRACEBACK)
         if pull is None:
@@ -203,6 +206,17 @@ class Conversation:
                 "There is no code to run: no Python block in the comment, and no red run of CI for the head of this pull request."
             )
         return self._of_red(command, name, checkout, self._whose(pull), red, pull.base.ref)
+
+    def _of_disabled(self, command: Command, name: str, checkout: Checkout) -> Request:
+        """The request for the test that the issue switches off."""
+        failure = disabled.named_in(self._event.issue.title, self._event.issue.body)
+        if failure is None:
+            raise Refusal("The title names a test, but nothing here names its file. Add `--test FILE::CLASS::TEST`.")
+        (failure,) = ci_failures.Reader(self._api, self._repository, "").located(
+            [failure], ci_failures.Subject(0, 0, self._comment.created_at, None, source=checkout.repository, commit=checkout.commit)
+        )
+        request = self._request(command, name, checkout, self._whose(None), test=failure.test)
+        return request.model_copy(update=of_failure(failure, self._settings))
 
     def _of_run(self, command: Command, url: RunUrl, name: str, pull: PullRequest | None) -> tuple[Request, ...]:
         if url.server != self._settings.server_url or url.repository.lower() != self._repository.lower():
@@ -226,7 +240,9 @@ class Conversation:
         self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, runs: Sequence[Run], base: str, job: int | None = None
     ) -> tuple[Request, ...]:
         """Requests for what failed in runs of CI, and the table of it for the comment."""
-        subjects = [ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job) for run in runs]
+        subjects = [
+            ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job, checkout.repository, checkout.commit) for run in runs
+        ]
         found = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=True)
         causes = rows(found, taken)

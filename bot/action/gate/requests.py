@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
+from bot.action.ci.failing_test import Failure
 from bot.action.ci.groups import Group
+from bot.action.ci.judge import sign
 from bot.action.command_template import CommandTemplate, TemplateError, parse
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
@@ -18,6 +20,8 @@ from bot.models.failure import Stage
 from bot.models.request import Answer, Cause, CodeOrigin, Request, RequestOptions
 from bot.units import duration
 
+# Of the input `test-command`.
+DEFAULT_COMMAND = "pytest {nodeid}"
 # Of a group, as many are told of.
 MOST_TESTS = 100
 DecisionStatus = Literal["requests", "stop", "refused", "nothing"]
@@ -106,15 +110,37 @@ def program_of(test: str | None, settings: Settings) -> dict[str, Any]:
     return {"command": template.command(test), "directory": "" if directory == "." else directory, "launcher": template.launcher}
 
 
+def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
+    """What a request holds of the one failing test `failure`: how it is run by `settings`, and what CI showed.
+
+    The log's own command, which counts from the checkout, is preferred to the default of the input, not to what somebody wrote there; its
+    variables stand before both.
+
+    Raises:
+        Refusal: the engine could not run that.
+    """
+    fields = program_of(failure.test, settings)
+    directory = fields["directory"]
+    if directory and failure.file.startswith(directory + "/"):
+        fields["command"] = template_of(settings).command(failure.test.removeprefix(directory + "/"))
+    hint = settings.test_command == DEFAULT_COMMAND and not directory
+    shown = sign(failure)
+    return {
+        **fields,
+        "command": failure.command(fields["command"], prefer_hint=hint),
+        "shown": shown,
+        "expected": shown.line() if shown else None,
+    }
+
+
 def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request, settings: Settings) -> tuple[Request, ...]:
     """A request for each group in `chosen`, like `first` but for its test; `answers` has one for each, `settings` the command."""
     return tuple(
         first.model_copy(
             update={
                 "id": f"{first.id}-{number}",
-                **program_of(group.first.test, settings),
+                **of_failure(group.first, settings),
                 "answer": answer,
-                "expected": redact(group.signature.line()) if group.signature else None,
                 "tests": group.tests[:MOST_TESTS],
                 # once for each comment
                 "causes": first.causes if number == 1 or answer != answers[0] else (),

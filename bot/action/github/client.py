@@ -166,9 +166,21 @@ class GitHub:
         return _read(PullRequest, self._http.ask("GET", f"{_repo(repository)}/pulls/{number}"))
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
-        """The open pull requests whose head is that commit."""
+        """The open pull requests whose head is that commit, where it was pushed to the repository itself: GitHub knows none by a fork's."""
         listed = self._all(PullRequest, f"{_repo(repository)}/commits/{quote(commit, safe='')}/pulls")
         return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
+
+    def pull_requests_from(self, repository: str, owner: str, branch: str, commit: str) -> Sequence[PullRequest]:
+        """The open pull requests of a `branch` of the fork of `owner` whose head is `commit`."""
+        listed = self._all(PullRequest, f"{_repo(repository)}/pulls", {"state": "open", "head": f"{owner}:{branch}"}, limit=1)
+        return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
+
+    def files_at(self, repository: str, commit: str) -> Sequence[str]:
+        """The paths of the files at a `commit`; of a very large repository not all of them."""
+        data = self._http.ask("GET", f"{_repo(repository)}/git/trees/{quote(commit, safe='')}", {"recursive": "1"})
+        listed = data.get("tree") if isinstance(data, dict) else None
+        entries = listed if isinstance(listed, list) else []
+        return [str(entry["path"]) for entry in entries if isinstance(entry, dict) and entry.get("type") == "blob" and "path" in entry]
 
     def commit(self, repository: str, ref: str) -> str:
         """The full hash that `ref`, a branch, tag or hash, stands for now."""

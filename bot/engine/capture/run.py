@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import time
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from bot.workers import environment, isa_probes
 from bot.workers.process import Patience, run_process
 
 PROBE_SHARE = 0.25  # of the time for a run, that of the probes of the machine before it
+MOST_WORDS = 60  # characters of a message by which it is known again
 STACKS = 7  # of a program that does not end
 
 
@@ -147,19 +149,26 @@ def _caught(outcome: Outcome, facts: RunFacts | None, out: Path, script: str) ->
     if not text and path.exists():
         last = str(json.loads(path.read_text(encoding="utf-8"))["text"])
         of_compiler = signature_of(Outcome(status="raised", text=last), script=script)
-        if of_compiler is not None and of_compiler.phase is not Phase.RUN:
+        if of_compiler is not None and _is_of_compiler(of_compiler):
             # `os._exit` leaves no facts, whatever was printed before
             left = outcome.status == "exit" or facts is None
             text = last if left or _names(outcome, of_compiler, script) else ""
     return outcome.model_copy(update={"status": "raised", "text": text}) if text else outcome
 
 
+def _is_of_compiler(signature: Signature) -> bool:
+    """Whether a failure lies in the compiler or in what it made, rather than in code of the program's that merely ran beside it."""
+    return signature.phase is not Phase.RUN or (signature.frame or "").startswith(("torch/_inductor/", "torch/_functorch/"))
+
+
 def _names(outcome: Outcome, of_compiler: Signature, script: str) -> bool:
-    """Whether a program that raised an error of its own says there the class of the compiler's."""
+    """Whether a program that raised an error of its own says there the class of the compiler's, or its words."""
     own = signature_of(outcome, script=script)
     if own is None or own.kind is not Kind.EXCEPTION or own.phase is not Phase.RUN or own.same_across_forms(of_compiler):
         return False
-    return any(name in outcome.text for name in of_compiler.exception)
+    # a class of Python's own may be named for any reason
+    words = [*(name for name in of_compiler.exception if not hasattr(builtins, name)), of_compiler.said[:MOST_WORDS]]
+    return any(word and word in outcome.text for word in words)
 
 
 def _facts(out: Path) -> RunFacts | None:

@@ -58,7 +58,8 @@ def taken(held: Held, place: Place) -> Taken:
     notes += _elsewhere(found, place.torch)
     if any(saved is None for _, _, saved in together):
         notes.append("its inputs were not saved: random ones of the same shapes are used")
-    return Taken(held.taken_as, detail, dump.script(together, place.torch), tuple(notes))
+    read = tuple(saved for _, _, saved in together if saved is not None)
+    return Taken(held.taken_as, detail, dump.script(together, place.torch), tuple(notes), read)
 
 
 def chosen(graphs: Sequence[DumpedGraph], wanted: str | None) -> list[DumpedGraph]:

@@ -78,4 +78,5 @@ def read(place: Place) -> Taken:
     notes = (told, *(["the compiled code in it is not used: the program is compiled anew"] if compiled else []))
     detail = "an AOTInductor package with its program" if compiled else "an exported program"
     text = _LOAD.format(path=str(place.path.resolve())) + inputs + _RUN
-    return Taken("package" if compiled else "exported_program", detail, text, notes)
+    read = (place.path.resolve(), *([place.inputs.resolve()] if place.inputs is not None else []))
+    return Taken("package" if compiled else "exported_program", detail, text, notes, read)

@@ -37,6 +37,7 @@ def prepared(path: Path, argv: tuple[str, ...], python: str, scratch: Path, grap
         return Target(path.resolve(), None, argv), found
     script = scratch / (re.sub(r"[^\w-]", "_", path.resolve().stem)[:80] + ".py")
     script.write_text(found.text, encoding="utf-8")
+    scratch.chmod(0o755)  # the program may run under another account
     return Target(script, None, argv), found
 
 

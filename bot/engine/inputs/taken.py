@@ -59,13 +59,15 @@ class DumpedGraph:
 class Taken:
     """An input as a Python program: the `text` of a script, or None where the input is one itself.
 
-    `detail` says in one line what was found, `notes` what else its owner should know.
+    `detail` says in one line what was found, `notes` what else its owner should know. `read` are the files and directories that the
+    program reads beside its own.
     """
 
     taken_as: TakenAs
     detail: str
     text: str | None = None
     notes: tuple[str, ...] = ()
+    read: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Tracker:
         real = inputs if inputs is not None else region.inputs
         facts: dict[str, Any] = {
             "hook": region.hook,
-            "rule": {"strict": self.rule.strict, "tolerance": self.rule.tolerance if region.compared.own else None},
+            "rule": self._rule(region.compared),
             "wrong": region.compared.wrong,
             "against_float64": not region.compared.near,
             "failed": how,
@@ -125,6 +125,13 @@ class Tracker:
         if self.dump and how == "compile":
             self.pytorch_dump(region)
         return path
+
+    def _rule(self, compared: accuracy.Compared) -> dict[str, Any]:
+        """By which rule numbers were found wrong: the program's own comparison, which counts integers too, or PyTorch's."""
+        given = self.rule
+        if given.tolerance is not None and not compared.own:
+            return {"strict": False, "tolerance": None}
+        return {"strict": given.strict, "tolerance": given.tolerance}
 
     def pytorch_dump(self, region: CapturedGraph) -> None:
         """PyTorch's own dump of the graph of a `region` that failed to compile.

@@ -42,7 +42,10 @@ def stretched(eager: torch.Tensor, exact: torch.Tensor, margin: float = MARGIN) 
             moved = _with_far_neighbors(moved, wide, eager.dtype)
         moved = moved.to(eager.dtype)
     given = exact.to(eager.dtype)
-    return given + (moved - given).detach() if given.requires_grad else moved
+    if not given.requires_grad:
+        return moved
+    away = (moved - given).detach()
+    return given + torch.where(torch.isfinite(away), away, 0)
 
 
 _LOW = (torch.bfloat16, torch.float16)

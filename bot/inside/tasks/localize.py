@@ -243,7 +243,8 @@ class _Batch:
         elif name not in self.compared and not self.full:
             # views of what is held already cost nothing
             fresh = {s.data_ptr(): s.nbytes() for s in _storages(value) if s.data_ptr() not in self._storages}
-            self.full = bool(self.values) and self._bytes + sum(fresh.values()) > HELD
+            # half, as float64 takes twice the bytes beside it
+            self.full = bool(self.values) and self._bytes + sum(fresh.values()) > HELD // 2
             if not self.full:
                 self.values[name] = value
                 self._storages |= fresh.keys()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.action.ci import archive as files
 from bot.action.ci import junit, logs
 from bot.action.ci.failing_test import Failure, pytest_id, repository_path
 from bot.action.ci.pytest_text import as_traceback
@@ -174,7 +175,7 @@ def archive(files: dict[str, bytes]) -> bytes:
 def test_archives() -> None:
     xml = (CI / "junit" / "pytest.xml").read_bytes()
     assert len(junit.in_archive(archive({"a/junit.xml": xml, "b.txt": xml, "c.XML": b"<torn"}))) == 12
-    assert junit.in_archive(archive({"big.xml": b" " * (junit.MAX_FILE + 1) + xml})) == ()
+    assert junit.in_archive(archive({"big.xml": b" " * (files.MAX_FILE + 1) + xml})) == ()
     entities = b'<!DOCTYPE a [<!ENTITY b "c">]><testsuite><testcase name="x"><failure>&b;</failure></testcase></testsuite>'
     for encoding in ("utf-8", "utf-16"):
         assert junit.failures(entities.decode().encode(encoding)) == ()

@@ -1,4 +1,8 @@
-"""A GitHub in memory, which answers as `bot.action.github.client.GitHub` does, and the events that it would send."""
+"""A GitHub in memory, which answers as `bot.action.github.client.GitHub` does, and the events that it would send.
+
+Its resources are read by the models that read GitHub's answers, which tests/action/gate/test_gate.py holds against GitHub's own examples of
+events (@octokit/webhooks-examples). Kinder than GitHub: it always answers, and knows one repository.
+"""
 
 from __future__ import annotations
 
@@ -74,6 +78,8 @@ class Memory(GitHub):
     issues: dict[int, Issue] = field(default_factory=dict)
     protected: set[str] = field(default_factory=set)
     pushed: datetime | None = NOW - timedelta(hours=1)
+    tree: list[str] = field(default_factory=list)
+    asked_for_files: list[tuple[str, str]] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
     silent: bool = False  # takes no comment
     files: dict[str, bytes] = field(default_factory=dict)  # what is attached, by its address
@@ -96,7 +102,7 @@ class Memory(GitHub):
         return list(self.written.get(issue, []))
 
     def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
-        return [comment for comments in self.written.values() for comment in comments]
+        return [comment for comments in self.written.values() for comment in comments if comment.created_at >= since]
 
     def add(self, issue: int, login: str, body: str) -> Comment:
         number = 1000 + sum(map(len, self.written.values()))
@@ -140,7 +146,17 @@ class Memory(GitHub):
         return self.pulls[number]
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
-        return [pull for pull in self.pulls.values() if pull.head.sha == commit]
+        # GitHub answers [] for a commit that was pushed to a fork alone (TooTallNate/nx.js#410 measured it; quarkusio/pt.quarkus.io#389)
+        return [pull for pull in self.pulls.values() if pull.head.sha == commit and not pull.from_fork]
+
+    def pull_requests_from(self, repository: str, owner: str, branch: str, commit: str) -> Sequence[PullRequest]:
+        # `head` of GET /repos/{owner}/{repo}/pulls is `user:ref-name`, by GitHub's documentation; a fork that is gone has no user
+        heads = [(pull, pull.head.repo.full_name.partition("/")[0]) for pull in self.pulls.values() if pull.head.repo is not None]
+        return [pull for pull, user in heads if (user, pull.head.ref, pull.head.sha) == (owner, branch, commit)]
+
+    def files_at(self, repository: str, commit: str) -> Sequence[str]:
+        self.asked_for_files.append((repository, commit))
+        return self.tree
 
     def commit(self, repository: str, ref: str) -> str:
         return MAIN
@@ -214,6 +230,7 @@ def asked(
     sender: str | None = None,
     issue: int = 7,
     issue_body: str = "",
+    issue_title: str = "",
     pull: bool = False,
     **comment: Any,
 ) -> IssueComment:
@@ -231,6 +248,7 @@ def asked(
             | comment,
             "issue": {
                 "number": issue,
+                "title": issue_title,
                 "body": issue_body,
                 "user": user("reporter").model_dump(),
                 "html_url": f"https://github.com/{REPO}/issues/{issue}",

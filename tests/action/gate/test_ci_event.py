@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from datetime import timedelta
 
 import pytest
 
+from bot.action.gate import ci_failures
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.requests import Decision
 from bot.action.github.resources import WorkflowRun
-from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, REPO, Memory, finished, settings, zipped
+from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, finished, settings, zipped
 
 
 def outcome(event: WorkflowRun, api: Memory, **given: object) -> Decision:
-    return RedRun(event, settings(**given), api).outcome()
+    return RedRun(event, settings(**given), api, NOW).outcome()
 
 
 def test_a_pull_request_gets_a_request_for_each_cause() -> None:
@@ -25,7 +27,9 @@ def test_a_pull_request_gets_a_request_for_each_cause() -> None:
         ("pytest tests/test_models.py::TestCompiled::test_class_in_function", 1),
     ]
     (comment,) = api.comments(REPO, 7)
-    assert comment.body.startswith("<!-- torch-minify:run-20-1 run:77 -->\n")
+    shown = [request.shown.fingerprint for request in made.requests if request.shown]
+    assert comment.body.startswith(f"<!-- torch-minify:run-20-1 run:77 failures:{shown[0][:8]}.{shown[1][:8]} -->\n")
+    assert {request.answer.marker for request in made.requests} == {comment.body.partition("\n")[0]}
     for words in ("suggested, taken", "possible", "not a candidate", "fails outside the compiler", "wrong numbers"):
         assert words in comment.body
     assert {(request.answer.issue, request.answer.comment, request.commit, request.code.where) for request in made.requests} == {
@@ -127,6 +131,100 @@ def test_hostile_names_stay_text() -> None:
     assert all(len(shlex.split(str(request.command))) == 2 for request in made.requests)
     assert "</td>_" not in api.comments(REPO, 7)[0].body
     assert "test_@maintainer_$(touch_pwned)_&lt;/td&gt;" in api.comments(REPO, 7)[0].body
+
+
+def test_pushes_that_fail_in_the_same_ways_are_one_thread() -> None:
+    api = Memory()
+    api.add_pull()
+    made = [outcome(finished(api.add_run(run, "pytest")), api) for run in range(20, 26)]
+    assert [len(each.requests) for each in made] == [2, 0, 0, 0, 0, 0]
+    assert len(api.comments(REPO, 7)) == 1
+    # another call of the workflow asks for itself
+    assert len(outcome(finished(api.runs[25]), api, name="cpu").requests) == 2
+    del api.written[7][1]
+    # delivered again, it is answered again, in the same comment
+    assert len(outcome(finished(api.runs[20]), api).requests) == 2
+    assert len(api.comments(REPO, 7)) == 1
+    # a failure that is new is asked for alone
+    run = api.add_run(26, "pytest")
+    api.logs[260] = api.logs[260].replace("max not supported for zero-dimension tensors", "this is another failure")
+    (request,) = outcome(finished(run), api).requests
+    assert request.shown is not None
+    assert "another failure" in request.shown.message
+    assert len(api.comments(REPO, 7)) == 2
+
+
+def test_words_of_others_hide_no_failure() -> None:
+    api = Memory()
+    api.add_pull()
+    made = outcome(finished(api.add_run(20, "pytest")), api)
+    said = api.written.pop(7)[0].body
+    api.add(7, "stranger", said)
+    api.add(7, BOT, "Quoted:\n" + said)
+    assert len(outcome(finished(api.add_run(21, "pytest")), api).requests) == len(made.requests) == 2
+
+
+def test_requests_of_a_day_are_bounded() -> None:
+    api = Memory()
+    for number in range(1, 8):
+        pull = api.add_pull(number)
+        api.pulls[number] = pull.model_copy(update={"head": pull.head.model_copy(update={"sha": f"{number}" * 40})})
+    runs = [api.add_run(20 + number, "pytest", sha=f"{number}" * 40) for number in range(1, 8)]
+    made = [outcome(finished(run), api, max_requests=2) for run in runs]
+    assert [len(each.requests) for each in made] == [2, 2, 2, 2, 0, 0, 0]
+    assert "8 requests were made" in made[4].note
+    for comments in api.written.values():
+        comments[:] = [each.model_copy(update={"created_at": NOW - timedelta(hours=25)}) for each in comments]
+    assert len(outcome(finished(runs[5]), api, max_requests=2).requests) == 2
+
+
+def test_the_command_of_a_log_and_its_variables() -> None:
+    api = Memory()
+    api.add_pull()
+    run = api.add_run(20, "pytest")
+    api.logs[200] = (LOGS.parent / "run-test.txt").read_text(encoding="utf-8")
+    (request,) = outcome(finished(run), api).requests
+    assert request.command == "PYTORCH_TEST_WITH_SLOW=1 python test/inductor/test_pool.py CpuTests.test_pool_cpu"
+    api.written.clear()
+    # what somebody wrote into the input comes first
+    (request,) = outcome(finished(run), api, test_command="python -m pytest -x {nodeid}").requests
+    assert request.command == "PYTORCH_TEST_WITH_SLOW=1 python -m pytest -x test/inductor/test_pool.py::CpuTests::test_pool_cpu"
+
+
+def test_paths_are_those_of_the_commit_that_ran() -> None:
+    api = Memory(tree=["python/tests/test_models.py", "tests/other.py"])
+    api.add_pull()
+    made = outcome(finished(api.add_run(20, "pytest-xdist")), api)
+    assert made.requests[0].command == "pytest python/tests/test_models.py::TestCompiled::test_pool"
+    assert api.asked_for_files == [(REPO, HEAD)]
+    api.written.clear()
+    made = outcome(finished(api.runs[20]), api, working_directory="python")
+    assert (made.requests[0].command, made.requests[0].directory) == ("pytest tests/test_models.py::TestCompiled::test_pool", "python")
+
+
+def test_text_reports_count_beside_junit() -> None:
+    api = Memory()
+    api.add_pull()
+    run = api.add_run(20, "pytest")
+    api.logs = {}  # expired
+    shape = (LOGS.parent / "shapes" / "transformers-short-reports.txt").read_text(encoding="utf-8")
+    head, _, summary = shape.partition("=========================== short")
+    api.zips[20] = {
+        "reports": zipped({"reports/tiny_failures_short.txt": head.encode(), "reports/tiny_summary_short.txt": summary.encode()})
+    }
+    (request,) = outcome(finished(run), api).requests
+    assert request.command == "pytest tests/models/tiny/test_modeling_tiny.py::TinyModelTest::test_generate_compile"
+
+
+def test_reading_ends_with_its_time() -> None:
+    api = Memory()
+    api.add_run(20, "pytest")
+    api.run_jobs[20] *= 3
+    ticks = iter([0.0, 1.0, ci_failures.READING + 1, ci_failures.READING + 2])
+    read: list[int] = []
+    api.job_log = lambda _, job: read.append(job) or ""  # type: ignore[method-assign, func-returns-value]
+    ci_failures.Reader(api, REPO, "*", lambda: next(ticks)).failing_tests(20)
+    assert read == [200]
 
 
 def test_a_merge_queue_answers_on_the_pull_request_that_it_tries() -> None:

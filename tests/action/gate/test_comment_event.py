@@ -237,6 +237,33 @@ def test_requests_survive_a_comment_that_cannot_be_written() -> None:
     assert made.answer.comment is None
 
 
+def test_an_issue_that_switches_a_test_off_is_enough() -> None:
+    api = Memory(tree=["test/inductor/test_pool.py"])
+    body = "Platforms: linux\n\nTest file path: `inductor/test_pool.py`\n"
+    title = "DISABLED test_pool_cpu (__main__.CpuTests)"
+    made = only(outcome(asked("/minify --budget 10m", issue_title=title, issue_body=body), api))
+    assert made.command == "pytest test/inductor/test_pool.py::CpuTests::test_pool_cpu"
+    assert (made.commit, made.code.where, made.shown, made.options.budget) == (MAIN, "push", None, 600.0)
+    assert api.asked_for_files == [(REPO, MAIN)]
+    hint = "    PYTORCH_TEST_WITH_DYNAMO=1 LD_PRELOAD=x python test/inductor/test_pool.py CpuTests.test_pool_cpu"
+    made = only(outcome(asked("/minify", issue_title=title, issue_body=f"```\n{hint}\n```"), Memory()))
+    assert made.command == "PYTORCH_TEST_WITH_DYNAMO=1 python test/inductor/test_pool.py CpuTests.test_pool_cpu"
+    # what somebody wrote comes first
+    assert only(outcome(asked(f"/minify\n\n{BLOCK}", issue_title=title, issue_body=body), Memory())).script == SCRIPT
+    api = Memory()
+    assert outcome(asked("/minify", issue_title=title, issue_body="it fails"), api).status == "refused"
+    assert "names its file" in said(api)
+
+
+def test_what_ci_showed_goes_with_the_request() -> None:
+    api = Memory()
+    api.add_pull()
+    api.add_run(20, "pytest")
+    made = outcome(asked("/minify", pull=True), api).requests
+    assert made
+    assert all(request.shown is not None and request.expected == request.shown.line() for request in made)
+
+
 def test_who_may_not_ask_is_answered_once_on_an_issue() -> None:
     api = Memory()
     for number, body in ((11, "/minify"), (12, "/minify"), (13, "/minify help")):

@@ -32,6 +32,8 @@ CALLS: dict[str, Callable[[GitHub], object]] = {
     "permission": lambda github: github.permission(REPO, "somebody"),
     "pull_request": lambda github: github.pull_request(REPO, 7),
     "pull_requests_of": lambda github: github.pull_requests_of(REPO, "a" * 40),
+    "pull_requests_from": lambda github: github.pull_requests_from(REPO, "contributor", "topic", "a" * 40),
+    "files_at": lambda github: github.files_at(REPO, "a" * 40),
     "commit": lambda github: github.commit(REPO, "main"),
     "pushed_at": lambda github: github.pushed_at(REPO, PULL),
     "environment_protected": lambda github: github.environment_protected(REPO, "forks"),

@@ -185,6 +185,27 @@ def test_names_cannot_leave_their_place_in_the_path(stub: Stub) -> None:
     assert stub.seen[0][1] == "/repos/octo/mo%2F..%2F..%2Fx/collaborators/..%2F..%2Fuser%3Fx%3D%23/permission"
 
 
+def test_the_pull_request_of_a_fork_is_found_by_its_branch(stub: Stub) -> None:
+    def pull(number: int, sha: str, state: str = "open") -> dict[str, object]:
+        repo = {"full_name": "contributor/models"}
+        return {"number": number, "state": state, "head": {"ref": "topic", "sha": sha, "repo": repo}, "base": {"ref": "main", "sha": "b"}}
+
+    # the filters are GitHub's; an older push of the branch, or a closed one, is told apart here
+    stub.answers["GET", f"/repos/{REPO}/pulls"] = 200, [pull(1, "old"), pull(2, "a", "closed"), pull(3, "a")]
+    found = client(stub, Clock()).pull_requests_from(REPO, "contributor", "topic", "a")
+    assert [each.number for each in found] == [3]
+    assert {"state=open", "head=contributor%3Atopic"} < set(stub.seen[0][1].partition("?")[2].split("&"))
+
+
+@pytest.mark.parametrize("tree", [None, "x", [None, "x", {"type": "blob"}], []])
+def test_the_files_at_a_commit(stub: Stub, tree: object) -> None:
+    at = f"/repos/{REPO}/git/trees/{'a' * 40}"
+    stub.answers["GET", at] = 200, {"tree": [{"path": "a", "type": "tree"}, {"path": "a/b.py", "type": "blob"}], "truncated": False}
+    assert client(stub, Clock()).files_at(REPO, "a" * 40) == ["a/b.py"]
+    stub.answers["GET", at] = 200, {"tree": tree}
+    assert client(stub, Clock()).files_at(REPO, "a" * 40) == []
+
+
 # downloads
 
 
@@ -269,3 +290,58 @@ def test_whatever_is_answered_is_an_answer_or_an_error_of_github(stub: Stub, bod
         # any other exception would leave the job without its comment and without the file for it
         with contextlib.suppress(GitHubError):
             call(client(stub, Clock(), None))
+
+
+def test_an_attached_file_is_fetched_without_our_token_and_not_beyond_its_limit(stub: Stub) -> None:
+    stub.answers["GET", "/user-attachments/files/1/a.py"] = 302, f"{stub.url}/stored"
+    stub.answers["GET", "/stored"] = 200, b"import torch\n"
+    stub.answers["GET", "/large"] = 200, b"x" * 200_000
+    api = client(stub, Clock())
+    assert api.attachment(f"{stub.url}/user-attachments/files/1/a.py", 100) == b"import torch\n"
+    assert api.attachment(f"{stub.url}/large", 1000) is None
+    assert not any("secret" in value for _, _, headers in stub.seen for value in headers.values())
+    with pytest.raises(GitHubError):
+        api.attachment(f"{stub.url}/gone", 100)
+
+
+def test_a_gist_without_what_was_cut_off(stub: Stub) -> None:
+    files = {
+        "a.py": {"filename": "a.py", "content": "x", "truncated": False},
+        "b.py": {"filename": "b.py", "content": "y", "truncated": True},
+    }
+    stub.answers["GET", "/gists/abc"] = 200, {"files": files}
+    assert client(stub, Clock()).gist("abc") == {"a.py": "x"}
+    stub.answers["GET", "/gists/odd"] = 200, {"files": {"a.py": {}}}
+    with pytest.raises(GitHubError, match="lacks"):
+        client(stub, Clock()).gist("odd")
+
+
+RUN = {"id": 1, "created_at": "2026-11-03T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "2026-11-03T10:00:00+00:00"),
+        ([{"head_sha": "b" * 40, "created_at": "2026-11-03T09:00:00Z"}], "2026-11-03T10:00:00+00:00"),
+        # the branch was elsewhere after the commit had first been there: it may have been pushed back a moment ago
+        ([{"head_sha": "b" * 40, "created_at": "2026-11-03T11:00:00Z"}], None),
+    ],
+)
+def test_a_commit_that_was_pushed_back_is_not_old(stub: Stub, others: list[dict[str, str]], said: str | None) -> None:
+    """Where the activity cannot be read, as that of somebody's private fork, the runs say when the head was first there."""
+    sha = "a" * 40
+    head = {"ref": "topic", "sha": sha, "repo": {"full_name": "fork/models"}}
+    pull = PullRequest.model_validate({"number": 7, "head": head, "base": {"ref": "m", "sha": "b"}})
+    mine = RUN | {"head_sha": sha}
+
+    def work(verb: str, path: str, body: bytes) -> tuple[int, object]:
+        if path.endswith("/activity"):
+            return 404, {"message": "Not Found"}
+        query = stub.seen[-1][1]
+        runs = [mine] if "head_sha=" in query else [mine, *(RUN | {"id": 2} | other for other in others)]
+        return 200, {"workflow_runs": runs}
+
+    stub.work = work  # type: ignore[method-assign]
+    found = client(stub, Clock()).pushed_at(REPO, pull)
+    assert (found.isoformat() if found else None) == said

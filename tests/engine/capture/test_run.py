@@ -129,6 +129,7 @@ OWN = 'Traceback (most recent call last):\n  File "/a/fail.py", line 40, in <mod
         (None, "raised", OWN.format("KeyError: 7"), True),  # os._exit behind a traceback that it printed
         ({"status": "raised", "text": OWN.format("RuntimeError: serving failed")}, "", "", False),
         ({"status": "raised", "text": OWN.format("RuntimeError: 1 failed: Unsupported('no frames')")}, "", "", True),
+        ({"status": "raised", "text": OWN.format("RuntimeError: 1 of 2 failed: no frames")}, "", "", True),
         ({"status": "raised", "text": OWN.format("RuntimeError: model"), "behind": OF_COMPILER}, "", "", True),
         ({"status": "raised", "text": OF_COMPILER}, "", "", False),
         ({"status": "raised", "text": OWN.format("AssertionError: Unsupported")}, "", "", False),
@@ -158,4 +159,13 @@ def test_an_error_of_the_program_that_ran_compiled_says_nothing_of_an_exit(proce
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "escaped.json").write_text(json.dumps({"text": OWN.format("ValueError: no")}))
     process["facts"] = {"status": "exit", "exit": 1}
+    assert go(tmp_path).ended is None
+
+
+def test_a_class_of_pythons_own_is_named_for_any_reason(process: dict[str, object], tmp_path: Path) -> None:
+    """The program lived with the compiler's RuntimeError, and raises one of its own later."""
+    (tmp_path / "out").mkdir()
+    theirs = OF_COMPILER.replace("torch._dynamo.exc.Unsupported: no frames", "RuntimeError: no frames")
+    (tmp_path / "out" / "escaped.json").write_text(json.dumps({"text": theirs}))
+    process["facts"] = {"status": "raised", "text": OWN.format("RuntimeError: another matter")}
     assert go(tmp_path).ended is None

@@ -12,7 +12,7 @@ import pytest
 from bot.engine.capture.region import Object, Region, RegionRecipe, RuleUsed
 from bot.engine.capture.starts import Start, starts
 from bot.models.failure import Kind, Phase, Signature, Stage
-from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Pipeline, Ref, Value
+from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Pipeline, Ref, Value, refs
 from bot.reduce.graph.printer.script import render
 from tests.reduce.graph.json_form import graph_to_json
 
@@ -186,6 +186,22 @@ class TestRecipe:
                 )
                 assert start.backward is backward
 
+    @pytest.mark.parametrize(("near", "expected"), [(True, [False, True]), (False, [True])])
+    def test_where_eager_misses_the_tolerance_both_are_held_against_float64(self, near: bool, expected: list[bool]) -> None:
+        found = made(region("aot", against_float64=not near), failure=WRONG)
+        assert [start.program.recipe.against_float64 for start in found] == expected
+        own = made(region("aot", rule=RuleUsed(tolerance=(0.1, 0.2))), failure=WRONG)
+        assert [start.program.recipe.against_float64 for start in own] == [False], "the program's own comparison decides"
+        assert not only(region("aot")).program.recipe.against_float64
+
+    def test_only_the_wrong_outputs_are_returned_first(self) -> None:
+        nodes = tuple(Node(name, "function", f"torch.{name}", (Ref("a"),), meta=TENSOR) for name in ("sin", "cos", "tan"))
+        held = Graph((Input("a", TENSOR),), nodes, (Ref("sin"), None, Ref("cos"), Ref("tan")))
+        found = made(region("aot", held, wrong=(1, 2), against_float64=True), failure=WRONG)
+        assert [len([*refs(start.program.graph.output)]) for start in found] == [2, 3]
+        assert len(made(region("aot", held, wrong=(0, 1, 2), against_float64=True), failure=WRONG)) == 1
+        assert len(made(region("aot", held, wrong=(3,), against_float64=True), failure=WRONG)) == 1, "of a gradient"
+
     @pytest.mark.parametrize(
         ("given", "expected", "shown"),
         [("0.05", 0.05, "0.05"), ("1e-05", 1e-5, "1e-5"), ("mine", 1e-3, "1e-3"), (None, 1e-3, "1e-3")],
@@ -193,7 +209,7 @@ class TestRecipe:
     def test_a_configured_tolerance_outlives_its_setting(self, given: str | None, expected: float, shown: str) -> None:
         name = "torch._dynamo.config.repro_tolerance"
         config = {} if given is None else {name: Object(text=given, name=name)}
-        start = only(region("aot", recipe={"config": config}), failure=WRONG)
+        start = made(region("aot", recipe={"config": config}), failure=WRONG)[0]
         assert (start.program.recipe.tolerance, start.program.recipe.repro_tolerance) == (None, expected)
         bare = replace(start.program, recipe=replace(start.program.recipe, config=()))
         assert f"rtol={shown}, atol={shown}," in render(bare)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Literal
 
 import pytest
 
@@ -244,6 +245,48 @@ def test_verify_refuses_a_tolerance_that_eager_does_not_meet(write: Write) -> No
     verification = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN))
     assert (verification.same, verification.eager) == (1, "fails")
     assert verification.differences[0].startswith("eager control: eager is wrong as well, against float64")
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_without_float64_compiled_has_to_be_outside_of_eagers_own_noise(write: Write, noisy: bool) -> None:
+    pytest.importorskip("torch")
+    script = write(f"""
+        import torch
+
+        def backend(gm, inputs):
+            return lambda x: [torch.full_like(x, 4.0)]
+
+        def f(x):
+            return (x.view(torch.int32).view(torch.float32) + {"1e8) - 1e8" if noisy else "1) * 1"}
+
+        x = torch.rand(64)
+        torch.testing.assert_close(torch.compile(f, backend=backend)(x), f(x), rtol=1e-3, atol=1e-3)
+    """)
+    verification = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN))
+    assert (verification.same, verification.eager) == (1, "fails" if noisy else "passes")
+    assert verification.instead_of_float64 == "the bits of a tensor are read as another type"
+    if noisy:
+        assert verification.differences[0].startswith("eager control: eager is wrong as well, moved by its own rounding")
+
+
+@pytest.mark.parametrize(("numbers", "eager"), [("fp64", "passes"), ("spread", "fails")])
+def test_a_tolerance_that_eager_only_just_meets(write: Write, numbers: Literal["fp64", "spread"], eager: str) -> None:
+    """As the program's own it stands; as ours it would take rounding for a bug."""
+    pytest.importorskip("torch")
+    script = write("""
+        import torch
+
+        def backend(gm, inputs):
+            return lambda x: [x + 9]
+
+        def f(x):
+            return (x + 10_000.0) - 10_000.0
+
+        x = torch.linspace(0, 1, 64)
+        torch.testing.assert_close(torch.compile(f, backend=backend)(x), f(x), rtol=0, atol=8e-4)
+    """)
+    found = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN), rule=Rule(numbers=numbers))
+    assert (found.same, found.eager) == (1, eager), found.differences
 
 
 @pytest.mark.parametrize("filled", [False, True])

@@ -95,6 +95,7 @@ def test_a_minifier_s_directory_is_its_launcher_s_graph_and_has_its_recorded_inp
     assert found.text is not None
     assert "aten.cos" in found.text
     assert f"save_dir={str(root.resolve() / 'checkpoints')!r}" in found.text
+    assert found.read == (root.resolve() / "checkpoints",)
     (tmp_path / "scratch").rmdir()
     # the directory that it leaves where only that was sent
     found = taken(root / "checkpoints", tmp_path)

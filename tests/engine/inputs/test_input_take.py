@@ -83,6 +83,7 @@ def test_an_exported_program_is_compiled_and_packaged(tmp_path):
     ast.parse(given.text)
     assert "weights_only=True" in given.text
     assert given.notes == ("its inputs are read from inputs.pt",)
+    assert [path.name for path in given.read] == ["program.pt2", "inputs.pt"]
 
 
 def test_a_package_is_of_use_only_with_its_program(tmp_path):
@@ -157,3 +158,4 @@ def test_a_script_runs_where_it_is_and_what_is_made_of_a_dump_in_a_place_of_its_
     target, found = prepare.prepared(dumped, (), "no-such-python", scratch, None, None)
     assert target.script == scratch / "fx_graph_1.py"
     assert target.script.read_text() == found.text
+    assert scratch.stat().st_mode & 0o777 == 0o755

@@ -24,7 +24,7 @@ GIVE: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.complex64, torch.int32])
 def test_no_two_are_alike(give: Callable[[Any], Any], dtype: Any) -> None:
     like = torch.zeros(4, dtype=dtype)
-    with made_to_differ("empty"):
+    with made_to_differ("torch.empty(1)"):
         found = [give(like).flatten() for _ in range(50)]
     first, *others = found
     assert all(not torch.isclose(first, other, rtol=1e-2, atol=1e-2).any() for other in others[:12])
@@ -33,7 +33,7 @@ def test_no_two_are_alike(give: Callable[[Any], Any], dtype: Any) -> None:
 
 def test_what_is_written_is_kept() -> None:
     x = torch.arange(6.0)
-    with made_to_differ("empty"):
+    with made_to_differ("torch.empty(1)"):
         assert torch.empty(3).fill_(2).tolist() == [2, 2, 2]
         assert torch.equal(torch.cat([x, x]), torch.arange(6.0).repeat(2))
         assert torch.zeros(3).tolist() == [0, 0, 0]
@@ -49,7 +49,7 @@ def test_a_condition_is_run_as_it_is() -> None:
     def branch(x: Any) -> Any:
         return x + 1
 
-    with made_to_differ("empty"):
+    with made_to_differ("torch.empty(1)"):
         assert torch.cond(torch.tensor(True), branch, torch.neg, (torch.ones(2),)).tolist() == [2, 2]
 
 
@@ -57,7 +57,7 @@ def test_random_numbers_stay_the_same() -> None:
     torch.manual_seed(0)
     before = torch.rand(2)
     torch.manual_seed(0)
-    with made_to_differ("empty"):
+    with made_to_differ("torch.empty(1)"):
         torch.empty(3)
         assert torch.equal(torch.rand(2), before)
 

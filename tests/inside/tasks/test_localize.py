@@ -46,7 +46,13 @@ CALL = "torch.testing.assert_close(torch.compile(Repro(), backend={})(x), Repro(
 def ask(pool: Pool, *parts: str, **more: Any) -> dict[str, Any]:
     text = "import torch\n" + "\n".join(textwrap.dedent(part) for part in parts)
     outcome, facts = pool.ask(Question(text, "localize", 100.0, **more))
-    return {"status": outcome.status, "first": facts.get("first"), "harmless": facts.get("harmless"), "text": outcome.text}
+    return {
+        "status": outcome.status,
+        "first": facts.get("first"),
+        "wrong": facts.get("wrong"),
+        "harmless": facts.get("harmless"),
+        "text": outcome.text,
+    }
 
 
 def test_forward_is_compiled_as_the_script_says() -> None:
@@ -94,3 +100,30 @@ def test_what_inductor_computes_wrongly(pool: Pool) -> None:
     """
     found = ask(pool, bugs, MODULE, CALL.format('"inductor"'))
     assert (found["status"], found["first"], found["harmless"]) == ("ok", ["log1p", "relu"], ["log1p"]), found["text"]
+
+
+ROUNDED = """
+    class Repro(torch.nn.Module):
+        def forward(self, x):
+            large = x + 1000
+            back = large - 1000
+            relu = torch.relu(back)
+            return relu * 3
+
+    x = torch.linspace(0, 1, 2000, dtype=torch.float16)
+"""
+# It keeps more digits than eager: far from eager, and nearer to float64.
+FINER = """
+    def finer(gm, inputs):
+        def call(x):
+            return [out.half() if isinstance(out, torch.Tensor) else {k: v.half() for k, v in out.items()} for out in gm(x.float())]
+        return call
+"""
+
+
+@pytest.mark.parametrize(("planted", "first"), [(False, []), (True, ["relu"])])
+def test_where_eager_itself_is_off_the_ratio_of_the_errors_decides(pool: Pool, planted: bool, first: list[str]) -> None:
+    backend = FINER.replace("gm(x.float())", "wrong(gm, inputs)(x.float())") if planted else FINER
+    found = ask(pool, "AMOUNT = 20.0", WRONG, backend, ROUNDED, CALL.format("finer"))
+    assert (found["status"], found["first"]) == ("ok", first), found["text"]
+    assert found["wrong"] == [*first, *(["return"] if planted else [])]

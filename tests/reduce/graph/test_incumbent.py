@@ -54,6 +54,15 @@ def test_names_do_not_make_another_candidate() -> None:
     assert oracle.queries == 1
 
 
+def test_a_program_that_leaves_the_chain_of_the_error_is_not_asked() -> None:
+    oracle = World(lambda p: True)
+    incumbent = Incumbent(named("relu", "sin", "cos"), oracle, oracle.render, chain=frozenset({"n1", "n2"}))
+    assert not incumbent.offer(incumbent.keep({"n0"}), "test")
+    assert oracle.queries == 0
+    assert incumbent.offer(incumbent.keep({"n1"}), "test")
+    assert words(incumbent.program) == ["sin"]
+
+
 class Parallel(World):
     """Asks all alternatives before it answers, as several workers would."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bot.action.report.render.text import number
+from bot.failure.shown import may_be
 from bot.models.report import Section
 from bot.models.result import TITLE, Status
 
 # Fresh processes in which a repro has to fail before it is called one.
 RUNS = 3
+FAILED_HERE: tuple[Status, ...] = ("minimized", "reproduced", "flaky")
 _ENDED = {"budget": "stopped at the time limit", "interrupted": "interrupted"}
 
 
@@ -33,6 +35,13 @@ def status(section: Section) -> Status:
     return "error" if section.result is None or doubt(section) else section.result.status
 
 
+def is_another(section: Section) -> bool:
+    """Whether what failed here is not what CI showed, for the request in `section`."""
+    shown = section.request.shown
+    found = section.result.signature if section.result else None
+    return shown is not None and found is not None and status(section) in FAILED_HERE and not may_be(shown, found)
+
+
 def title(section: Section) -> str:
     """The title of `section` by the table of titles, with what ended the search beside it."""
     said = status(section)
@@ -42,4 +51,5 @@ def title(section: Section) -> str:
         return words
     if said == "flaky":
         words += f", {number(result.verification.same)} of {number(result.verification.runs)}"
-    return ", ".join([words, *([_ENDED[result.ended_by]] if result.ended_by in _ENDED else [])])
+    other = ["another failure than CI's"] if is_another(section) else []
+    return ", ".join([words, *other, *([_ENDED[result.ended_by]] if result.ended_by in _ENDED else [])])

@@ -97,7 +97,7 @@ def against_float64(recipe: Recipe, output: Arg, metas: dict[str, Meta], gradien
 
 
 def scientific(value: float) -> str:
-    """A `value` of a tolerance as people write it: 0.001, 1.6e-2 as 0.016, 1e-5."""
+    """A `value` of a tolerance as people write it: 0.016, 1e-3, 1e-5."""
     mantissa, exponent = f"{value:.15e}".split("e")
     short = mantissa.rstrip("0").rstrip(".")
     return f"{short}e{int(exponent)}" if abs(int(exponent)) > 2 else repr(value)

@@ -6,6 +6,7 @@ import pytest
 
 from bot.action.report.render.verdict import doubt, status, title
 from bot.models.report import Section
+from bot.models.result import Result
 from tests.action.report import reports
 
 
@@ -39,3 +40,27 @@ def test_titles() -> None:
     assert title(Section(request=reports.request())) == "Could not be minimized"
     assert title(section(ended_by="budget")) == "Minimized, stopped at the time limit"
     assert title(section(status="flaky", verification={"runs": 3, "same": 1, "eager": "passes"})) == "Flaky, 1 of 3"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "Minimized"),
+        ({"status": "reproduced", "ended_by": "budget"}, "Reproduced, not smaller"),
+        ({"status": "flaky", "verification": {"runs": 9, "same": 3, "eager": "passes"}}, "Flaky, 3 of 9"),
+    ],
+)
+def test_another_failure_than_the_one_that_ci_showed_is_titled_so(changes: dict[str, Any], words: str) -> None:
+    found = reports.result().signature
+    assert found is not None
+    other = found.model_copy(update={"exception": ("Unsupported",), "message": "Call to made_up function"})
+    result = Result.model_validate({**reports.result().model_dump(), **changes})
+    ended = ", stopped at the time limit" if "ended_by" in changes else ""
+    for shown, more in ((other, ", another failure than CI's"), (found, ""), (None, "")):
+        assert title(Section(request=reports.request(shown=shown), result=result, repro="x = 1")) == words + more + ended
+
+
+def test_what_did_not_fail_here_is_no_other_failure() -> None:
+    shown = reports.result().signature
+    part = Section(request=reports.request(shown=shown), result=reports.result(status="not_reproduced", signature=None))
+    assert title(part) == "Did not reproduce here"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.reduce.graph.form import Arg, Graph, Input, Pipeline, Recipe, Ref
+from bot.reduce.graph.form import Arg, Code, Graph, Input, Pipeline, Recipe, Ref
 from bot.reduce.graph.printer.call import Call, in_call_order
 from tests.reduce.graph.world import op, tensor
 
@@ -104,3 +104,48 @@ def test_a_package_is_made_of_an_exported_program() -> None:
         'path = torch._inductor.aoti_compile_and_package(ep, inductor_configs={"a": 1})',
         "torch._inductor.aoti_load_package(path)(x, y=y)",
     ]
+
+
+class TestAgainstFloat64:
+    """The comparison of a program where eager itself misses the tolerance: PyTorch's rule in plain torch."""
+
+    RECIPE = Recipe(accuracy=True, against_float64=True)
+
+    def test_both_errors_are_compared(self) -> None:
+        assert lines(self.RECIPE)[3:] == [
+            "exact = model(x.double())",
+            "close = torch.allclose(actual, expected, rtol=1e-3, atol=1e-3, equal_nan=True)",
+            "wrong, usual = ((out - exact).square().mean().sqrt() for out in (actual, expected))  # errors against float64",
+            'assert close or wrong <= 3 * usual + 1e-4, f"off by {wrong:.1e}, eager by {usual:.1e}"',
+        ]
+
+    @pytest.mark.parametrize(("count", "dtype", "times"), [(999, "float32", 3), (1000, "float32", 2), (1000, "bfloat16", 3)])
+    def test_results_with_few_digits_or_few_elements_may_be_farther(self, count: int, dtype: str, times: int) -> None:
+        meta = tensor(count)
+        given = Graph((Input("x", meta),), (op("r", "relu.default", Ref("x"), meta=replace(meta, dtype=dtype)),), Ref("r"))
+        assert f"wrong <= {times} * usual" in lines(self.RECIPE, given)[-1]
+
+    def test_a_module_with_tensors_becomes_one_in_float64(self) -> None:
+        given = replace(graph(Input("x", META), Input("n", replace(META, dtype="int64"))), constants=(Input("w", META),))
+        assert "exact = model.double()(x.double(), n)" in lines(self.RECIPE, given)
+        fresh = lines(replace(self.RECIPE, freshness=True), given)
+        assert "exact = copy.deepcopy(model).double()(x.double(), n.clone())" in fresh
+
+    def test_gradients_are_compared_too(self) -> None:
+        call = Call(graph(Input("x", META, requires_grad=True)), replace(self.RECIPE, backward=True), False)
+        assert call.helpers() == [
+            "def run(module, x):\n    out = module(x)\n    return [out, *torch.autograd.grad(out.sum(), (x,), materialize_grads=True)]"
+        ]
+        assert call.lines()[1:5] == [
+            "expected = run(model, x)",
+            "actual = run(torch.compile(model), x)",
+            "exact = run(model, x.double())",
+            "for a, e, x in zip(actual, expected, exact):",
+        ]
+
+    def test_operations_that_name_a_type_get_float64_all_the_same(self) -> None:
+        given = Graph((Input("x", META),), (op("r", "to.dtype", Ref("x"), Code("torch.bfloat16"), meta=META),), Ref("r"))
+        call = Call(given, self.RECIPE, False)
+        assert call.helpers()[0].startswith("LOW = ")
+        assert call.lines()[3:5] == ["with Float64():", "    exact = model(x.double())"]
+        assert Call(graph(), self.RECIPE, False).helpers() == []

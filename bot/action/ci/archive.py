@@ -1,0 +1,31 @@
+"""Files in an artifact of a run: zip files with hostile content."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+
+MAX_FILES = 500
+# Bytes.
+MAX_FILE = 32 << 20
+MAX_ALL = 256 << 20
+
+
+def members(archive: bytes, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the files in the zip file `archive` whose names are `wanted`. What is unreadable or too large is skipped."""
+    left = MAX_ALL
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            names = [info for info in opened.infolist() if wanted(info.filename)]
+            for info in names[:MAX_FILES]:
+                with opened.open(info) as member:
+                    # what the directory says about a size need not be true
+                    content = member.read(min(MAX_FILE, left) + 1)
+                if len(content) > min(MAX_FILE, left):
+                    continue
+                left -= len(content)
+                yield info.filename, content
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError):
+        return  # no zip file, torn, or locked with a password

@@ -1,0 +1,65 @@
+"""Programs with a planted error and their healthy twins: a repro holds the wrong operator and passes without the plant, or there is none.
+
+The rows are those of `scripts/bench truth`; here are the smallest models.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from benchlib.planted import OPERATORS, Row
+from benchlib.truth import ending
+
+from tests.e2e.e2e_harness import minify_script
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+BUDGET = 600.0
+
+# In the small types and in training: there eager itself misses every usual tolerance.
+QUICK = (Row("relu", 100, "bf16", "training", 1), Row("softmax", 100, "tf32", "inference", 1))
+HEALTHY = (Row("none", 0, "bf16", "training", 1), Row("none", 0, "tf32", "inference", 1), Row("none", 0, "fp16", "inference", 1))
+REST = tuple(
+    Row(name, (1, 10, 100)[place % 3], ("fp32", "bf16", "tf32", "fp16")[place % 4], ("inference", "training")[place % 2], 1)
+    for place, name in enumerate(OPERATORS)
+)
+
+
+@pytest.mark.parametrize("row", [*QUICK, *(pytest.param(row, marks=pytest.mark.all) for row in REST)], ids=lambda row: row.name)
+def test_planted(row: Row, tmp_path: Path) -> None:
+    found = ending(row, "cpu", sys.executable, tmp_path, BUDGET)
+    assert found.verdict in ("found", "refused"), found
+    if row in QUICK:
+        assert (found.verdict, found.status, found.ops_after) == ("found", "minimized", 1), found
+
+
+@pytest.mark.parametrize("row", [HEALTHY[0], *(pytest.param(row, marks=pytest.mark.all) for row in HEALTHY[1:])], ids=lambda row: row.name)
+def test_healthy_twin(row: Row, tmp_path: Path) -> None:
+    found = ending(row, "cpu", sys.executable, tmp_path, BUDGET)
+    assert (found.verdict, found.status) == ("quiet", "not_reproduced"), found
+
+
+TIGHT = """\
+import torch
+
+torch.manual_seed(0)
+
+
+def f(x):
+    return torch.sin(x * 1.1 + 0.3) * 2.0 + x
+
+
+x = torch.randn(64, 64, dtype=torch.bfloat16)
+torch.testing.assert_close(torch.compile(f)(x), f(x), rtol=1e-6, atol=1e-6)
+"""
+
+
+@pytest.mark.all
+def test_a_tolerance_that_eager_misses_as_well(tmp_path: Path) -> None:
+    """Wrong by its own words: one rounding where eager has four. The result says that both are as near to float64."""
+    script = tmp_path / "tight.py"
+    script.write_text(TIGHT, encoding="utf-8")
+    answer = minify_script(script, tmp_path)
+    assert (answer.process.status, answer.result["status"]) == (4, "not_reproduced"), answer.described()
+    assert "compiled is as near to float64 as eager" in answer.result["reason"]

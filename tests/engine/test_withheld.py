@@ -1,0 +1,86 @@
+"""What the sandbox kept from a program is said as such. The texts are what Python 3.11 and the packages named print in it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.engine.withheld import withheld
+from bot.failure.outcome import Outcome
+from bot.sandbox.sandbox import Sandbox
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
+
+
+def said(tmp_path: Path, text: str, **more: object) -> str | None:
+    box = Sandbox(tmp_path / "scratch", **more)  # type: ignore[arg-type]
+    ended = withheld(Outcome(status="raised", text=text), box)
+    return ended and f"{ended.machine_fault}: {ended.reason}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
+        "OSError: [Errno 101] Network is unreachable",
+        "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded with url: /x",
+        "huggingface_hub.errors.LocalEntryNotFoundError: An error happened while trying to locate the file on the Hub",
+        "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
+    ],
+)
+def test_the_network(tmp_path: Path, text: str) -> None:
+    found = said(tmp_path, f"Traceback (most recent call last):\n{text}\n")
+    assert found is not None
+    assert found.startswith("no network: ")
+    assert "--network on" in found
+    assert said(tmp_path, text, network=True) is None
+    assert said(tmp_path, text, on=False) is None
+
+
+def test_a_file_that_we_may_read_and_the_program_may_not(tmp_path: Path) -> None:
+    (tmp_path / "data.pt").touch()
+    for path in (tmp_path / "data.pt", tmp_path / "new.pt"):
+        found = said(tmp_path, f"PermissionError: [Errno 13] Permission denied: '{path}'")
+        assert found is not None
+        assert str(path) in found
+        assert "--read" in found
+
+
+def test_a_file_that_nobody_may_read_is_the_machine_s(tmp_path: Path) -> None:
+    assert said(tmp_path, "PermissionError: [Errno 13] Permission denied: '/no/such/place/x'") is None
+
+
+def test_native_code_that_names_no_file(tmp_path: Path) -> None:
+    """As `torch.save` to a directory that is closed; torch 2.13."""
+    text = "RuntimeError: [enforce fail at inline_container.cc:747] . open file failed with strerror: Permission denied"
+    found = said(tmp_path, f"Traceback (most recent call last):\n{text}")
+    assert found is not None
+    assert "sandbox" in found
+    assert said(tmp_path, f"{text}\nValueError: another error") is None
+
+
+def test_sockets(tmp_path: Path) -> None:
+    text = (
+        '  File "/usr/lib/python3.11/multiprocessing/connection.py", line 592, in __init__\n'
+        "    self._socket = socket.socket(getattr(socket, family))\n"
+        "PermissionError: [Errno 13] Permission denied\n"
+    )
+    found = said(tmp_path, text)
+    assert found is not None
+    assert found.startswith("no sockets: ")
+
+
+def test_the_home_directory_is_empty(tmp_path: Path) -> None:
+    home = tmp_path / "scratch" / "box-1" / "home"
+    found = said(tmp_path, f"FileNotFoundError: [Errno 2] No such file or directory: '{home}/models/x.pt'")
+    assert found is not None
+    assert "models/x.pt" in found
+
+
+@pytest.mark.parametrize(
+    "text", ["", "AssertionError: max not supported", "FileNotFoundError: [Errno 2] No such file or directory: 'x.pt'"]
+)
+def test_everything_else_is_the_program_s(tmp_path: Path, text: str) -> None:
+    assert said(tmp_path, text) is None
