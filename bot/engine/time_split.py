@@ -17,6 +17,8 @@ from bot.oracle.budget import Budget
 
 # Of the budget, the share of the first runs by their own time, and by the time that passes.
 FIRST_SHARE, FIRST_MOST = 1 / 3, 2 / 3
+# Of the budget, the share in which an interpreter has to say what it needs, before anything is run.
+ASK_SHARE = 0.1
 # Of the budget, the share in which a program that passed may be run again.
 AGAIN_SHARE = 1 / 6
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
