@@ -6,6 +6,7 @@ The engine and the Action both write them, so this module stands below both. The
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,15 @@ from dataclasses import dataclass
 from typing import Literal, TextIO
 
 END_GROUP = "::endgroup::"
+
+
+# A command begins a line behind blanks, one of the old form stands anywhere (actions/runner, ActionCommand.cs, TryParseV2 and TryParse).
+_BEGINS = re.compile(r"^(\s*)(?=::)", re.MULTILINE)
+
+
+def harmless(text: str) -> str:
+    """`text` of others in which no line is a command, whichever line ends it has."""
+    return _BEGINS.sub(r"\1> ", text.replace("\r", "\n")).replace("##[", "# #[")
 
 
 def _data(text: str) -> str:

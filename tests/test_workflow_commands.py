@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.workflow_commands import Annotation, begin_group, log_group, outputs
+from bot.workflow_commands import Annotation, begin_group, harmless, log_group, outputs
 
 ESCAPES = {"%25": "%", "%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ","}
 
@@ -70,3 +71,16 @@ def test_no_value_of_an_output_can_set_another(values: dict[str, str]) -> None:
 
 def test_delimiters_are_drawn_anew() -> None:
     assert outputs({"a": "x"}) != outputs({"a": "x"})
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n \t", "\n\u2003"])
+def test_no_line_of_others_is_a_command(end: str) -> None:
+    for words in ("::error::x", "##[group]x", "::stop-commands::y"):
+        shown = harmless(f"torch-minify: a{end}{words}{end}b {words}")
+        for line in re.split(r"[\r\n]", shown):
+            assert not line.strip().startswith("::")
+            assert "##[" not in line
+
+
+def test_other_lines_are_left_as_they_are() -> None:
+    assert harmless("a::b ::c\n  d # [x]\n") == "a::b ::c\n  d # [x]\n"

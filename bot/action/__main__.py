@@ -32,6 +32,7 @@ from bot.action.report.render.text import one_line
 from bot.action.report.sweep import sweep
 from bot.action.settings import Settings, read_settings
 from bot.units import duration
+from bot.workflow_commands import harmless
 
 # Comments that could not be posted are left in this directory, for the workflow to upload.
 UNPOSTED_DIRECTORY = Path("torch-minify-unposted")
@@ -94,9 +95,19 @@ def run_minify(file: Path, index: int, out: Path, edge: Edge = EDGE) -> int:
     return _run(lambda settings, console: JobOutcome(_minimize(settings, console, edge, file, index, out)))
 
 
+class LogFormatter(logging.Formatter):
+    """What is logged may hold words of others, tracebacks too: without secrets, and no line of it is a command to the runner."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The `record` as it stands in the log."""
+        return harmless(redaction.redact(super().format(record)))
+
+
 def _run(job: Job) -> int:
     """The exit status of a job: 2 for unusable input, 1 where GitHub does not answer."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogFormatter("%(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     redaction.hide(redaction.words_of_machine(os.environ, socket.gethostname(), isolation.is_secret_name))
     try:
         settings = read_settings()
@@ -105,10 +116,10 @@ def _run(job: Job) -> int:
         )
         return console.publish(job(settings, console))
     except InputError as error:
-        sys.stderr.write(f"torch-minify: {error}\n")
+        sys.stderr.write(harmless(redaction.redact(f"torch-minify: {error}\n")))
         return 2
     except GitHubError as error:
-        sys.stderr.write(f"torch-minify: GitHub does not answer: {error}\n")
+        sys.stderr.write(harmless(redaction.redact(f"torch-minify: GitHub does not answer: {error}\n")))
         return 1
 
 
@@ -137,7 +148,7 @@ def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
         requests = request_file.read(settings.request_file, settings.request_sha256)
         post.check_markers(requests)
     except InputError as error:
-        sys.stderr.write(f"torch-minify: {error}\n")
+        sys.stderr.write(harmless(redaction.redact(f"torch-minify: {error}\n")))
         api = edge.connect(settings.token, settings)
         if lost.abandon(api, settings, datetime.now(timezone.utc)):
             return JobOutcome(1, summary=f"No result: {one_line(str(error))}\n")

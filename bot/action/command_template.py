@@ -159,10 +159,9 @@ def _program(words: list[str], around: CommandTemplate) -> CommandTemplate:
     if not words:
         raise TemplateError("names no program")
     first = PurePosixPath(words[0]).name
-    if first not in _PYTEST and not (_INTERPRETER.fullmatch(first) and _runs_a_file(words[1:])):
-        raise TemplateError(
-            f"runs {words[0]!r}, which is no Python program: use 'pytest ...', 'python SCRIPT ...' or 'python -m MODULE ...'"
-        )
+    ranks = first == "torchrun" or (first == "accelerate" and words[1:2] == ["launch"])
+    if not ranks and first not in _PYTEST and not (_INTERPRETER.fullmatch(first) and _runs_a_file(words[1:])):
+        raise TemplateError(f"runs {words[0]!r}, which is no Python program: use pytest, python SCRIPT, python -m MODULE or torchrun")
     if not any(NODEID in word for word in words[1:]):
         raise TemplateError("has {nodeid} where no argument of the program is")
     return replace(around, words=tuple(words))

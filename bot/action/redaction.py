@@ -87,6 +87,8 @@ _PLAIN = frozenset(
     | {word.lower() for word in (*keyword.kwlist, *keyword.softkwlist, *dir(builtins))}
 )
 
+_MOST_PASSES = 6
+
 M = TypeVar("M", bound=Model)
 
 
@@ -133,6 +135,15 @@ def _hard_to_guess(value: str) -> bool:
 
 def redact(text: str) -> str:
     """The text with secrets as `[secret]`, home directories as `~`, and what `hide` was told."""
+    for _ in range(_MOST_PASSES):
+        # what stands in place of one secret may be where another begins
+        before, text = text, _pass(text)
+        if text == before:
+            break
+    return text
+
+
+def _pass(text: str) -> str:
     text = _hidden.replace(_PRIVATE_KEY.sub(SECRET, text))
     if any(part in text for part in _IN_TOKENS):
         text = _TOKENS.sub(SECRET, text)

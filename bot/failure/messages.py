@@ -13,6 +13,7 @@ MAX_MESSAGE = 500  # characters of a normalized message
 MAX_WORDS = 200  # characters of a message as people are shown it
 _MAX_READ = 64_000  # characters of a message that are looked at, C++ diagnostics apart
 _MAX_LINE = 4_000
+_MOST_PASSES = 8
 
 _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
 
@@ -132,10 +133,16 @@ def _collapse(text: str) -> str:
 
 def normalize(text: str) -> str:
     """`text` as one line in which nothing depends on sizes, counters, places or generated names."""
-    text = _collapse(text[:_MAX_LINE]).translate(_QUOTES)
-    for rule in NORMALIZATION:
-        text = rule.apply(text)
-    return text.strip()
+    text = text[:_MAX_LINE].translate(_QUOTES)
+    for _ in range(_MOST_PASSES):
+        # what stands in place of one thing may be where another begins: a message that is normal stays as it is
+        before, text = text, _collapse(text)
+        for rule in NORMALIZATION:
+            text = rule.apply(text)
+        text = text.strip()
+        if text == before:
+            break
+    return text
 
 
 def _peel_once(name: str, message: str) -> tuple[str, str] | None:

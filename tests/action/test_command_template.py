@@ -37,6 +37,8 @@ T = CommandTemplate
         ),
         ("poetry run python -m pytest {nodeid}", T(("python", "-m", "pytest", "{nodeid}"), launcher=("poetry", "run"))),
         ("tox -e py312 -- -x {nodeid}", T(("pytest", "-x", "{nodeid}"), launcher=("tox", "exec", "-e", "py312", "--"))),
+        ("torchrun --nproc-per-node 2 run.py {nodeid}", T(("torchrun", "--nproc-per-node", "2", "run.py", "{nodeid}"))),
+        ("accelerate launch run.py {nodeid}", T(("accelerate", "launch", "run.py", "{nodeid}"))),
         ("bash -c 'pytest {nodeid}'", T(("pytest", "{nodeid}"))),
         ("""bash -ec "cd x && A=b pytest '{nodeid}' -v" """, T(("pytest", "{nodeid}", "-v"), ("A=b",), "x")),
     ],
@@ -51,6 +53,7 @@ def test_as_repositories_write_them(text: str, template: CommandTemplate) -> Non
         ("pytest", "must hold {nodeid} once"),
         ("pytest {nodeid} {nodeid}", "must hold {nodeid} once"),
         ("make test T={nodeid}", "is no Python program"),
+        ("accelerate config {nodeid}", "is no Python program"),
         ("python -c 'print(1)' {nodeid}", "is no Python program"),
         ("pip install -e . && pytest {nodeid}", "put what prepares the checkout into the input `setup`"),
         ("cd /tmp && pytest {nodeid}", "outside of the checkout"),
@@ -77,6 +80,7 @@ def test_what_cannot_be_run_is_refused_with_words(text: str, words: str) -> None
 
 
 PARTS = "pytest python python3 -m -c -u -x -X dev -W {nodeid} t.py cd a && A=1 env uv run -- bash tox -e py - --x={nodeid} -q"
+PARTS += " torchrun accelerate launch"
 WORDS = st.sampled_from(PARTS.split())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.action.__main__ import Edge, main
+from bot.action.__main__ import Edge, LogFormatter, main
 from bot.action.settings import Settings
 from tests.action.gate.memory import BLOCK, REPO, Memory, asked, settings
 
@@ -92,3 +93,16 @@ def test_files_are_kept_by_a_client_of_its_own_where_there_is_a_token_for_it() -
     assert edge.storage(settings(), api) is api
     assert edge.storage(settings(durable_token=SecretStr("durable")), api) is not api
     assert tokens == ["durable"]
+
+
+def test_what_is_logged_of_others_is_no_command_and_no_secret() -> None:
+    token = "gh" + "s_" + "a1B2" * 9
+    try:
+        raise ValueError(f"x\n::error title=Minimized::{token}\r##[group]y")
+    except ValueError:
+        record = logging.LogRecord("a", logging.ERROR, __file__, 1, "bad: %s", ("\n::warning::z",), sys.exc_info())
+    shown = LogFormatter("%(message)s").format(record)
+    assert token not in shown
+    assert "##[" not in shown
+    assert not [line for line in shown.splitlines() if line.strip().startswith("::")]
+    assert "ValueError" in shown

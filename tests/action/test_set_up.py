@@ -170,7 +170,7 @@ def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
     (request,) = request_file.read(tmp_path / "request.json")
     console = Console(io.StringIO(), io.StringIO(), summary=tmp_path / "summary")
     assert report_set_up(request, None, "no runner took it", given, api, console).exit_status == 0
-    assert "The machine said nothing: no runner took it." in api.comments(REPO, 7)[0].body
+    assert "The machine said nothing: `no runner took it`." in api.comments(REPO, 7)[0].body
     api.silent = True
     assert report_set_up(request, Folder(tmp_path), None, given, api, console).exit_status == 8
     assert "its job left no answer" in (tmp_path / "summary").read_text()

@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pydantic import ValidationError
 
 from bot.action import redaction
+from bot.action.ci import groups, junit, logs
+from bot.action.ci.judge import fault, sign
 from bot.action.console import InputError
-from bot.action.gate import ci_event, code_blocks, gate, groups, junit, logs
-from bot.action.gate.ci_failures import fault, sign
+from bot.action.gate import code_blocks, gate
 from bot.action.gate.command import CommandSyntaxError, commands
 from bot.action.gate.requests import rows
 from bot.action.github.resources import IssueComment
@@ -140,7 +141,8 @@ def _decided(name: str, event: Any, writer: bool, log: str = "unittest") -> None
 @fuzzed
 @given(dice)
 def test_logs(roll: Dice) -> None:
-    _grouped(logs.failures(roll.changed(LOGS), "job"))
+    # as the client decodes it
+    _grouped(logs.failures(roll.changed(LOGS).encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "job"))
 
 
 @fuzzed
@@ -161,7 +163,6 @@ def _grouped(found: tuple[Any, ...]) -> None:
             title = notes.title_of_issue(each.signature.line() if each.signature else each.first.name)
             assert len(title) <= notes.MOST_TITLE
             assert "\n" not in title
-    assert ci_event.RedRun
 
 
 # --- what a machine left
@@ -269,7 +270,7 @@ def test_two_bugs_never_get_one_signature(roll: Dice) -> None:
     """What says nothing about a failure changes nothing, and two recorded ones stay two."""
     one, other = roll.choice(NAMES), roll.choice(NAMES)
     text = TRACEBACKS[one]
-    for change in roll.choices(NOISE, k=roll.randint(0, 4)):
+    for change in roll.sample(NOISE, k=roll.randint(0, 4)):
         text = change(text, roll.randrange(10**6))
     found = signed(one, text)
     assert found.fingerprint == RECORDED[one].fingerprint

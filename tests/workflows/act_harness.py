@@ -3,6 +3,11 @@
 The workflows are the repository's own text with one change: a step `uses: $/.github/actions/light` becomes the same step with a
 composite action, made from `.github/actions/light/action.yml`, that runs the same program with the same inputs. The actions of others are
 replaced by `--local-repository`, the image of the job with the GPU by the machine itself, and the engine by recorded results.
+
+Checked against actions/runner 2.336: `$/` is the repository and commit of the workflow that holds the step (ActionManager.cs), inputs of
+a container action come as INPUT_ variables with their dashes, an empty image is no container (PipelineTemplateConverter.cs). Kinder than
+GitHub: host mode has no containers and no accounts, every run has the number 1, and permissions are not enforced.
+actions/checkout leaves a file that says what was asked of it; what it fetches is not looked at.
 """
 
 from __future__ import annotations
@@ -64,13 +69,28 @@ class Ran:
 
 def run(where: Path, event_name: str, event: dict[str, Any], api_url: str, workflow: str, **inputs: str) -> Ran:
     """Run one of the workflows on an event, against a GitHub at `api_url`."""
+    repository = where / "repository"
+    _workflows(repository, event["repository"]["full_name"], inputs)
+    return _act(where, event_name, event, api_url, workflow, [])
+
+
+def walk(where: Path, event_name: str, event: dict[str, Any], api_url: str, text: str, called: str) -> Ran:
+    """Run a workflow that a newcomer wrote (`text`), in a repository with nothing else; it calls ours under the name `called`."""
+    ours, repository = where / "ours", where / "repository"
+    _workflows(ours, "torch-minify/torch-minify", {})
+    (repository / ".github/workflows").mkdir(parents=True)
+    (repository / ".github/workflows/minify.yml").write_text(text, encoding="utf-8")
+    _committed(repository, event["repository"]["full_name"])
+    return _act(where, event_name, event, api_url, "minify.yml", [f"{called}={ours}"])
+
+
+def _act(where: Path, event_name: str, event: dict[str, Any], api_url: str, workflow: str, more: list[str]) -> Ran:
     repository, artifacts, cache = where / "repository", where / "artifacts", where / "cache"
-    for path in (repository, artifacts, cache):
+    for path in (artifacts, cache):
         path.mkdir(parents=True)
     light = _light(where / "light")
-    _workflows(repository, event["repository"]["full_name"], inputs)
     (where / "event.json").write_text(json.dumps(event), encoding="utf-8")
-    replaced = [f"torch-minify/light@v0={light}", *_stubs(where / "stubs", repository)]
+    replaced = [f"torch-minify/light@v0={light}", *_stubs(where / "stubs"), *more]
     done = subprocess.run(
         [
             *(str(TOOLS / "venv/bin/act"), event_name, "-W", f".github/workflows/{workflow}", "-e", str(where / "event.json")),
@@ -102,6 +122,10 @@ def _workflows(repository: Path, full_name: str, inputs: dict[str, str]) -> None
             data["jobs"]["minify"]["with"] = given
             text = yaml.safe_dump(data, sort_keys=False)
         (folder / path.name).write_text(text, encoding="utf-8")
+    _committed(repository, full_name)
+
+
+def _committed(repository: Path, full_name: str) -> None:
     commands = [
         ["init", "--quiet", "--initial-branch=main"],
         ["remote", "add", "origin", f"https://github.com/{full_name}"],
@@ -122,9 +146,9 @@ def _light(where: Path) -> Path:
     return where
 
 
-def _stubs(where: Path, repository: Path) -> list[str]:
+def _stubs(where: Path) -> list[str]:
     """Stand-ins for the actions that the workflows use, under the very commits that they name."""
-    text = "".join(path.read_text(encoding="utf-8") for path in (repository / ".github/workflows").glob("*.yml"))
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / ".github/workflows").glob("*.yml"))
     found = []
     for name, (inputs, command) in _STUBS.items():
         folder = where / name

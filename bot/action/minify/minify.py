@@ -31,7 +31,7 @@ from bot.models.request import Request
 from bot.models.result import EXIT_STATUS, Result
 from bot.sandbox.environment import PASSED
 from bot.sandbox.files import read_plain
-from bot.workflow_commands import log_group
+from bot.workflow_commands import harmless, log_group
 
 # Seconds for the commands that set the checkout up, and beyond its budget for the engine.
 SETUP_LIMIT, BEYOND_BUDGET = 3600.0, 600.0
@@ -103,7 +103,8 @@ def assignments(command: str) -> tuple[dict[str, str], str]:
     while words and (match := _ASSIGNMENT.fullmatch(words[0])):
         found[match[1]] = match[2]
         words = words[1:]
-    return found, shlex.join(words) if found else command
+    # nothing but variables is no program: the engine says so
+    return (found, shlex.join(words)) if found and words else ({}, command)
 
 
 def bare_command(request: Request) -> str | None:
@@ -159,7 +160,7 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
 def write_error(out: Path, reason: str, console: Console) -> int:
     """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
     reason = redact(reason)
-    console.stderr.write(f"torch-minify: {reason}\n")
+    console.stderr.write(harmless(f"torch-minify: {reason}\n"))
     result = Result(status="error", reason=reason, machine_fault=reason[:200], reason_code="machine_fault")
     out.mkdir(parents=True, exist_ok=True)
     (out / "result.json").write_text(result.to_json(), encoding="utf-8")
@@ -244,7 +245,7 @@ class JobDirectory:
             left = [f"the result: {error}"]
         if left and left != self.left:
             self.left = left
-            self.children.console.stderr.write("".join(f"torch-minify: left behind: {line}\n" for line in left[:20]))
+            self.children.console.stderr.write(harmless(redact("".join(f"torch-minify: left behind: {line}\n" for line in left[:20]))))
 
     def close(self) -> None:
         """Give up the descriptor of where the result is wanted."""

@@ -10,6 +10,7 @@ from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.redaction import redact
 from bot.action.report.render import notes
+from bot.action.report.render.markdown import code
 from bot.action.report.render.text import one_line
 from bot.action.report.result_dir import Folder
 from bot.action.settings import Settings
@@ -28,7 +29,7 @@ def report_set_up(
     `settings` name the repository and the run, `console` has the summary. Exit status: 0 posted, 8 in the summary alone.
     """
     machine = folder.text(FILE) if folder is not None else None
-    words = "" if machine is not None else f"The machine said nothing: {why or 'its job left no answer'}."
+    words = "" if machine is not None else f"The machine said nothing: {code(why or 'its job left no answer')}."
     body = notes.doctor(request.doctor or (), None if machine is None else redact(machine), words, settings.run_url)
     console.publish(JobOutcome(summary=body + "\n"))
     answer = request.answer

@@ -1,4 +1,8 @@
-"""A GitHub in memory, which answers as `bot.action.github.client.GitHub` does, and the events that it would send."""
+"""A GitHub in memory, which answers as `bot.action.github.client.GitHub` does, and the events that it would send.
+
+Its resources are read by the models that read GitHub's answers, which tests/action/gate/test_gate.py holds against GitHub's own examples of
+events (@octokit/webhooks-examples). Kinder than GitHub: it always answers, and knows one repository.
+"""
 
 from __future__ import annotations
 

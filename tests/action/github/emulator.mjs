@@ -3,7 +3,11 @@
 //
 // Added: reactions, permissions of strangers, runs of workflows with jobs, logs and artifacts, activity, environments, the limit of a
 // comment's length. POST /_test/faults plants faults: {method, path (regular expression), status (0: the connection is lost), headers,
-// body, late (after the work is done), times}. POST /_test/state adds runs, environments and activity. GET /_test/state shows it.
+// body, late (after the work is done), times}.
+// Checked against GitHub's description of its API (@octokit/openapi 23.0.2; contract.py holds our requests against it) and its documentation:
+// a token of a workflow may not list runners (403); job logs and artifacts are redirects to a store that refuses a token; a cancel of a run
+// that is over is 409; reactions are idempotent; a stranger's permission on a public repository is `read`; bodies end at 65,536 characters.
+// Kinder than GitHub: tokens have no permissions of their own, there are no rate limits but those planted, events are not sent. POST /_test/state adds runs, environments and activity. GET /_test/state shows it.
 import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
@@ -99,6 +103,7 @@ function extra(app, gh) {
     const wanted = state.runs.filter((one) => (one.head_branch ?? "topic") === c.req.query("branch"));
     return list(c, "workflow_runs", wanted.map((one) => shown(one, full(c))));
   });
+  app.get(`${repo}/actions/runners`, (c) => c.json({ message: "Resource not accessible by integration" }, 403));
   app.get(`${repo}/actions/runs/:run`, (c) => (run(c) ? c.json(shown(run(c), full(c))) : missing(c)));
   app.post(`${repo}/actions/runs/:run/cancel`, (c) => {
     const found = run(c);

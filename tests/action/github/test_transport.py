@@ -314,3 +314,34 @@ def test_a_gist_without_what_was_cut_off(stub: Stub) -> None:
     stub.answers["GET", "/gists/odd"] = 200, {"files": {"a.py": {}}}
     with pytest.raises(GitHubError, match="lacks"):
         client(stub, Clock()).gist("odd")
+
+
+RUN = {"id": 1, "created_at": "2026-11-03T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "2026-11-03T10:00:00+00:00"),
+        ([{"head_sha": "b" * 40, "created_at": "2026-11-03T09:00:00Z"}], "2026-11-03T10:00:00+00:00"),
+        # the branch was elsewhere after the commit had first been there: it may have been pushed back a moment ago
+        ([{"head_sha": "b" * 40, "created_at": "2026-11-03T11:00:00Z"}], None),
+    ],
+)
+def test_a_commit_that_was_pushed_back_is_not_old(stub: Stub, others: list[dict[str, str]], said: str | None) -> None:
+    """Where the activity cannot be read, as that of somebody's private fork, the runs say when the head was first there."""
+    sha = "a" * 40
+    head = {"ref": "topic", "sha": sha, "repo": {"full_name": "fork/models"}}
+    pull = PullRequest.model_validate({"number": 7, "head": head, "base": {"ref": "m", "sha": "b"}})
+    mine = RUN | {"head_sha": sha}
+
+    def work(verb: str, path: str, body: bytes) -> tuple[int, object]:
+        if path.endswith("/activity"):
+            return 404, {"message": "Not Found"}
+        query = stub.seen[-1][1]
+        runs = [mine] if "head_sha=" in query else [mine, *(RUN | {"id": 2} | other for other in others)]
+        return 200, {"workflow_runs": runs}
+
+    stub.work = work  # type: ignore[method-assign]
+    found = client(stub, Clock()).pushed_at(REPO, pull)
+    assert (found.isoformat() if found else None) == said

@@ -16,6 +16,9 @@ import time
 from pathlib import Path
 
 RECORDED = Path(os.path.realpath(__file__)).parents[2] / "fixtures/results"
+if sys.argv[1:2] == ["doctor"]:
+    print("ok   python: 3.12.0\nok   torch: 2.13.0")
+    sys.exit(0)
 out = Path(next(word.split("=", 1)[1] for word in sys.argv if word.startswith("--out=")))
 command = next((word.split("=", 1)[1] for word in sys.argv if word.startswith("--command=")), None)
 text = command if command is not None else Path(sys.argv[-1]).read_text(encoding="utf-8")
