@@ -48,7 +48,7 @@ SETTINGS = {
     "netrc": ("machine example.org login bob password {}", "correcthorse"),
     "Slack hook": ("https://hooks.slack.com/services/{}", "T00000000/B00000000/" + _LETTERS[:24]),
     "header": ("Authorization: Bearer {}", _MIXED[:40]),
-    "npm's settings": ("//registry.npmjs.org/:_authToken={}", "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"),
+    "npm's settings": ("//registry.example.org/:_authToken={}", "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"),
 }
 KEY = "\n".join(["-----BEGIN OPENSSH " + "PRIVATE KEY-----", *[_LETTERS[:64]] * 4, "-----END OPENSSH " + "PRIVATE KEY-----"])
 KEY_LINE = _LETTERS[:64]

@@ -11,7 +11,7 @@ from bot.models.failure import Phase, Signature
 
 # As torch 2.11 on an H200 prints them, frames shortened.
 LATE = """Traceback (most recent call last):
-  File "/work/fail.py", line 9, in <module>
+  File "/home/me/fail.py", line 9, in <module>
     {call}
   File "/venv/lib/python3.12/site-packages/{frame}
 torch.AcceleratorError: CUDA error: {what}
