@@ -129,7 +129,7 @@ def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
         **fields,
         "command": failure.command(fields["command"], prefer_hint=hint),
         "shown": shown,
-        "expected": shown.line() if shown else None,
+        "expected": redact(shown.line()) if shown else None,
     }
 
 
