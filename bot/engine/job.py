@@ -31,7 +31,7 @@ from bot.engine.reproduce import Intake
 from bot.engine.search import Search
 from bot.engine.state import Ending, Explanation, Findings, Proof, SearchResult, result_of, resumed, with_header
 from bot.engine.taken import taken, unreadable
-from bot.engine.time_split import enough, of_first_runs, reserve
+from bot.engine.time_split import ASK_SHARE, enough, of_first_runs, reserve
 from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
 from bot.machine import facts
@@ -82,9 +82,14 @@ class Job:
 
     def _sandbox(self) -> Sandbox:
         target = self.options.target
-        own = [Path(target.file).resolve().parent] if target.file else []
+        # the file by its name too: of a directory that many share, not all is the program's
+        file = Path(target.file).resolve() if target.file else None
+        own = [file, file.parent] if file else []
         readable = (*own, Path.cwd(), self.space.work, *self.options.read)
-        return Sandbox(Path(self._scratch.name), self.options.python, readable, self.options.network, on=self.options.sandbox)
+        return Sandbox(
+            Path(self._scratch.name), self.options.python, readable, self.options.network,
+            on=self.options.sandbox, patience=self.options.budget * ASK_SHARE,
+        )  # fmt: skip
 
     def run(self) -> Result | None:
         """Do the job and write the result directory; None where the directory cannot be used (said on standard error)."""

@@ -225,6 +225,11 @@ class Intake:
             if kind is None and checked.outcome.status == "timeout":
                 said = f"the program ends well, but comparing its numbers did not end within {checked.outcome.seconds:.0f} s"
                 raise Ended("error", "budget", f"{said}; a longer --budget gives it more time, --accuracy off leaves it out")
+            if kind is None and checked.outcome.status != "ok" and found.versions and not checked.versions:
+                # it wrote nothing: our part of it broke off, and so the program was not compared
+                raise Ended(
+                    "error", "internal", f"the program ends well, but comparing its numbers broke off: {last_line(checked.outcome)}"
+                )
             if kind is None and checked.signature is not None:
                 # comparing must not be what makes it fail
                 return found

@@ -17,6 +17,8 @@ from bot.oracle.budget import Budget
 
 # Of the budget, the share of the first runs by their own time, and by the time that passes.
 FIRST_SHARE, FIRST_MOST = 1 / 3, 2 / 3
+# Of the budget, the share in which an interpreter has to say what it needs, before anything is run.
+ASK_SHARE = 0.1
 # Of the budget, the share in which a program that passed may be run again.
 AGAIN_SHARE = 1 / 6
 # Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
@@ -52,17 +54,17 @@ def reserve(options: Options, reproduction: Reproduction | None = None) -> float
     """
     kept = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
     if reproduction is not None:
-        kept = max(kept, _proof(options, reproduction))
+        kept = max(kept, _proof(options, reproduction, _once(reproduction)))
     return min(options.budget / 2, kept)
 
 
-def _proof(options: Options, reproduction: Reproduction) -> float:
-    """Seconds that the proof takes."""
+def _proof(options: Options, reproduction: Reproduction, once: float) -> float:
+    """Seconds that the proof takes, where the program takes `once`."""
     if reproduction.failure.kind is Kind.HANG:
         return (reproduction.hang_after + verify.START) * options.verify_runs
     width = verify.at_once(reproduction.failure)
     rounds = 1 if width > options.verify_runs else 1 + math.ceil((options.verify_runs - 1) / width)
-    return _once(reproduction) * rounds
+    return once * rounds
 
 
 def _once(reproduction: Reproduction) -> float:
@@ -73,10 +75,13 @@ def _once(reproduction: Reproduction) -> float:
 
 def enough(options: Options, reproduction: Reproduction, budget: Budget) -> float | None:
     """The budget that would do, in seconds, where what is left of `budget` is too little to search for a program as slow as that of the
-    `reproduction`; None where it is not. `options` say how often it has to be proven."""
-    hangs = reproduction.failure.kind is Kind.HANG
-    query = reproduction.hang_after / 3 if hangs else _once(reproduction)
-    spent, proof = options.budget - budget.remaining(), _proof(options, reproduction)
+    `reproduction`; None where it is not. `options` say how often it has to be proven.
+
+    Its own time counts: a machine that is busy now may be free in a minute, and a search that is cut off loses nothing.
+    """
+    once = reproduction.capture.outcome.seconds
+    query = reproduction.hang_after / 3 if reproduction.failure.kind is Kind.HANG else once
+    spent, proof = options.budget - budget.remaining(), _proof(options, reproduction, once)
     if spent + proof + LEAST_QUERIES * query <= options.budget:
         return None
     return math.ceil(max(2 * (spent + proof), spent + proof + 2 * LEAST_QUERIES * query) / 60) * 60.0

@@ -28,7 +28,7 @@ def confine(order: Order) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (), ()
     layers: list[str] = []
     alone = False
-    if not order.network and kernel.capabilities() & 1 << kernel.CAP_SYS_ADMIN:
+    if not order.network and _may_be_alone(order):
         alone = _has(kernel.own_network)
     _be_first_to_die()
     if _has(lambda: _limit(order)):
@@ -80,6 +80,19 @@ def _families(network: bool, alone: bool) -> frozenset[int]:
     if network:
         return _LOCAL | {socket.AF_UNIX}
     return _LOCAL if alone else frozenset()
+
+
+def _may_be_alone(order: Order) -> bool:
+    """Whether this process can have a network of its own: tried by another one, since what fails half way is of no use any more.
+
+    Not as a user who is to change the account: in its namespace there is only one.
+    """
+    if order.uid is not None and not kernel.capabilities() & 1 << kernel.CAP_SYS_ADMIN:
+        return False
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if _has(kernel.own_network) else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def _rules(order: Order, *, tcp: bool) -> landlock.Ruleset:

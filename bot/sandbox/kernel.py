@@ -17,7 +17,7 @@ NOROOT_LOCKED = 0b11  # SECBIT_NOROOT and its lock: uid 0 is an account like oth
 CAPABILITY_VERSION = 0x20080522
 LAST_CAPABILITY = 63
 CAP_SYS_ADMIN = 21
-CLONE_NEWNET = 0x40000000
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 # <linux/sockios.h>
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
@@ -109,8 +109,14 @@ def hand_on(numbers: tuple[int, ...]) -> None:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, number)
 
 
+def _unshare(flags: int) -> None:
+    if _libc.unshare(flags) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
 def own_network() -> None:
-    """Move this process to a network of its own, which has only a loopback device, and switch that on.
+    """Move this process to a network of its own, which has only a loopback device, and switch that on. Where it fails, this process is
+    in no usable state.
 
     Raises:
         OSError: not allowed here.
@@ -118,7 +124,14 @@ def own_network() -> None:
     import fcntl
     import socket
 
-    if _libc.unshare(CLONE_NEWNET) < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    if capabilities() & 1 << CAP_SYS_ADMIN:
+        _unshare(CLONE_NEWNET)
+    else:
+        # a user may have one in a namespace where it has all rights; those over the rest of the machine stay what they are
+        uid, gid = os.geteuid(), os.getegid()
+        _unshare(CLONE_NEWUSER | CLONE_NEWNET)
+        for table, row in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            with open(f"/proc/self/{table}", "w", encoding="ascii") as file:
+                file.write(row)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))

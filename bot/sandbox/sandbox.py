@@ -42,7 +42,8 @@ class Sandbox:
 
     `scratch` is a directory of the job, in which each process gets a home of its own. `python` is the interpreter of most of them: whether
     it can be reached decides whether they get accounts of their own. `readable` are paths that a program may read besides what that needs.
-    `network`: it may use the network. `on` False starts processes as they are, without any layer.
+    `network`: it may use the network. `on` False starts processes as they are, without any layer. `patience` is in seconds, for an
+    interpreter to say what it needs.
     """
 
     scratch: Path
@@ -50,6 +51,7 @@ class Sandbox:
     readable: Sequence[Path] = ()
     network: bool = False
     on: bool = sys.platform == "linux"
+    patience: float = _ASK_LIMIT
     _known: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what each interpreter needs to read
     _allowed: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -218,7 +220,7 @@ class Sandbox:
         for one in [replace(order, uid=number, gid=number)] * (number is not None) + [order]:
             process = launch(one, None, {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL})
             try:
-                said, _ = process.communicate(timeout=_ASK_LIMIT)
+                said, _ = process.communicate(timeout=min(_ASK_LIMIT, self.patience))
             finally:
                 process.end()
             if process.returncode == 0:

@@ -8,6 +8,7 @@ only where it would come out the same; nothing of any program is in them. Everyt
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import tempfile
@@ -38,8 +39,9 @@ def seed(cache: Path) -> None:
             _copied(file, cache / file.parent.name / file.name)
 
 
-def make(python: str, box: Sandbox) -> None:
-    """Keep the probes of the interpreter `python`, where it was never asked: compiled in the sandbox `box`, by a process without a program.
+def make(python: str, box: Sandbox, most: float = math.inf) -> None:
+    """Keep the probes of the interpreter `python`, where it was never asked: compiled in the sandbox `box`, by a process without a program,
+    which is cut off after `most` seconds.
 
     What a program's process left could be anything, and what is kept runs in those of other programs.
     """
@@ -49,7 +51,7 @@ def make(python: str, box: Sandbox) -> None:
     with tempfile.TemporaryDirectory(dir=box.scratch, ignore_cleanup_errors=True) as place:
         cache = Path(place)
         env = environment.of_proof(os.environ, cache)
-        outcome = run_process([python, "-c", _PICK], Patience(_LIMIT), cwd=cache, env=env, box=box, write=(cache,))
+        outcome = run_process([python, "-c", _PICK], Patience(_LIMIT, most), cwd=cache, env=env, box=box, write=(cache,))
         if outcome.status == "ok":
             keep(cache)
             with contextlib.suppress(OSError):

@@ -296,6 +296,22 @@ def test_a_comparison_that_does_not_end_is_no_pass(intake: Callable[..., Intake]
     assert ended.value.code == "budget"
 
 
+def test_a_comparison_that_breaks_off_is_no_pass(intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It wrote nothing: not even what the first run wrote, the versions."""
+    broken = Outcome(status="raised", text="Traceback (most recent call last):\nImportError: no hooks")
+    captures = [(PASSED, {"torch": "2"}), (broken, {})]
+
+    def captured(*_: Any) -> Capture:
+        outcome, versions = captures.pop(0)
+        return Capture(outcome=outcome, signature=signature_of(outcome), regions=(), versions=versions, log=tmp_path / "fail.py")
+
+    begun = intake([], [PASSED])
+    monkeypatch.setattr("bot.engine.reproduce.capture", captured)
+    with pytest.raises(Ended, match="broke off: ImportError: no hooks") as ended:
+        begun.run()
+    assert ended.value.code == "internal"
+
+
 def test_nobody_waits_for_the_control_of_a_program_that_cannot_be_run(
     intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch
 ) -> None:

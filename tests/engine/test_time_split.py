@@ -88,3 +88,12 @@ def test_a_busy_machine_needs_more_time_for_the_proof(tmp_path: Path) -> None:
     assert reserve(options(tmp_path, 600.0), found) == 90.0
     assert reserve(options(tmp_path, 600.0), replace(found, capture=slow)) == 200.0
     assert replace(found, capture=slow).limit == found.limit, "which is in its own time"
+
+
+def test_a_busy_machine_does_not_make_a_program_too_slow(tmp_path: Path) -> None:
+    clock = Clock()
+    budget = Budget(240.0, clock=clock)
+    clock.now = 157.0
+    found = reproduction(tmp_path, Kind.EXCEPTION, 7.0)
+    busy = found.capture.model_copy(update={"outcome": Outcome(status="raised", seconds=7.0, elapsed=155.0)})
+    assert enough(options(tmp_path, 240.0), replace(found, capture=busy), budget) is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from bot.models.failure import Kind, Phase, Signature, Stage
-from bot.models.result import EXIT_STATUS, TITLE, Evidence, ExportedProgram, Files, Reduction, Result, Timing, VerificationFacts
+from bot.models.result import EXIT_STATUS, TITLE, Evidence, ExportedProgram, Files, Reduction, Result, Rule, Timing, VerificationFacts
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
 SIGNATURES = st.builds(
@@ -143,3 +143,8 @@ def test_unknown_keys_and_changes_are_refused() -> None:
 def test_every_status_has_an_exit_and_a_title() -> None:
     assert EXIT_STATUS.keys() == TITLE.keys()
     assert EXIT_STATUS == {"minimized": 0, "reproduced": 3, "not_reproduced": 4, "flaky": 5, "error": 1}
+
+
+def test_a_rule_that_was_written_before_is_read() -> None:
+    """Earlier versions said in it whether float64 had been dropped."""
+    assert Rule.model_validate({"hang_after": 9.0, "precise": False}) == Rule(hang_after=9.0)

@@ -71,7 +71,7 @@ class Way:
         """Run the program `code` in a sandbox; `more` goes to the driver."""
         words = self.words(code, **more)
         done = subprocess.run(words, env=self.environment(**(env or {})), cwd="/", capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, (done.returncode, done.stderr, done.stdout[-500:])
         said = json.loads(done.stdout.splitlines()[-1])
         return Ran(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
 

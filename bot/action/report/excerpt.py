@@ -118,7 +118,7 @@ def _dumped(text: str, frame: str | None) -> str:
     lines = text[dumps[-1].start() :].split("\n")
     heads = [index for index, line in enumerate(lines) if _THREAD.match(line)]
     if not heads:
-        return "\n".join(lines[:1])
+        return lines[0][:LONGEST]
     head = next((index for index in heads if lines[index].startswith("Current")), heads[0])
     entries, _ = _entries(lines[head + 1 :])
     # it prints no source: one row for each frame

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import json
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +22,7 @@ from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment, isa_probes
 from bot.workers.process import Patience, run_process
 
+PROBE_SHARE = 0.25  # of the time for a run, that of the probes of the machine before it
 MOST_WORDS = 60  # characters of a message by which it is known again
 STACKS = 7  # of a program that does not end
 
@@ -77,7 +79,9 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     if watch.box is not None and watch.box.on:
-        isa_probes.make(python, watch.box)
+        started = time.monotonic()
+        isa_probes.make(python, watch.box, patience.most * PROBE_SHARE)
+        patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
     if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
         isa_probes.seed(watch.cache)
     outcome = run_process(

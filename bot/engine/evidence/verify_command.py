@@ -37,7 +37,7 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
     script = repro.resolve()
     expected = verify.Expected(recorded.signature, recorded.verification.rule, LIMIT)
     with tempfile.TemporaryDirectory(prefix="torch-minify-verify-", ignore_cleanup_errors=True) as scratch:
-        box = Sandbox(Path(scratch), python, (script.parent,))
+        box = Sandbox(Path(scratch), python, (script, script.parent))
         try:
             layers = box.layers
         except NoSandbox as error:

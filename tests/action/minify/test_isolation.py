@@ -92,6 +92,12 @@ print(os.getuid(), os.getgid(), os.getgroups(), held)
 """
 
 
+def drawn() -> int:
+    number = isolation.accounts.draw({})
+    assert number is not None
+    return number
+
+
 def said(account: Account, code: str) -> str:
     process = account.start([SYSTEM_PYTHON, "-I", "-c", code], cwd=Path("/"), env={}, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -114,7 +120,7 @@ def test_two_accounts_that_nobody_has_and_no_workplace_belongs_to(tmp_path: Path
 
 @as_root
 def test_the_engine_may_give_accounts_and_nothing_else() -> None:
-    number = 64_318
+    number = drawn()
     assert said(Account(number, number), HELD) == f"{number} {number} [] {0:016x}"
     engine = Account(number, number, isolation.accounts.TO_CHANGE)
     assert said(engine, HELD) == f"{number} {number} [] {1 << 0 | 1 << 5 | 1 << 6 | 1 << 7:016x}"
@@ -141,5 +147,6 @@ def test_what_an_account_has_started_ends_with_its_child() -> None:
         "import os, subprocess, sys\nif os.fork() == 0:\n os.setsid()\n"
         f" subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(100)', {mark!r}])\n os._exit(0)\nos.wait(); print('left')"
     )
-    assert said(Account(64_317, 64_317), leave) == "left"
+    number = drawn()  # all of whose processes end with it
+    assert said(Account(number, number), leave) == "left"
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in path.read_bytes()]
