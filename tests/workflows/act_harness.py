@@ -173,7 +173,9 @@ def programs(where: Path, **edge: str) -> Path:
     """What the job with the GPU finds on its PATH: our program, with the engine replaced, and more of its edge as Python has it."""
     where.mkdir()
     engine = where / "engine"
-    engine.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{HERE}/engine.py" "$@"\n', encoding="utf-8")
+    engine.write_text(
+        f'#!/bin/sh\nACT_STORE="{where.parent}/artifacts" exec "{sys.executable}" "{HERE}/engine.py" "$@"\n', encoding="utf-8"
+    )
     program = where / "torch-minify-action"
     program.write_text(
         f"#!{sys.executable} -I\nimport sys\nfrom bot.action.__main__ import Edge, main\n"

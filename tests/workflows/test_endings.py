@@ -24,7 +24,7 @@ ENDINGS = {
     # the label is one that act knows no machine for, so the job leaves nothing, not even a failed step
     "no result": ("### Could not be minimized", {"runner": "nobody"}, ()),
     # the runner's signal reaches the program, which hands on what there is
-    "cancel": ("### Minimized, interrupted", {}, ()),
+    "cancel": (", interrupted", {}, ()),
     # nothing, null, half a JSON text and another type, each with a 200, before and after the work is done
     "broken API": (
         "### Minimized",
