@@ -57,10 +57,9 @@ TABLE = [
     *rows("torch._dynamo.repro.after_dynamo", "dump_to_minify_after_dynamo(gm, args, compiler_name)"),
     *rows("torch._dynamo.repro.after_aot", "dump_to_minify(gm, args, compiler_name)"),
     *rows("torch._dynamo.repro.aoti", "dump_to_minify(exported_program, compiler_name)"),
-    *rows("torch._dynamo.convert_frame", "CatchErrorsWrapper.__call__(frame, cache_entry, frame_state)"),
     *rows("torch._inductor.compile_fx", "wrap_compiler_debug(unconfigured_compiler_fn, compiler_name)"),
     *rows("torch._inductor", "aoti_compile_and_package(exported_program; package_path, inductor_configs)", "aoti_load_package(path)"),
-    *rows("torch._dynamo.convert_frame", "CatchErrorsWrapper", "CatchErrorsWrapper.__call__(self, frame)"),
+    *rows("torch._dynamo.convert_frame", "CatchErrorsWrapper", "CatchErrorsWrapper.__call__(self, frame, cache_entry, frame_state)"),
     # comparisons
     *rows("torch._dynamo.debug_utils", "clone_inputs_retaining_gradness(example_inputs)", "cast_to_fp64(model, inputs)"),
     *rows("torch._dynamo.testing", "requires_bwd_pass(out)", "reduce_to_scalar_loss(out)"),

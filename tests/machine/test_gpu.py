@@ -26,7 +26,7 @@ def test_a_gpu() -> None:
 
 def test_a_torch_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        doctor, "examine", lambda _: [doctor.Line("torch", "2.13.0+cpu", True, True), doctor.Line("GPU", "none", False, False)]
+        doctor, "examine", lambda *_: [doctor.Line("torch", "2.13.0+cpu", True, True), doctor.Line("GPU", "none", False, False)]
     )
     monkeypatch.setattr(gpu, "unseen", lambda: None)
     why = gpu.missing("python")
