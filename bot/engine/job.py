@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Iterator
@@ -45,6 +44,7 @@ from bot.oracle.run_plan import Limits
 from bot.reduce.candidate import BudgetSpent
 from bot.reduce.graph.printer.script import render
 from bot.sandbox.accounts import keep_to_this_process
+from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.units import spoken
 from bot.workers.pool import Pool, PoolError, memory_for
@@ -72,7 +72,7 @@ class Job:
         self._versions: dict[str, str] = {}  # of the user's interpreter: filled in when its worker starts
         self._trail = Trail()
         self._ledger: Ledger | None = None
-        self._scratch = tempfile.TemporaryDirectory(prefix="torch-minify-job-", ignore_cleanup_errors=True)
+        self._scratch = Scratch(prefix="torch-minify-job-")
         self._cache = Path(self._scratch.name) / "compile"  # the one compile directory of this job: a cold one costs twelve seconds
         self._cache.mkdir()
         keep_to_this_process()

@@ -6,7 +6,6 @@ docs/refusals.md has a row for each code.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from bot.failure.traceback import exceptions, plain
 from bot.machine import gpu
 from bot.models.failure import Phase
 from bot.oracle.budget import Budget
+from bot.sandbox.files import Scratch
 from bot.workers.process import HANG_RATIO, Patience, run_process
 
 # Asks an interpreter whether it has a package.
@@ -62,7 +62,7 @@ class Lookups:
         """Whether any process of the program comes to the compiler, by torch's own trace. It is run once more, for at most so many
         `seconds` of its own time."""
         scratch = self.launch.box.scratch if self.launch.box else None
-        with tempfile.TemporaryDirectory(prefix="torch-minify-trace-", dir=scratch, ignore_cleanup_errors=True) as trace:
+        with Scratch(prefix="torch-minify-trace-", dir=scratch) as trace:
             launch = replace(self.launch, env={**self.launch.env, "TORCH_TRACE": trace}, write=(Path(trace),))
             verify.run_fresh(launch, self.script, timeout=seconds, budget=self.budget)
             return any(os.scandir(trace))

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 # Bytes in all, and files: of more, what comes first by name.
@@ -78,6 +79,16 @@ def remove(path: Path) -> None:
         for name in directories:
             _take(os.path.join(folder, name))
     shutil.rmtree(path, ignore_errors=True)
+
+
+class Scratch(tempfile.TemporaryDirectory[str]):
+    """A temporary directory into which other accounts write: Python's own ends with an error where it may not change their rights."""
+
+    def cleanup(self) -> None:
+        """Remove it; what cannot be removed stays."""
+        remove(Path(self.name))
+        with contextlib.suppress(OSError):
+            super().cleanup()
 
 
 def _take(directory: str) -> None:

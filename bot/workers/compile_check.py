@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from bot.inside.protocol import SHORTCUT_FAILED, Question
+from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import isa_probes
 from bot.workers.pool import Pool, PoolError
@@ -19,7 +19,7 @@ _LIMIT = 180.0
 
 def compiles(python: str) -> tuple[bool, str]:
     """Whether a worker of the interpreter `python` compiles and runs one function, and what there is to say of it. Takes seconds."""
-    with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as name:
+    with Scratch(prefix="torch-minify-") as name:
         os.chmod(name, 0o711)
         cache, log = _made(Path(name, "cache")), Path(name, "workers.log")
         isa_probes.seed(cache)
@@ -46,7 +46,7 @@ def confines(python: str) -> tuple[bool, str]:
     """Whether each layer of the sandbox is on for programs under the interpreter `python`, and which are; what is missing, what helps."""
     if sys.platform != "linux":
         return False, "none: only on Linux"
-    with tempfile.TemporaryDirectory(prefix="torch-minify-") as place:
+    with Scratch(prefix="torch-minify-") as place:
         box = Sandbox(Path(place), python)
         try:
             box.require()

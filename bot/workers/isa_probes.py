@@ -16,6 +16,7 @@ from pathlib import Path
 
 import platformdirs
 
+from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment
 from bot.workers.process import Patience, run_process
@@ -48,7 +49,7 @@ def make(python: str, box: Sandbox, most: float = math.inf) -> None:
     mark = directory() / f"{box.state_of(python)}.made"
     if mark.exists():
         return
-    with tempfile.TemporaryDirectory(dir=box.scratch, ignore_cleanup_errors=True) as place:
+    with Scratch(dir=box.scratch) as place:
         cache = Path(place)
         env = environment.of_proof(os.environ, cache)
         outcome = run_process([python, "-c", _PICK], Patience(_LIMIT, most), cwd=cache, env=env, box=box, write=(cache,))

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import Cancel, Facts, Question, Ready, Reply, StartFailed, command, encode
 from bot.inside.variables import without_settings
+from bot.sandbox.files import Scratch
 from bot.sandbox.process import Process
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import environment
@@ -216,7 +217,7 @@ class Pool:
 
     def directory(self) -> tempfile.TemporaryDirectory[str]:
         """A new directory that the workers may write to."""
-        made = tempfile.TemporaryDirectory(prefix="torch-minify-", dir=self._questions(), ignore_cleanup_errors=True)
+        made = Scratch(prefix="torch-minify-", dir=self._questions())
         if self.box is not None:
             self.box.lend(Path(made.name))
         return made

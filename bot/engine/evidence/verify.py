@@ -10,7 +10,6 @@ import math
 import os
 import resource
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -33,7 +32,7 @@ from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
 from bot.oracle.budget import Budget
 from bot.oracle.judge import cannot_be_float64
-from bot.sandbox.files import copy_plain_tree
+from bot.sandbox.files import Scratch, copy_plain_tree
 from bot.workers import environment, isa_probes
 from bot.workers.process import HANG_RATIO, Interrupted, Patience, run_process
 
@@ -151,7 +150,7 @@ def verify(
     width = at_once(expected.signature)
     together = width > runs  # and the control
     with (
-        tempfile.TemporaryDirectory(prefix="torch-minify-proof-", dir=_scratch(launch), ignore_cleanup_errors=True) as place,
+        Scratch(prefix="torch-minify-proof-", dir=_scratch(launch)) as place,
         ThreadPoolExecutor(max_workers=width) as executor,
     ):
         os.chmod(place, 0o711)  # what is in it may belong to other accounts
@@ -296,7 +295,7 @@ def _said(value: tuple[str, ...] | str | None) -> str:
 
 
 def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="torch-minify-cache-", dir=_scratch(launch), ignore_cleanup_errors=True) as made:
+    with Scratch(prefix="torch-minify-cache-", dir=_scratch(launch)) as made:
         cache = cache_dir or Path(made)
         return run_process(
             words,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from bot.engine.evidence import verify
 from bot.engine.target import Launch
 from bot.models.result import Result
+from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 
 # Seconds for one run; a cold compile takes 5-20 s.
@@ -36,7 +36,7 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
         return 2
     script = repro.resolve()
     expected = verify.Expected(recorded.signature, recorded.verification.rule, LIMIT)
-    with tempfile.TemporaryDirectory(prefix="torch-minify-verify-", ignore_cleanup_errors=True) as scratch:
+    with Scratch(prefix="torch-minify-verify-") as scratch:
         box = Sandbox(Path(scratch), python, (script, script.parent))
         try:
             layers = box.layers
