@@ -59,7 +59,7 @@ def test_syntax_error(tmp_path: Path) -> None:
     [
         (["missing.py"], "missing.py"),
         (["."], "."),
-        ([], "SCRIPT"),
+        ([], "either X or --command"),
         (["a.py", "--no-such-option"], "--no-such-option"),
         (["a.py", "--stage", "deepest"], "deepest"),
         (["a.py", "--accuracy", "maybe"], "maybe"),

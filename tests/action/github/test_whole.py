@@ -155,7 +155,7 @@ def test_a_gate_that_fails_says_so(job: Job, ours: bool, monkeypatch: pytest.Mon
 def test_stop(job: Job) -> None:
     emulator = job.emulator
     issue = emulator.issue("x")
-    emulator.add(runs=[{"id": 904, "head_sha": "d" * 40, "status": "queued", "conclusion": None}])
+    emulator.add(runs=[{"id": 904, "event": "issue_comment", "head_sha": "d" * 40, "status": "queued", "conclusion": None}])
     assert job.gate(emulator.commented(issue, f"/minify\n{CODE}"), run=904) == 0
     stranger = emulator.commented(issue, "/minify stop", "stranger")
     assert job.run("stop", event=stranger, run=905) == 7

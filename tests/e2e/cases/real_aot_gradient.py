@@ -8,7 +8,8 @@ x = torch.randn(6, 48, dtype=torch.bfloat16)
 
 def project(x):
     with torch.autocast("cpu", enabled=False):
-        return x.float() @ weight.float().t()
+        wide = weight.float()
+        return x.float() @ wide.t()
 
 
 def gradient(fn):

@@ -193,7 +193,7 @@ def test_other_processes_of_the_program_run_eager(tmp_path: Path) -> None:
     """
     status, reached, output = control(tmp_path, body)
     assert (status, reached) == (0, 0), output
-    assert [int(count) for count in re.findall(r"reached: (\d+)", output)] == [7, 0]
+    assert [int(count) for count in re.findall(r"reached: (\d+)", output)] == [7, 2, 0]
 
 
 def test_nobody_called_the_compiler(tmp_path: Path) -> None:
