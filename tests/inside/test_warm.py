@@ -58,7 +58,9 @@ with Watch():
 assert not seen, seen
 assert calls, "nothing is seen at all"
 from torch._dynamo import utils
-assert not utils.compilation_time_metrics and not any(utils.counters.values()), "something was compiled"
+# compile_file: a probe of vector instructions that some CPUs are asked for whatever the environment says; a process, no kernel
+compiled = set(utils.compilation_time_metrics) - {"compile_file"}
+assert not compiled and not any(utils.counters.values()), f"something was compiled: {compiled}"
 assert not torch.cuda.is_initialized()
 """
 
