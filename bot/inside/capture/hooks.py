@@ -64,6 +64,7 @@ class Tracker:
     dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
+    dumping: list[int] = field(default_factory=list)  # processes that write PyTorch's dumps
     errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
 
     def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
@@ -139,7 +140,8 @@ class Tracker:
         In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
         """
         root = os.path.join(self.top, "pytorch")
-        if os.fork():
+        if pid := os.fork():
+            self.dumping.append(pid)
             return
         os.setsid()
         signal.alarm(DUMP_LIMIT)

@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> None:
         return
     from .. import warm
     from ..eager import accuracy
-    from . import escaped, hooks
+    from . import dumps, escaped, hooks
 
     rule = accuracy.ComparisonRule(order.strict, order.tolerance)
     seen = escaped.Escaped(order.out)
@@ -88,6 +88,7 @@ def main(arguments: list[str]) -> None:
         facts["errors"] = list(tracker.errors) if tracker.errors else None
         write_json(run_file, facts)
     flush()
+    dumps.finish(tracker.dumping)
     if facts["status"] == "raised":
         with contextlib.suppress(OSError):  # the program may have closed it
             os.write(2, facts["text"].encode("utf-8"))
