@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from .descriptors import pass_without_sockets
 from .protocol import CaptureOrder, decode
 
 # What the processes are to do: a role, and for a capture the file of its order.
@@ -30,6 +31,7 @@ _DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "follow")
 def follow(role: str, argument: str = "") -> None:
     """Have every Python process that this one starts from now on do its part: the `role` capture, whose `argument` is the file of its
     order, or control."""
+    pass_without_sockets()
     os.environ[_VARIABLE] = f"{role}:{argument}"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_DIRECTORY, os.environ.get("PYTHONPATH", "")]))
 
@@ -37,6 +39,7 @@ def follow(role: str, argument: str = "") -> None:
 def start() -> None:
     """Begin, in such a process."""
     role, _, argument = os.environ.get(_VARIABLE, "").partition(":")
+    AfterImport({"multiprocessing.resource_sharer": pass_without_sockets})
     if role == "capture":
         AfterImport({"torch": lambda: _wait_for_compiler(argument)})
     elif role == "control":

@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .descriptors import pass_without_sockets
 from .protocol import Facts, PhasePassed
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def execute(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Mo
 
     `source` gives what to compile of its text.
     """
+    pass_without_sockets()
     text = read_source(path)
     module = types.ModuleType("__main__")
     module.__file__ = path
