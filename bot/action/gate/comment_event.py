@@ -138,6 +138,9 @@ class Conversation:
             made += self._of(command, f"{self._key}-{len(made) + 1}", text, author, url, pull)
         said = "\n\n".join([notes.queued(made, self._settings.runner_label, self._settings.run_url), *self._tables])
         comment = self._say(said)
+        if comment is None and self._event.issue.locked:
+            # its result could not be posted either: no machine is kept busy for it
+            return Decision("refused", note="the conversation is locked, and this token may not comment there")
         answered = tuple(request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}) for request in made)
         return Decision("requests", answered)
 

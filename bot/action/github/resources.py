@@ -70,6 +70,7 @@ class Issue(Authored):
     body: str = ""
     html_url: str = ""
     pull_request: dict[str, Any] | None = None
+    locked: bool = False
 
 
 class Repository(Resource):

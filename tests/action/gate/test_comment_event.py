@@ -237,6 +237,15 @@ def test_requests_survive_a_comment_that_cannot_be_written() -> None:
     assert made.answer.comment is None
 
 
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_locked_conversation_costs_no_machine_where_nothing_can_be_posted(writable: bool) -> None:
+    # GitHub answers 403 to a token that may not comment on a locked issue; some may
+    api = Memory(silent=not writable)
+    event = asked(f"/minify\n{BLOCK}")
+    locked = event.model_copy(update={"issue": event.issue.model_copy(update={"locked": True})})
+    assert outcome(locked, api).status == ("requests" if writable else "refused")
+
+
 def test_an_issue_that_switches_a_test_off_is_enough() -> None:
     api = Memory(tree=["test/inductor/test_pool.py"])
     body = "Platforms: linux\n\nTest file path: `inductor/test_pool.py`\n"
