@@ -34,6 +34,7 @@ from bot.engine.time_split import ASK_SHARE, enough, of_first_runs, reserve
 from bot.engine.trail import Trail
 from bot.engine.workspace import NotOurs, Workspace
 from bot.machine import facts
+from bot.models.failure import Kind
 from bot.models.result import ReasonCode, Result, Status, VerificationFacts
 from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
@@ -188,7 +189,8 @@ class Job:
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
         self.progress.say(reproduction.failure.line())
         if needed := enough(self.options, reproduction, self.budget):
-            took = f"one run takes {reproduction.capture.outcome.seconds:.0f} s"
+            hangs = reproduction.failure.kind is Kind.HANG
+            took = f"one run {'is waited for' if hangs else 'takes'} {reproduction.capture.outcome.seconds:.0f} s"
             raise Ended(
                 "error", "budget", f"{took}: too slow for a budget of {spoken(self.options.budget)}; --budget {spoken(needed)} would do"
             )
