@@ -132,29 +132,12 @@ class _Entries:
 
 
 def _install(order_file: str) -> None:
-    hooks = importlib.import_module(f"{__package__}.capture.hooks")
-    escaped = importlib.import_module(f"{__package__}.capture.escaped")
-    accuracy = importlib.import_module(f"{__package__}.eager.accuracy")
+    # what it imports needs torch
+    begin = importlib.import_module(f"{__package__}.capture.begin")
     with open(order_file, encoding="utf-8") as file:
-        order = decode(CaptureOrder, json.load(file))
-    rule = accuracy.ComparisonRule(order.strict, order.tolerance)
-    seen = escaped.Escaped(order.out)
-    tracker = hooks.Tracker(
-        out=order.out,
-        check=order.check,
-        rule=rule,
-        beforehand=order.beforehand,
-        dump=order.dump,
-        escaped=seen,
-        synchronous=order.synchronous,
-    )
+        tracker = begin.tracker_for(decode(CaptureOrder, json.load(file)))
     tracker.enter_child()
-    if order.check:
-        # as in the program itself: Inductor's own random numbers differ from eager's, and that is no bug
-        config: Any = importlib.import_module("torch._inductor.config")
-        config.fallback_random = True
-    hooks.install(tracker)
-    escaped.install(seen)
+    begin.watch(tracker)
 
 
 def _control() -> None:

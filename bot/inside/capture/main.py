@@ -37,40 +37,24 @@ def main(arguments: list[str]) -> None:
         write_json(run_file, {"status": "infra", "text": unusable, "calls": 0, "versions": {}})
         return
     from .. import warm
-    from ..eager import accuracy
-    from . import dumps, escaped, hooks
+    from . import begin, dumps
 
-    rule = accuracy.ComparisonRule(order.strict, order.tolerance)
-    seen = escaped.Escaped(order.out)
-    tracker = hooks.Tracker(
-        out=order.out,
-        check=order.check,
-        rule=rule,
-        beforehand=order.beforehand,
-        dump=order.dump,
-        escaped=seen,
-        synchronous=order.synchronous,
-    )
+    tracker = begin.tracker_for(order)
     comparison = None
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
     errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test
     behind = ""  # the compiler's exception that the program handled when it ended
     try:
         comparison = Comparison()
-        hooks.install(tracker)
-        escaped.install(seen)
+        begin.watch(tracker)
         children.follow("capture", arguments[0])
-        if order.check:
-            # Inductor's own random numbers differ from eager's, and that is no bug
-            inductor: Any = importlib.import_module("torch._inductor.config")
-            inductor.fallback_random = True
 
         def on_error(error: BaseException, test: str) -> None:
-            errors.append((seen.behind(error) or format_error(error), test))
+            errors.append((tracker.escaped.behind(error) or format_error(error), test))
 
         def on_end(error: BaseException) -> None:
             nonlocal behind
-            behind = seen.behind(error)
+            behind = tracker.escaped.behind(error)
 
         listen_to_unittest(on_error)
         if order.module:

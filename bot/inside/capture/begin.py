@@ -1,0 +1,33 @@
+"""Beginning to watch the compiler in a process: the program's own, or one that it started."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ..eager import accuracy
+from ..protocol import CaptureOrder
+from . import escaped, hooks
+
+
+def tracker_for(order: CaptureOrder) -> hooks.Tracker:
+    """What the hooks report to, as `order` has it. Nothing is watched yet."""
+    return hooks.Tracker(
+        out=order.out,
+        check=order.check,
+        rule=accuracy.ComparisonRule(order.strict, order.tolerance),
+        beforehand=order.beforehand,
+        dump=order.dump,
+        escaped=escaped.Escaped(order.out),
+        synchronous=order.synchronous,
+    )
+
+
+def watch(tracker: hooks.Tracker) -> None:
+    """Put the hooks of the `tracker` in place, in this process."""
+    if tracker.check:
+        # Inductor's own random numbers differ from eager's, and that is no bug
+        inductor: Any = importlib.import_module("torch._inductor.config")
+        inductor.fallback_random = True
+    hooks.install(tracker)
+    escaped.install(tracker.escaped)
