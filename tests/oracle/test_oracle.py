@@ -328,7 +328,24 @@ def test_what_takes_much_longer(make: Make, first: tuple[float, ...], again: tup
         oracle.ask(candidate(name))
     assert oracle.is_slow("new", "old") is slow
     assert sum(q.task == "run" for q in pool.asked) == runs
+
+
+def test_nothing_is_slow_beside_what_was_never_run(make: Make) -> None:
+    oracle, _ = make(lambda q: CONTROL if q.task == "control" else {**FAILS, "seconds": 9.0})
+    oracle.ask(candidate("new"))
     assert not oracle.is_slow("new", "never asked")
+
+
+def test_small_steps_do_not_add_up_to_a_slow_one(make: Make) -> None:
+    took = {"first": 2.0, "second": 2.9, "third": 4.2, "bare": 9.0, "after": 10.0, "quick": 1.0, "last": 2.8}
+    oracle, _ = make(lambda q: CONTROL if q.task == "control" else {**FAILS, "seconds": took[q.text]})
+    for name in took:
+        oracle.ask(candidate(name))
+    assert not oracle.is_slow("second", "first")
+    assert oracle.is_slow("third", "second")  # 1.45 times as long as what stands, 2.1 times as long as the first
+    assert not oracle.is_slow("after", "bare")  # taken for its lines
+    assert oracle.is_slow("after", "quick")
+    assert oracle.is_slow("last", "quick")
 
 
 class TestSeeds:
