@@ -82,6 +82,8 @@ def enough(options: Options, reproduction: Reproduction, budget: Budget) -> floa
     once = reproduction.capture.outcome.seconds
     query = reproduction.hang_after / 3 if reproduction.failure.kind is Kind.HANG else once
     spent, proof = options.budget - budget.remaining(), _proof(options, reproduction, once)
-    if spent + proof + LEAST_QUERIES * query <= options.budget:
+    # the first query is as cold as that run; the next ones are warm, and of something smaller
+    least = LEAST_QUERIES * query if reproduction.failure.kind is Kind.HANG else query
+    if spent + proof + least <= options.budget:
         return None
     return math.ceil(max(2 * (spent + proof), spent + proof + 2 * LEAST_QUERIES * query) / 60) * 60.0
