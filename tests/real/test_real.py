@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CASES = [json.loads(line)["id"] for line in (ROOT / "tests/real/manifest.jsonl").read_text(encoding="utf-8").splitlines()]
-MOST_LINES = 15
+MOST_OPS, MOST_LINES = 3, 15  # of the graph, and of a script
 
 pytestmark = [pytest.mark.e2e, pytest.mark.all, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -26,4 +26,6 @@ def test_a_real_model_comes_down_to_a_few_lines(case: str, tmp_path: Path) -> No
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     (row,) = json.loads(found.read_text(encoding="utf-8"))["rows"] if found.exists() else [{}]
     assert row.get("counts"), f"{row}\n{done.stdout}\n{done.stderr}"
-    assert row["lines_after"] <= MOST_LINES
+    result = json.loads((tmp_path / "kept" / case / "out" / "result.json").read_text(encoding="utf-8"))
+    ops = result["reduction"]["ops_after"]
+    assert ops <= MOST_OPS if ops is not None else row["lines_after"] <= MOST_LINES
