@@ -27,7 +27,7 @@ RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
 PROOF_SHARE, LEAST_HANG = 1 / 6, 20.0
 # A run that is given no longer than this says nothing about an end.
 LEAST_SAMPLED = 20.0
-# Queries that have to fit into a search to make it worth beginning.
+# Queries that have to fit into the search for a hang to make it worth beginning: each takes as long as it is waited for.
 LEAST_QUERIES = 3
 
 

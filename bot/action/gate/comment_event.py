@@ -33,6 +33,7 @@ from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request
 
 WRITERS = ("admin", "write")
+_LOCKED = "the conversation is locked, and this token may not comment there"
 
 
 class Conversation:
@@ -103,6 +104,10 @@ class Conversation:
         self._say(body)
         return Decision("refused", note=note)
 
+    def _is_closed_to_us(self, comment: int | None) -> bool:
+        """Whether the result could not be posted either, where our first `comment` could not: no machine is kept busy for it."""
+        return comment is None and self._event.issue.locked
+
     def _doctor(self) -> Decision:
         """What can be seen of the set-up from here, and a request that looks at the machine; without an image there can be none."""
         self._react("eyes")
@@ -122,6 +127,8 @@ class Conversation:
         )
         waiting = f"The machine is looked at now, as soon as a runner {self._settings.runner_label} takes the job."
         comment = self._say(notes.doctor(lines, None, waiting, self._settings.run_url))
+        if self._is_closed_to_us(comment):
+            return Decision("refused", note=_LOCKED)
         return Decision("requests", (request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}),))
 
     # requests
@@ -138,9 +145,8 @@ class Conversation:
             made += self._of(command, f"{self._key}-{len(made) + 1}", text, author, url, pull)
         said = "\n\n".join([notes.queued(made, self._settings.runner_label, self._settings.run_url), *self._tables])
         comment = self._say(said)
-        if comment is None and self._event.issue.locked:
-            # its result could not be posted either: no machine is kept busy for it
-            return Decision("refused", note="the conversation is locked, and this token may not comment there")
+        if self._is_closed_to_us(comment):
+            return Decision("refused", note=_LOCKED)
         answered = tuple(request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}) for request in made)
         return Decision("requests", answered)
 

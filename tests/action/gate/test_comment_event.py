@@ -237,11 +237,12 @@ def test_requests_survive_a_comment_that_cannot_be_written() -> None:
     assert made.answer.comment is None
 
 
+@pytest.mark.parametrize("asked_for", [f"/minify\n{BLOCK}", "/minify doctor"])
 @pytest.mark.parametrize("writable", [True, False])
-def test_a_locked_conversation_costs_no_machine_where_nothing_can_be_posted(writable: bool) -> None:
-    # GitHub answers 403 to a token that may not comment on a locked issue; some may
+def test_a_locked_conversation_costs_no_machine_where_nothing_can_be_posted(writable: bool, asked_for: str) -> None:
+    # GitHub's documentation of locking: who may write to the repository may go on commenting; any other token is answered 403
     api = Memory(silent=not writable)
-    event = asked(f"/minify\n{BLOCK}")
+    event = asked(asked_for)
     locked = event.model_copy(update={"issue": event.issue.model_copy(update={"locked": True})})
     assert outcome(locked, api).status == ("requests" if writable else "refused")
 
