@@ -31,6 +31,7 @@ class Order:
     write: tuple[str, ...] = ()
     must_reach: tuple[str, ...] = ()
     network: bool = False
+    gpu: bool = False  # what CUDA's driver needs besides its devices
     limits: dict[str, int] = field(default_factory=dict)  # names of the module resource, without RLIMIT_
     disk: tuple[str, ...] = ()  # file systems that it must leave room on
     least_free: int = 0  # bytes

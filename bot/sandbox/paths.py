@@ -108,6 +108,11 @@ def devices() -> list[str]:
     return [*_DEVICES, *glob.glob(_NVIDIA)]
 
 
+def has_gpu() -> bool:
+    """Whether this machine has a GPU."""
+    return any(map(os.path.exists, GPUS))
+
+
 def of_environment(env: Mapping[str, str]) -> Iterator[str]:
     """What the environment `env` names: search paths, compilers, caches of models."""
     for name in _LISTS:

@@ -166,13 +166,13 @@ class Sandbox:
             write=(*order.write, str(private), *map(str, write)),
             layers=report.layers,
         )
-        if address_space and not any(map(os.path.exists, paths.GPUS)):
+        if address_space and not order.gpu:
             order.limits["AS"] = 16 * _GIB + 2 * _memory()
         return launch(order, private, streams)
 
     def _order(self, python: str, where: Path) -> Order:
         """What every process of this job may do, which runs the interpreter `python`; `where` it may write."""
-        devices = paths.devices()
+        devices, gpu = paths.devices(), paths.has_gpu()
         whole, listed = self._readable(python)
         limits = {"NOFILE": _MOST_FILES, "FSIZE": _LARGEST_FILE, "CORE": 0, "MEMLOCK": 64 << 20, "MSGQUEUE": 1 << 20}
         own = accounts.may_change()
@@ -183,6 +183,7 @@ class Sandbox:
             write=tuple(devices),
             groups=accounts.groups_of_gpus(devices),
             network=self.network,
+            gpu=gpu,
             limits=limits,
             disk=(str(where), "/dev/shm"),
             least_free=_LEAST_FREE,

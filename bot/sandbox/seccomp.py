@@ -82,11 +82,12 @@ _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # typing for others on a terminal
 _X32 = 0x40000000
 
 # <linux/bpf_common.h>, <linux/seccomp.h>
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN, _KEEP_BITS = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NUMBER, _ARCH, _FIRST, _SECOND, _THIRD = 0, 4, 16, 24, 32  # low words of the arguments, little endian
 _FILTER_MODE = 2
 _NETLINK_ROUTE = 0
+_KIND_OF_SOCKET = 0xF  # its other bits are flags
 
 
 def supported() -> bool:
@@ -94,8 +95,13 @@ def supported() -> bool:
     return kernel.machine() in _ARCHITECTURE
 
 
-def program(machine: str, families: frozenset[int]) -> bytes:
-    """The filter for this kind of `machine`, in the kernel's form; sockets of other `families` than these are refused."""
+def program(machine: str, families: frozenset[int], *, gpu: bool = False) -> bytes:
+    """The filter for this kind of `machine`, in the kernel's form; sockets of other `families` than these are refused.
+
+    With `gpu`, Unix sockets of packets are made all the same: CUDA's driver starts with one, by an abstract name, and gives up with error
+    304 where it may not. The services of a machine (the container engine, D-Bus, systemd, the journal) take streams and datagrams: a
+    socket of packets cannot be connected to them.
+    """
     column = _COLUMN[machine]
     rows: list[tuple[int, int, int, int]] = []
 
@@ -135,12 +141,12 @@ def program(machine: str, families: frozenset[int]) -> bytes:
     ]
     within(_IOCTL[column], [(_LOAD, 0, 0, _SECOND), *terminal])
     within(_SOCKETPAIR[column], [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, socket.AF_UNIX), (_RETURN, 0, 0, _ERRNO | errno.EACCES)])
-    within(_SOCKET[column], _sockets(families))
+    within(_SOCKET[column], _sockets(families, packets=gpu))
     add(_RETURN, _ALLOW)
     return b"".join(struct.pack("HBBI", *row) for row in rows)
 
 
-def _sockets(families: frozenset[int]) -> list[tuple[int, int, int, int]]:
+def _sockets(families: frozenset[int], *, packets: bool) -> list[tuple[int, int, int, int]]:
     body: list[tuple[int, int, int, int]] = [(_LOAD, 0, 0, _FIRST)]
     plain = sorted(families - {socket.AF_NETLINK})
     for family in plain:
@@ -154,19 +160,29 @@ def _sockets(families: frozenset[int]) -> list[tuple[int, int, int, int]]:
             (_RETURN, 0, 0, _ALLOW),
             (_LOAD, 0, 0, _FIRST),
         ]
+    if packets and socket.AF_UNIX not in families:
+        body += [
+            (_EQUAL, 0, 5, socket.AF_UNIX),
+            (_LOAD, 0, 0, _SECOND),
+            (_KEEP_BITS, 0, 0, _KIND_OF_SOCKET),
+            (_EQUAL, 0, 1, socket.SOCK_SEQPACKET),
+            (_RETURN, 0, 0, _ALLOW),
+            (_LOAD, 0, 0, _FIRST),
+        ]
     for family in (socket.AF_INET, socket.AF_INET6):
         # the words of a machine without a network, which libraries know what to do with
         body += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ERRNO | errno.ENETUNREACH)]
     return [*body, (_RETURN, 0, 0, _ERRNO | errno.EACCES)]
 
 
-def enter(families: frozenset[int]) -> None:
-    """Filter the calls of this process and all that it starts, for good; see `program` for `families`. No new privileges must be on.
+def enter(families: frozenset[int], *, gpu: bool = False) -> None:
+    """Filter the calls of this process and all that it starts, for good; see `program` for `families` and `gpu`. No new privileges must
+    be on.
 
     Raises:
         OSError: the kernel refused.
     """
-    code = program(kernel.machine(), families)
+    code = program(kernel.machine(), families, gpu=gpu)
     held = ctypes.create_string_buffer(code, len(code))
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held)), 16)
     kernel.prctl(kernel.PR_SET_SECCOMP, _FILTER_MODE, ctypes.addressof(header))

@@ -24,6 +24,9 @@ def main() -> None:
     accounts.keep_to_this_process()
     for name, value in ORDER.get("set", {}).items():
         setattr(sandbox, name, value)
+    if ORDER.get("gpu"):
+        # what is opened for CUDA's driver is open to a program too
+        sandbox.paths.GPUS = ("/dev/null",)
     with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile() as out:
         box = sandbox.Sandbox(
             Path(scratch),

@@ -1,4 +1,4 @@
-"""The ways in which the engine, and so a program, can run here: by account, by what the container lets it have, by interpreter."""
+"""The ways in which the engine, and so a program, can run here: by account, by what the container lets it have, on a machine with a GPU."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ WAYS: dict[str, tuple[str, ...]] = {
     "container-root": ("setpriv", f"--bounding-set=-all,{_KEPT}", f"--inh-caps=-all,{_KEPT}"),
     # the Action's engine: an account of its own, which may give accounts
     "action-engine": (*_AS_USER, f"--inh-caps={_ABLE}", f"--ambient-caps={_ABLE}"),
+    "host-root-gpu": (),
+    "host-user-gpu": _AS_USER,
     "container-user": (*_AS_USER, "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"),
 }
 
@@ -61,7 +63,7 @@ class Way:
         return self.place / "home"
 
     def words(self, code: str, **more: Any) -> list[str]:
-        order = {"root": str(self.package), "code": code, "readable": [], **more}
+        order = {"root": str(self.package), "code": code, "readable": [], "gpu": "gpu" in self.name, **more}
         return [*WAYS[self.name], SYSTEM_PYTHON, "-I", str(self.package / DRIVER.name), json.dumps(order)]
 
     def environment(self, **variables: str) -> dict[str, str]:
@@ -86,7 +88,7 @@ class Way:
 def prepared(name: str) -> Iterator[Way]:
     """A way by its name; tests are skipped where it cannot be had."""
     root = os.geteuid() == 0
-    if name != "host-user" and not root:
+    if not name.startswith("host-user") and not root:
         pytest.skip("needs root")
     if not Path(SYSTEM_PYTHON).exists() or (WAYS[name] and root and shutil.which("setpriv") is None):
         pytest.skip(f"needs {SYSTEM_PYTHON} and setpriv")
@@ -107,7 +109,7 @@ def prepared(name: str) -> Iterator[Way]:
         if not root:
             # we are the plain user already
             way = Way(name, Path(place), package)
-            WAYS["host-user"] = ()
+            WAYS["host-user"] = WAYS["host-user-gpu"] = ()
         way.own(Path(place))
         way.home.mkdir()
         way.own(way.home)

@@ -1,0 +1,156 @@
+"""What `scripts/gpu-check` runs, and what has to come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAMS = Path(__file__).with_name("gpu_programs")
+PARTS: Mapping[int, str] = {
+    1: "errors of the compiler",
+    2: "errors while it runs",
+    3: "wrong numbers",
+    4: "healthy programs",
+    5: "passes of one's own, at each hook",
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One program and its result.
+
+    `status` may name alternatives with `|`. `ops`: at most so many operations may be left. `seconds`: at most so many in all.
+    `says` is a regex on what the repro prints alone. `has` are regexes that the repro has to match, `lacks` what it must not. `needs` are packages beyond torch.
+    """
+
+    name: str
+    part: int
+    says: str = ""
+    status: str = "minimized"
+    ops: int | None = 1
+    lines: int = 20
+    seconds: float | None = None
+    search: float | None = None
+    has: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    program: str = ""
+
+    @property
+    def text(self) -> str:
+        """The program."""
+        return self.program or (PROGRAMS / f"{self.name}.py").read_text(encoding="utf-8")
+
+
+_PLANTED = r"CompilationError|InductorError|NameError"
+_CLOSE = r"AssertionError"
+# a call, not the setting that makes it wrong
+_RELU = r"relu(\.default)?\(|ReLU\("
+_QUIET = {"status": "not_reproduced", "ops": None}
+
+_HOOKED = """\
+# a pass at {hook}
+import torch
+import torch._inductor.config as config
+
+
+def wrong(graph):
+    graph = getattr(graph, "graph", graph)
+    for node in graph.nodes:
+        if node.target in (torch.cos, torch.ops.aten.cos.default):
+            {action}
+
+
+{setting}
+
+
+@torch.compile
+def f(x):
+    return (torch.tanh(x) * 2).cos().exp() + x
+
+
+with torch.no_grad():
+    f(torch.linspace(0, 3, 64, device="cuda"))
+"""
+_BACKEND = """\
+from torch._inductor.codegen.common import (
+    get_scheduling_for_device,
+    get_wrapper_codegen_for_device,
+    init_backend_registration,
+    register_backend_for_device,
+)
+from torch._inductor.custom_graph_pass import CustomGraphModulePass
+
+
+class Wrong(CustomGraphModulePass):
+    def __call__(self, gm):
+        wrong(gm)
+
+    def uuid(self):
+        return None
+
+
+init_backend_registration()
+scheduling, wrapper = get_scheduling_for_device("cuda"), get_wrapper_codegen_for_device("cuda")
+register_backend_for_device("cuda", scheduling, wrapper, device_custom_pass=Wrong())"""
+_SETTINGS = {
+    name: f"config.{name} = wrong"
+    for name in (
+        "pre_grad_custom_pass",
+        "joint_custom_pre_pass",
+        "joint_custom_post_pass",
+        "post_grad_custom_pre_pass",
+        "post_grad_custom_post_pass",
+    )
+} | {"device_custom_pass": _BACKEND}
+_ACTIONS = {
+    "raises": 'raise RuntimeError("no cosine here")',
+    "numbers": "node.target = torch.sin if node.target is torch.cos else torch.ops.aten.sin.default",
+}
+
+
+def _hooks() -> tuple[Scenario, ...]:
+    rows = []
+    # each hook raises or spoils numbers, by turns: both kinds at three hooks
+    for number, (hook, setting) in enumerate(_SETTINGS.items()):
+        kind = ("raises", "numbers")[number % 2]
+        text = _HOOKED.format(hook=hook, setting=setting, action=_ACTIONS[kind])
+        said = "no cosine here" if kind == "raises" else _CLOSE
+        rows.append(Scenario(f"{hook}_{kind}", 5, said, lines=40, has=("cos",), lacks=("tanh", "exp"), program=text))
+    return tuple(rows)
+
+
+SCENARIOS = (
+    Scenario("aot_compile", 1, _PLANTED, seconds=35, search=5, has=(_RELU,), lacks=("sin",)),
+    Scenario("transformer_663", 1, _PLANTED, seconds=50, has=(_RELU,), lacks=("Linear", "softmax")),
+    Scenario("bert_compile", 1, _PLANTED, seconds=45, has=(_RELU,), lacks=("transformers",), needs=("transformers",)),
+    Scenario("reduce_overhead_half", 1, _PLANTED, has=(_RELU,), lacks=("onv2d",)),
+    Scenario("max_autotune", 1, _PLANTED, has=(_RELU,), lacks=("softmax",)),
+    Scenario("backward_only", 1, _PLANTED, has=(_RELU,), lacks=("tanh",)),
+    Scenario("aoti_compile", 1, _PLANTED, has=(_RELU,), lacks=("igmoid",)),
+    Scenario("aoti_unflattened", 1, _PLANTED, has=(_RELU,), lacks=("igmoid",)),
+    Scenario("dynamo_compile_error", 1, "ReluCompileError", has=(_RELU,), lacks=("torch.sin",)),
+    Scenario("dynamo_runtime_error", 1, "ReluRuntimeError", has=(_RELU,), lacks=("torch.sin",)),
+    Scenario("cpu_and_cuda", 1, "ReluCompileError", has=(_RELU,), lacks=("torch.sin",)),
+    Scenario("kernel_compile", 1, r"CompilationError", seconds=90, has=(r"tl\.arange\(0, 3\)",), lacks=("Linear", "softmax")),
+    Scenario("device_assert", 2, "device-side assert", seconds=90, has=(_RELU,), lacks=("Linear",)),
+    Scenario("illegal_access", 2, "illegal memory access", seconds=90, lacks=("Linear", "softmax")),
+    Scenario("autotuned_kernel", 2, "illegal memory access", lines=25, lacks=("Linear", "softmax")),
+    Scenario("misaligned", 2, "misaligned address", lacks=("Linear", "softmax")),
+    Scenario("launch_failure", 2, "unspecified launch failure", lacks=("Linear", "softmax")),
+    Scenario("out_of_memory", 2, "OutOfMemoryError", ops=3),
+    Scenario("overwritten_output", 2, "overwritten by a subsequent run", ops=2, lacks=("GELU", "gelu")),
+    Scenario("aot_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("sin",)),
+    Scenario("half_constant", 3, _CLOSE, seconds=60, ops=2),
+    Scenario("aoti_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("igmoid",)),
+    Scenario("dynamo_accuracy_error", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("torch.sin",)),
+    Scenario("bert_fp16_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
+    Scenario("gpt2_bf16_training", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
+    Scenario("resnet18_inference", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("torchvision",)),
+    Scenario("resnet18_training", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("onv2d", "rsqrt"), needs=("torchvision",)),
+    Scenario("fp8_scaled_mm", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("_scaled_mm",)),
+    Scenario("mobilenetv3_autocast", 3, _CLOSE, seconds=300, ops=3, has=(_RELU,), needs=("torchvision",)),
+    *(Scenario(name, 4, **_QUIET) for name in ("half_constant_healthy", "healthy_plain", "healthy_dropout", "healthy_aoti", "healthy_fp8")),
+    *_hooks(),
+)  # fmt: skip

@@ -1,0 +1,13 @@
+# more precise than eager: no error by float64, one by eager's own numbers
+import torch
+
+torch._dynamo.config.same_two_models_use_fp64 = False
+
+
+@torch.compile
+def f(x):
+    return x - torch.tensor(655, dtype=torch.half, device="cuda") * 100
+
+
+with torch.no_grad():
+    f(torch.tensor(655 * 100, dtype=torch.half, device="cuda"))
