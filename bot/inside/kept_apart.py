@@ -8,6 +8,13 @@ import os
 # <linux/prctl.h>, <linux/landlock.h>; the version of Landlock that knows of signals
 _SET_DUMPABLE, _SET_NO_NEW_PRIVS, _LANDLOCK_CREATE, _LANDLOCK_SCOPES = 4, 38, 444, 6
 _SIGNALS = 0b10
+# Moving files between directories: every set of rules refuses it that does not allow it by name.
+_REFER, _PATH_BENEATH = 1 << 13, 1
+
+
+class _Beneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("directory", ctypes.c_int32))
 
 
 def close_to_children() -> None:
@@ -25,9 +32,12 @@ def keep_to_itself() -> None:
         libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # the parent is not, and a fork is as its parent
         if libc.syscall(_LANDLOCK_CREATE, None, 0, 1) < _LANDLOCK_SCOPES:
             return
-        rules = (ctypes.c_uint64 * 3)(0, 0, _SIGNALS)
+        rules = (ctypes.c_uint64 * 3)(_REFER, 0, _SIGNALS)
         domain = libc.syscall(_LANDLOCK_CREATE, rules, ctypes.sizeof(rules), 0)
         if domain >= 0:
+            root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+            libc.syscall(_LANDLOCK_CREATE + 1, domain, _PATH_BENEATH, ctypes.byref(_Beneath(_REFER, root)), 0)
+            os.close(root)
             libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             libc.syscall(_LANDLOCK_CREATE + 2, domain, 0)
             os.close(domain)
