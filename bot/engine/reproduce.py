@@ -251,8 +251,11 @@ class Intake:
         """Of an error that a GPU reports late: the graph whose kernel it is, if the error is the same with one kernel after the other."""
         self.progress.step("an error of the GPU shows late: once more, with one kernel after the other")
         again = self._capture("synchronous", hang_after + START, synchronous=True)
-        same = again.signature is not None and found.signature is not None and found.signature.same_across_forms(again.signature)
-        return found.model_copy(update={"regions": again.regions}) if same else found
+        if again.signature is not None and found.signature is not None and found.signature.same_across_forms(again.signature):
+            return found.model_copy(update={"regions": again.regions})
+        seen = again.signature or ("nothing fails" if again.outcome.status == "ok" else last_line(again.outcome))
+        self.progress.step(f"so it is another failure ({seen}): the script itself is reduced")
+        return found
 
     def _capture(
         self, name: str, own: float, compare: Tolerance | None = None, *, beforehand: bool = False, synchronous: bool = False

@@ -132,7 +132,7 @@ def judged(scenario: Scenario, *, python: str, scratch: Path, limit: float, end:
     ours = {"TMPDIR": str(place / "tmp"), "TORCH_MINIFY_CACHE_DIR": str(place / "tmp" / "kept")}
     path = os.pathsep.join([str(measure.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     out = place / "work" / "minified"
-    argv = [python, "-m", "bot", "run", "program.py", "--out", str(out), "--budget", f"{limit:.0f}s"]
+    argv = [python, "-m", "bot", "run", "program.py", "--out", str(out), "--budget", f"{limit:.0f}s", *scenario.options]
     env = watch.environment({**ours, "PYTHONPATH": path})
     ran = watch.run(argv, cwd=place / "work", env=env, limit=limit + 120, log=place / "log.txt", sample=False)
     file, repro = out / "result.json", out / "repro.py"

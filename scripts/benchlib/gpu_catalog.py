@@ -21,7 +21,8 @@ class Scenario:
     """One program and its result.
 
     `status` may name alternatives with `|`. `ops`: at most so many operations may be left. `seconds`: at most so many in all.
-    `says` is a regex on what the repro prints alone. `has` are regexes that the repro has to match, `lacks` what it must not. `needs` are packages beyond torch.
+    `says` is a regex on what the repro prints alone. `has` are regexes that the repro has to match, `lacks` what it must not.
+    `needs` are packages beyond torch, `options` those of the command line.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Scenario:
     lacks: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     program: str = ""
+    options: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -142,7 +144,7 @@ SCENARIOS = (
     Scenario("out_of_memory", 2, "OutOfMemoryError", ops=3),
     Scenario("overwritten_output", 2, "overwritten by a subsequent run", ops=2, lacks=("GELU", "gelu")),
     Scenario("aot_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("sin",)),
-    Scenario("half_constant", 3, _CLOSE, seconds=60, ops=2),
+    Scenario("half_constant", 3, _CLOSE, seconds=60, ops=2, options=("--accuracy", "strict")),
     Scenario("aoti_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("igmoid",)),
     Scenario("dynamo_accuracy_error", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("torch.sin",)),
     Scenario("bert_fp16_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),

@@ -8,7 +8,7 @@ def nearest(x):
     x = torch.tanh(x) * 2
     if torch.compiler.is_compiling():
         return torch.sort((x[:, None] - x[None]).abs(), dim=-1)[0][:, 1]
-    return torch.cat([torch.sort((part[:, None] - x[None]).abs(), dim=-1)[0][:, 1] for part in x.split(500)])
+    return torch.cat([torch.sort((part[:, None] - x[None]).abs(), dim=-1)[0][:, 1].clone() for part in x.split(500)])
 
 
 with torch.no_grad():
