@@ -6,12 +6,14 @@ import re
 
 from bot.models.failure import Kind, Signature
 
-# torch's class for an error of a device. Triton's launcher raises the same errors as a RuntimeError: whose call comes next is chance.
+# torch's class for an error of a device. Triton's launcher and Inductor's own raise the same errors as a RuntimeError: whose call comes
+# next is chance.
 CLASS = "AcceleratorError"
 # What cudaGetErrorString and hipGetErrorString say of errors that end the context. An error of a call's own arguments, or of a GPU that
 # is full, is raised where it belongs.
 _STICKY = re.compile(
-    r"(?:\b(?P<api>CUDA|HIP) error|\bTriton Error \[(?P<launcher>CUDA|HIP)\]): (?P<what>an illegal (?:memory access|instruction)[\w ]*"
+    r"(?:\b(?P<api>CUDA|HIP)(?: driver)? error|\bTriton Error \[(?P<launcher>CUDA|HIP)\]): "
+    r"(?P<what>an illegal (?:memory access|instruction)[\w ]*"
     r"|misaligned address|device-side assert triggered|unspecified launch failure|invalid (?:program counter|address space)"
     r"|hardware stack error|operation not supported on global/shared address space|the launch timed out and was terminated)",
     re.IGNORECASE,

@@ -167,7 +167,7 @@ AWKWARD = {
     "stdin": "assert input() == '', 'something was typed'\n",
     "binary": "import sys\nsys.stdout.buffer.write(bytes(range(256)) * 40)\n"
     "sys.stderr.buffer.write(b'\\xff\\xfe\\x00')\nsys.stdout.flush()\n",
-    "chdir": "import os\nos.makedirs('/tmp/torch-minify-elsewhere', exist_ok=True)\nos.chdir('/tmp/torch-minify-elsewhere')\n",
+    "chdir": "import os\nimport tempfile\nos.chdir(tempfile.mkdtemp())\n",
     "relative": "assert open('data.txt').read() == 'data'\n",
     "processes": "import subprocess, sys\n"
     "assert subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True).stdout == b'1\\n'\n"
