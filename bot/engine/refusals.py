@@ -35,6 +35,8 @@ sys.exit(3 if found else 4)
 """
 # Seconds for that.
 _LIMIT = 60.0
+# What the smallest program on a GPU does.
+_ON_GPU = "import torch\ntorch.ones(1, device='cuda').add_(1).item()\n"
 # The files in which what stands for the compiler is written: an error that begins there is ours.
 _STAND_INS = ("bot/inside/eager/stand_ins.py", "bot/inside/eager/compiler_out.py")
 
@@ -57,6 +59,11 @@ class Lookups:
         words = [self.launch.python, "-c", _FIND, need.name]
         found = run_process(words, Patience(_LIMIT), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box)
         return found.exit == 4
+
+    def gpu_is_usable(self) -> bool:
+        """Whether a program that is started as this one can use the GPU."""
+        words = [self.launch.python, "-c", _ON_GPU]
+        return run_process(words, Patience(_LIMIT), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box).status == "ok"
 
     def compiles(self, seconds: float) -> bool:
         """Whether any process of the program comes to the compiler, by torch's own trace. It is run once more, for at most so many
@@ -92,19 +99,24 @@ class TwoRuns:
     def refusal(self, lookups: Lookups) -> Ended | None:
         """Why the compiler has nothing to do with the failure, or why that cannot be said, by `lookups`; None where it has."""
         if self.eager_fails:
-            return self._of_eager(lookups.lacks)
+            return self._of_eager(lookups)
         # a child may have kept its output, and its count with it, to itself
         return None if self.eager.calls or self.compiled.child else self._unreached(lookups.compiles)
 
-    def _of_eager(self, lacks: Callable[[Need], bool]) -> Ended:
+    def _of_eager(self, lookups: Lookups) -> Ended:
         eager, last = self.eager, last_line(self.eager) or "nothing was printed"
         if eager.status == "timeout":
             return self._endless(last)
         if _is_ours(eager):
             return Ended("error", "internal", f"what stands for the compiler in the eager control cannot do what the program asks: {last}")
         need = missing(eager)
-        if need is not None and lacks(need):
+        if need is not None and lookups.lacks(need):
             return Ended("not_reproduced", need.code, f"the program needs {need}: {last}")
+        if need is not None and need.what == "hardware" and not lookups.gpu_is_usable():
+            said = (
+                f"this machine has a GPU, but no program that is kept in the sandbox can use it; torch-minify doctor looks into it: {last}"
+            )
+            return Ended("error", "machine_fault", said, machine_fault="the GPU cannot be used in the sandbox")
         ended = {"raised": "", "exit": f" (exit status {eager.exit})"}.get(eager.status, f" ({eager.signal or eager.status})")
         if not eager.calls and not self.reached and self.compiled.outcome.status != "timeout":
             return Ended("not_reproduced", "fails_before_compile", f"the program fails before it comes to the compiler{ended}: {last}")

@@ -36,7 +36,7 @@ _NEEDS: tuple[tuple[re.Pattern[str], Literal["package", "file"]], ...] = ((_MODU
 _NO_GPU = re.compile(
     r"Found no NVIDIA driver|Torch not compiled with CUDA enabled|No CUDA GPUs are available|no CUDA-capable device is detected"
     r"|on a CUDA device but torch\.cuda\.is_available\(\) is False|CUDA driver initialization failed|Torch not linked with support for cuda"
-    r"|NVIDIA driver on your system is too old"
+    r"|NVIDIA driver on your system is too old|Unexpected error from cudaGetDeviceCount"
 )
 
 

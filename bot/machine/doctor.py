@@ -78,8 +78,9 @@ def _supported(version: str) -> bool:
         return False
 
 
-def main(python: str, compiles: Callable[[str], tuple[bool, str]], sandbox: Callable[[str], tuple[bool, str]]) -> int:
-    """Print what `python` has. `compiles` says whether it compiles a function, `sandbox` whether it is kept in all layers; both say more.
+def main(python: str, compiles: Callable[[str, str], tuple[bool, str]], sandbox: Callable[[str], tuple[bool, str]]) -> int:
+    """Print what `python` has. `compiles` says whether it compiles a function for a device, `sandbox` whether it is kept in all layers;
+    both say more.
 
     Exit status 0, or 1 where something needed is missing or does not work.
     """
@@ -87,8 +88,11 @@ def main(python: str, compiles: Callable[[str], tuple[bool, str]], sandbox: Call
     whole, layers = sandbox(python)
     lines.append(Line("sandbox", layers, whole, False))
     if all(line.good for line in lines if line.needed):
-        good, found = compiles(python)
+        good, found = compiles(python, "cpu")
         lines.append(Line("compile", found, good, True))
+        if any(line.what == "GPU" and line.good for line in lines):
+            good, found = compiles(python, "cuda")
+            lines.append(Line("compile on the GPU", found, good, True))
     for line in lines:
         mark = "ok  " if line.good else ("MISS" if line.needed else "-   ")
         sys.stdout.write(f"{mark} {line.what}: {line.found}\n")

@@ -12,20 +12,23 @@ from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import isa_probes
 from bot.workers.pool import Pool, PoolError
 
-_FUNCTION = "import torch\ntorch.compile(lambda x: torch.relu(x) + 1)(torch.ones(3))\n"
+_FUNCTION = "import torch\ntorch.compile(lambda x: torch.relu(x) + 1)(torch.ones(3, device={device!r})).sum().item()\n"
 # Seconds for compiling it, on a machine with no vector instructions known yet.
 _LIMIT = 180.0
 
 
-def compiles(python: str) -> tuple[bool, str]:
-    """Whether a worker of the interpreter `python` compiles and runs one function, and what there is to say of it. Takes seconds."""
+def compiles(python: str, device: str = "cpu") -> tuple[bool, str]:
+    """Whether a worker of the interpreter `python` compiles one function for the `device` and runs it, and what there is to say of it.
+
+    Takes seconds. In the sandbox, as each candidate: a GPU that torch sees outside may be out of reach there.
+    """
     with Scratch(prefix="torch-minify-") as name:
         os.chmod(name, 0o711)
         cache, log = _made(Path(name, "cache")), Path(name, "workers.log")
         isa_probes.seed(cache)
         try:
             with Pool(python, cache, log, box=Sandbox(_made(Path(name, "boxes")), python)) as pool:
-                outcome, _ = pool.ask(Question(_FUNCTION, limit=_LIMIT))
+                outcome, _ = pool.ask(Question(_FUNCTION.format(device=device), limit=_LIMIT))
         except (PoolError, OSError) as error:
             return False, f"no worker: {error}"
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()

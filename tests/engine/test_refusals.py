@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import torch
 
 from bot.engine.capture.region import Capture, Region, RegionRecipe
 from bot.engine.evidence.verify import START
@@ -30,8 +31,8 @@ REACHED = Region(hook="aot", failed="compile", backward=False, recipe=RegionReci
 class Told(Lookups):
     """Lookups that find what they are told."""
 
-    def __init__(self, lacks: bool = True, compiles: bool = False) -> None:
-        self.__dict__.update(told=(lacks, compiles), asked=[])
+    def __init__(self, lacks: bool = True, compiles: bool = False, usable: bool = True) -> None:
+        self.__dict__.update(told=(lacks, compiles, usable), asked=[])
 
     def lacks(self, need: Need) -> bool:
         self.asked.append(need)
@@ -40,6 +41,9 @@ class Told(Lookups):
     def compiles(self, seconds: float) -> bool:
         self.asked.append(seconds)
         return bool(self.told[1])
+
+    def gpu_is_usable(self) -> bool:
+        return bool(self.told[2])
 
 
 def runs(eager: dict[str, Any], behind: bool = False, regions: tuple[Region, ...] = (), **compiled: Any) -> TwoRuns:
@@ -95,6 +99,21 @@ def test_what_a_program_needs_is_looked_up(text: str, code: str, said: str) -> N
     there = refusal(runs({"text": text, "calls": 1}), Told(lacks=False))
     assert there is not None
     assert there[1] == "fails_in_eager", "it is there, so that is no reason"
+
+
+def test_a_gpu_that_the_sandbox_keeps_from_the_program_is_the_machine_s_fault() -> None:
+    # as CUDA's driver said it where it could neither name its threads nor make a socket
+    text = (
+        HEAD + "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 304: OS call failed or operation not supported on this OS\n"
+    )
+    of = runs({"text": text})
+    kept = of.refusal(Told(lacks=False, usable=False))
+    assert kept is not None
+    assert (kept.status, kept.code, kept.machine_fault) == ("error", "machine_fault", "the GPU cannot be used in the sandbox")
+    assert "Error 304" in kept.reason
+    usable = refusal(of, Told(lacks=False))
+    assert usable is not None
+    assert usable[1] == "fails_before_compile", "others can use it"
 
 
 @pytest.mark.parametrize(
@@ -202,6 +221,12 @@ def test_a_gpu_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(gpu, "missing", lambda python, limit, found=found: limits.append(limit) or found)
         assert look_up(tmp_path, budget=30.0).lacks(Need("hardware", "cuda")) is (found is not None)
     assert max(limits) <= 30.0
+
+
+def test_whether_a_program_can_use_the_gpu_is_tried(tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("of a machine without a GPU")
+    assert not look_up(tmp_path).gpu_is_usable()
 
 
 CHILD = (

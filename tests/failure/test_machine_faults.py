@@ -64,6 +64,10 @@ def test_what_may_end_otherwise_the_next_time(outcome: Outcome, again: bool) -> 
         ("ValueError: No module named 'timm'", None),
         ("RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU", "a GPU"),
         ("AssertionError: Torch not compiled with CUDA enabled", "a GPU"),
+        (
+            "RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before? Error 304: OS call failed",
+            "a GPU",
+        ),
         ("RuntimeError: CUDA error: an illegal memory access was encountered", None),
         ("", None),
     ],

@@ -40,7 +40,7 @@ def confined(_: str) -> tuple[bool, str]:
     return False, "no kernel for it"
 
 
-def never(_: str) -> tuple[bool, str]:
+def never(_: str, device: str = "") -> tuple[bool, str]:
     raise AssertionError("nobody waits for what cannot work")
 
 
@@ -54,17 +54,30 @@ def test_a_machine_that_has_everything(machine: Any, capsys: Any) -> None:
         "GPU": ("H200, H200", True),
         "triton": ("3.5", True),
     }
-    assert doctor.main(python, lambda _: (True, "one function in 1.2 s"), confined) == 0
+    assert doctor.main(python, lambda _, device: (True, f"one function for {device} in 1.2 s"), confined) == 0
     said = capsys.readouterr().out
     assert "MISS" not in said
     assert "-    sandbox: no kernel for it" in said
-    assert said.endswith("ok   compile: one function in 1.2 s\n")
+    assert said.endswith("ok   compile: one function for cpu in 1.2 s\nok   compile on the GPU: one function for cuda in 1.2 s\n")
+
+
+def test_a_gpu_that_a_program_cannot_use(machine: Any, capsys: Any) -> None:
+    # as the first sandbox kept it from CUDA's driver
+    python = machine(json.dumps(GOOD), "clang++")
+    assert doctor.main(python, lambda _, device: (device == "cpu", "RuntimeError: Error 304"), confined) == 1
+    assert capsys.readouterr().out.endswith("MISS compile on the GPU: RuntimeError: Error 304\n")
+
+
+def test_a_machine_without_a_gpu_compiles_for_the_cpu_alone(machine: Any, capsys: Any) -> None:
+    python = machine(json.dumps({**GOOD, "gpus": []}), "clang++")
+    assert doctor.main(python, lambda _, device: (True, device), confined) == 0
+    assert capsys.readouterr().out.endswith("ok   compile: cpu\n")
 
 
 def test_a_machine_whose_worker_does_not_compile(machine: Any, capsys: Any) -> None:
     python = machine(json.dumps(GOOD), "clang++")
-    assert doctor.main(python, lambda _: (False, "no worker: TypeError"), confined) == 1
-    assert capsys.readouterr().out.endswith("MISS compile: no worker: TypeError\n")
+    assert doctor.main(python, lambda *_: (False, "no worker: TypeError"), confined) == 1
+    assert "MISS compile: no worker: TypeError\n" in capsys.readouterr().out
 
 
 def test_a_machine_that_has_nothing(machine: Any, capsys: Any) -> None:
