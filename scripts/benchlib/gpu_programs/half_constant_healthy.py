@@ -3,9 +3,9 @@ import torch
 
 
 @torch.compile
-def f(x):
-    return x - torch.tensor(655, dtype=torch.half, device="cuda") * 100
+def f(x, y):
+    return x - y * 100
 
 
 with torch.no_grad():
-    f(torch.tensor(655 * 100, dtype=torch.half, device="cuda"))
+    f(torch.tensor(655 * 100, dtype=torch.half, device="cuda"), torch.tensor(655, dtype=torch.half, device="cuda"))

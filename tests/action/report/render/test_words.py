@@ -47,6 +47,18 @@ def test_recorded_results_render_as_before(name: str) -> None:
     assert body == recorded.read_text(encoding="utf-8")
 
 
+GPU = RESULTS.parent / "gpu" / "h200"
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in GPU.glob("*/result.json")))
+def test_results_of_a_gpu_name_it_and_its_driver(name: str) -> None:
+    body = render(reports.report(section(reports.request(), Folder(GPU / name))))
+    assert "NVIDIA H200" in body
+    assert "580.159.04" in body
+    assert 'device="cuda"' in body
+    assert "→ 1 ops" in body
+
+
 def test_nothing_came_back() -> None:
     part = Section(request=reports.request())
     assert title(part) == "Could not be minimized"
