@@ -155,6 +155,7 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
     """What to run, and what the input was taken for, as fields of `Options`."""
     from bot.engine.inputs import prepare, taken
     from bot.engine.target import CommandError, Target, target_of_command
+    from bot.sandbox.environment import hand_over
 
     if arguments.command is not None:
         try:
@@ -162,7 +163,7 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
         except CommandError as error:
             grammar.error(str(error))
         # for everything that is run from here on: the program, its control, the candidates
-        os.environ.update(target.variables)
+        hand_over(dict(target.variables), os.environ)
         if target.script is not None and not target.script.is_file():
             grammar.error(f"there is no file {target.script}")
         return {"target": target if target.script is None else Target(target.script.resolve(), None, target.argv)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 
 # Names further variables that a program may see, with blanks between them.
 PASSED = "TORCH_MINIFY_PASS"
@@ -22,6 +22,12 @@ _SECRET_VALUE = re.compile(
 )
 # where Python looks for the user's packages, and libraries for their models, when HOME is another one
 _BELOW_HOME = {"PYTHONUSERBASE": ".local", "HF_HOME": ".cache/huggingface", "TORCH_HOME": ".cache/torch"}
+
+
+def hand_over(variables: Mapping[str, str], environ: MutableMapping[str, str]) -> None:
+    """Set `variables` in `environ`, for every program that is started from here on to see, whatever they are called."""
+    environ.update(variables)
+    environ[PASSED] = " ".join(dict.fromkeys([*environ.get(PASSED, "").split(), *variables]))
 
 
 def is_secret(name: str, value: str = "") -> bool:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.environment import PASSED, allowed, inside, is_secret
+from bot.sandbox.environment import PASSED, allowed, hand_over, inside, is_secret
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,9 @@ def test_it_has_a_home_of_its_own_but_the_packages_and_models_of_the_user(tmp_pa
     assert "TORCH_HOME" not in env
     assert env["HF_HUB_OFFLINE"] == "1"
     assert "HF_HUB_OFFLINE" not in inside({}, "/h", "/t", network=True)
+
+
+def test_what_is_set_for_the_program_is_handed_over_whatever_it_is_called() -> None:
+    environ = {"SUITE_COMPILES": "0", "OTHER": "1", PASSED: "MINE", "MINE": "2"}
+    hand_over({"SUITE_COMPILES": "1", "SUITE_TOKEN": "t"}, environ)
+    assert {name: value for name, value in allowed(environ).items() if name != PASSED} == {"SUITE_COMPILES": "1", "MINE": "2"}
