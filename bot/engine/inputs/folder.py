@@ -30,12 +30,13 @@ def read(root: Path) -> Held:
     """
     files = list(_files(root))
     logs = [path for path in files if path.suffix in (".log", ".txt", "") and trace.is_trace(head(path))]
-    # tlparse keeps a copy of the log that it read
-    if logs:
+    scripts = [path for path in files if path.suffix == ".py" and dump.is_dump(_text(path))]
+    # torch 2.13 and later put a log beside what TORCH_COMPILE_DEBUG dumps: of every run into that directory, what is dumped of the newest
+    if logs and not (scripts and all(path.parent.name == "tlparse" and path.name.startswith("dedicated_log") for path in logs)):
         return of_logs(logs)
+    # tlparse keeps a copy of the log that it read
     if parsed := [path for path in files if _OF_TLPARSE.match(path.name)]:
         return _of_tlparse(parsed)
-    scripts = [path for path in files if path.suffix == ".py" and dump.is_dump(_text(path))]
     if scripts:
         return _of_scripts(root, scripts)
     shown = ", ".join(sorted({path.suffix or "no suffix" for path in files})[:6]) or "nothing"

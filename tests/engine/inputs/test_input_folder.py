@@ -69,6 +69,8 @@ def test_the_output_of_tlparse_with_and_without_the_copy_of_its_log(tmp_path):
 
 def test_a_debug_directory_gives_the_newest_runnable_of_each_graph(tmp_path):
     root = tmp_path / "torch_compile_debug"
+    # as torch 2.13 does
+    write(root / "tlparse" / "dedicated_log_torch_trace_alay81zs.log", graph(0, text=RUN) + end(0))
     for run, compiled in (("run_2026_11_23_06_46_53_436874-pid_5", True), ("run_2026_11_23_07_00_00_000000-pid_6", False)):
         for model in ("model__0_forward_1.0", "model__1_backward_2.1"):
             runnable = write(
