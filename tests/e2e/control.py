@@ -28,14 +28,21 @@ class Packages:
     def __init__(self, package, beside):
         self._package, self._beside = package, beside
         self._modules = {}
+        self._left = {}
 
     def compile(self, exported, *args, **kwargs):
         path = self._package(exported, *args, **kwargs)
         self._modules[path] = exported.module()
+        self._left[path] = exported
         return path
 
     def load(self, path, *args, **kwargs):
+        self._left.pop(path, None)
         return self._beside(self._modules[path], path, *args, **kwargs)
+
+    def load_the_rest(self):
+        for path, exported in list(self._left.items()):
+            self.load(path)(*exported.example_inputs[0], **exported.example_inputs[1])
 
 
 def compared(compiled, eager):
@@ -60,8 +67,9 @@ def take_out():
 
     torch.compile = identity
     torch.export.export = lambda module, *args, **kwargs: Exported(module)
-    packages = Packages(lambda exported: f"package of {id(exported)}", lambda module, path: module)
+    packages = Packages(lambda exported, **_: f"package of {id(exported)}", lambda module, path: module)
     torch._inductor.aoti_compile_and_package, torch._inductor.aoti_load_package = packages.compile, packages.load
+    return lambda: None
 
 
 def compare():
@@ -79,9 +87,11 @@ def compare():
         lambda module, path, load=torch._inductor.aoti_load_package: compared(load(path), module),
     )
     torch._inductor.aoti_compile_and_package, torch._inductor.aoti_load_package = packages.compile, packages.load
+    return packages.load_the_rest
 
 
 if __name__ == "__main__":
-    {"eager": take_out, "numbers": compare}[sys.argv[1]]()
+    finish = {"eager": take_out, "numbers": compare}[sys.argv[1]]()
     sys.argv = sys.argv[2:]
     runpy.run_path(sys.argv[0], run_name="__main__")
+    finish()
