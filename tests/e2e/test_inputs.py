@@ -89,7 +89,9 @@ def debug_directory(tmp: Path, script: str) -> Path:
     return ran(tmp, script, {"TORCH_COMPILE_DEBUG": "1"}) / "torch_compile_debug"
 
 
-def launcher(tmp: Path, script: str, after: str = "aot", level: str = "2") -> Path:
+def launcher(tmp: Path, script: str, after: str = "aot", level: str = "") -> Path:
+    # wrong numbers are looked for at level 4 alone
+    level = level or ("4" if script == SCRIPTS["numbers"] else "2")
     place = ran(tmp, script, {"TORCHDYNAMO_REPRO_AFTER": after, "TORCHDYNAMO_REPRO_LEVEL": level})
     found = list(place.rglob("minifier_launcher.py"))
     return found[0] if found else place / "repro.py"
