@@ -43,7 +43,8 @@ class Sandbox:
     `scratch` is a directory of the job, in which each process gets a home of its own. `python` is the interpreter of most of them: whether
     it can be reached decides whether they get accounts of their own. `readable` are paths that a program may read besides what that needs.
     `network`: it may use the network. `on` False starts processes as they are, without any layer. `patience` is in seconds, for an
-    interpreter to say what it needs.
+    interpreter to say what it needs. `links` are directories below the temporary one of each process, in which it finds links to the files
+    of another, which it may read.
     """
 
     scratch: Path
@@ -52,6 +53,7 @@ class Sandbox:
     network: bool = False
     on: bool = sys.platform == "linux"
     patience: float = _ASK_LIMIT
+    links: dict[str, Path] = field(default_factory=dict)
     _known: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what each interpreter needs to read
     _allowed: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -151,6 +153,10 @@ class Sandbox:
         home, tmp = private / "home", private / "tmp"
         for path in (home, tmp):
             path.mkdir()
+        for below, source in self.links.items():
+            (tmp / below).mkdir(parents=True)
+            for file in source.iterdir():
+                (tmp / below / file.name).symlink_to(file)
         uid = accounts.draw(os.environ) if UID in report.layers else None
         order = self._order(program, private)
         order = replace(

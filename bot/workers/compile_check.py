@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.inside.protocol import SHORTCUT_FAILED, Question
 from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import NoSandbox, Sandbox
-from bot.workers import isa_probes
+from bot.workers import toolchain
 from bot.workers.pool import Pool, PoolError
 
 _FUNCTION = "import torch\ntorch.compile(lambda x: torch.relu(x) + 1)(torch.ones(3, device={device!r})).sum().item()\n"
@@ -25,7 +25,7 @@ def compiles(python: str, device: str = "cpu") -> tuple[bool, str]:
     with Scratch(prefix="torch-minify-") as name:
         os.chmod(name, 0o711)
         cache, log = _made(Path(name, "cache")), Path(name, "workers.log")
-        isa_probes.seed(cache)
+        toolchain.seed(cache)
         try:
             with Pool(python, cache, log, box=Sandbox(_made(Path(name, "boxes")), python)) as pool:
                 outcome, _ = pool.ask(Question(_FUNCTION.format(device=device), limit=_LIMIT))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.workers import isa_probes
+from bot.workers import toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = Path(__file__).parent / "cases"
@@ -132,7 +132,7 @@ def run_alone(repro: Path, limit: float = REPRO_LIMIT) -> Finished:
     with tempfile.TemporaryDirectory(prefix="repro-alone-") as name:
         place = Path(name)
         shutil.copy(repro, place / "repro.py")
-        isa_probes.seed(place / "cache")
+        toolchain.seed(place / "cache")
         env = environment({"TORCHINDUCTOR_CACHE_DIR": str(place / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}, ours=False)
         return run([sys.executable, "repro.py"], cwd=place, env=env, limit=limit)
 

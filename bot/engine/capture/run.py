@@ -19,7 +19,7 @@ from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox.files import read_plain
 from bot.sandbox.sandbox import Sandbox
-from bot.workers import environment, isa_probes
+from bot.workers import environment, toolchain
 from bot.workers.process import Patience, run_process
 
 PROBE_SHARE = 0.25  # of the time for a run, that of the probes of the machine before it
@@ -80,10 +80,10 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     if watch.box is not None and watch.box.on:
         started = time.monotonic()
-        isa_probes.make(python, watch.box, patience.most * PROBE_SHARE)
+        toolchain.make(python, watch.box, patience.most * PROBE_SHARE)
         patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
     if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
-        isa_probes.seed(watch.cache)
+        toolchain.seed(watch.cache)
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
         patience,

@@ -33,7 +33,7 @@ from bot.models.result import EagerControl, Rule
 from bot.oracle.budget import Budget
 from bot.oracle.judge import cannot_be_float64
 from bot.sandbox.files import Scratch, copy_plain_tree
-from bot.workers import environment, isa_probes
+from bot.workers import environment, toolchain
 from bot.workers.process import HANG_RATIO, Interrupted, Patience, run_process
 
 # Bytes that a fresh process is given room for, whatever the program's own took.
@@ -157,7 +157,7 @@ def verify(
         compiled = cache_dir or Path(place, "compiled")
         compiled.mkdir(exist_ok=True)
         if not any(compiled.iterdir()):
-            isa_probes.seed(compiled)
+            toolchain.seed(compiled)
 
         def once(number: int) -> Outcome:
             # each in a directory and with a compile directory of its own: what one writes, another would read
@@ -168,6 +168,8 @@ def verify(
                 with suppress(OSError):  # what is missing is compiled again
                     copy_plain_tree(compiled, cache)
             cache.mkdir(exist_ok=True)
+            if number and not any(cache.iterdir()):
+                toolchain.seed(cache)
             copy = own / script.name
             shutil.copyfile(script, copy)
             try:

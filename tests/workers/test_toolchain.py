@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.sandbox.sandbox import Sandbox
-from bot.workers import isa_probes
+from bot.workers import toolchain
 
 PROBE = 'extern "C" void __avx_chk_kernel() {}\n'
 
@@ -35,8 +37,8 @@ def test_probes_alone_go_from_one_directory_to_the_next(tmp_path: Path) -> None:
     compiled(first, "cxyz", 'extern "C" void kernel(float* out) { out[0] = 1; }\n')
     compiled(first, "cdef", PROBE, library=False)  # the compiler could not
     compiled(first, "clng", PROBE + "//" + "a" * 5000)
-    isa_probes.keep(first)
-    isa_probes.seed(second)
+    toolchain.keep(first)
+    toolchain.seed(second)
     assert files(second) == {"cabc.cpp", "cabc.so"}
     assert (second / "ab" / "cabc.cpp").read_text(encoding="utf-8") == PROBE
 
@@ -45,8 +47,8 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     compiled(first, "cabc", PROBE)
     compiled(second, "cabc", PROBE + "// mine\n")
-    isa_probes.keep(first)
-    isa_probes.seed(second)
+    toolchain.keep(first)
+    toolchain.seed(second)
     assert "mine" in (second / "ab" / "cabc.cpp").read_text(encoding="utf-8")
 
 
@@ -54,26 +56,26 @@ def test_a_place_that_cannot_be_written_costs_the_time_alone(tmp_path: Path, mon
     (tmp_path / "file").touch()
     monkeypatch.setenv("TORCH_MINIFY_CACHE_DIR", str(tmp_path / "file"))
     compiled(tmp_path / "first", "cabc", PROBE)
-    isa_probes.keep(tmp_path / "first")
-    isa_probes.seed(tmp_path / "second")
+    toolchain.keep(tmp_path / "first")
+    toolchain.seed(tmp_path / "second")
     assert not (tmp_path / "second").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a sandbox")
 def test_an_interpreter_is_asked_once_and_by_a_process_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        isa_probes,
-        "_PICK",
+        toolchain,
+        "_COMPILE",
         "import os, pathlib; place = pathlib.Path(os.environ['TORCHINDUCTOR_CACHE_DIR'], 'ab'); place.mkdir(); "
         f"(place / 'cabc.cpp').write_text({PROBE!r}); (place / 'cabc.so').write_bytes(b'x')",
     )
     (tmp_path / "scratch").mkdir()
     box = Sandbox(tmp_path / "scratch")
-    isa_probes.make(sys.executable, box)
-    isa_probes.seed(tmp_path / "cache")
+    toolchain.make(sys.executable, box)
+    toolchain.seed(tmp_path / "cache")
     assert files(tmp_path / "cache") == {"cabc.cpp", "cabc.so"}
-    monkeypatch.setattr(isa_probes, "run_process", None)  # not called again
-    isa_probes.make(sys.executable, box)
+    monkeypatch.setattr(toolchain, "run_process", None)  # not called again
+    toolchain.make(sys.executable, box)
 
 
 @pytest.mark.all
@@ -88,10 +90,67 @@ def test_inductor_finds_its_probes_again(tmp_path: Path) -> None:
         return subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True).stdout
 
     answer = picked(tmp_path / "first")
-    isa_probes.keep(tmp_path / "first")
+    toolchain.keep(tmp_path / "first")
     libraries = {name for name in files(tmp_path / "first") if name.endswith(".so")}
-    isa_probes.seed(tmp_path / "second")
+    toolchain.seed(tmp_path / "second")
     assert {name for name in files(tmp_path / "second") if name.endswith(".so")} == libraries
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "second").rglob("*.so")}
     assert picked(tmp_path / "second") == answer
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "second").rglob("*.so")} == written
+
+
+def header(cache: Path, name: str) -> Path:
+    place = cache / "torchinductor_program" / "precompiled_headers"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{name}.h").write_text("#include <torch.h>\n", encoding="utf-8")
+    (place / f"{name}.h.gch").write_bytes(b"gpch")
+    return place / f"{name}.h.gch"
+
+
+def test_of_headers_the_newest_are_kept_and_no_link_is(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a secret", encoding="utf-8")
+    for number in range(6):
+        made = header(tmp_path / str(number), f"c{number}")
+        os.utime(made, (number, number))
+        assert set(toolchain.keep_headers(tmp_path / str(number))) == {made.name, made.with_suffix("").name}
+        os.utime(tmp_path / "kept" / "headers" / made.name, (number, number))
+    assert {path.name for path in (tmp_path / "kept" / "headers").glob("*.gch")} == {f"c{number}.h.gch" for number in (2, 3, 4, 5)}
+    planted = header(tmp_path / "link", "clnk")
+    planted.unlink()
+    planted.symlink_to(tmp_path / "secret")
+    assert toolchain.keep_headers(tmp_path / "link") == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a sandbox")
+def test_a_process_in_the_sandbox_finds_the_header(tmp_path: Path) -> None:
+    """It compiles, and precompiles nothing."""
+    pytest.importorskip("torch")
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "cache").mkdir()
+    box = Sandbox(tmp_path / "scratch")
+    toolchain.make(sys.executable, box)
+    place = box.links.get("torchinductor_program/precompiled_headers")
+    if place is None:
+        pytest.skip("this torch precompiles no header")
+    lent = {path.name for path in place.iterdir()}
+    assert any(name.endswith(".h.gch") for name in lent) or any(name.endswith(".h.pch") for name in lent)
+    toolchain.seed(tmp_path / "cache")
+    look = (
+        "import os, tempfile, torch\n"
+        "torch.compile(lambda x: torch.sigmoid(x) * 3)(torch.ones(8))\n"
+        "from torch._inductor.codecache import _HEADER_DIR as place\n"
+        "print([(name, os.path.islink(os.path.join(place, name))) for name in sorted(os.listdir(place)) if name != 'locks'])\n"
+    )
+    process = box.start(
+        [sys.executable, "-c", look],
+        cwd=tmp_path,
+        env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")},
+        write=(tmp_path / "cache",),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    said = process.communicate(timeout=100)[0].decode()
+    process.end()
+    assert process.returncode == 0, said
+    assert ast.literal_eval(said.splitlines()[-1]) == [(name, True) for name in sorted(lent)]

@@ -1,0 +1,134 @@
+"""What every compile of C++ begins with, kept from one compile directory to the next: Inductor's probes of the machine's vector
+instructions, and its precompiled header.
+
+In a cold compile directory the first C++ kernel waits for six little programs and for torch's own header, which nobody's failure depends
+on: twelve seconds and seven, in the capture, in the search and in the proof. Inductor names each by its text, the compiler's version, the
+flags and torch's version (the header by all that it includes, too), so a kept one is found only where it would come out the same; nothing
+of any program is in them. Everything else in a compile directory starts cold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+from bot.sandbox.files import Scratch
+from bot.sandbox.sandbox import Sandbox
+from bot.workers import environment
+from bot.workers.process import Patience, run_process
+
+_MARK = b"_chk_kernel"  # in the name of the one function of each probe
+# Inductor keeps headers below the temporary directory, wherever the compile directory is.
+_COMPILE = """
+import os, tempfile
+tempfile.tempdir = os.environ["TORCHINDUCTOR_CACHE_DIR"]
+import torch
+torch.compile(lambda x: torch.relu(x) + 1)(torch.ones(8))
+"""
+_HEADERS = "torchinductor_program/precompiled_headers"
+_LIMIT = 120.0  # seconds
+_LARGEST = 4096  # bytes; a kernel of a program is longer
+_MOST_HEADERS = 4  # of 150 MB each; the oldest go
+
+
+def directory() -> Path:
+    """Where the probes are kept: below TORCH_MINIFY_CACHE_DIR, or the user's directory for caches."""
+    given = os.environ.get("TORCH_MINIFY_CACHE_DIR")
+    return (Path(given) if given else platformdirs.user_cache_path("torch-minify")) / "instructions"
+
+
+def seed(cache: Path) -> None:
+    """Copy the kept probes into the compile directory `cache`. What cannot be read is probed anew."""
+    for library in directory().glob("*/*.so"):
+        for file in (library.with_suffix(".cpp"), library):
+            _copied(file, cache / file.parent.name / file.name)
+
+
+def make(python: str, box: Sandbox, most: float = math.inf) -> None:
+    """Keep what is made for the interpreter `python`, where it was never asked: compiled in the sandbox `box`, by a process without a
+    program, which is cut off after `most` seconds. From then on each process of the box finds the header.
+
+    What a program's process left could be anything, and what is kept runs in those of other programs.
+    """
+    mark = directory() / f"{box.state_of(python)}.json"
+    if not mark.exists():
+        with Scratch(dir=box.scratch) as place:
+            cache = Path(place)
+            env = environment.of_proof(os.environ, cache)
+            outcome = run_process([python, "-c", _COMPILE], Patience(_LIMIT, most), cwd=cache, env=env, box=box, write=(cache,))
+            if outcome.status == "ok":
+                keep(cache)
+                names = keep_headers(cache)
+                with contextlib.suppress(OSError):
+                    mark.parent.mkdir(parents=True, exist_ok=True)
+                    mark.write_text(json.dumps(names), encoding="utf-8")
+    with contextlib.suppress(OSError, ValueError):
+        _lend_headers(json.loads(mark.read_text(encoding="utf-8")), box)
+
+
+def keep(cache: Path) -> None:
+    """Keep the probes of the compile directory `cache`, whose process has ended by itself and ran no program: what it wrote is whole."""
+    for text in cache.glob("??/*.cpp"):
+        library = text.with_suffix(".so")
+        with contextlib.suppress(OSError):
+            if text.stat().st_size < _LARGEST and _MARK in text.read_bytes() and library.is_file():
+                for file in (text, library):
+                    _copied(file, directory() / file.parent.name / file.name)
+
+
+def keep_headers(cache: Path) -> list[str]:
+    """Keep the precompiled headers that were made below the temporary directory `cache`; their names. See `keep`."""
+    names = []
+    for compiled in (cache / _HEADERS).glob("*.h.*"):
+        header = compiled.with_suffix("")
+        with contextlib.suppress(OSError):
+            if compiled.is_file() and header.is_file() and not compiled.is_symlink() and not header.is_symlink():
+                for file in (header, compiled):
+                    _copied(file, _kept_headers() / file.name)
+                    names.append(file.name)
+    with contextlib.suppress(OSError):
+        kept = sorted(_kept_headers().glob("*.h.*"), key=lambda path: path.stat().st_mtime)
+        for old in kept[:-_MOST_HEADERS]:
+            old.unlink()
+    return names
+
+
+def _kept_headers() -> Path:
+    return directory().parent / "headers"
+
+
+def _lend_headers(names: list[str], box: Sandbox) -> None:
+    """Let each process of the sandbox `box` find the kept headers with these `names` below its temporary directory."""
+    place = box.scratch / "headers"
+    for name in names:
+        kept, lent = _kept_headers() / os.path.basename(name), place / os.path.basename(name)
+        if not lent.exists() and kept.is_file():
+            # of the job's own, since the user's directory may be closed to the accounts of programs, who can only read here
+            place.mkdir(mode=0o755, exist_ok=True)
+            _copied(kept, lent)
+            lent.chmod(0o644)
+    if place.is_dir():
+        box.links[_HEADERS] = place
+
+
+def _copied(source: Path, target: Path) -> None:
+    """In one step, since another job may read; what lies there already is the same."""
+    with contextlib.suppress(OSError):
+        if target.exists():
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=target.parent, suffix=".partial")
+        os.close(handle)
+        try:
+            shutil.copy(source, partial)
+            os.replace(partial, target)
+        except OSError:
+            Path(partial).unlink(missing_ok=True)
+            raise
