@@ -141,7 +141,7 @@ def judged(scenario: Scenario, *, python: str, scratch: Path, limit: float, end:
         return Row(scenario.name, scenario.part, f"exit {ran.status}", wall=ran.seconds, reason="".join(said), wrong=("no result",))
     found = json.loads(file.read_text(encoding="utf-8"))
     text = repro.read_text(encoding="utf-8") if repro.exists() else ""
-    wrong = [*_as_expected(scenario, found, text)]
+    wrong = [*as_expected(scenario, found, text)]
     if text and found["status"] != "not_reproduced":
         wrong += _alone(scenario, python, repro, place)
     if record is not None:
@@ -170,7 +170,8 @@ def judged(scenario: Scenario, *, python: str, scratch: Path, limit: float, end:
     )
 
 
-def _as_expected(scenario: Scenario, found: dict[str, object], repro: str) -> list[str]:
+def as_expected(scenario: Scenario, found: dict[str, object], repro: str) -> list[str]:
+    """What of the result and its repro is not as the scenario has it, one sentence each."""
     wrong = []
     if found["status"] not in scenario.status.split("|"):
         wrong.append(f"status {found['status']}")

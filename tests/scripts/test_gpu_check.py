@@ -1,0 +1,75 @@
+"""The GPU check without a GPU: its scenarios are programs, and what is not as it has to be is said."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchlib import gpu
+from benchlib.gpu_catalog import PARTS, PROGRAMS, SCENARIOS, Scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+FOUND = {"status": "minimized", "reduction": {"ops_after": 1}}
+
+
+def test_each_program_has_its_scenario_and_each_scenario_its_program() -> None:
+    names = [one.name for one in SCENARIOS]
+    assert len(names) == len(set(names))
+    assert {path.stem for path in PROGRAMS.glob("*.py")} == {one.name for one in SCENARIOS if not one.program}
+    assert {one.part for one in SCENARIOS} == set(PARTS)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_each_is_a_program_for_a_gpu(scenario: Scenario) -> None:
+    ast.parse(scenario.text)
+    assert "cuda" in scenario.text
+    for pattern in (*scenario.has, *scenario.lacks, scenario.says):
+        re.compile(pattern)
+    if scenario.status == "not_reproduced":
+        assert "TESTING_ONLY" not in scenario.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "repro", "said"),
+    [
+        ({}, "torch.relu(x)", []),
+        ({"status": "flaky"}, "torch.relu(x)", ["status flaky"]),
+        ({"reduction": {"ops_after": 2}}, "torch.relu(x)", ["2 operations"]),
+        ({"reduction": {"ops_after": None}}, "torch.relu(x)", []),
+        ({}, "torch.sin(x)", ["lacks 'relu'", "has 'sin'"]),
+        ({}, "torch.relu(x)\n" * 21, ["21 lines"]),
+    ],
+)
+def test_what_is_not_as_it_has_to_be_is_said(changes: dict[str, object], repro: str, said: list[str]) -> None:
+    scenario = Scenario("x", 1, has=("relu",), lacks=("sin",))
+    assert gpu.as_expected(scenario, {**FOUND, **changes}, repro) == said
+
+
+def test_a_healthy_program_must_not_be_claimed() -> None:
+    scenario = Scenario("x", 4, status="not_reproduced", ops=None)
+    assert gpu.as_expected(scenario, {"status": "not_reproduced", "reduction": {}}, "") == []
+    assert gpu.as_expected(scenario, FOUND, "x") == ["status minimized"]
+
+
+def test_the_recorded_table_is_read_as_it_was_written() -> None:
+    recorded = json.loads((ROOT / "tests" / "fixtures" / "gpu" / "h200.json").read_text(encoding="utf-8"))
+    assert recorded["machine"]["gpu"] == "NVIDIA H200"
+    rows = [gpu.Row(**row) for row in recorded["rows"]]
+    table = gpu.table(rows)
+    assert "| transformer_663 | minimized, dynamo | 344 → 1 | 7 | 3 | 44 | 61 | 14 | 123 |" in table
+    assert table.count("\n") == len(rows) + 1
+
+
+def test_without_a_gpu_it_says_so() -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("of a machine without a GPU")
+    words = [str(ROOT / "scripts" / "gpu-check"), "--python", sys.executable, "--only", "aot_compile"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=100)
+    assert ran.returncode == 2
+    assert "sees no GPU here" in ran.stderr
