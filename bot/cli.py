@@ -188,11 +188,20 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
     return {"target": target, "taken": told, "read": (*found.read, *([path.resolve().parent] if found.taken_as == "notebook" else []))}
 
 
+def _pass_what_is_named(file: str | None) -> None:
+    """What switches a program on is often a variable of its own: it reads it here as it does alone."""
+    from bot.sandbox.environment import pass_what_is_named
+
+    if file is not None and Path(file).is_file():
+        pass_what_is_named(Path(file).read_text(encoding="utf-8", errors="replace"), os.environ)
+
+
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> int:
     from bot.engine.job import Job
     from bot.engine.options import Options
 
     given = _taken(grammar, arguments, rest, scratch)
+    _pass_what_is_named(given["target"].file)
     read = (*(path.resolve() for path in arguments.read), *given.pop("read", ()))
     if arguments.cuda_arch is not None:
         grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")

@@ -15,6 +15,7 @@ _KEPT = re.compile(
     r"|OMP|MKL|KMP|OPENBLAS|GOMP|MALLOC|ONEDNN|DNNL)_\w+"
     r"|HF_HOME|HF_HUB_CACHE|HF_HUB_OFFLINE|TRANSFORMERS_OFFLINE|SSL_CERT_FILE|SSL_CERT_DIR"
 )
+_NAMED = re.compile(r"""["']([A-Z_][A-Z0-9_]{1,100})["']""")
 _PROXIES = re.compile(r"(?:https?|no|all)_proxy", re.IGNORECASE)
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE|AUTH", re.IGNORECASE)
 _SECRET_VALUE = re.compile(
@@ -28,6 +29,13 @@ def hand_over(variables: Mapping[str, str], environ: MutableMapping[str, str]) -
     """Set `variables` in `environ`, for every program that is started from here on to see, whatever they are called."""
     environ.update(variables)
     environ[PASSED] = " ".join(dict.fromkeys([*environ.get(PASSED, "").split(), *variables]))
+
+
+def pass_what_is_named(text: str, environ: MutableMapping[str, str]) -> None:
+    """Let a program see the variables of `environ` that its own `text` asks for by name, secrets apart."""
+    named = [name for name in dict.fromkeys(_NAMED.findall(text)) if name in environ]
+    if named:
+        environ[PASSED] = " ".join(dict.fromkeys([*environ.get(PASSED, "").split(), *named]))
 
 
 def is_secret(name: str, value: str = "") -> bool:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.environment import PASSED, allowed, hand_over, inside, is_secret
+from bot.sandbox.environment import PASSED, allowed, hand_over, inside, is_secret, pass_what_is_named
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,10 @@ def test_what_is_set_for_the_program_is_handed_over_whatever_it_is_called() -> N
     environ = {"SUITE_COMPILES": "0", "OTHER": "1", PASSED: "MINE", "MINE": "2"}
     hand_over({"SUITE_COMPILES": "1", "SUITE_TOKEN": "t"}, environ)
     assert {name: value for name, value in allowed(environ).items() if name != PASSED} == {"SUITE_COMPILES": "1", "MINE": "2"}
+
+
+def test_what_the_program_asks_for_by_name_it_sees_but_no_secret() -> None:
+    environ = {"USE_COMPILE": "1", "OTHER": "1", "WANDB_API_KEY": "k", "CONFIG": "https://me:word@host/", "PATH": "/bin"}
+    text = "print(os.environ.get('USE_COMPILE'), os.getenv(\"WANDB_API_KEY\"), os.environ['CONFIG'], os.environ['NONE'])\n"
+    pass_what_is_named(text, environ)
+    assert set(allowed(environ)) - {PASSED} == {"USE_COMPILE", "PATH"}
