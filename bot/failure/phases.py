@@ -158,6 +158,8 @@ TRITON_KERNEL = (
     _at(_INDUCTOR + r"codecache\.py", "_load_triton_kernel_from_source", Phase.TRITON_COMPILE, "_load_triton_kernel_from_source"),
     _at(_INDUCTOR + r"async_compile\.py", "triton", Phase.TRITON_COMPILE, "triton"),
     _at(_INDUCTOR + r"runtime/compile_tasks\.py", "_worker_compile_triton", Phase.TRITON_COMPILE, "_worker_compile_triton"),
+    # max-autotune times a kernel before anything is built of it
+    _at(_INDUCTOR + r"codegen/triton\.py", "benchmark_.*", Phase.TRITON_COMPILE, "benchmark_fused_nodes"),
 )
 
 # These classes are raised in one phase only, whoever re-raises them.
