@@ -51,14 +51,15 @@ def seed(cache: Path) -> None:
             _copied(file, cache / file.parent.name / file.name)
 
 
-def make(python: str, box: Sandbox, most: float = math.inf) -> None:
+def make(python: str, box: Sandbox, most: float = math.inf, *, anew: bool = True) -> None:
     """Keep what is made for the interpreter `python`, where it was never asked: compiled in the sandbox `box`, by a process without a
-    program, which is cut off after `most` seconds. From then on each process of the box finds the header.
+    program, which is cut off after `most` seconds. From then on each process of the box finds the header. Without `anew` it finds what is
+    kept already.
 
     What a program's process left could be anything, and what is kept runs in those of other programs.
     """
     mark = directory() / f"{box.state_of(python)}.json"
-    if not mark.exists():
+    if anew and not mark.exists():
         with Scratch(dir=box.scratch) as place:
             cache = Path(place)
             env = environment.of_proof(os.environ, cache)

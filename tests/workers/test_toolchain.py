@@ -71,6 +71,9 @@ def test_an_interpreter_is_asked_once_and_by_a_process_of_ours(tmp_path: Path, m
     )
     (tmp_path / "scratch").mkdir()
     box = Sandbox(tmp_path / "scratch")
+    toolchain.make(sys.executable, box, anew=False)
+    toolchain.seed(tmp_path / "cache")
+    assert files(tmp_path / "cache") == set()
     toolchain.make(sys.executable, box)
     toolchain.seed(tmp_path / "cache")
     assert files(tmp_path / "cache") == {"cabc.cpp", "cabc.so"}

@@ -17,6 +17,7 @@ from bot.failure.signature import signature_of
 from bot.inside.protocol import ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
+from bot.sandbox import paths
 from bot.sandbox.files import read_plain
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment, toolchain
@@ -80,7 +81,8 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     if watch.box is not None and watch.box.on:
         started = time.monotonic()
-        toolchain.make(python, watch.box, patience.most * PROBE_SHARE)
+        # a program on a GPU may never come to C++, and would wait for nothing
+        toolchain.make(python, watch.box, patience.most * PROBE_SHARE, anew=not (paths.has_gpu() and _names_a_gpu(target)))
         patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
     if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
         toolchain.seed(watch.cache)
@@ -169,6 +171,11 @@ def _names(outcome: Outcome, of_compiler: Signature, script: str) -> bool:
     # a class of Python's own may be named for any reason
     words = [*(name for name in of_compiler.exception if not hasattr(builtins, name)), of_compiler.said[:MOST_WORDS]]
     return any(word and word in outcome.text for word in words)
+
+
+def _names_a_gpu(target: Target) -> bool:
+    file = target.file
+    return file is not None and Path(file).is_file() and "cuda" in Path(file).read_text(encoding="utf-8", errors="replace")
 
 
 def _facts(out: Path) -> RunFacts | None:
