@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,18 +156,15 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
     """What to run, and what the input was taken for, as fields of `Options`."""
     from bot.engine.inputs import prepare, taken
     from bot.engine.target import CommandError, Target, target_of_command
-    from bot.sandbox.environment import hand_over
 
     if arguments.command is not None:
         try:
             target = target_of_command(arguments.command)
         except CommandError as error:
             grammar.error(str(error))
-        # for everything that is run from here on: the program, its control, the candidates
-        hand_over(dict(target.variables), os.environ)
         if target.script is not None and not target.script.is_file():
             grammar.error(f"there is no file {target.script}")
-        return {"target": target if target.script is None else Target(target.script.resolve(), None, target.argv)}
+        return {"target": target if target.script is None else replace(target, script=target.script.resolve())}
     path: Path = arguments.script
     if not path.exists():
         grammar.error(f"there is no file {path}")
@@ -188,20 +186,12 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
     return {"target": target, "taken": told, "read": (*found.read, *([path.resolve().parent] if found.taken_as == "notebook" else []))}
 
 
-def _pass_what_is_named(file: str | None) -> None:
-    """What switches a program on is often a variable of its own: it reads it here as it does alone."""
-    from bot.sandbox.environment import pass_what_is_named
-
-    if file is not None and Path(file).is_file():
-        pass_what_is_named(Path(file).read_text(encoding="utf-8", errors="replace"), os.environ)
-
-
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> int:
     from bot.engine.job import Job
     from bot.engine.options import Options
 
     given = _taken(grammar, arguments, rest, scratch)
-    _pass_what_is_named(given["target"].file)
+    given["target"].hand_over_variables()
     read = (*(path.resolve() for path in arguments.read), *given.pop("read", ()))
     if arguments.cuda_arch is not None:
         grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")

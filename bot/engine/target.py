@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
+from bot.sandbox import environment
 from bot.sandbox.sandbox import Sandbox
 
 # Python's own options: those that take a value, and those that do not. None of them changes what the compiler does.
@@ -42,6 +44,13 @@ class Target:
             return next((word for word in self.argv if word.endswith(".py")), None)
         named = {word.partition("::")[0] for word in self.argv if ".py" in word} if self.module == "pytest" else set()
         return named.pop() if len(named) == 1 else None
+
+    def hand_over_variables(self) -> None:
+        """Set the variables of the command for all that is started from here on: the program, its control, the candidates. What the
+        program's own file asks for by name it reads here as it does alone: a variable of its own is often what switches it on."""
+        environment.hand_over(dict(self.variables), os.environ)
+        if self.file is not None and Path(self.file).is_file():
+            environment.pass_what_is_named(Path(self.file).read_text(encoding="utf-8", errors="replace"), os.environ)
 
     @property
     def name(self) -> str:
