@@ -45,6 +45,29 @@ class Scenario:
         return self.program or (PROGRAMS / f"{self.name}.py").read_text(encoding="utf-8")
 
 
+def _changed(base: str, *changes: tuple[str, str]) -> str:
+    """The program `base` with each `(old, new)` of `changes` made once.
+
+    Raises:
+        ValueError: one of them is not in it.
+    """
+    text = (PROGRAMS / f"{base}.py").read_text(encoding="utf-8")
+    for old, new in changes:
+        if text.count(old) != 1:
+            raise ValueError(f"{base}: {old!r} is there {text.count(old)} times")
+        text = text.replace(old, new)
+    return text
+
+
+_LOADS = "    value = tl.load(source + place + 800000000000, mask=place < count)\n"
+_ASIDE = "    value = tl.load((source.to(tl.int64) + 2).to(tl.pointer_type(tl.float32)) + place, mask=place < count - 1)\n"
+_TRAP = """\
+    value = tl.load(source + place, mask=place < count)
+    value = tl.inline_asm_elementwise("trap; mov.b32 $0, $1;", "=r,r", [value], dtype=tl.float32, is_pure=False, pack=1)
+"""
+_THREE = "    value = tl.load(source + place, mask=place < count) + tl.arange(0, 3)\n"
+_MISALIGNED, _LAUNCH, _COMPILE = (_changed("illegal_access", (_LOADS, wrong)) for wrong in (_ASIDE, _TRAP, _THREE))
+_RUN_TIME, _ACCURACY = (_changed("dynamo_compile_error", ("compile_error", f"{kind}_error")) for kind in ("runtime", "accuracy"))
 _PLANTED = r"CompilationError|InductorError|NameError"
 _CLOSE = r"AssertionError"
 # a call, not the setting that makes it wrong
@@ -133,20 +156,20 @@ SCENARIOS = (
     Scenario("aoti_compile", 1, _PLANTED, has=(_RELU,), lacks=("igmoid",)),
     Scenario("aoti_unflattened", 1, _PLANTED, has=(_RELU,), lacks=("igmoid",)),
     Scenario("dynamo_compile_error", 1, "ReluCompileError", has=(_RELU,), lacks=("torch.sin",)),
-    Scenario("dynamo_runtime_error", 1, "ReluRuntimeError", has=(_RELU,), lacks=("torch.sin",)),
+    Scenario("dynamo_runtime_error", 1, "ReluRuntimeError", has=(_RELU,), lacks=("torch.sin",), program=_RUN_TIME),
     Scenario("cpu_and_cuda", 1, "ReluCompileError", has=(_RELU,), lacks=("torch.sin",)),
-    Scenario("kernel_compile", 1, r"CompilationError", seconds=90, has=(r"tl\.arange\(0, 3\)",), lacks=("Linear", "softmax")),
+    Scenario("kernel_compile", 1, "CompilationError", seconds=90, has=(r"arange\(0, 3\)",), lacks=("Linear", "softmax"), program=_COMPILE),
     Scenario("device_assert", 2, "device-side assert", seconds=90, has=(_RELU,), lacks=("Linear",)),
     Scenario("illegal_access", 2, "illegal memory access", seconds=90, lacks=("Linear", "softmax")),
     Scenario("autotuned_kernel", 2, "illegal memory access", lines=25, lacks=("Linear", "softmax")),
-    Scenario("misaligned", 2, "misaligned address", lacks=("Linear", "softmax")),
-    Scenario("launch_failure", 2, "unspecified launch failure", lacks=("Linear", "softmax")),
+    Scenario("misaligned", 2, "misaligned address", lacks=("Linear", "softmax"), program=_MISALIGNED),
+    Scenario("launch_failure", 2, "unspecified launch failure", lacks=("Linear", "softmax"), program=_LAUNCH),
     Scenario("out_of_memory", 2, "OutOfMemoryError", ops=3),
     Scenario("overwritten_output", 2, "overwritten by a subsequent run", ops=2, lacks=("GELU", "gelu")),
     Scenario("aot_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("sin",)),
     Scenario("half_constant", 3, _CLOSE, seconds=60, ops=2, options=("--accuracy", "strict")),
     Scenario("aoti_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("igmoid",)),
-    Scenario("dynamo_accuracy_error", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("torch.sin",)),
+    Scenario("dynamo_accuracy_error", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("torch.sin",), program=_ACCURACY),
     Scenario("bert_fp16_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
     Scenario("gpt2_bf16_training", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
     Scenario("resnet18_inference", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("torchvision",)),
