@@ -68,6 +68,21 @@ _TRAP = """\
 _THREE = "    value = tl.load(source + place, mask=place < count) + tl.arange(0, 3)\n"
 _MISALIGNED, _LAUNCH, _COMPILE = (_changed("illegal_access", (_LOADS, wrong)) for wrong in (_ASIDE, _TRAP, _THREE))
 _RUN_TIME, _ACCURACY = (_changed("dynamo_compile_error", ("compile_error", f"{kind}_error")) for kind in ("runtime", "accuracy"))
+_PACKAGES = "    torch._inductor.aoti_compile_and_package(torch.export.export(net, (x,)))\n"
+_TWICE = """\
+    program = torch.export.export(torch.export.unflatten(torch.export.export(net, (x,))), (x,))
+    torch._inductor.aoti_compile_and_package(program)
+"""
+_LOADED = """\
+    package = torch._inductor.aoti_compile_and_package(torch.export.export(net, (x,)))
+    out = torch._inductor.aoti_load_package(package)(x)
+    torch.testing.assert_close(out, net(x))
+"""
+_PLANT = 'torch._inductor.config.triton.inject_relu_bug_TESTING_ONLY = "{}"\n'
+_UNFLATTENED = _changed("aoti_compile", (_PACKAGES, _TWICE))
+_AOTI_NUMBERS = _changed("aoti_compile", (_PACKAGES, _LOADED), ("compile_error", "accuracy"))
+_AOTI_HEALTHY = _changed("aoti_compile", (_PACKAGES, _LOADED), (_PLANT.format("compile_error") + "\n\n", "\n"))
+_FP8_HEALTHY = _changed("fp8_scaled_mm", (_PLANT.format("accuracy") + "\n\n", "\n"))
 _PLANTED = r"CompilationError|InductorError|NameError"
 _CLOSE = r"AssertionError"
 # a call, not the setting that makes it wrong
@@ -154,7 +169,7 @@ SCENARIOS = (
     Scenario("max_autotune", 1, _PLANTED, has=(_RELU,), lacks=("softmax",)),
     Scenario("backward_only", 1, _PLANTED, has=(_RELU,), lacks=("tanh",)),
     Scenario("aoti_compile", 1, _PLANTED, has=(_RELU,), lacks=("igmoid",)),
-    Scenario("aoti_unflattened", 1, _PLANTED, has=(_RELU,), lacks=("igmoid",)),
+    Scenario("aoti_unflattened", 1, _PLANTED, has=(_RELU,), lacks=("igmoid",), program=_UNFLATTENED),
     Scenario("dynamo_compile_error", 1, "ReluCompileError", has=(_RELU,), lacks=("torch.sin",)),
     Scenario("dynamo_runtime_error", 1, "ReluRuntimeError", has=(_RELU,), lacks=("torch.sin",), program=_RUN_TIME),
     Scenario("cpu_and_cuda", 1, "ReluCompileError", has=(_RELU,), lacks=("torch.sin",)),
@@ -168,7 +183,7 @@ SCENARIOS = (
     Scenario("overwritten_output", 2, "overwritten by a subsequent run", ops=2, lacks=("GELU", "gelu")),
     Scenario("aot_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("sin",)),
     Scenario("half_constant", 3, _CLOSE, seconds=60, ops=2, options=("--accuracy", "strict")),
-    Scenario("aoti_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("igmoid",)),
+    Scenario("aoti_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("igmoid",), program=_AOTI_NUMBERS),
     Scenario("dynamo_accuracy_error", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("torch.sin",), program=_ACCURACY),
     Scenario("bert_fp16_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
     Scenario("gpt2_bf16_training", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
@@ -176,6 +191,8 @@ SCENARIOS = (
     Scenario("resnet18_training", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("onv2d", "rsqrt"), needs=("torchvision",)),
     Scenario("fp8_scaled_mm", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("_scaled_mm",)),
     Scenario("mobilenetv3_autocast", 3, _CLOSE, seconds=300, ops=3, has=(_RELU,), needs=("torchvision",)),
-    *(Scenario(name, 4, **_QUIET) for name in ("half_constant_healthy", "healthy_plain", "healthy_dropout", "healthy_aoti", "healthy_fp8")),
+    *(Scenario(name, 4, **_QUIET) for name in ("half_constant_healthy", "healthy_plain", "healthy_dropout")),
+    Scenario("healthy_aoti", 4, **_QUIET, program=_AOTI_HEALTHY),
+    Scenario("healthy_fp8", 4, **_QUIET, program=_FP8_HEALTHY),
     *_hooks(),
 )  # fmt: skip
