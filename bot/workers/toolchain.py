@@ -112,7 +112,8 @@ def _lend_headers(names: list[str], box: Sandbox) -> None:
         kept, lent = _kept_headers() / os.path.basename(name), place / os.path.basename(name)
         if not lent.exists() and kept.is_file():
             # of the job's own, since the user's directory may be closed to the accounts of programs, who can only read here
-            place.mkdir(mode=0o755, exist_ok=True)
+            place.mkdir(exist_ok=True)
+            place.chmod(0o755)  # whatever our umask is
             _copied(kept, lent)
             lent.chmod(0o644)
     if place.is_dir():
