@@ -87,6 +87,8 @@ def _rule(name: str, pattern: str, replacement: str, example: str, becomes: str)
 # Applied to each line of a message, in this order.
 # fmt: off
 NORMALIZATION = (
+    _rule("state of the memory", r"\b(Tried to allocate) [\d.]+ (?:bytes|[KMGT]iB)\..*$", r"\1 N",
+        "CUDA out of memory. Tried to allocate 5.86 GiB. GPU 0 has 9 GiB", "CUDA out of memory. Tried to allocate N"),
     _rule("URL", r"https?://\S+", "<url>", "see https://pytorch.org/docs for more", "see <url> for more"),
     _rule("path",
         r"(?<![\w./])(?:[A-Za-z]:)?(?:(?:/[\w.+@~-]+){2,}/?|(?:[\w.+@~-]+/)+[\w.+@~-]+\.(?:py|cpp|cu|h|so|pt2)\b)", "<path>",

@@ -139,7 +139,17 @@ def setup() -> list[str]:
         enabled = getattr(torch.backends.cuda, f"{name}_sdp_enabled", None)
         if enabled is not None and not enabled():
             found.append(f"torch.backends.cuda.enable_{name}_sdp(False)")
-    return [*found, *_process_group()]
+    return [*found, *_memory_caps(), *_process_group()]
+
+
+def _memory_caps() -> list[str]:
+    """How much of each GPU the allocator may take, where that was said: what runs out of memory may do so by that alone."""
+    cuda = torch.cuda
+    if not hasattr(cuda, "get_per_process_memory_fraction") or not cuda.is_initialized():
+        return []
+    # what torch gives back is a number of bytes by another
+    shares = {device: round(cuda.get_per_process_memory_fraction(device), 6) for device in range(cuda.device_count())}
+    return [f"torch.cuda.set_per_process_memory_fraction({share}, {device})" for device, share in shares.items() if 0 < share < 1]
 
 
 def _process_group() -> list[str]:

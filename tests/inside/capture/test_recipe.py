@@ -147,6 +147,14 @@ def test_setup_lines_repeat_the_setting(line: str, undo: str) -> None:
         exec(undo)
 
 
+def test_a_cap_on_a_gpu_s_allocator_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = {0: 1.0, 1: 0.0199999999}
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(shares))
+    monkeypatch.setattr(torch.cuda, "get_per_process_memory_fraction", shares.__getitem__, raising=False)
+    assert recipe.setup() == ["torch.cuda.set_per_process_memory_fraction(0.02, 1)"]
+
+
 def test_backend_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch._inductor.codegen.common as common
 
