@@ -37,7 +37,7 @@ LOOK = 0.05
 # Seconds that a process which is not forked may take until it is warm.
 WARM = 180.0
 # Forks that have started the GPU and wait; on a machine with few CPUs one for each two of these.
-STANDBYS = 4
+STANDBYS = 6
 # Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
 LEFT = 32
 # <linux/prctl.h>: orphans below this process become its own children.

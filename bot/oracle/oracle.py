@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +15,7 @@ from bot.models.failure import Kind, Signature, Verdict
 from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
 from bot.oracle.dispatch import Cancelled, never
-from bot.oracle.judge import CHECKS, Judge, Judgment
+from bot.oracle.judge import CHECKS, CPUS, Judge, Judgment
 from bot.oracle.memo import Ledger, key_of
 from bot.oracle.run_plan import BLAMING, TRIES, RunPlan, exit_after
 from bot.reduce.candidate import Candidate
@@ -24,8 +23,6 @@ from bot.reduce.graph.codec import meta_from_json
 from bot.reduce.graph.form import Meta
 from bot.reduce.source.settings import without_calls
 
-# CPUs in this process's affinity mask.
-CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 # Seconds beyond which a run is not made again only to see whether the failure always shows.
 LONG = 5.0
 

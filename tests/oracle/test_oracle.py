@@ -351,6 +351,28 @@ def test_small_steps_do_not_add_up_to_a_slow_one(make: Make) -> None:
 class TestSeeds:
     """Random numbers that nobody fixed."""
 
+    @pytest.fixture(autouse=True)
+    def few_cpus(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("bot.oracle.judge.CPUS", 2)
+
+    @pytest.mark.parametrize(("least", "verdict"), [(CHECKS, Verdict.SAME), (2, Verdict.PASSES)])
+    def test_other_numbers_are_asked_at_once_where_there_are_cpus(
+        self, make: Make, monkeypatch: pytest.MonkeyPatch, least: int, verdict: Verdict
+    ) -> None:
+        monkeypatch.setattr("bot.oracle.judge.CPUS", 16)
+        together = threading.Barrier(CHECKS - 1, timeout=10)
+
+        def answer(q: Question) -> dict[str, Any]:
+            if q.task.startswith("control"):
+                return CONTROL
+            if q.seed:
+                together.wait()
+            return {**(WRONG_TEXT if q.seed < least else PASSES), "drew": True}
+
+        oracle, pool = make(answer, reference=WRONG)
+        assert oracle.ask(candidate("never had one")) is verdict
+        assert sorted(q.seed for q in pool.asked if q.task == "run") == [*range(CHECKS)]
+
     @pytest.mark.parametrize(
         ("text", "drew", "seeded", "verdict", "seeds"),
         [
