@@ -145,7 +145,7 @@ class _Reader:
     def _function(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any], prefix: str) -> Any:
         if str(node.target).startswith(_LAUNCH):
             kernel, grid, given = _launch(node)
-            args = [{"$code": kernel}, self.arguments.encode(grid, env)]
+            args = [{"$code": kernel}, {"$code": grid} if isinstance(grid, str) else self.arguments.encode(grid, env)]
             named = {key: self.arguments.encode(item, env) for key, item in given.items()}
             return self.form.add_node("function", path_of(node.target), args, named, meta_of(None), prefix + node.name)
         return self._call("function", path_of(node.target), node, env, prefix)
@@ -228,19 +228,36 @@ def _launch(node: torch.fx.Node) -> tuple[str, Any, dict[str, Any]]:
     """Of the launch of a Triton kernel of the user's own: its name in the script, its grid, its arguments by name, as they stand there.
 
     Dynamo writes down numbers of a table that lives in this process: which kernel, and which arguments could not stand in a graph.
-    Raises `Unreadable` for several configurations at once, descriptors made on the host, a kernel that no name leads to, and for what
-    AOTAutograd makes of a launch: that one returns copies, and no script says so.
+    Raises `Unreadable` for grids that no parameter tells apart, descriptors made on the host, a kernel that no name leads to, and for
+    what AOTAutograd makes of a launch: that one returns copies, and no script says so.
     """
     if str(node.target) != f"{_LAUNCH}mutation":
         raise Unreadable("a launch of a Triton kernel that returns copies of what it changes")
     from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
 
     told = dict(node.kwargs)
-    grids: Any = told["grid"]
-    if len(grids) != 1 or told.get("tma_descriptor_metadata"):
-        raise Unreadable("a launch of a Triton kernel with several configurations, or with descriptors")
+    if told.get("tma_descriptor_metadata"):
+        raise Unreadable("a launch of a Triton kernel with descriptors")
     kernel = kernel_side_table.get_kernel(told["kernel_idx"])
+    grids: Any = told["grid"]
     constants = kernel_side_table.get_constant_args(told["constant_args_idx"])
     given: Any = told["kwargs"]
     name = next((name for name, value in vars(sys.modules["__main__"]).items() if value is kernel), None) or path_of(kernel)
-    return name, tuple(grids[0]), {**given, **constants}
+    return name, _grid(kernel, [tuple(grid) for grid in grids]), {**given, **constants}
+
+
+def _grid(kernel: Any, grids: list[tuple[Any, ...]]) -> Any:
+    """The grid of a launch, of which Dynamo records one for each configuration of the kernel's autotune table.
+
+    Where they differ it is the text of a function of the parameter that tells them apart, as people write it. Raises `Unreadable` where
+    none does.
+    """
+    if all(grid == grids[0] for grid in grids):
+        return grids[0]
+    configs = [config.kwargs for config in getattr(kernel, "configs", ())]
+    if len(configs) == len(grids) and all(type(size) is int for grid in grids for size in grid):
+        for name in configs[0]:
+            table = {config.get(name): grid for config, grid in zip(configs, grids, strict=True)}
+            if all(table[config.get(name)] == grid for config, grid in zip(configs, grids, strict=True)):
+                return f'lambda meta: {table!r}[meta["{name}"]]'
+    raise Unreadable("a launch of a Triton kernel with a grid for each configuration, which no parameter tells apart")

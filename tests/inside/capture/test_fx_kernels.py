@@ -20,6 +20,8 @@ from bot.reduce.graph.printer.script import render
 class Kernel:
     """What stands at the top of a script that decorates a function with `triton.jit`."""
 
+    configs: list[Any]
+
 
 def launching(kernel: Any, grid: list[Any], **told: Any) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
@@ -57,11 +59,34 @@ def test_a_launch_is_written_as_people_write_it(kernel: Kernel) -> None:
     ) in render(program)
 
 
+class Config:
+    """What is read of a `triton.Config`."""
+
+    def __init__(self, **kwargs: int) -> None:
+        self.kwargs = kwargs
+
+
+def test_a_grid_for_each_configuration_is_a_function_of_what_tells_them_apart(kernel: Kernel) -> None:
+    kernel.configs = [Config(WARPS=1, BLOCK=64), Config(WARPS=1, BLOCK=128), Config(WARPS=1, BLOCK=64)]
+    read = read_graph(launching(kernel, [(4, 1, 1), (2, 1, 1), (4, 1, 1)]), [torch.ones(4)], blob_dir=None)
+    script = render(Program(canonical(graph_from_json(read)), Recipe(), preamble="add_one = None"))
+    assert 'add_one[lambda meta: {64: (4, 1, 1), 128: (2, 1, 1)}[meta["BLOCK"]]](src=x, dst=empty_like, n=4, BLOCK=128)\n' in script
+
+
+def test_configurations_with_one_grid_have_that_one(kernel: Kernel) -> None:
+    read = read_graph(launching(kernel, [(4, 1, 1), (4, 1, 1)]), [torch.ones(4)], blob_dir=None)
+    assert "add_one[(4, 1, 1)](" in render(Program(canonical(graph_from_json(read)), Recipe(), preamble="add_one = None"))
+
+
 @pytest.mark.parametrize(
-    ("grid", "told"), [([(1, 1, 1), (2, 1, 1)], {}), ([(1, 1, 1)], {"tma_descriptor_metadata": {"src": ("stable", ([4],))}})]
+    ("grid", "told", "why"),
+    [
+        ([(1, 1, 1), (2, 1, 1)], {}, "no parameter tells apart"),
+        ([(1, 1, 1)], {"tma_descriptor_metadata": {"src": ("stable", ([4],))}}, "with descriptors"),
+    ],
 )
-def test_what_no_single_launch_says_is_not_written(kernel: Kernel, grid: list[Any], told: dict[str, Any]) -> None:
-    with pytest.raises(Unreadable, match="several configurations, or with descriptors"):
+def test_what_no_single_launch_says_is_not_written(kernel: Kernel, grid: list[Any], told: dict[str, Any], why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
         read_graph(launching(kernel, grid, **told), [torch.ones(4)], blob_dir=None)
 
 
