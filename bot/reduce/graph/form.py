@@ -200,6 +200,7 @@ class Recipe:
     seed: int | None = 0  # None: the script does not seed
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
     synchronize: bool = False  # waits for the GPU after the call: an error of its kernels shows only then
+    launch_when_compiled: bool = False  # kernels of the user's are launched only where it is compiled: they fail in eager as well
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
     blocks = [
         preamble,
         "\n".join(settings),
-        *_functions(graph, dtype_default),
+        *_functions(graph, recipe, dtype_default),
         _module(graph, recipe, dtype_default),
         *call.helpers(),
         "\n".join([*first, *_reason(program, graph), *marks, *call.lines()]),
@@ -169,17 +169,17 @@ def _module(graph: Graph, recipe: Recipe, dtype_default: str | None) -> str:
         found.append("")
     inputs = in_call_order(graph.inputs)
     found.append(f"    def forward({', '.join(['self', *(item.name for item in inputs)])}):")
-    found += [f"        {line}" for line in _statements(graph, names)]
+    found += [f"        {line}" for line in _statements(graph, recipe, names)]
     return "\n".join(found)
 
 
-def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
+def _functions(graph: Graph, recipe: Recipe, dtype_default: str | None) -> Iterator[str]:
     """The bodies of higher-order operations, inner ones first, with the tensors they hold."""
     regions = {n.args[0].name for n in graph.nodes if n.target.endswith(".invoke_subgraph") and n.args and isinstance(n.args[0], Ref)}
     scans = {text(n.args[0], {}): shape for n in graph.nodes if (shape := scanned(n)) is not None}
     combines = {text(n.args[0], {}): count for n in graph.nodes if (count := combined(n)) is not None}
     for name, body in graph.bodies:
-        yield from _functions(body, dtype_default)
+        yield from _functions(body, recipe, dtype_default)
         # Module-level names: two bodies may hold tensors of one name.
         names = {item.name: f"{name}_{item.name}" for item in body.constants}
         held = [f"{names[item.name]} = {make(item, dtype_default=dtype_default)}" for item in body.constants]
@@ -195,7 +195,7 @@ def _functions(graph: Graph, dtype_default: str | None) -> Iterator[str]:
         elif name in combines:
             parameters, first = _of_two(parameters, ("left", "right"), (combines[name], combines[name]))
             body = replace(body, output=_flat(body.output))
-        own = [f"    {line}" for line in (*first, *_statements(body, names))]
+        own = [f"    {line}" for line in (*first, *_statements(body, recipe, names))]
         marks = ["@torch.compiler.nested_compile_region"] if name in regions else []
         yield "\n".join([*marks, f"def {name}({', '.join(parameters)}):", *own])
     for node in graph.nodes:
@@ -227,7 +227,7 @@ def _autograd_function(forward: str, backward: str) -> str:
         return {backward}(*grads, *ctx.saved_tensors)"""
 
 
-def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
+def _statements(graph: Graph, recipe: Recipe, names: dict[str, str]) -> list[str]:
     names = dict(names)
     metas = graph.metas()
     uses = Counter([*(used for node in graph.nodes for used in node.uses()), *refs(graph.output)])
@@ -257,6 +257,13 @@ def _statements(graph: Graph, names: dict[str, str]) -> list[str]:
             put(f"    {node.name} = {spelled(text(call[0], names))}({arguments(call[1:], (), names)})")
             continue
         shown = operation(node, names)
+        if is_launch(node) and recipe.launch_when_compiled:
+            guarded = i > 0 and is_launch(graph.nodes[i - 1]) and not regions.handles(i - 1)
+            if not guarded:
+                put("if torch.compiler.is_compiling():")
+            put(f"    {shown}")
+            names[node.name] = "None"
+            continue
         last = i == len(graph.nodes) - 1
         if last and graph.output == Ref(node.name) and uses[node.name] == 1:
             put(f"return {shown}")

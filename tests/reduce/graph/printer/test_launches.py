@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.reduce.graph.form import Code, Graph, Input, Node, Program, Ref
+from bot.reduce.graph.form import Code, Graph, Input, Node, Program, Recipe, Ref
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.keep import keep_only
 from bot.reduce.graph.naming import canonical
@@ -71,6 +71,20 @@ def test_nothing_else_goes_by_the_kernels_name(kernel: str) -> None:
     module = render(Program(canonical(program(kernel).graph))).split("class Repro")[1]
     assert f"        {kernel}[(1, 1, 1)](src=" in module
     assert f"        {kernel} = " not in module
+
+
+def test_launches_that_fail_in_eager_too_are_left_to_the_compiler() -> None:
+    nodes = (op("empty", "empty_like.default", Ref("x"), meta=META), launch("fill", "x", "empty"), launch("fill", "empty", "x", "again"))
+    graph = canonical(Graph((Input("x", META),), (*nodes, op("relu", "relu.default", Ref("empty"), meta=META)), Ref("relu")))
+    script = render(Program(graph, Recipe(launch_when_compiled=True)))
+    guarded = """\
+        if torch.compiler.is_compiling():
+            fill[(1, 1, 1)](src=x, dst=empty_like, n=16)
+            fill[(1, 1, 1)](src=empty_like, dst=x, n=16)
+        return torch.ops.aten.relu.default(empty_like)
+"""
+    assert guarded in script, script
+    assert "is_compiling" not in render(Program(graph))
 
 
 def test_an_imported_kernel_is_imported() -> None:
