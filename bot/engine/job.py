@@ -28,7 +28,7 @@ from bot.engine.progress import Progress
 from bot.engine.proof import Prover
 from bot.engine.reproduce import Intake
 from bot.engine.search import Search
-from bot.engine.state import Ending, Explanation, Findings, Proof, SearchResult, result_of, resumed, with_header
+from bot.engine.state import Ending, Explanation, Findings, Proof, Reproduction, SearchResult, result_of, resumed, with_header
 from bot.engine.taken import taken, unreadable
 from bot.engine.time_split import ASK_SHARE, enough, of_first_runs, reserve
 from bot.engine.trail import Trail
@@ -194,7 +194,20 @@ class Job:
             raise Ended(
                 "error", "budget", f"{took}: too slow for a budget of {spoken(self.options.budget)}; --budget {spoken(needed)} would do"
             )
-        ledger = self._ledger = Ledger(self.space.ledger, resume=self.options.resume)
+        self._ledger = Ledger(self.space.ledger, resume=self.options.resume)
+        prover, search, result = self._reduced(reproduction, pool, self._ledger)
+        said = reproduction.capture.as_it_ended(self.options.target.name)
+        if result.reference is None and reproduction.capture.child and said.signature is not None:
+            self.progress.say(f"nothing of that process fails alone: {said.signature.line()}")
+            reproduction = replace(reproduction, capture=said, failure=said.signature)
+            self._found = replace(self._found, reproduction=reproduction)
+            prover, search, result = self._reduced(reproduction, pool, self._ledger)
+        self._found = replace(self._found, search=result)
+        self._prove(prover, result)
+        self._explain(prover, search.oracle, pool)
+
+    def _reduced(self, reproduction: Reproduction, pool: Pool, ledger: Ledger) -> tuple[Prover, Search, SearchResult]:
+        """Search; and who proves what came of it."""
         limit = max(60.0, reproduction.limit * 2)
         prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache, self.budget, self._box)
         confirmer = Confirmer[SearchResult](
@@ -215,10 +228,8 @@ class Job:
             with confirmer:
                 result = search.run()
         finally:
-            self._found = replace(self._found, search_seconds=time.monotonic() - started)
-        self._found = replace(self._found, search=result)
-        self._prove(prover, result)
-        self._explain(prover, search.oracle, pool)
+            self._found = replace(self._found, search_seconds=self._found.search_seconds + time.monotonic() - started)
+        return prover, search, result
 
     def _on_confirmed(self, step: SearchResult, position: int) -> None:
         """Write a confirmed step at once. This runs in the confirmer's thread, while the search does not touch the findings."""

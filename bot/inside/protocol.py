@@ -36,7 +36,7 @@ BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 # Files of a capture, in its directory.
 ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
 # The directory of each process that the program started and that compiled, and the file of its errors.
-CHILD_PREFIX, CHILD_ERRORS = "child-", "errors.json"
+CHILD_PREFIX, CHILD_ERRORS, CHILD_DEATH = "child-", "errors.json", "death.txt"
 
 # How a line about a failed shortcut begins, in the log of a worker.
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "

@@ -101,6 +101,25 @@ def test_the_failure_is_the_child_s_and_its_graph_is_captured(tmp_path: Path, ho
     assert "aot" in {region.hook for region in found.regions if region.graph is not None}
 
 
+CRASH = """
+import ctypes
+import torch
+
+def step(number):
+    from torch._inductor import lowering
+    lowering.lowerings[torch.ops.aten.tanh.default] = lambda x: ctypes.string_at(0)
+    return torch.compile(torch.tanh)(torch.arange(4.0)).sum().item()
+"""
+
+
+@pytest.mark.parametrize("how", ["spawn", "executor"])
+def test_a_child_that_dies_in_the_compiler_is_the_crash_whatever_the_program_says_of_it(tmp_path: Path, how: str, cache: Path) -> None:
+    found = captured(tmp_path, CRASH + PROGRAMS[how], cache)
+    assert found.signature is not None, found.log.read_text()[:3000]
+    assert (found.signature.kind.value, found.signature.signal, found.signature.phase.value) == ("crash", "SIGSEGV", "inductor_lowering")
+    assert found.child
+
+
 def test_an_error_that_a_child_deals_with_is_no_failure_of_the_program(tmp_path: Path, cache: Path) -> None:
     ending = """
 import multiprocessing, contextlib

@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.inside.protocol import CHILD_ERRORS, CHILD_PREFIX, ChildError
+from bot.failure.outcome import Outcome
+from bot.failure.traceback import fault_frames
+from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_PREFIX, ChildError
+from bot.sandbox.files import read_plain
+
+# How faulthandler names the signals that it waits for.
+_SIGNALS = {
+    "Segmentation fault": "SIGSEGV",
+    "Aborted": "SIGABRT",
+    "Bus error": "SIGBUS",
+    "Floating-point exception": "SIGFPE",
+    "Floating point exception": "SIGFPE",
+    "Illegal instruction": "SIGILL",
+}
+_DIED = re.compile(rf"^Fatal Python error: ({'|'.join(_SIGNALS)})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class FailedChild:
-    """A process that the program started, in which an `error` left the compiler. `directory` holds its graphs."""
+    """A process that the program started, in which an error left the compiler, or which died after it had called that: its `end`.
+
+    `directory` holds its graphs, `rank` is its own in a distributed program (empty elsewhere), `time` is in seconds since the epoch.
+    """
 
     directory: Path
-    error: ChildError
+    end: Outcome
+    time: float
+    rank: str = ""
 
     @property
     def name(self) -> str:
         """The process, for people."""
-        rank = self.error["rank"]
+        rank = self.rank
         return f"rank {rank}" if rank else f"process {self.directory.name.removeprefix(CHILD_PREFIX)}"
 
 
@@ -32,11 +52,28 @@ def directories(out: Path) -> list[Path]:
 def failing(out: Path, printed: str) -> FailedChild | None:
     """The first error that left the compiler in a child and is in what was `printed`: by the child, or by whoever got it from there.
     What nobody mentions was dealt with. `out` is the directory of the capture."""
-    known = [child for child in _children(out) if child.error["said"] and child.error["said"][:200] in printed]
-    return min(known, key=lambda child: child.error["time"], default=None)
+    known = [
+        FailedChild(place, Outcome(status="raised", text=error["text"]), error["time"], error["rank"])
+        for place, error in _errors(out)
+        if error["said"] and error["said"][:200] in printed
+    ]
+    return min(known, key=lambda child: child.time, default=None)
 
 
-def _children(out: Path) -> Iterator[FailedChild]:
+def dead(out: Path) -> FailedChild | None:
+    """The first child that died of a signal while a Python frame was left. `out` is the directory of the capture."""
+    return min(_deaths(out), key=lambda child: child.time, default=None)
+
+
+def _errors(out: Path) -> Iterator[tuple[Path, ChildError]]:
     for path in sorted(out.glob(f"{CHILD_PREFIX}*/{CHILD_ERRORS}")):
         for error in json.loads(path.read_text(encoding="utf-8"))["errors"]:
-            yield FailedChild(path.parent, error)
+            yield path.parent, error
+
+
+def _deaths(out: Path) -> Iterator[FailedChild]:
+    for path in sorted(out.glob(f"{CHILD_PREFIX}*/{CHILD_DEATH}")):
+        text = read_plain(path).decode("utf-8", "replace")
+        died = _DIED.search(text)
+        if died and fault_frames(text):
+            yield FailedChild(path.parent, Outcome(status="signal", text=text, signal=_SIGNALS[died[1]]), path.lstat().st_mtime)

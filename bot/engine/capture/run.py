@@ -117,11 +117,14 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     ended, child = outcome, None
     if outcome.status in ("raised", "exit"):
         child = children.failing(out, outcome.text + log.read_text(encoding="utf-8"))
+    if child is None:
+        outcome = _caught(outcome, written, out, target.name)
+        of_program = signature_of(outcome, script=target.name)
+        if outcome.status == "exit" or (of_program is not None and not _is_of_compiler(of_program)):
+            child = children.dead(out)
     if child is not None:
         # what the program says of it may be another error
-        outcome = outcome.model_copy(update={"status": "raised", "text": child.error["text"]})
-    else:
-        outcome = _caught(outcome, written, out, target.name)
+        outcome = outcome.model_copy(update={"status": child.end.status, "text": child.end.text, "signal": child.end.signal})
     wrong_there = (region for place in children.directories(out) for region in read_regions(place) if region.failed == "accuracy")
     return Capture(
         outcome=outcome,

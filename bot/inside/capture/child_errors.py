@@ -1,16 +1,18 @@
 """Errors that leave the compiler in a process that the watched program started.
 
 The program may hand on another error, in other words, or only an exit status. So each that `escaped` sees there is written down, and the
-engine looks for it in what was printed.
+engine looks for it in what was printed. A process that dies of a signal leaves its stack.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import time
 import traceback
+from typing import IO
 
-from ..protocol import CHILD_ERRORS, CHILD_PREFIX, ChildError, write_json
+from ..protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_PREFIX, ChildError, write_json
 from .escaped import whole_text
 
 
@@ -22,17 +24,21 @@ class ChildErrors:
         self.directory = ""  # of this process, where the program started it
         self._errors: list[ChildError] = []
         self._last: BaseException | None = None
+        self._death: IO[bytes] | None = None
 
     def enter(self) -> str:
         """From here on this is a process that the program started. Returns the directory for what it writes."""
         self.directory = os.path.join(self.root, f"{CHILD_PREFIX}{os.getpid()}")
-        self._errors, self._last = [], None
+        self._errors, self._last, self._death = [], None, None
         return self.directory
 
     def reached(self) -> None:
-        """Leave a sign that this process called the compiler."""
-        if self.directory:
+        """Leave a sign that this process called the compiler, and have it leave its stack if it dies from here on."""
+        if self.directory and self._death is None:
             os.makedirs(self.directory, exist_ok=True)
+            # standard error may lead to nobody
+            self._death = open(os.path.join(self.directory, CHILD_DEATH), "wb", buffering=0)  # noqa: SIM115 - until the process ends
+            faulthandler.enable(self._death)
 
     def record(self, error: BaseException) -> None:
         """Note an `error`. One that passes several places counts as it leaves the last."""

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.engine.capture import children
 
 
@@ -22,13 +24,33 @@ def test_the_first_error_that_somebody_mentions(tmp_path: Path) -> None:
     child(tmp_path, 6, ("ValueError: dealt with", 1.0), ("InductorError: third", 3.0))
     found = children.failing(tmp_path, "RuntimeError: Engine failed\n(EngineCore pid=5) InductorError: second\nInductorError: third")
     assert found is not None
-    assert (found.directory.name, found.error["said"], found.name) == ("child-5", "InductorError: second", "rank 1")
+    assert (found.directory.name, found.end.text, found.name) == ("child-5", "Traceback\nInductorError: second", "rank 1")
     assert len(children.directories(tmp_path)) == 2
 
 
 def test_an_error_that_nobody_mentions_was_dealt_with(tmp_path: Path) -> None:
     child(tmp_path, 6, ("ValueError: dealt with", 1.0))
     assert children.failing(tmp_path, "KeyError: 'something else'") is None
+
+
+def test_a_child_that_died_left_its_stack(tmp_path: Path) -> None:
+    assert children.dead(tmp_path) is None
+    for pid, stack in ((5, ""), (6, "  <no Python frame>\n"), (7, '  File "/x/torch/_inductor/lowering.py", line 3 in tanh\n')):
+        child(tmp_path, pid)
+        said = f"Fatal Python error: Segmentation fault\n\nCurrent thread 0x01 (most recent call first):\n{stack}" if stack else ""
+        (tmp_path / f"child-{pid}" / "death.txt").write_text(said)
+    found = children.dead(tmp_path)
+    assert found is not None
+    assert (found.directory.name, found.name, found.end.status, found.end.signal) == ("child-7", "process 7", "signal", "SIGSEGV")
+    assert "lowering.py" in found.end.text
+
+
+def test_a_link_in_the_place_of_a_stack_is_not_followed(tmp_path: Path) -> None:
+    child(tmp_path, 7)
+    (tmp_path / "kept").write_text("Fatal Python error: Aborted\n")
+    (tmp_path / "child-7" / "death.txt").symlink_to(tmp_path / "kept")
+    with pytest.raises(OSError, match="symbolic"):
+        children.dead(tmp_path)
 
 
 def test_children_that_compiled_without_an_error(tmp_path: Path) -> None:
