@@ -152,6 +152,7 @@ OTHERS = (
         has=("shop::turned", "register_fake", "empty_like"), lacks=("unused", "softmax", "cumsum"), original="expected size",
         repro="expected size"),
     Row("dropout_accuracy", "aot|dynamo|source", "accuracy", "run", ops=1, has=("relu",), lacks=("tanh", "Linear"), repro=CLOSE),
+    Row("eight_bits_accuracy", "aot", "accuracy", "run", ops=1, has=("relu",), lacks=("_scaled_mm", "float8"), repro=CLOSE),
 )  # fmt: skip
 
 # What is wrong inside the body of a higher-order operation, or behind a tensor subclass, is wrong without it.
@@ -276,6 +277,7 @@ HEALTHY = (
     ("healthy_backend", (), True),
     ("healthy_backend", ("--accuracy", "on"), True),
     ("healthy_dropout", (), True),
+    ("healthy_eight_bits", (), True),
     ("healthy_aoti", (), True),
     ("healthy_pass_function", (), True),
     ("healthy_pass_lowering", (), True),

@@ -104,6 +104,22 @@ class TestComparisonRule:
         for spread, wrong in ((1e-6, (0,)), (0.3, ())):
             assert ComparisonRule().compare([eager], [eager * 1.1], None, [eager * (1 + spread)]).wrong == wrong
 
+    @pytest.mark.parametrize(("off", "wrong"), [(0.5, ()), (1.0, ()), (9.0, (0,))])
+    def test_a_spread_that_misses_any_tolerance_is_the_measure_all_the_same(self, off: float, wrong: tuple[int, ...]) -> None:
+        """As float64's error is: compiled is wrong where it is clearly farther than eager moves."""
+        eager = torch.linspace(1, 2, 64)
+        signs = torch.tensor([1.0, -1.0, -1.0, 1.0]).repeat(16)
+        moved, compiled = eager + 0.1 * signs, eager + 0.1 * off * signs.flip(0).roll(1)
+        assert ComparisonRule().compare([eager], [compiled], None, [moved]).wrong == wrong
+        assert ComparisonRule().compare([eager.bfloat16()], [compiled.bfloat16()], None, [moved.bfloat16()]).wrong == wrong
+
+    def test_numbers_of_eight_bits_are_compared(self) -> None:
+        eager = torch.linspace(1, 2, 64).to(torch.float8_e4m3fn)
+        twice = (eager.float() * 2).to(torch.float8_e4m3fn)
+        assert ComparisonRule().same([eager], [eager.clone()])
+        assert not ComparisonRule().same([eager], [twice])
+        assert ComparisonRule().compare([eager], [twice], [eager.double()]).wrong == (0,)
+
     def test_float64_results_of_another_number_are_not_used(self) -> None:
         assert not ComparisonRule().same([ONES], [ONES * 2], [])
 
