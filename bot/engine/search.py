@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from bot.engine.capture.hints import failing_line, launches, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
-from bot.engine.capture.starts import Start, starts
+from bot.engine.capture.starts import Start, parts, starts
 from bot.engine.capture.whole import Whole, whole
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.options import Ended, Options
@@ -42,6 +43,8 @@ from bot.reduce.source.text.normal_form import marks, unmarked
 FEW_OPS = 4
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
+# Of so many graphs so many operations are tried alone, where no graph is a start.
+MOST_PARTED, MOST_PARTS = 2, 8
 # Of a script of so many lines only few are made, since each takes seconds.
 LARGE, MOST_INNER_OF_LARGE = coarse.LINES, 2
 
@@ -98,16 +101,38 @@ class Search:
         self.progress.step("looking for the smallest form that fails in the same way")
         line = failing_line(found.outcome.text, source.name) if source else None
         text_of = source.text if source else None
+        tried: list[Start] = []
         for start in starts(found.regions, self.reproduction.failure, text_of, line, seed=self.options.seed):
             if self.options.stage not in (None, start.stage):
                 continue
-            text = render(start.program)
-            oracle = self._comparing(own=start.program.recipe.tolerance is not None)
-            begun = oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0]))
-            if begun is not None and self._calls(start, text):
-                self.oracle = oracle
+            tried.append(start)
+            begun = self._begins(start)
+            if begun is not None:
                 return start, begun
+        if self.reproduction.failure.kind is not Kind.ACCURACY:
+            return None
+        # where eager as a whole proves nothing, since float64 cannot be had or rounding is all there is, the operation that is wrong may
+        for _ in range(MOST_PARTED):
+            if not tried:
+                break
+            graph = tried[0].program.graph
+            alike, tried = [s for s in tried if s.program.graph == graph], [s for s in tried if s.program.graph != graph]
+            guesses = self._localized(alike[0]).guesses(self.options.accuracy == "strict")[:MOST_PARTS]
+            for part in chain.from_iterable(parts(start, guesses) for start in alike):
+                begun = self._begins(part)
+                if begun is not None:
+                    return part, begun
         return None
+
+    def _begins(self, start: Start) -> Begun | None:
+        """How the search can begin there; its oracle is the search's from then on."""
+        text = render(start.program)
+        oracle = self._comparing(own=start.program.recipe.tolerance is not None)
+        begun = oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0]))
+        if begun is None or not self._calls(start, text):
+            return None
+        self.oracle = oracle
+        return begun
 
     def _comparing(self, *, own: bool) -> ScriptOracle:
         """The oracle for scripts that compare numbers by their `own` tolerance, or by PyTorch's rule."""
@@ -121,7 +146,7 @@ class Search:
         return not (program.preamble or program.recipe.setup) or self.oracle.observe(without_call(text))[0].status == "ok"
 
     def _reduce_graph(self, start: Start, begun: Begun) -> SearchResult:
-        first = self._first(SearchResult(start.stage, render(start.program), Rule(), start.program, start.program), begun)
+        first = self._first(SearchResult(start.stage, render(start.program), Rule(), start.whole or start.program, start.program), begun)
         oracle = self.oracle
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = first.reference is not None and first.reference.kind is Kind.ACCURACY

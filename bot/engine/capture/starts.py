@@ -9,7 +9,7 @@ import ast
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from bot.failure.device_errors import is_asynchronous
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
+from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.graph.rewrite import map_inputs
 from bot.reduce.source.preamble import preambles
@@ -42,6 +43,7 @@ class Start:
     program: Program
     backward: bool = False
     names: tuple[tuple[str, str], ...] = ()  # the compiler's name of each operation, and the program's
+    whole: Program | None = None  # of which this one is a part
 
     def named(self, nodes: Iterable[str]) -> frozenset[str]:
         """The program's names of nodes that the compiler names."""
@@ -74,6 +76,14 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
                 for start in found:
                     recipe = replace(start.program.recipe, fullgraph=True)
                     yield replace(start, program=replace(start.program, recipe=recipe))
+
+
+def parts(start: Start, guesses: Iterable[Collection[str]]) -> Iterator[Start]:
+    """The operations that each of the `guesses` names, alone: what they read is an input."""
+    for names in guesses:
+        part = keep_only(start.program, set(names), Policy.CUT)
+        if part is not None:
+            yield replace(start, program=part, whole=start.program)
 
 
 def _of_wrong(graph: Graph, wrong: Sequence[int]) -> Iterator[Graph]:
