@@ -165,6 +165,7 @@ class Search:
                 exposable=None if strict else error.exposable,
                 chain=error.chain,
                 keep_seed=accuracy,
+                seed_last=oracle.criterion.may_depend_on_numbers,
                 on_accept=lambda smaller, candidate: self._accept(first.step(candidate.text, smaller)),
                 ends_well=oracle.passes,
             )

@@ -63,6 +63,7 @@ def reduce_program(
     chain: frozenset[str] | None = None,
     on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,
     keep_seed: bool = False,
+    seed_last: bool = False,
     settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
     ends_well: Callable[[str], bool] = lambda _text: True,
 ) -> Reduced:
@@ -77,6 +78,7 @@ def reduce_program(
         chain: for accuracy, the operations whose values are wrong: each program that is asked has one of them; None: they are not known.
         on_accept: called at each accepted step.
         keep_seed: the failure depends on the numbers, so the script has to go on seeding.
+        seed_last: it may depend on them, so a script that does not seed is run several times: this is asked once, at the end.
         settle: told the smallest program once the guesses were asked; what it returns is called when the passes came to their end,
             and says whether the answers count: a failure that shows now and then may have hidden. By default it always shows.
         ends_well: whether a script that passes does so all the way: what the script says of its static form has to hold for whoever
@@ -85,7 +87,7 @@ def reduce_program(
     Never raises `BudgetSpent`: what was found until then is the result.
     """
     incumbent = Incumbent(program, oracle, render, exposable, on_accept, chain)
-    search = _Search(incumbent, keep_seed, settle, ends_well)
+    search = _Search(incumbent, keep_seed, seed_last, settle, ends_well)
     try:
         search.run(guesses)
         fixed_point = True
@@ -104,6 +106,7 @@ class _Search:
         self,
         incumbent: Incumbent,
         keep_seed: bool,
+        seed_last: bool,
         settle: Callable[[str], Callable[[], bool]],
         ends_well: Callable[[str], bool],
     ) -> None:
@@ -111,6 +114,7 @@ class _Search:
         self.settle = settle
         self.ends_well = ends_well
         self.keep_seed = keep_seed
+        self.seed_last = seed_last
         self.around: list[Neighbour] | None = None  # of the smallest program, before it was made readable
         self.plain: Candidate = incumbent.candidate
         self.readable = False
@@ -129,6 +133,8 @@ class _Search:
         self.plain = incumbent.candidate
         self.around = list(incumbent.neighbours)
         self.readable = lift.run(incumbent)
+        if self.seed_last and not self.keep_seed:
+            apply(incumbent, recipe.seed(incumbent.program), "seed")
         dynamic.explain(incumbent, self.ends_well)
 
     def _whole(self) -> None:
@@ -167,7 +173,12 @@ class _Search:
         found: list[Edit] = [*values.edits(program), *contiguous.edits(program)]
         if any(size > 2 for size in sizes_of(program)):
             found.append(lambda changed: sizes.everything_small(self.incumbent, changed))
-        return [*found, *arguments.edits(program), *dtypes.edits(program), *recipe.edits(program, keep_seed=self.keep_seed)]
+        return [
+            *found,
+            *arguments.edits(program),
+            *dtypes.edits(program),
+            *recipe.edits(program, keep_seed=self.keep_seed or self.seed_last),
+        ]
 
     def nearest_passing(self) -> Candidate | None:
         """Of the rejected programs one edit away, the one most like the final program among those that pass."""

@@ -292,6 +292,22 @@ def test_the_seed_stays_where_numbers_matter() -> None:
     assert reduce_program(accurate, checked, checked.render).program.recipe.seed == 0
 
 
+def test_a_seed_that_may_matter_goes_last() -> None:
+    """A script without one is run several times."""
+    unseeded: list[bool] = []
+
+    def same(program: Program) -> bool:
+        unseeded.append(program.recipe.seed is None)
+        return same_four(program)
+
+    oracle = World(same)
+    found = reduce_program(four_ops(), oracle, oracle.render, seed_last=True)
+    assert found.program.recipe.seed is None
+    assert unseeded.count(True) == 1
+    needed = World(lambda p: same_four(p) and p.recipe.seed is not None)
+    assert reduce_program(four_ops(), needed, needed.render, seed_last=True).program.recipe.seed == 0
+
+
 def test_the_order_prefers_fewer_operations_to_smaller_inputs() -> None:
     small, large = chain(2), chain(1)
     large = large.with_graph(replace(large.graph, inputs=(Input("x", tensor(512, 512)),)))

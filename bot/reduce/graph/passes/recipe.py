@@ -33,7 +33,7 @@ def settings(program: Program) -> list[Edit]:
 
 
 def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
-    """One edit for each other entry of `program`. `keep_seed`: the failure depends on the numbers."""
+    """One edit for each other entry of `program`. `keep_seed`: the failure depends on the numbers, or may."""
     recipe = program.recipe
     found: list[Edit] = [_without(name, entry) for name in _LISTS for entry in getattr(recipe, name)]
     if recipe.mode is not None:
@@ -50,9 +50,12 @@ def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
         found.append(_forward_only)
     if program.preamble:
         found.append(_without_preamble)
-    if recipe.seed is not None and not (keep_seed or recipe.accuracy):
-        found.append(_with(lambda r: replace(r, seed=None)))
-    return found
+    return found if keep_seed else [*found, *seed(program)]
+
+
+def seed(program: Program) -> list[Edit]:
+    """The edit that takes the seed out of `program`, unless its numbers are compared."""
+    return [_with(lambda r: replace(r, seed=None))] if program.recipe.seed is not None and not program.recipe.accuracy else []
 
 
 def _with(change: Callable[[Recipe], Recipe]) -> Edit:
