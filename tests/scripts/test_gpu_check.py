@@ -56,12 +56,21 @@ def test_a_healthy_program_must_not_be_claimed() -> None:
     assert gpu.as_expected(scenario, FOUND, "x") == ["status minimized"]
 
 
-def test_the_recorded_table_is_read_as_it_was_written() -> None:
-    recorded = json.loads((ROOT / "tests" / "fixtures" / "gpu" / "h200.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("h200", "| transformer_663 | minimized, dynamo | 344 → 1 | 7 | 3 | 44 | 61 | 14 | 123 |"),
+        ("h200-1-lane", "| transformer_663 | minimized, aot | 860 → 1 | 7 | 4 | 16 | 49 | 9 | 77 |"),
+        ("h200-3-lanes", "| illegal_access | minimized, dynamo | 7 → 1 | 16 | 22 | 23 | 84 | 16 | 127 |"),
+        ("h200-5-lanes", "| resnet18_training | minimized, aot | 611 → 1 | 12 | 4 | 77 | 125 | 8 | 214 |"),
+    ],
+)
+def test_the_recorded_table_is_read_as_it_was_written(file: str, line: str) -> None:
+    recorded = json.loads((ROOT / "tests" / "fixtures" / "gpu" / f"{file}.json").read_text(encoding="utf-8"))
     assert recorded["machine"]["gpu"] == "NVIDIA H200"
     rows = [gpu.Row(**row) for row in recorded["rows"]]
     table = gpu.table(rows)
-    assert "| transformer_663 | minimized, dynamo | 344 → 1 | 7 | 3 | 44 | 61 | 14 | 123 |" in table
+    assert line in table
     assert table.count("\n") == len(rows) + 1
 
 
