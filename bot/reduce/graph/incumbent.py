@@ -58,6 +58,7 @@ class Incumbent:
         self._on_accept = on_accept
         self._rejected: set[str] = set()
         self._structures: set[Structure] = set()
+        self._elements: int | None = None  # when the first of these was rejected that was not doubted since
         self._legal: dict[str, dict[str, Meta] | None] = {}
         self.neighbours: list[Neighbour] = []
         text = render(program)
@@ -73,6 +74,7 @@ class Incumbent:
         """What was rejected until now may be asked again."""
         self._rejected.clear()
         self._structures.clear()
+        self._elements = None
         self.neighbours = []
 
     @property
@@ -137,6 +139,20 @@ class Incumbent:
         # each text once, the latest at the end
         self.neighbours = [*(other for other in self.neighbours if other.candidate.text != refused.candidate.text), refused]
 
+    @property
+    def elements(self) -> int:
+        """Numbers in the inputs of the smallest program."""
+        return self.candidate.size[1]
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether operations were rejected while the inputs had other sizes, by which a compiler may take another way."""
+        return self._elements not in (None, self.elements)
+
+    def doubted(self) -> None:
+        """The operations were asked with the sizes of now."""
+        self._elements = self.elements
+
     def offer_structures(self, programs: Iterable[Program | None], origin: str, *, sharing: bool = False) -> int | None:
         """As `offer_first` with `programs` and `origin`, for programs that differ from the smallest one in their operations.
 
@@ -155,7 +171,10 @@ class Incumbent:
                 known.add(key)
 
         taken = self.offer_first(new(), origin)
-        self._structures.update(key for key in keys[:taken] if key is not None)
+        refused = {key for key in keys[:taken] if key is not None}
+        self._structures |= refused
+        if refused and self._elements is None:
+            self._elements = self.elements
         return taken
 
     def keep(self, names: Sequence[str] | set[str], policy: Policy = Policy.CONNECT) -> Program | None:

@@ -170,11 +170,14 @@ def neighbours(incumbent: Incumbent) -> bool:
     """Asks for single operations of `incumbent` dropped until one of these programs passes; says whether one was SAME.
 
     At most a few queries: they give the nearest program that passes, and doubt the search where it was sparing. None where a program with
-    other operations was seen to pass since the last step: that says both.
+    other operations was seen to pass since the last step: that says both. It does not where the sizes are others than when operations were
+    rejected.
     """
     mine = structure(incumbent.program)
     others = [near for near in incumbent.neighbours if structure(near.program) != mine]
-    if any(incumbent.oracle.ask(near.candidate) is Verdict.PASSES for near in others):
+    # of two, each alone was asked first: an operation that fails alone mostly does so in any size
+    doubtful = incumbent.is_doubtful and len(_units(incumbent)) > 2
+    if not doubtful and any(incumbent.oracle.ask(near.candidate) is Verdict.PASSES for near in others):
         return False
     for name in _units(incumbent)[::-1][:_DOUBTED]:
         rest = [other for other in _units(incumbent) if other != name]
@@ -184,7 +187,8 @@ def neighbours(incumbent: Incumbent) -> bool:
         if incumbent.offer(program, _ORIGIN):
             return True
         if incumbent.neighbours and incumbent.oracle.ask(incumbent.neighbours[-1].candidate) is Verdict.PASSES:
-            return False
+            break
+    incumbent.doubted()
     return False
 
 

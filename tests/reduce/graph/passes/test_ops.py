@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.reduce.candidate import Candidate
-from bot.reduce.graph.form import Graph, Input, Program, Ref
+from bot.reduce.graph.form import Graph, Input, Node, Program, Recipe, Ref
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.keep import units
-from bot.reduce.graph.passes import ops, simplify_ops
+from bot.reduce.graph.passes import ops, simplify_ops, sizes
 from tests.reduce.graph.free_oracle import FreeOracle, chain, present, target
 from tests.reduce.graph.world import World, ill_formed, op, programs, tensor, words
 
@@ -75,3 +77,24 @@ def test_a_single_operation_that_matters_costs_nothing_more() -> None:
     assert not ops.run(incumbent)
     assert not ops.neighbours(incumbent)
     assert oracle.queries == 0
+
+
+def test_operations_are_doubted_where_the_sizes_have_shrunk_since() -> None:
+    """A compiler takes another way by size: what passes with the large ones may fail with the small ones."""
+    names = ["x", "relu", "sin", "cos", "exp"]
+    nodes = tuple(Node(name, "function", f"torch.{name}", (Ref(names[at]),), (), tensor(4, 4)) for at, name in enumerate(names[1:]))
+    program = Program(Graph((Input("x", tensor(4, 4)),), nodes, Ref("exp")), Recipe(seed=None))
+
+    def same(smaller: Program) -> bool:
+        found = set(words(smaller))
+        elements = sum(math.prod(item.meta.shape) for item in smaller.graph.inputs)
+        return {"relu", "sin"} <= found and (elements <= 2 or {"cos", "exp"} <= found)
+
+    oracle = World(same)
+    incumbent = Incumbent(program, oracle, oracle.render)
+    ops.run(incumbent)
+    assert len(words(incumbent.program)) == 4
+    assert incumbent.offer(sizes.everything_one(incumbent, incumbent.program), "sizes")
+    assert not incumbent.offer(incumbent.keep(["relu"]), "another pass")
+    assert ops.neighbours(incumbent), "that one with fewer operations passes says nothing of the others"
+    assert words(incumbent.program) == ["relu", "sin", "cos"]
