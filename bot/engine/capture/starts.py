@@ -79,7 +79,7 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
 
 
 def parts(start: Start, guesses: Iterable[Collection[str]]) -> Iterator[Start]:
-    """The operations that each of the `guesses` names, alone: what they read is an input."""
+    """The operations of `start` that each of the `guesses` names, alone: what they read is an input."""
     for names in guesses:
         part = keep_only(start.program, set(names), Policy.CUT)
         if part is not None:
