@@ -54,7 +54,10 @@ def used_once(text: str) -> Iterator[str]:
                     name = target.id
                     reads, rebound = _reads_of(name, block[position + 1 :])
                     renames = isinstance(assigned, (ast.Name, ast.Constant))
-                    if reads is None or not reads or (len(reads) > 1 and not renames) or name in captured or has_mark(text, statement):
+                    if reads is None or not reads or (len(reads) > 1 and not renames) or name in captured:
+                        continue
+                    # nothing fails where a name gets another one, whatever the failure says of that line
+                    if has_mark(text, statement) and not renames:
                         continue
                     inside = sum(len(loads(s, name)) for s in block[position + 1 :])
                     if not rebound and block is not scope.body and inside != len(loads(scope, name)) - len(loads(statement, name)):

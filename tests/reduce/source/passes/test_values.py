@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.reduce.source.passes.values import imports, inputs, numbers, strings, tuples, unread, used_once
+from bot.reduce.source.text.normal_form import MARK
 
 
 def test_an_assignment_of_several_keeps_those_that_are_read() -> None:
@@ -23,6 +24,11 @@ def test_a_variable_read_once_is_written_out() -> None:
     assert list(used_once("x = a\nf(x, x)\n")) == ["f(a, a)\n"], "another name for something"
     assert list(used_once("x = a + 1\nf(x, x)\n")) == []
     assert list(used_once("x = a + 1\nf(lambda: x)\n")) == [], "it may be read later"
+
+
+def test_where_the_failure_points_only_another_name_for_something_goes() -> None:
+    assert list(used_once(f"x = a + 1{MARK}\nf(x)\n")) == []
+    assert list(used_once(f"x = a{MARK}\nf(x)\n")) == ["f(a)\n"]
 
 
 def test_a_value_that_nobody_reads_loses_its_name() -> None:
