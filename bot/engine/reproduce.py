@@ -46,6 +46,8 @@ MOST_RUNS = 5
 # Beyond this a script is no longer something that a person has read.
 LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
 # What a program says that met itself: its control runs beside it.
+_FRAME = re.compile(r'^ +File "([^"]+)", line \d+', re.MULTILINE)
+_COMPARING = ("bot/inside/eager/accuracy.py", "bot/inside/eager/noise.py")
 _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily unavailable", re.I)
 
 
@@ -225,8 +227,9 @@ class Intake:
             if kind is None and checked.outcome.status == "timeout":
                 said = f"the program ends well, but comparing its numbers did not end within {checked.outcome.seconds:.0f} s"
                 raise Ended("error", "budget", f"{said}; a longer --budget gives it more time, --accuracy off leaves it out")
-            if kind is None and checked.outcome.status != "ok" and found.versions and not checked.versions:
-                # it wrote nothing: our part of it broke off, and so the program was not compared
+            wrote_nothing = checked.outcome.status != "ok" and bool(found.versions) and not checked.versions
+            if kind is None and (wrote_nothing or _raised_in_comparing(checked.outcome)):
+                # our part of it broke off, and so the program was not compared
                 raise Ended(
                     "error", "internal", f"the program ends well, but comparing its numbers broke off: {last_line(checked.outcome)}"
                 )
@@ -340,6 +343,12 @@ class Intake:
 def _too_soon(found: Capture, without: Outcome, hang_after: float) -> bool:
     """Whether a program that takes so long in eager was given too little time to say that it hangs."""
     return found.outcome.status == "timeout" and without.seconds > hang_after / HANG_RATIO + START
+
+
+def _raised_in_comparing(outcome: Outcome) -> bool:
+    """Whether a run ended by an error of what compares its numbers, rather than of what is compared."""
+    frames = _FRAME.findall(outcome.text) if outcome.status == "raised" else []
+    return bool(frames) and frames[-1].endswith(_COMPARING)
 
 
 def _wrong(found: Capture) -> tuple[Region, ...]:

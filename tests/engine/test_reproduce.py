@@ -312,6 +312,24 @@ def test_a_comparison_that_breaks_off_is_no_pass(intake: Callable[..., Intake], 
     assert ended.value.code == "internal"
 
 
+COMPARING = 'Traceback (most recent call last):\n  File "/x/bot/inside/eager/accuracy.py", line 9, in compare\n    near()\n'
+
+
+def test_an_error_of_what_compares_is_no_pass(intake: Callable[..., Intake]) -> None:
+    broken = Outcome(status="raised", text=f"{COMPARING}RuntimeError: Double did not match Float\n")
+    with pytest.raises(Ended, match="broke off: RuntimeError: Double did not match Float") as ended:
+        intake([PASSED, broken], [PASSED]).run()
+    assert ended.value.code == "internal"
+
+
+def test_a_program_that_cannot_be_compared_passes(intake: Callable[..., Intake]) -> None:
+    """It raises where it is run a second time."""
+    raised = Outcome(status="raised", text=f'{COMPARING}  File "program.py", line 3, in forward\n    once()\nRuntimeError: only once\n')
+    slow = PASSED.model_copy(update={"seconds": 90.0})  # is not run again
+    with pytest.raises(Ended, match="passes here"):
+        intake([slow, raised], [PASSED], budget=120.0).run()
+
+
 def test_nobody_waits_for_the_control_of_a_program_that_cannot_be_run(
     intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch
 ) -> None:

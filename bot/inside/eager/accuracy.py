@@ -308,7 +308,8 @@ def _is_near(ours: Any, exact: Any) -> bool:
         return True
     tol = importlib.import_module("torch._dynamo.config").repro_tolerance
     rtol, atol = (max(tol, least) / noise.MARGIN for least in _LOW.get(ours.dtype, (0.0, 0.0)))
-    return torch.allclose(ours.double(), exact, rtol=rtol, atol=atol, equal_nan=True)
+    # what makes its own numbers in few bits does so in float64 as well
+    return torch.allclose(ours.double(), exact.double(), rtol=rtol, atol=atol, equal_nan=True)
 
 
 def farther(one: tuple[float, float] | None, other: tuple[float, float] | None) -> tuple[float, float] | None:
