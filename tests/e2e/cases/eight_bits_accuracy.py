@@ -4,22 +4,17 @@ import torch
 torch._inductor.config.cpp.inject_relu_bug_TESTING_ONLY = "accuracy"
 
 
-class Layer(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        weight = torch.randn(64, 64) / 8
-        self.register_buffer("scale", weight.abs().max() / 448.0)
-        self.register_buffer("weight", (weight / self.scale).to(torch.float8_e4m3fn))
+def product(x, weight, scale):
+    small = (x.float() / scale).to(torch.float8_e4m3fn)
+    return torch._scaled_mm(small, weight.t(), scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16)
 
-    def forward(self, x):
-        scale = x.abs().max().float() / 448.0
-        rounded = (x / scale).to(torch.float8_e4m3fn)
-        y = torch._scaled_mm(rounded, self.weight.t(), scale_a=scale, scale_b=self.scale, out_dtype=torch.bfloat16)
-        return torch.relu(y) + x
+
+@torch.compile
+def f(x, first, second, scale):
+    h = torch.relu(product(x, first, scale)) - x
+    return torch.relu(product(h.tanh(), second, scale)) + h
 
 
 torch.manual_seed(0)
-net = torch.nn.Sequential(Layer(), Layer())
-with torch.no_grad():
-    out = torch.compile(net)(torch.randn(32, 64, dtype=torch.bfloat16))
-print(out.shape)
+first, second = (torch.randn(64, 64).mul(8).to(torch.float8_e4m3fn) for _ in range(2))
+print(f(torch.randn(32, 64, dtype=torch.bfloat16), first, second, torch.tensor(1 / 64)).shape)

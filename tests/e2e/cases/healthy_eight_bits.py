@@ -2,22 +2,12 @@
 import torch
 
 
-class Layer(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        weight = torch.randn(64, 64) / 8
-        self.register_buffer("scale", weight.abs().max() / 448.0)
-        self.register_buffer("weight", (weight / self.scale).to(torch.float8_e4m3fn))
-
-    def forward(self, x):
-        scale = x.abs().max().float() / 448.0
-        rounded = (x / scale).to(torch.float8_e4m3fn)
-        y = torch._scaled_mm(rounded, self.weight.t(), scale_a=scale, scale_b=self.scale, out_dtype=torch.bfloat16)
-        return torch.relu(y) + x
+@torch.compile
+def attend(query, key, scale):
+    a, b = (value.clamp(-4, 4).div(scale).to(torch.float8_e4m3fn) for value in (query, key))
+    weights = torch._scaled_mm(a, b.t(), scale_a=scale, scale_b=scale, out_dtype=torch.float32)
+    return torch.softmax(weights / 8, dim=-1).cumsum(dim=0)
 
 
 torch.manual_seed(0)
-net = torch.nn.Sequential(Layer(), Layer())
-with torch.no_grad():
-    out = torch.compile(net)(torch.randn(32, 64, dtype=torch.bfloat16))
-print(out.shape)
+print(attend(torch.randn(32, 64), torch.randn(16, 64), torch.tensor(1 / 64)).shape)
