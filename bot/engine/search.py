@@ -44,7 +44,7 @@ FEW_OPS = 4
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
 # Of so many graphs so many operations are tried alone, where no graph is a start.
-MOST_PARTED, MOST_PARTS = 2, 8
+MOST_PARTED, MOST_PARTS = 2, 3
 # Of a script of so many lines only few are made, since each takes seconds.
 LARGE, MOST_INNER_OF_LARGE = coarse.LINES, 2
 
