@@ -45,7 +45,8 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
     """
     if outcome.status in _NO_FAILURE:
         return None
-    text = plain(outcome.text)
+    # half of a character, as JSON can hold one, cannot be written into a result
+    text = plain(outcome.text).encode("utf-8", "replace").decode("utf-8")
     if outcome.status == "timeout":
         return _died(Kind.HANG, None, text, _usual(sampled_frames(text)))
     if outcome.status in ("signal", "memory"):

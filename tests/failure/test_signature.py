@@ -605,3 +605,10 @@ def test_what_a_programs_own_assert_says(kind: Kind, message: str, words: str) -
 def test_the_condition_that_cannot_be_guarded_on(said: str, words: str) -> None:
     failure = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("UserError",), message="x")
     assert own_words(failure, f"Traceback (most recent call last):\ntorch._dynamo.exc.UserError: {said}") == words
+
+
+def test_half_a_character_can_be_written() -> None:
+    text = 'Traceback (most recent call last):\n  File "repro.py", line 1, in <module>\nValueError: no \udd74 here\n'
+    signature = signature_of(Outcome(status="raised", text=text))
+    assert signature is not None
+    assert "ValueError" in signature.model_dump_json()
