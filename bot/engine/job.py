@@ -342,6 +342,8 @@ class Job:
 
     def _cut_short(self, found: Findings) -> str | None:
         why = "out of time" if self.budget.should_continue() else "interrupted"
+        if found.reproduction is None:
+            return f"{why} before the program was seen to fail"
         done = f"{found.verification.same} of {self.options.verify_runs}"
         return found.reason_if_unverified(f"{why} after {done} fresh runs; --resume goes on from here", self.options.verify_runs)
 

@@ -22,7 +22,7 @@ import platformdirs
 from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment
-from bot.workers.process import Patience, run_process
+from bot.workers.process import Patience, Wanted, run_process
 
 _MARK = b"_chk_kernel"  # in the name of the one function of each probe
 # Inductor keeps headers below the temporary directory, wherever the compile directory is.
@@ -51,19 +51,23 @@ def seed(cache: Path) -> None:
             _copied(file, cache / file.parent.name / file.name)
 
 
-def make(python: str, box: Sandbox, most: float = math.inf, *, anew: bool = True) -> None:
+def make(python: str, box: Sandbox, most: float = math.inf, *, anew: bool = True, wanted: Wanted = None) -> None:
     """Keep what is made for the interpreter `python`, where it was never asked: compiled in the sandbox `box`, by a process without a
     program, which is cut off after `most` seconds. From then on each process of the box finds the header. Without `anew` it finds what is
     kept already.
 
     What a program's process left could be anything, and what is kept runs in those of other programs.
+
+    Raises:
+        Interrupted: `wanted` gave False.
     """
     mark = directory() / f"{box.state_of(python)}.json"
     if anew and not mark.exists():
         with Scratch(dir=box.scratch) as place:
             cache = Path(place)
             env = environment.of_proof(os.environ, cache)
-            outcome = run_process([python, "-c", _COMPILE], Patience(_LIMIT, most), cwd=cache, env=env, box=box, write=(cache,))
+            command, patience = [python, "-c", _COMPILE], Patience(_LIMIT, most)
+            outcome = run_process(command, patience, cwd=cache, env=env, wanted=wanted, box=box, write=(cache,))
             if outcome.status == "ok":
                 keep(cache)
                 names = keep_headers(cache)

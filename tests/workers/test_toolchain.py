@@ -4,12 +4,14 @@ import ast
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import toolchain
+from bot.workers.process import Interrupted
 
 PROBE = 'extern "C" void __avx_chk_kernel() {}\n'
 
@@ -157,3 +159,12 @@ def test_a_process_in_the_sandbox_finds_the_header(tmp_path: Path) -> None:
     process.end()
     assert process.returncode == 0, said
     assert ast.literal_eval(said.splitlines()[-1]) == [(name, True) for name in sorted(lent)]
+
+
+def test_it_ends_where_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
+    box = Sandbox(tmp_path)
+    began = time.monotonic()
+    with pytest.raises(Interrupted):
+        toolchain.make(sys.executable, box, wanted=lambda: time.monotonic() < began + 1)
+    assert not list((tmp_path / "kept").rglob("*.json"))
+    toolchain.make(sys.executable, box, anew=False, wanted=lambda: False)  # asks nothing

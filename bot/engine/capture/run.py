@@ -64,6 +64,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         Interrupted: `budget` was cancelled.
     """
     out, compare = watch.out, watch.compare
+    wanted = budget.should_continue if budget else None
     out.mkdir(parents=True, exist_ok=True)
     order = CaptureOrder(
         script=str(target.script) if target.script else None,
@@ -82,7 +83,8 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     if watch.box is not None and watch.box.on:
         started = time.monotonic()
         # a program on a GPU may never come to C++, and would wait for nothing
-        toolchain.make(python, watch.box, patience.most * PROBE_SHARE, anew=not (paths.has_gpu() and _names_a_gpu(target)))
+        anew = not (paths.has_gpu() and _names_a_gpu(target))
+        toolchain.make(python, watch.box, patience.most * PROBE_SHARE, anew=anew, wanted=wanted)
         patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
     if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
         toolchain.seed(watch.cache)
@@ -95,7 +97,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
             **({"CUDA_LAUNCH_BLOCKING": "1"} if watch.synchronous else {}),
         },
         cwd=cwd,
-        wanted=budget.should_continue if budget else None,
+        wanted=wanted,
         box=watch.box,
         linked=target.script is not None,
         write=(out, watch.box.share(watch.cache)) if watch.box else (),
