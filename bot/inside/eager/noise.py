@@ -86,7 +86,10 @@ class Jittered(TorchDispatchMode):
             # every other element: as far as another rounding, or another order, would take them
             steps = torch.randint(0, 4, tensor.shape, generator=self._generator).to(tensor.device)
             moves = (steps == 1).double() - (steps == 2).double()
-            tensor.copy_(tensor.double() * (1 + torch.finfo(tensor.dtype).eps * moves))
+            held = tensor.double()
+            moved = (held * (1 + torch.finfo(tensor.dtype).eps * moves)).to(tensor.dtype).double()
+            # the largest number of a type has no larger neighbor: in eight bits NaN comes next
+            tensor.copy_(torch.where(torch.isfinite(moved), moved, held))
 
 
 def _rounds(func: Any) -> bool:

@@ -67,3 +67,13 @@ def test_what_stands_for_float64_is_eager_moved_by_its_rounding() -> None:
     near, far = fp64.stand_in(lambda x: x * 2, (x,), {}), fp64.stand_in(cancels, (x,), {})
     assert torch.allclose(near, x * 2, rtol=1e-5)
     assert not torch.allclose(far, cancels(x), rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float16, torch.bfloat16, torch.float32])
+def test_the_largest_numbers_stay_numbers(dtype: torch.dtype) -> None:
+    """Where they became NaN, every difference was taken for noise: a layer of eight bits fills its range."""
+    largest = torch.full((256,), torch.finfo(dtype).max).to(dtype)
+    with Jittered():
+        moved = largest.double().to(dtype)
+    assert torch.isfinite(moved.double()).all()
+    assert (moved.double() < largest.double()).any()
