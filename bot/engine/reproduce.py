@@ -98,6 +98,10 @@ class Intake:
         if refusal := runs.refusal(self._lookups()):
             self._withheld(runs.eager)
             raise refusal
+        device = "cuda" if self.options.target.names_a_gpu else "cpu"
+        if self._lookups().fails_to_load_alike(failure, found.outcome.text, device):
+            said = f"no AOTInductor package can be loaded here: that of one relu fails in the same way ({failure.line()})"
+            raise Ended("error", "machine_fault", said, machine_fault="AOTInductor packages cannot be loaded")
         hang_after = self._hang_after(found, without, own) if failure.kind is Kind.HANG else self.options.hang_after or own
         found = self._with_graphs(found, failure.kind, hang_after)
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
@@ -289,6 +293,8 @@ class Intake:
             if self.options.target.module == "pytest" and found.signature.exception == ("SystemExit",):
                 said = f"pytest ended with exit status {found.signature.message} before a test failed; see original/log.txt"
                 raise Ended("error", "not_understood", said)
+            # a compiler that may not write is none that fails
+            self._withheld(found.outcome, found.signature.said or found.signature.message)
             return found.signature
         if _wrong(found):
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
@@ -334,9 +340,9 @@ class Intake:
         argv = target.argv if target.script else (target.module or "", *target.argv)
         return Launch(self.options.python, Path.cwd(), os.environ, argv, self.box, linked=target.script is not None), target.script or "-m"
 
-    def _withheld(self, outcome: Outcome) -> None:
-        """Raises `Ended` where the sandbox kept from the program what it needs."""
-        if kept := withheld(outcome, self.box):
+    def _withheld(self, outcome: Outcome, failure: str = "") -> None:
+        """Raises `Ended` where the sandbox kept from the program what it needs: see `withheld`."""
+        if kept := withheld(outcome, self.box, failure):
             raise kept
 
 

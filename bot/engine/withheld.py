@@ -8,6 +8,7 @@ import re
 from bot.engine.options import Ended
 from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
+from bot.sandbox import private_tmp
 from bot.sandbox.sandbox import Sandbox
 
 # The words of Python, of the C library and of the packages that fetch models.
@@ -16,18 +17,22 @@ _NETWORK = re.compile(
     r"|Failed to establish a new connection|Max retries exceeded with url|urlopen error|LocalEntryNotFoundError|OfflineModeIsEnabled"
     r"|couldn't connect to .https?://|Cannot find the requested files in the (?:local|disk) cache|Could not resolve host|\[Errno 101\]"
 )
-_FILE = re.compile(r"Permission denied: '([^'\n]{1,4000})'|filesystem error: .*Permission denied \[([^\]\n]{1,4000})\]")
+_DENIED = "(?:Permission denied|Read-only file system)"
+_FILE = re.compile(rf"{_DENIED}: '([^'\n]{{1,4000}})'|filesystem error: .*{_DENIED} \[([^\]\n]{{1,4000}})\]")
 _MISSING = re.compile(r"No such file or directory: '([^'\n]{1,4000})'")
 _SOCKET = re.compile(r'File "[^"\n]*/(?:socket|multiprocessing/connection)\.py", line (?:.*\n){1,12}PermissionError: \[Errno 13\]')
-_REFUSED = re.compile(r"Permission denied|Operation not permitted", re.IGNORECASE)
+_REFUSED = re.compile(rf"{_DENIED}|Operation not permitted", re.IGNORECASE)
 _ENDS = 30_000  # characters of what was printed
 
 
-def withheld(outcome: Outcome, box: Sandbox | None) -> Ended | None:
-    """What the sandbox `box` kept from the run of this `outcome`, as the end of the job; None where it was nothing."""
+def withheld(outcome: Outcome, box: Sandbox | None, failure: str = "") -> Ended | None:
+    """What the sandbox `box` kept from the run of this `outcome`, as the end of the job; None where it was nothing.
+
+    `failure` are the words of a failure that could be minimized: where there is one, it alone tells.
+    """
     if box is None or not box.on:
         return None
-    text = outcome.text[-_ENDS:]
+    text = failure or outcome.text[-_ENDS:]
     if not box.network and _NETWORK.search(text):
         said = "the program needs the network, which the sandbox keeps from it: --network on lets it have that"
         return Ended("error", "machine_fault", said, machine_fault="no network")
@@ -41,13 +46,17 @@ def withheld(outcome: Outcome, box: Sandbox | None) -> Ended | None:
         said = "the program makes a socket, which the sandbox does not allow: --network on does"
         return Ended("error", "machine_fault", said, machine_fault="no sockets")
     for match in _MISSING.finditer(text):
+        if match[1].startswith(f"{private_tmp.PLACE}/") and os.path.exists(match[1]):
+            said = f"the sandbox keeps {match[1]} from the program: --read PATH lets it read there"
+            return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
         before, home, below = match[1].partition("/home/")
         if home and before.startswith(str(box.scratch)):
             said = f"the program looks into its home directory, which is an empty one in the sandbox, for {below}"
             return Ended("error", "needs_file", said, machine_fault="no home")
-    if outcome.status != "ok" and _REFUSED.search(last_line(outcome)) and not _FILE.search(last_line(outcome)):
+    last = failure or last_line(outcome)
+    if outcome.status != "ok" and _REFUSED.search(last) and not _FILE.search(last):
         # native code says no name
-        said = f"the program was refused something that the sandbox may have kept from it: {last_line(outcome)[:300]}"
+        said = f"the program was refused something that the sandbox may have kept from it: {last[:300]}"
         return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
     return None
 

@@ -6,9 +6,10 @@ import os
 import resource
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 
-from bot.sandbox import kernel, landlock, seccomp
-from bot.sandbox.order import CAPABILITIES, LANDLOCK, NO_NETWORK, PRIVILEGES, RLIMITS, SECCOMP, SIGNALS, UID, Order
+from bot.sandbox import kernel, landlock, private_tmp, seccomp
+from bot.sandbox.order import CAPABILITIES, LANDLOCK, NO_NETWORK, PRIVATE_TMP, PRIVILEGES, RLIMITS, SECCOMP, SIGNALS, UID, Order
 
 _LOCAL = frozenset({socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 
@@ -28,8 +29,12 @@ def confine(order: Order) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (), ()
     layers: list[str] = []
     alone = False
-    if not order.network and _may_be_alone(order):
+    if not order.network and _works(order, kernel.own_network):
         alone = _has(kernel.own_network)
+    if order.tmp and _works(order, lambda: _own_tmp(order)):
+        _own_tmp(order)
+        order = replace(order, write=(*order.write, private_tmp.PLACE))
+        layers.append(PRIVATE_TMP)
     _be_first_to_die()
     if _has(lambda: _limit(order)):
         layers.append(RLIMITS)
@@ -82,8 +87,8 @@ def _families(network: bool, alone: bool) -> frozenset[int]:
     return _LOCAL if alone else frozenset()
 
 
-def _may_be_alone(order: Order) -> bool:
-    """Whether this process can have a network of its own: tried by another one, since what fails half way is of no use any more.
+def _works(order: Order, put_on: Callable[[], object]) -> bool:
+    """Whether this process can have a namespace of its own: tried by another one, since what fails half way is of no use any more.
 
     Not as a user who is to change the account: in its namespace there is only one.
     """
@@ -91,8 +96,12 @@ def _may_be_alone(order: Order) -> bool:
         return False
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if _has(kernel.own_network) else 1)
+        os._exit(0 if _has(put_on) else 1)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _own_tmp(order: Order) -> None:
+    private_tmp.enter(order.tmp, order.read, order.write, (*order.list_only, order.cwd))
 
 
 def _rules(order: Order, *, tcp: bool) -> landlock.Ruleset:

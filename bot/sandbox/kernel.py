@@ -17,7 +17,10 @@ NOROOT_LOCKED = 0b11  # SECBIT_NOROOT and its lock: uid 0 is an account like oth
 CAPABILITY_VERSION = 0x20080522
 LAST_CAPABILITY = 63
 CAP_SYS_ADMIN = 21
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWNS = 0x10000000, 0x40000000, 0x00020000
+# <linux/mount.h>; the system call's number is the same on every processor
+_MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
+_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 # <linux/sockios.h>
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
@@ -114,6 +117,18 @@ def _unshare(flags: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
+def _own(namespace: int) -> None:
+    if capabilities() & 1 << CAP_SYS_ADMIN:
+        _unshare(namespace)
+        return
+    # a user may have one in a namespace where it has all rights; those over the rest of the machine stay what they are
+    uid, gid = os.geteuid(), os.getegid()
+    _unshare(CLONE_NEWUSER | namespace)
+    for table, row in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{table}", "w", encoding="ascii") as file:
+            file.write(row)
+
+
 def own_network() -> None:
     """Move this process to a network of its own, which has only a loopback device, and switch that on. Where it fails, this process is
     in no usable state.
@@ -124,14 +139,33 @@ def own_network() -> None:
     import fcntl
     import socket
 
-    if capabilities() & 1 << CAP_SYS_ADMIN:
-        _unshare(CLONE_NEWNET)
-    else:
-        # a user may have one in a namespace where it has all rights; those over the rest of the machine stay what they are
-        uid, gid = os.geteuid(), os.getegid()
-        _unshare(CLONE_NEWUSER | CLONE_NEWNET)
-        for table, row in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-            with open(f"/proc/self/{table}", "w", encoding="ascii") as file:
-                file.write(row)
+    _own(CLONE_NEWNET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+
+
+def own_mounts() -> None:
+    """Let this process mount things that nobody else sees. Where it fails, this process is in no usable state.
+
+    Raises:
+        OSError: not allowed here.
+    """
+    _own(CLONE_NEWNS)
+    _mount("none", "/", _MS_REC | _MS_PRIVATE)
+
+
+def bind(source: str, target: str, *, writable: bool) -> None:
+    """Show what is at `source` at `target`, too, with what is mounted below; `writable`, or to be read alone.
+
+    Raises:
+        OSError: not allowed here.
+    """
+    _mount(source, target, _MS_BIND | _MS_REC)
+    if not writable:
+        attributes = ctypes.create_string_buffer(struct.pack("4Q", _MOUNT_ATTR_RDONLY, 0, 0, 0), 32)
+        call(_MOUNT_SETATTR, _AT_FDCWD, ctypes.create_string_buffer(os.fsencode(target)), _AT_RECURSIVE, attributes, 32)
+
+
+def _mount(source: str, target: str, flags: int) -> None:
+    if _libc.mount(os.fsencode(source), os.fsencode(target), None, ctypes.c_ulong(flags), None) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), target)

@@ -9,6 +9,7 @@ from typing import Any
 # The layers, as `result.json` names them.
 UID, CAPABILITIES, PRIVILEGES = "uid", "no-capabilities", "no-new-privs"
 LANDLOCK, SIGNALS, SECCOMP, RLIMITS, NO_NETWORK = "landlock", "landlock-signals", "seccomp", "rlimits", "no-network"
+PRIVATE_TMP = "private-tmp"
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class Order:
     """One process: what is started, and what it may do. Paths are absolute.
 
     An empty `command` starts nothing: it only finds out which layers can be had. `uid` None: the one that we have. `give` are directories
-    that become the account's own. `must_reach` are paths that the account is asked for: those that it cannot read are answered.
+    that become the account's own. `tmp` is the directory that is its `/tmp`, where that can be had. `must_reach` are paths that the
+    account is asked for: those that it cannot read are answered.
     """
 
     command: tuple[str, ...] = ()
@@ -30,6 +32,7 @@ class Order:
     list_only: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     must_reach: tuple[str, ...] = ()
+    tmp: str = ""
     network: bool = False
     gpu: bool = False  # what CUDA's driver needs besides its devices
     limits: dict[str, int] = field(default_factory=dict)  # names of the module resource, without RLIMIT_

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.sandbox import accounts, environment, paths
-from bot.sandbox.order import LANDLOCK, NO_NETWORK, PRIVILEGES, RLIMITS, SECCOMP, UID, Order, ProcessReport
+from bot.sandbox.files import Scratch
+from bot.sandbox.order import LANDLOCK, NO_NETWORK, PRIVATE_TMP, PRIVILEGES, RLIMITS, SECCOMP, UID, Order, ProcessReport
 from bot.sandbox.process import Process, launch
 
 _INSIDE = str(Path(__file__).resolve().parents[1] / "inside")
@@ -170,6 +171,7 @@ class Sandbox:
             give=tuple(map(str, [private, *(path for path in write if str(path) not in self._shared)])),
             read=(*order.read, str(self.scratch)),
             write=(*order.write, str(private), *map(str, write)),
+            tmp=str(tmp) if PRIVATE_TMP in report.layers else "",
             layers=report.layers,
         )
         if address_space and not order.gpu:
@@ -246,14 +248,17 @@ class Sandbox:
             python = _found(self.python)
             needed = self._known.get(python, ())
             os.chmod(self.scratch, 0o755)
-            order = replace(self._order(python, self.scratch), cwd="/")
             number = accounts.draw(os.environ) if accounts.may_change() else None
             reach = tuple(path for path in (python, _INSIDE, str(self.scratch), *needed, *map(str, self.readable)) if os.path.exists(path))
-            report = _tried(replace(order, uid=number, gid=number, must_reach=reach))
-            if number is not None and (report.failed or report.unreachable):
-                report = replace(_tried(order), unreachable=report.unreachable)
-            else:
-                self._group = number
+            with Scratch(prefix="box-", dir=self.scratch) as tmp:
+                os.chmod(tmp, 0o755)
+                order = self._order(python, self.scratch)
+                order = replace(order, cwd="/", read=(*order.read, str(self.scratch)), tmp=tmp)
+                report = _tried(replace(order, uid=number, gid=number, must_reach=reach))
+                if number is not None and (report.failed or report.unreachable):
+                    report = replace(_tried(order), unreachable=report.unreachable)
+                else:
+                    self._group = number
             if report.failed:
                 raise NoSandbox(report.failed)
             self._probed = report

@@ -9,14 +9,16 @@ import pytest
 
 from bot.engine.withheld import withheld
 from bot.failure.outcome import Outcome
+from bot.sandbox import private_tmp
 from bot.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
 
 
 def said(tmp_path: Path, text: str, **more: object) -> str | None:
+    failure = str(more.pop("failure", ""))
     box = Sandbox(tmp_path / "scratch", **more)  # type: ignore[arg-type]
-    ended = withheld(Outcome(status="raised", text=text), box)
+    ended = withheld(Outcome(status="raised", text=text), box, failure)
     return ended and f"{ended.machine_fault}: {ended.reason}"
 
 
@@ -59,6 +61,29 @@ def test_native_code_that_names_no_file(tmp_path: Path) -> None:
     assert found is not None
     assert "sandbox" in found
     assert said(tmp_path, f"{text}\nValueError: another error") is None
+
+
+def test_a_failure_of_the_compiler_counts_only_where_it_was_refused_something_itself(tmp_path: Path) -> None:
+    """AOTInductor of torch 2.11 unpacks a package below /tmp."""
+    text = "Traceback (most recent call last):\nRuntimeError: Failed to create temporary directory: Permission denied\n"
+    found = said(tmp_path, text, failure="Failed to create temporary directory: Permission denied")
+    assert found is not None
+    assert "Failed to create temporary directory" in found
+    warned = "UserWarning: [Errno 101] Network is unreachable\nOSError: [Errno 13] Permission denied\nInductorError: no such lowering\n"
+    assert said(tmp_path, warned, failure="no such lowering") is None
+    for words in ("Permission denied", "Read-only file system"):
+        (tmp_path / "x").touch()
+        assert said(tmp_path, text, failure=f"[Errno 13] {words}: '{tmp_path}/x'") is not None
+        assert said(tmp_path, text, failure=f"[Errno 13] {words}: '/no/such/place/x'") is None
+
+
+def test_a_file_below_tmp_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private_tmp, "PLACE", str(tmp_path))
+    (tmp_path / "data.pt").touch()
+    found = said(tmp_path, f"FileNotFoundError: [Errno 2] No such file or directory: '{tmp_path}/data.pt'")
+    assert found is not None
+    assert "--read" in found
+    assert said(tmp_path, f"FileNotFoundError: [Errno 2] No such file or directory: '{tmp_path}/other.pt'") is None
 
 
 def test_sockets(tmp_path: Path) -> None:

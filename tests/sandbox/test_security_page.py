@@ -30,5 +30,6 @@ def test_each_layer_is_explained() -> None:
         order.SECCOMP,
         order.RLIMITS,
         order.NO_NETWORK,
+        order.PRIVATE_TMP,
     }
     assert layers <= set(re.findall(r"`([\w-]+)`", PAGE))
