@@ -6,6 +6,7 @@ docs/refusals.md has a row for each code.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +18,10 @@ from bot.engine.options import Ended
 from bot.engine.target import Launch
 from bot.failure.machine_faults import Need, last_line, missing
 from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
 from bot.failure.traceback import exceptions, plain
 from bot.machine import gpu
-from bot.models.failure import Phase
+from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox.files import Scratch
 from bot.workers.process import HANG_RATIO, Patience, run_process
@@ -33,10 +35,18 @@ except (ImportError, ValueError):
     found = False
 sys.exit(3 if found else 4)
 """
-# Seconds for that.
+# Seconds for that, and for making and loading a package.
 _LIMIT = 60.0
+_PACKAGE_LIMIT = 180.0
 # What the smallest program on a GPU does.
 _ON_GPU = "import torch\ntorch.ones(1, device='cuda').add_(1).item()\n"
+# A healthy program that does with a package what AOTInductor's users do.
+_LOADS = """import torch
+x = torch.ones(3, device={device!r})
+path = torch._inductor.aoti_compile_and_package(torch.export.export(torch.nn.ReLU(), (x,)))
+torch._inductor.aoti_load_package(path)(x)
+"""
+_LOADING = re.compile(r"\b_?load_aoti\b|\baoti_load_package\b|\bAOTIModelPackageLoader\b")
 # The files in which what stands for the compiler is written: an error that begins there is ours.
 _STAND_INS = ("bot/inside/eager/stand_ins.py", "bot/inside/eager/compiler_out.py")
 
@@ -64,6 +74,20 @@ class Lookups:
         """Whether a program that is started as this one can use the GPU."""
         words = [self.launch.python, "-c", _ON_GPU]
         return run_process(words, Patience(_LIMIT), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box).status == "ok"
+
+    def fails_to_load_alike(self, failure: Signature, text: str, device: str) -> bool:
+        """Whether the `failure` with its traceback in `text` is one of loading an AOTInductor package, and the package of one relu on the
+        `device` fails to load in the same way."""
+        if failure.phase is not Phase.LOAD or failure.kind not in (Kind.EXCEPTION, Kind.CRASH) or not _LOADING.search(text):
+            return False
+        scratch = self.launch.box.scratch if self.launch.box else None
+        with Scratch(prefix="torch-minify-package-", dir=scratch) as place:
+            os.chmod(place, 0o755)
+            script = Path(place, "package.py")
+            script.write_text(_LOADS.format(device=device), encoding="utf-8")
+            launch = replace(self.launch, argv=(), linked=False)
+            found = signature_of(verify.run_fresh(launch, script, timeout=_PACKAGE_LIMIT, budget=self.budget))
+        return found is not None and failure.same_across_forms(found)
 
     def compiles(self, seconds: float) -> bool:
         """Whether any process of the program comes to the compiler, by torch's own trace. It is run once more, for at most so many

@@ -45,6 +45,12 @@ class Target:
         named = {word.partition("::")[0] for word in self.argv if ".py" in word} if self.module == "pytest" else set()
         return named.pop() if len(named) == 1 else None
 
+    @property
+    def names_a_gpu(self) -> bool:
+        """Whether the program's own file speaks of CUDA."""
+        file = self.file
+        return file is not None and Path(file).is_file() and "cuda" in Path(file).read_text(encoding="utf-8", errors="replace")
+
     def hand_over_variables(self) -> None:
         """Set the variables of the command for all that is started from here on: the program, its control, the candidates. What the
         program's own file asks for by name it reads here as it does alone: a variable of its own is often what switches it on."""

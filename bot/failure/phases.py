@@ -94,7 +94,7 @@ LANDMARKS = (
     # packages: what runs, what loads
     _at(r"torch/(?:_inductor/package/package|export/pt2_archive/_package)\.py", "__call__",
         Phase.RUN, "torch/export/pt2_archive/_package.py:__call__"),
-    _at(r"torch/(?:_inductor/package/package|export/pt2_archive/_package)\.py", "load_.*",
+    _at(r"torch/(?:_inductor/package/package|export/pt2_archive/_package)\.py", "_?load_.*",
         Phase.LOAD, "torch/export/pt2_archive/_package.py:load_pt2"),
     _at(_INDUCTOR + r"__init__\.py", "aoti_load_package", Phase.LOAD, "aoti_load_package"),
     _at(r"torch/_export/__init__\.py", "aot_load", Phase.LOAD, "aot_load"),

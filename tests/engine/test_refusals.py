@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from bot.engine.capture.region import Capture, Region, RegionRecipe
+from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
 from bot.engine.refusals import Lookups, TwoRuns
 from bot.engine.target import Launch
@@ -20,6 +21,7 @@ from bot.failure.machine_faults import Need
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.machine import gpu
+from bot.models.failure import Phase
 from bot.models.result import ReasonCode
 from bot.oracle.budget import Budget
 
@@ -248,3 +250,58 @@ CHILD = (
 def test_a_process_that_compiles_is_noticed(tmp_path: Path, how: str, compiles: bool) -> None:
     pytest.importorskip("torch")
     assert look_up(tmp_path, how).compiles(100.0) is compiles
+
+
+LOADING = """Fatal Python error: Segmentation fault
+
+Current thread 0x00007f7f12284140 (most recent call first):
+  File "/site-packages/torch/export/pt2_archive/_package.py", line 1045 in _load_aoti
+  File "/site-packages/torch/export/pt2_archive/_package.py", line 1173 in load_pt2
+  File "/site-packages/torch/_inductor/package/package.py", line 110 in load_package
+  File "/site-packages/torch/_inductor/__init__.py", line 267 in aoti_load_package
+  File "/a/fail.py", line 17 in <module>
+"""
+
+
+@pytest.mark.parametrize(
+    ("healthy", "alike"),
+    [
+        (Outcome(status="signal", signal="SIGSEGV", text=LOADING.replace("fail.py", "package.py")), True),
+        (Outcome(status="signal", signal="SIGABRT", text=LOADING), False),
+        (Outcome(status="ok"), False),
+        (Outcome(status="raised", text=HEAD + "RuntimeError: no compiler\n", exit=1), False),
+    ],
+)
+def test_no_package_can_be_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, healthy: Outcome, alike: bool) -> None:
+    """The stack is that of torch 2.11 on a machine where loading any package dies."""
+    asked: list[str] = []
+
+    def run(launch: Launch, script: Path, **_: object) -> Outcome:
+        asked.append(script.read_text())
+        return healthy
+
+    monkeypatch.setattr(verify, "run_fresh", run)
+    lookups = Lookups(Launch(sys.executable, tmp_path, {}, ("fail.py",)), "-m", Budget(60))
+    failure = signature_of(Outcome(status="signal", signal="SIGSEGV", text=LOADING))
+    assert failure is not None
+    assert failure.phase is Phase.LOAD
+    assert lookups.fails_to_load_alike(failure, LOADING, "cuda") is alike
+    assert len(asked) == 1
+    assert "device='cuda'" in asked[0]
+    ast.parse(asked[0])
+
+
+def test_a_package_is_loaded_only_where_one_failed_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(verify, "run_fresh", lambda *_, **__: pytest.fail("asked"))
+    lookups = Lookups(Launch(sys.executable, tmp_path, {}, ("fail.py",)), "-m", Budget(60))
+    failure = signature_of(Outcome(status="raised", text=FAILED, exit=1))
+    assert failure is not None
+    assert not lookups.fails_to_load_alike(failure, FAILED, "cpu")
+
+
+@pytest.mark.e2e
+def test_a_healthy_package_is_loaded_here(tmp_path: Path) -> None:
+    lookups = Lookups(Launch(sys.executable, tmp_path, dict(os.environ), ("fail.py",)), "-m", Budget(300))
+    failure = signature_of(Outcome(status="signal", signal="SIGSEGV", text=LOADING))
+    assert failure is not None
+    assert not lookups.fails_to_load_alike(failure, LOADING, "cpu")

@@ -83,7 +83,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     if watch.box is not None and watch.box.on:
         started = time.monotonic()
         # a program on a GPU may never come to C++, and would wait for nothing
-        anew = not (paths.has_gpu() and _names_a_gpu(target))
+        anew = not (paths.has_gpu() and target.names_a_gpu)
         toolchain.make(python, watch.box, patience.most * PROBE_SHARE, anew=anew, wanted=wanted)
         patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
     if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
@@ -176,11 +176,6 @@ def _names(outcome: Outcome, of_compiler: Signature, script: str) -> bool:
     # a class of Python's own may be named for any reason
     words = [*(name for name in of_compiler.exception if not hasattr(builtins, name)), of_compiler.said[:MOST_WORDS]]
     return any(word and word in outcome.text for word in words)
-
-
-def _names_a_gpu(target: Target) -> bool:
-    file = target.file
-    return file is not None and Path(file).is_file() and "cuda" in Path(file).read_text(encoding="utf-8", errors="replace")
 
 
 def _facts(out: Path) -> RunFacts | None:
