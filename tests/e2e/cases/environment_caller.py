@@ -5,7 +5,8 @@ import torch
 @torch.compile
 def f(x):
     y = torch.tanh(x + 1)
-    z = torch.erf(y * 0.5) + x.cos()
+    y = torch.erf(y * 0.5)
+    z = y + x.cos()
     return torch.softmax(z, dim=-1), z.cumsum(0)
 
 
