@@ -20,6 +20,12 @@ pytestmark = pytest.mark.slow  # the eager forms compile
 X = torch.arange(12.0).reshape(4, 3)
 
 
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    """What was compiled in this process before is not found again."""
+    torch._dynamo.reset()
+
+
 def test_while_loop() -> None:
     given = (lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), X))
     torch.testing.assert_close(plain_forms.while_loop(*given), torch.while_loop(*given))
