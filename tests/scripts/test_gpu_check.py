@@ -62,12 +62,15 @@ def test_a_healthy_program_must_not_be_claimed() -> None:
         ("h200", "| transformer_663 | minimized, dynamo | 344 → 1 | 7 | 3 | 44 | 61 | 14 | 123 |"),
         ("h200-1-lane", "| transformer_663 | minimized, aot | 860 → 1 | 7 | 4 | 16 | 49 | 9 | 77 |"),
         ("h200-3-lanes", "| illegal_access | minimized, dynamo | 7 → 1 | 16 | 22 | 23 | 84 | 16 | 127 |"),
+        ("h100-1-lane", "| kernel_compile | minimized, dynamo | 7 → 1 | 14 | 18 | 9 | 26 | 14 | 50 |"),
+        ("h100-3-lanes", "| fp8_scaled_mm | minimized, aot | 30 → 1 | 11 | 5 | 30 | 27 | 25 | 88 |"),
+        ("h100-4-lanes", "| dynamo_accuracy_error | minimized, dynamo | 21 → 1 | 10 | 3 | 12 | 10 | 14 | 39 |"),
         ("h200-5-lanes", "| resnet18_training | minimized, aot | 611 → 1 | 12 | 4 | 77 | 125 | 8 | 214 |"),
     ],
 )
 def test_the_recorded_table_is_read_as_it_was_written(file: str, line: str) -> None:
     recorded = json.loads((ROOT / "tests" / "fixtures" / "gpu" / f"{file}.json").read_text(encoding="utf-8"))
-    assert recorded["machine"]["gpu"] == "NVIDIA H200"
+    assert recorded["machine"]["gpu"].startswith(f"NVIDIA {file[:4].upper()}")
     rows = [gpu.Row(**row) for row in recorded["rows"]]
     table = gpu.table(rows)
     assert line in table
