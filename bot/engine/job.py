@@ -85,7 +85,7 @@ class Job:
         target = self.options.target
         # the file by its name too: of a directory that many share, not all is the program's
         file = Path(target.file).resolve() if target.file else None
-        own = [file, file.parent] if file else []
+        own = [file, file.parent, Path(target.file).absolute()] if file and target.file else []
         readable = (*own, Path.cwd(), self.space.work, *self.options.read)
         return Sandbox(
             Path(self._scratch.name), self.options.python, readable, self.options.network,

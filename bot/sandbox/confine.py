@@ -101,7 +101,7 @@ def _works(order: Order, put_on: Callable[[], object]) -> bool:
 
 
 def _own_tmp(order: Order) -> None:
-    private_tmp.enter(order.tmp, order.read, order.write, (*order.list_only, order.cwd))
+    private_tmp.enter(order.tmp, order.read, order.write, (*order.list_only, order.cwd), (*order.named, order.cwd, *order.command))
 
 
 def _rules(order: Order, *, tcp: bool) -> landlock.Ruleset:

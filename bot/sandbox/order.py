@@ -17,8 +17,9 @@ class Order:
     """One process: what is started, and what it may do. Paths are absolute.
 
     An empty `command` starts nothing: it only finds out which layers can be had. `uid` None: the one that we have. `give` are directories
-    that become the account's own. `tmp` is the directory that is its `/tmp`, where that can be had. `must_reach` are paths that the
-    account is asked for: those that it cannot read are answered.
+    that become the account's own. `tmp` is the directory that is its `/tmp`, where that can be had; `named` are paths that
+    are found there by the names that they have, through links too. `must_reach` are paths that the account is asked for: those that it
+    cannot read are answered.
     """
 
     command: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class Order:
     write: tuple[str, ...] = ()
     must_reach: tuple[str, ...] = ()
     tmp: str = ""
+    named: tuple[str, ...] = ()
     network: bool = False
     gpu: bool = False  # what CUDA's driver needs besides its devices
     limits: dict[str, int] = field(default_factory=dict)  # names of the module resource, without RLIMIT_

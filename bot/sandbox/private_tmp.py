@@ -14,30 +14,38 @@ from bot.sandbox import kernel
 PLACE = "/tmp"
 
 
-def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Sequence[str]) -> None:
-    """Let `directory` be this process's `/tmp`, with those of the paths `read` and `write` that lie below `/tmp` where they were, and of
-    the directories `listed` what of these lies in them. Where it fails, this process is in no usable state.
+def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Sequence[str], named: Sequence[str]) -> None:
+    """Let `directory` be this process's `/tmp`, with those of the paths `read` and `write` that lie below `/tmp` where they were, of the
+    directories `listed` what of these lies in them, and the links on the way to what is `named`. Where it fails, this process is in no
+    usable state.
 
     Raises:
-        OSError: not allowed here.
+        OSError: not allowed here, or there is too much to show.
     """
     if os.path.realpath(PLACE) != PLACE:
         raise FileNotFoundError(PLACE)
+    shown = [(path, False) for path in tops(read)] + [(path, True) for path in tops(write)]
     kernel.own_mounts()
     # what holds the directory itself comes first: later, all that is mounted in it would come along
-    shown = [(path, False) for path in _tops(read)] + [(path, True) for path in _tops(write)]
     for path, writable in sorted(shown, key=lambda each: not directory.startswith(each[0] + os.sep)):
-        _show(path, directory, writable=writable)
-    for path in _tops(listed, all_of_them=True):
-        os.makedirs(directory + path[len(PLACE) :], exist_ok=True)
+        try:
+            _show(path, directory, writable=writable)
+        except FileNotFoundError:
+            if os.path.lexists(path):  # else somebody has removed it meanwhile
+                raise
+    for path in map(os.path.realpath, listed):
+        if path.startswith(PLACE + os.sep) and os.path.isdir(path):
+            os.makedirs(directory + path[len(PLACE) :], exist_ok=True)
+    for path in named:
+        _link(os.path.abspath(path), directory)
     kernel.bind(directory, PLACE, writable=True)
 
 
-def _tops(paths: Sequence[str], *, all_of_them: bool = False) -> list[str]:
-    """The `paths` below `/tmp` that exist, without those that lie in another one, or `all_of_them`."""
+def tops(paths: Sequence[str]) -> list[str]:
+    """The `paths` below `/tmp` that exist, without those that lie in another one."""
     found: list[str] = []
-    for path in sorted({os.path.realpath(each) for each in paths}):
-        inside = not all_of_them and any(path.startswith(top + os.sep) for top in found)
+    for path in sorted({os.path.realpath(each) for each in paths}, key=lambda each: each.split(os.sep)):
+        inside = bool(found) and path.startswith(found[-1] + os.sep)
         if path.startswith(PLACE + os.sep) and os.path.exists(path) and not inside:
             found.append(path)
     return found
@@ -50,3 +58,14 @@ def _show(path: str, directory: str, *, writable: bool) -> None:
         if not os.path.isdir(path):
             os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o644))
     kernel.bind(path, place, writable=writable)
+
+
+def _link(path: str, directory: str) -> None:
+    """Make the links anew that lie below `/tmp` on the way to `path`: what is shown is shown where it really is."""
+    reached, *parts = PLACE, *path[len(PLACE) + 1 :].split(os.sep)
+    for part in parts if path.startswith(PLACE + os.sep) else ():
+        reached = os.path.join(reached, part)
+        place = directory + reached[len(PLACE) :]
+        if os.path.islink(reached) and not os.path.lexists(place):
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.symlink(os.readlink(reached), place)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bot.sandbox import accounts, environment, paths
+from bot.sandbox import accounts, environment, paths, private_tmp
 from bot.sandbox.files import Scratch
 from bot.sandbox.order import LANDLOCK, NO_NETWORK, PRIVATE_TMP, PRIVILEGES, RLIMITS, SECCOMP, UID, Order, ProcessReport
 from bot.sandbox.process import Process, launch
@@ -31,6 +31,7 @@ _LEAST_FREE = 1 << 30
 _MOST_FILES, _LARGEST_FILE = 65_536, 64 * _GIB
 _MOST_PROCESSES = 2048
 _MOST_LINKS = 2000
+_MOST_SHOWN = 1000  # paths below /tmp that a private one shows
 
 
 class NoSandbox(Exception):
@@ -189,6 +190,7 @@ class Sandbox:
             read=(*paths.SYSTEM, _INSIDE, *whole),
             list_only=("/dev", *listed),
             write=tuple(devices),
+            named=tuple(map(str, self.readable)),
             groups=accounts.groups_of_gpus(devices),
             network=self.network,
             gpu=gpu,
@@ -253,7 +255,9 @@ class Sandbox:
             with Scratch(prefix="box-", dir=self.scratch) as tmp:
                 os.chmod(tmp, 0o755)
                 order = self._order(python, self.scratch)
-                order = replace(order, cwd="/", read=(*order.read, str(self.scratch)), tmp=tmp)
+                order = replace(order, cwd="/", read=(*order.read, str(self.scratch)))
+                if len(private_tmp.tops(order.read)) <= _MOST_SHOWN:
+                    order = replace(order, tmp=tmp)
                 report = _tried(replace(order, uid=number, gid=number, must_reach=reach))
                 if number is not None and (report.failed or report.unreachable):
                     report = replace(_tried(order), unreachable=report.unreachable)
