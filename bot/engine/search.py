@@ -127,17 +127,18 @@ class Search:
     def _begins(self, start: Start) -> Begun | None:
         """How the search can begin there; its oracle is the search's from then on."""
         text = render(start.program)
-        oracle = self._comparing(own=start.program.recipe.tolerance is not None)
+        recipe = start.program.recipe
+        oracle = self._comparing(own=recipe.tolerance is not None, eager_alone=recipe.eager_alone)
         begun = oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0]))
         if begun is None or not self._calls(start, text):
             return None
         self.oracle = oracle
         return begun
 
-    def _comparing(self, *, own: bool) -> ScriptOracle:
-        """The oracle for scripts that compare numbers by their `own` tolerance, or by PyTorch's rule."""
+    def _comparing(self, *, own: bool, eager_alone: bool = False) -> ScriptOracle:
+        """The oracle for scripts that compare numbers by their `own` tolerance, or by PyTorch's rule, or with `eager_alone`."""
         oracle = self.oracle
-        return oracle.narrowed(replace(oracle.criterion, own_comparison=own), oracle.plan)
+        return oracle.narrowed(replace(oracle.criterion, own_comparison=own, eager_alone=eager_alone), oracle.plan)
 
     def _calls(self, start: Start, text: str) -> bool:
         """Whether the script `text` of a start fails where its module is called: what comes before is of the user's program, and may
@@ -385,7 +386,7 @@ class Search:
         criterion, reproduction = self.oracle.criterion, self.reproduction
         return Rule(
             hang_after=reproduction.hang_after,
-            numbers="spread" if criterion.precision == "spread" else "fp64",
+            numbers="eager" if criterion.eager_alone else "spread" if criterion.precision == "spread" else "fp64",
             partial=criterion.control_may_end_later,
             error=criterion.eager_error,
         )

@@ -83,10 +83,10 @@ class Rule(Model):
     """What a fresh run is held against beside the signature: whoever verifies a repro asks the same of it."""
 
     hang_after: float = Field(default=60.0, description="seconds after which a run hangs")
-    numbers: Literal["fp64", "spread"] = Field(
+    numbers: Literal["fp64", "spread", "eager"] = Field(
         default="fp64",
         description="accuracy: what has to pass the script's comparison in place of compiled results: float64, or float64 moved as far from"
-        " eager as rounding explains, and farther",
+        " eager as rounding explains, and farther; eager: nothing, the program's settings take eager for right",
     )
     partial: bool = Field(default=False, description="the control may end behind the statement that fails, as the program's own does")
     error: str = Field(default="", description="no_raise: what eager has to raise; empty: anything")

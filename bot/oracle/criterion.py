@@ -17,7 +17,8 @@ class Criterion:
     `across_forms`: the candidate may be of another form than the script that showed the reference. `own_words`: what it has to say in
     the program's own words (empty: nothing). `eager_error`: what eager has to raise, where the failure is a missing error (empty:
     anything). `control_may_end_later`: the original's control ends behind the failure, at what only the compiler makes: so may a
-    candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; see `precision`.
+    candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; `eager_alone`: its settings ask for no float64;
+    see `precision`.
     """
 
     reference: Signature
@@ -26,6 +27,7 @@ class Criterion:
     eager_error: str = ""
     control_may_end_later: bool = False
     own_comparison: bool = False
+    eager_alone: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -37,9 +39,9 @@ class Criterion:
         """What has to pass the script's own comparison in place of its compiled results, where the failure is about numbers.
 
         Eager has to be right: under a tolerance of the program's own float64 has to pass; otherwise even what is as far from eager as
-        rounding explains, and farther.
+        rounding explains, and farther. Nothing has to where the program takes eager for right, whatever float64 says.
         """
-        if self.kind is not Kind.ACCURACY:
+        if self.kind is not Kind.ACCURACY or self.eager_alone:
             return None
         return "fp64" if self.own_comparison else "spread"
 

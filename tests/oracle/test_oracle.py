@@ -200,6 +200,12 @@ def test_wrong_numbers_need_an_eager_run_that_is_right(
     assert ("control_moved" in pool.tasks) is (right in (IMPOSSIBLE, KILLED))
 
 
+def test_a_program_that_takes_eager_for_right_is_taken_at_its_word(make: Make) -> None:
+    oracle, pool = make(by_task(run=WRONG_TEXT, control=CONTROL), reference=WRONG, eager_alone=True)
+    assert oracle.ask(candidate()) is Verdict.SAME
+    assert not [task for task in pool.tasks if task.startswith("control_")]
+
+
 def test_what_stood_for_float64_is_said(make: Make) -> None:
     answers = {"run": WRONG_TEXT, "control": CONTROL, "control_spread": IMPOSSIBLE, "control_moved": {"status": "ok"}}
     oracle, _ = make(by_task(**answers), reference=WRONG)

@@ -17,7 +17,7 @@ from bot.engine.capture.region import Object, Region
 from bot.failure.device_errors import is_asynchronous
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
-from bot.reduce.graph.form import Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
+from bot.reduce.graph.form import EAGER_ALONE, Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
 from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.graph.rewrite import map_inputs
@@ -102,6 +102,9 @@ def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: 
     if failure.kind is Kind.ACCURACY:
         recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
         recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
+        if recipe.tolerance is None and EAGER_ALONE in recipe.config:
+            yield from _called(hook, region, graph, replace(recipe, eager_alone=True), failure)
+            return
         if recipe.tolerance is None and not recipe.strict and not region.against_float64:
             yield from _called(hook, region, graph, recipe, failure)
         recipe = replace(recipe, against_float64=recipe.tolerance is None and not recipe.strict)

@@ -172,6 +172,10 @@ class Pipeline(Enum):
     AOTI = "aoti"
 
 
+# The setting with which PyTorch's own comparison takes eager for right.
+EAGER_ALONE = ("torch._dynamo.config.same_two_models_use_fp64", "False")
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How the script compiles and calls the module: everything of the user's program that is not the graph.
@@ -197,6 +201,7 @@ class Recipe:
     repro_tolerance: float = 1e-3  # as torch._dynamo.config had it: the entry itself may go, what counts as wrong must stay
     # accuracy, by PyTorch's rule: both results are held against float64, as it takes where eager itself misses the tolerance
     against_float64: bool = False
+    eager_alone: bool = False  # accuracy: the program's settings ask for no float64, so eager alone says what is right
     seed: int | None = 0  # None: the script does not seed
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
     synchronize: bool = False  # waits for the GPU after the call: an error of its kernels shows only then

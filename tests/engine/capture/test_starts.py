@@ -194,6 +194,16 @@ class TestRecipe:
         assert [start.program.recipe.against_float64 for start in own] == [False], "the program's own comparison decides"
         assert not only(region("aot")).program.recipe.against_float64
 
+    @pytest.mark.parametrize(
+        ("value", "near", "expected"),
+        [("False", True, [(True, False)]), ("False", False, [(True, False)]), ("True", False, [(False, True)])],
+    )
+    def test_a_program_may_take_eager_for_right(self, value: str, near: bool, expected: list[tuple[bool, bool]]) -> None:
+        name = "torch._dynamo.config.same_two_models_use_fp64"
+        found = made(region("aot", recipe={"config": {name: Object(text=value, name=name)}}, against_float64=not near), failure=WRONG)
+        assert [(start.program.recipe.eager_alone, start.program.recipe.against_float64) for start in found] == expected
+        assert all((name, value) in start.program.recipe.config for start in found)
+
     def test_only_the_wrong_outputs_are_returned_first(self) -> None:
         nodes = tuple(Node(name, "function", f"torch.{name}", (Ref("a"),), meta=TENSOR) for name in ("sin", "cos", "tan"))
         held = Graph((Input("a", TENSOR),), nodes, (Ref("sin"), None, Ref("cos"), Ref("tan")))

@@ -289,6 +289,27 @@ def test_a_tolerance_that_eager_only_just_meets(write: Write, numbers: Literal["
     assert (found.same, found.eager) == (1, eager), found.differences
 
 
+@pytest.mark.parametrize(("numbers", "eager"), [("fp64", "fails"), ("eager", "passes")])
+def test_eager_that_misses_its_own_tolerance_is_right_where_the_program_says_so(
+    write: Write, numbers: Literal["fp64", "eager"], eager: str
+) -> None:
+    pytest.importorskip("torch")
+    script = write("""
+        import torch
+
+        def backend(gm, inputs):
+            return lambda x: [x]
+
+        def f(x):
+            return (x + 10_000.0) - 10_000.0
+
+        x = torch.linspace(0, 1, 64)
+        torch.testing.assert_close(torch.compile(f, backend=backend)(x), f(x), rtol=0, atol=1e-5)
+    """)
+    found = prove(script, signature(kind=Kind.ACCURACY, phase=Phase.RUN), rule=Rule(numbers=numbers))
+    assert (found.same, found.eager) == (1, eager), found.differences
+
+
 @pytest.mark.parametrize("filled", [False, True])
 def test_verify_refuses_what_reads_uninitialised_memory(write: Write, filled: bool) -> None:
     pytest.importorskip("torch")

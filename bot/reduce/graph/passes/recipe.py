@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.reduce.graph.edits import Edit
-from bot.reduce.graph.form import Arg, Input, Program, Recipe
+from bot.reduce.graph.form import EAGER_ALONE, Arg, Input, Program, Recipe
 from bot.reduce.graph.numbers import known_numbers
 from bot.reduce.graph.passes.outputs import without_dead
 from bot.reduce.graph.rewrite import drop_unused, map_inputs, substitute
@@ -29,7 +29,8 @@ _LISTS = ("contexts", "setup")
 def settings(program: Program) -> list[Edit]:
     """One edit for each of the compiler's settings in `program`, and one for a plain comparison instead of the one with float64."""
     plain = [_with(lambda r: replace(r, against_float64=False))] if program.recipe.against_float64 else []
-    return [*plain, *(_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name))]
+    kept = EAGER_ALONE if program.recipe.eager_alone else None  # it says how the script's comparison is meant
+    return [*plain, *(_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name) if entry != kept)]
 
 
 def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:

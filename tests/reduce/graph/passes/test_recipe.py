@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.reduce.graph.edits import applied, apply
-from bot.reduce.graph.form import Graph, Input, Meta, Program, Recipe, Ref, Value
+from bot.reduce.graph.form import EAGER_ALONE, Graph, Input, Meta, Program, Recipe, Ref, Value
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes import recipe
 from tests.reduce.graph.world import World, op, tensor, with_metas
@@ -52,6 +52,15 @@ def test_the_one_entry_that_is_needed_stays() -> None:
     incumbent = reduced(oracle)
     assert incumbent.program.recipe == Recipe(backend="my_backend", seed=None, config=(("torch._inductor.config.c4", "True"),))
     assert oracle.queries <= 10
+
+
+def test_what_says_how_numbers_are_compared_stays() -> None:
+    given = Recipe(accuracy=True, eager_alone=True, config=(EAGER_ALONE, ("torch._inductor.config.c1", "True")))
+    assert [edit(program_with(given)) for edit in recipe.settings(program_with(given))] == [
+        program_with(replace(given, config=(EAGER_ALONE,)))
+    ]
+    other = replace(given, eager_alone=False)
+    assert len(recipe.settings(program_with(other))) == 2
 
 
 def test_the_seed_of_a_comparison_stays() -> None:
