@@ -34,6 +34,7 @@ from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
+from bot.sandbox import paths
 from bot.sandbox.files import remove
 from bot.sandbox.sandbox import Sandbox
 from bot.units import spoken
@@ -98,7 +99,7 @@ class Intake:
         if refusal := runs.refusal(self._lookups()):
             self._withheld(runs.eager)
             raise refusal
-        device = "cuda" if self.options.target.names_a_gpu else "cpu"
+        device = "cuda" if paths.has_gpu() and self.options.target.names_a_gpu else "cpu"
         if self._lookups().fails_to_load_alike(failure, found.outcome.text, device):
             said = f"no AOTInductor package can be loaded here: that of one relu fails in the same way ({failure.line()})"
             raise Ended("error", "machine_fault", said, machine_fault="AOTInductor packages cannot be loaded")

@@ -19,7 +19,11 @@ _NETWORK = re.compile(
 )
 _DENIED = "(?:Permission denied|Read-only file system)"
 _FILE = re.compile(rf"{_DENIED}: '([^'\n]{{1,4000}})'|filesystem error: .*{_DENIED} \[([^\]\n]{{1,4000}})\]")
-_MISSING = re.compile(r"No such file or directory: '([^'\n]{1,4000})'")
+_MISSING = re.compile(
+    r"No such file or directory: '([^'\n]{1,4000})'"
+    r'|No such file or directory: "([^"\n]{1,4000})"'
+    r"|can't open file '([^'\n]{1,4000})': \[Errno 2\]"
+)
 _SOCKET = re.compile(r'File "[^"\n]*/(?:socket|multiprocessing/connection)\.py", line (?:.*\n){1,12}PermissionError: \[Errno 13\]')
 _REFUSED = re.compile(rf"{_DENIED}|Operation not permitted", re.IGNORECASE)
 _ENDS = 30_000  # characters of what was printed
@@ -46,15 +50,18 @@ def withheld(outcome: Outcome, box: Sandbox | None, failure: str = "") -> Ended 
         said = "the program makes a socket, which the sandbox does not allow: --network on does"
         return Ended("error", "machine_fault", said, machine_fault="no sockets")
     for match in _MISSING.finditer(text):
-        if match[1].startswith(f"{private_tmp.PLACE}/") and os.path.exists(match[1]):
-            said = f"the sandbox keeps {match[1]} from the program: --read PATH lets it read there"
+        path = match[1] or match[2] or match[3]
+        if os.path.abspath(path).startswith(f"{private_tmp.PLACE}/") and os.path.exists(path):
+            said = f"the sandbox keeps {path} from the program: --read PATH lets it read there"
             return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
-        before, home, below = match[1].partition("/home/")
+        before, home, below = path.partition("/home/")
         if home and before.startswith(str(box.scratch)):
             said = f"the program looks into its home directory, which is an empty one in the sandbox, for {below}"
             return Ended("error", "needs_file", said, machine_fault="no home")
     last = failure or last_line(outcome)
-    if outcome.status != "ok" and _REFUSED.search(last) and not _FILE.search(last):
+    # an operation that a GPU does not permit, as in a capture of CUDA graphs, is a failure like others
+    refused = re.compile(_DENIED) if failure else _REFUSED
+    if outcome.status != "ok" and refused.search(last) and not _FILE.search(last):
         # native code says no name
         said = f"the program was refused something that the sandbox may have kept from it: {last[:300]}"
         return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")

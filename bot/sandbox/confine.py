@@ -101,7 +101,9 @@ def _works(order: Order, put_on: Callable[[], object]) -> bool:
 
 
 def _own_tmp(order: Order) -> None:
-    private_tmp.enter(order.tmp, order.read, order.write, (*order.list_only, order.cwd), (*order.named, order.cwd, *order.command))
+    listed = (*order.list_only, order.cwd)
+    named = (*order.named, *listed, *order.read, *order.write, *order.must_reach, *order.command, order.tmp)
+    private_tmp.enter(order.tmp, order.read, order.write, listed, named)
 
 
 def _rules(order: Order, *, tcp: bool) -> landlock.Ruleset:

@@ -6,12 +6,14 @@ TMPDIR says) would be refused otherwise. What the process may read or write belo
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 
 from bot.sandbox import kernel
 
 PLACE = "/tmp"
+_MOST_LINKS = 40  # as the kernel follows
 
 
 def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Sequence[str], named: Sequence[str]) -> None:
@@ -20,24 +22,33 @@ def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Seq
     usable state.
 
     Raises:
-        OSError: not allowed here, or there is too much to show.
+        OSError: not allowed here.
     """
     if os.path.realpath(PLACE) != PLACE:
         raise FileNotFoundError(PLACE)
+    directory = os.path.realpath(directory)
     shown = [(path, False) for path in tops(read)] + [(path, True) for path in tops(write)]
+    outer = tops([path for path, _ in shown])
     kernel.own_mounts()
+    for path in outer:
+        _make_place(path, directory)
+    empty = [path for path in map(os.path.realpath, listed) if path.startswith(PLACE + os.sep) and os.path.isdir(path)]
+    for path in empty:
+        if not _lies_in(path, outer):
+            os.makedirs(directory + path[len(PLACE) :], exist_ok=True)
+    for path in named:
+        with contextlib.suppress(OSError):
+            _link(os.path.abspath(path), directory, outer)
+    # what leads to what is shown stays where it is, as a mount of its own
+    for top in {os.sep.join(path.split(os.sep)[:3]) for path in (*outer, *empty)}.difference(outer):
+        kernel.bind(directory + top[len(PLACE) :], directory + top[len(PLACE) :], writable=False)
     # what holds the directory itself comes first: later, all that is mounted in it would come along
     for path, writable in sorted(shown, key=lambda each: not directory.startswith(each[0] + os.sep)):
         try:
-            _show(path, directory, writable=writable)
+            kernel.bind(path, directory + path[len(PLACE) :], writable=writable)
         except FileNotFoundError:
             if os.path.lexists(path):  # else somebody has removed it meanwhile
                 raise
-    for path in map(os.path.realpath, listed):
-        if path.startswith(PLACE + os.sep) and os.path.isdir(path):
-            os.makedirs(directory + path[len(PLACE) :], exist_ok=True)
-    for path in named:
-        _link(os.path.abspath(path), directory)
     kernel.bind(directory, PLACE, writable=True)
 
 
@@ -51,21 +62,29 @@ def tops(paths: Sequence[str]) -> list[str]:
     return found
 
 
-def _show(path: str, directory: str, *, writable: bool) -> None:
+def _lies_in(path: str, outer: Sequence[str]) -> bool:
+    return any(path == each or path.startswith(each + os.sep) for each in outer)
+
+
+def _make_place(path: str, directory: str) -> None:
     place = directory + path[len(PLACE) :]
-    if not os.path.lexists(place):  # else it lies in what is shown already
-        os.makedirs(place if os.path.isdir(path) else os.path.dirname(place), exist_ok=True)
-        if not os.path.isdir(path):
-            os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o644))
-    kernel.bind(path, place, writable=writable)
+    os.makedirs(place if os.path.isdir(path) else os.path.dirname(place), exist_ok=True)
+    if not os.path.isdir(path):
+        os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o644))
 
 
-def _link(path: str, directory: str) -> None:
+def _link(path: str, directory: str, outer: Sequence[str], most: int = _MOST_LINKS) -> None:
     """Make the links anew that lie below `/tmp` on the way to `path`: what is shown is shown where it really is."""
     reached, *parts = PLACE, *path[len(PLACE) + 1 :].split(os.sep)
-    for part in parts if path.startswith(PLACE + os.sep) else ():
+    for count, part in enumerate(parts if path.startswith(PLACE + os.sep) else (), 1):
         reached = os.path.join(reached, part)
-        place = directory + reached[len(PLACE) :]
-        if os.path.islink(reached) and not os.path.lexists(place):
+        if not os.path.islink(reached):
+            continue
+        target, place = os.readlink(reached), directory + reached[len(PLACE) :]
+        if not _lies_in(reached, outer) and not os.path.lexists(place):
             os.makedirs(os.path.dirname(place), exist_ok=True)
-            os.symlink(os.readlink(reached), place)
+            os.symlink(target, place)
+        if most:
+            further = os.path.join(os.path.dirname(reached), target, *parts[count:])
+            _link(os.path.normpath(further), directory, outer, most - 1)
+        return

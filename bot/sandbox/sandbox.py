@@ -172,9 +172,10 @@ class Sandbox:
             give=tuple(map(str, [private, *(path for path in write if str(path) not in self._shared)])),
             read=(*order.read, str(self.scratch)),
             write=(*order.write, str(private), *map(str, write)),
-            tmp=str(tmp) if PRIVATE_TMP in report.layers else "",
-            layers=report.layers,
+            layers=tuple(layer for layer in report.layers if layer != PRIVATE_TMP),  # without it /tmp is refused
         )
+        if PRIVATE_TMP in report.layers and len(private_tmp.tops(order.read)) <= _MOST_SHOWN:
+            order = replace(order, tmp=str(tmp))
         if address_space and not order.gpu:
             order.limits["AS"] = 16 * _GIB + 2 * _memory()
         return launch(order, private, streams)
@@ -190,7 +191,7 @@ class Sandbox:
             read=(*paths.SYSTEM, _INSIDE, *whole),
             list_only=("/dev", *listed),
             write=tuple(devices),
-            named=tuple(map(str, self.readable)),
+            named=(*map(str, self.readable), *paths.of_environment(os.environ), *self._known.get(_found(python), ())),
             groups=accounts.groups_of_gpus(devices),
             network=self.network,
             gpu=gpu,
@@ -258,7 +259,13 @@ class Sandbox:
                 order = replace(order, cwd="/", read=(*order.read, str(self.scratch)))
                 if len(private_tmp.tops(order.read)) <= _MOST_SHOWN:
                     order = replace(order, tmp=tmp)
-                report = _tried(replace(order, uid=number, gid=number, must_reach=reach))
+                own = replace(order, uid=number, gid=number, must_reach=reach)
+                report = _tried(own)
+                if report.failed or report.unreachable:
+                    # an account is worth more than a /tmp, in which not all may be found
+                    plain = _tried(replace(own, tmp=""))
+                    if not plain.failed and (report.failed or len(plain.unreachable) < len(report.unreachable)):
+                        report = plain
                 if number is not None and (report.failed or report.unreachable):
                     report = replace(_tried(order), unreachable=report.unreachable)
                 else:

@@ -71,6 +71,8 @@ def test_a_failure_of_the_compiler_counts_only_where_it_was_refused_something_it
     assert "Failed to create temporary directory" in found
     warned = "UserWarning: [Errno 101] Network is unreachable\nOSError: [Errno 13] Permission denied\nInductorError: no such lowering\n"
     assert said(tmp_path, warned, failure="no such lowering") is None
+    capturing = "CUDA error: operation not permitted when stream is capturing"
+    assert said(tmp_path, f"Traceback\nRuntimeError: {capturing}\n", failure=capturing) is None
     for words in ("Permission denied", "Read-only file system"):
         (tmp_path / "x").touch()
         assert said(tmp_path, text, failure=f"[Errno 13] {words}: '{tmp_path}/x'") is not None
@@ -84,6 +86,13 @@ def test_a_file_below_tmp_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found is not None
     assert "--read" in found
     assert said(tmp_path, f"FileNotFoundError: [Errno 2] No such file or directory: '{tmp_path}/other.pt'") is None
+    monkeypatch.chdir(tmp_path)
+    for text in (
+        "FileNotFoundError: [Errno 2] No such file or directory: 'data.pt'",
+        f'FileNotFoundError: No such file or directory: "{tmp_path}/data.pt"',
+        f"python: can't open file '{tmp_path}/data.pt': [Errno 2] No such file or directory",
+    ):
+        assert said(tmp_path, text) is not None, text
 
 
 def test_sockets(tmp_path: Path) -> None:

@@ -48,6 +48,48 @@ def test_a_program_is_found_by_its_name_through_links(root: Way) -> None:
     assert (ran.status, ran.text) == (0, "read read\n")
 
 
+def test_links_of_links_and_those_beside_a_secret_are_there(root: Way) -> None:
+    project, elsewhere = root.place / "project", root.place / "elsewhere"
+    (project / ".git").mkdir(parents=True)
+    (elsewhere / "v1").mkdir(parents=True)
+    (elsewhere / "v1" / "a.txt").write_text("far")
+    (elsewhere / "latest").symlink_to("v1")
+    (project / "a.txt").symlink_to(elsewhere / "latest" / "a.txt")
+    (project / "b").symlink_to("../elsewhere/latest")
+    (project / "loop").symlink_to("loop")
+    paths = [str(project / "a.txt"), str(project / "b" / "a.txt"), str(elsewhere / "latest" / "a.txt")]
+    ran = root.run(f"print(*(open(path).read() for path in {paths!r}))", readable=[str(project), str(elsewhere / "v1")])
+    assert (ran.status, ran.text) == (0, "far far far\n")
+    assert {"private-tmp", "uid"} <= set(ran.layers)
+
+
+def test_what_cannot_be_shown_costs_the_tmp_and_not_the_account(root: Way) -> None:
+    token = root.place / "token"
+    token.write_text("a name that is kept")
+    ran = root.run("import os; print(os.getuid() != 0)", readable=[str(token)])
+    assert ran.text == "True\n"
+    assert "uid" in ran.layers
+
+
+def test_the_way_to_what_is_shown_stays(root: Way) -> None:
+    project = root.place / "a" / "project"
+    project.mkdir(parents=True)
+    (project / "data.txt").write_text("read")
+    top = "/".join(str(project).split("/")[:3])
+    code = f"""
+import os
+for attempt in (lambda: os.rename({top!r}, "/tmp/moved"), lambda: os.rename({str(project.parent)!r}, "/tmp/moved")):
+    try:
+        attempt()
+        print("GOT")
+    except OSError:
+        pass
+print(open({str(project / "data.txt")!r}).read())
+"""
+    ran = root.run(code, readable=[str(project)])
+    assert (ran.status, ran.text) == (0, "read\n")
+
+
 def test_a_secret_beside_the_program_is_not_there(root: Way) -> None:
     project = root.place / "project"
     (project / ".git").mkdir(parents=True)
