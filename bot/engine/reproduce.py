@@ -341,7 +341,7 @@ class Intake:
         argv = target.argv if target.script else (target.module or "", *target.argv)
         return Launch(self.options.python, Path.cwd(), os.environ, argv, self.box, linked=target.script is not None), target.script or "-m"
 
-    def _withheld(self, outcome: Outcome, failure: str = "") -> None:
+    def _withheld(self, outcome: Outcome, failure: str | None = None) -> None:
         """Raises `Ended` where the sandbox kept from the program what it needs: see `withheld`."""
         if kept := withheld(outcome, self.box, failure):
             raise kept

@@ -29,14 +29,14 @@ _REFUSED = re.compile(rf"{_DENIED}|Operation not permitted", re.IGNORECASE)
 _ENDS = 30_000  # characters of what was printed
 
 
-def withheld(outcome: Outcome, box: Sandbox | None, failure: str = "") -> Ended | None:
+def withheld(outcome: Outcome, box: Sandbox | None, failure: str | None = None) -> Ended | None:
     """What the sandbox `box` kept from the run of this `outcome`, as the end of the job; None where it was nothing.
 
-    `failure` are the words of a failure that could be minimized: where there is one, it alone tells.
+    `failure` are the words of a failure that could be minimized, empty for a crash: where there is one, they alone tell.
     """
     if box is None or not box.on:
         return None
-    text = failure or outcome.text[-_ENDS:]
+    text = outcome.text[-_ENDS:] if failure is None else failure
     if not box.network and _NETWORK.search(text):
         said = "the program needs the network, which the sandbox keeps from it: --network on lets it have that"
         return Ended("error", "machine_fault", said, machine_fault="no network")
@@ -58,9 +58,9 @@ def withheld(outcome: Outcome, box: Sandbox | None, failure: str = "") -> Ended 
         if home and before.startswith(str(box.scratch)):
             said = f"the program looks into its home directory, which is an empty one in the sandbox, for {below}"
             return Ended("error", "needs_file", said, machine_fault="no home")
-    last = failure or last_line(outcome)
+    last = last_line(outcome) if failure is None else failure
     # an operation that a GPU does not permit, as in a capture of CUDA graphs, is a failure like others
-    refused = re.compile(_DENIED) if failure else _REFUSED
+    refused = _REFUSED if failure is None else re.compile(_DENIED)
     if outcome.status != "ok" and refused.search(last) and not _FILE.search(last):
         # native code says no name
         said = f"the program was refused something that the sandbox may have kept from it: {last[:300]}"

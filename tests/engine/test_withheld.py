@@ -16,7 +16,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is 
 
 
 def said(tmp_path: Path, text: str, **more: object) -> str | None:
-    failure = str(more.pop("failure", ""))
+    failure = more.pop("failure", None)
+    assert failure is None or isinstance(failure, str)
     box = Sandbox(tmp_path / "scratch", **more)  # type: ignore[arg-type]
     ended = withheld(Outcome(status="raised", text=text), box, failure)
     return ended and f"{ended.machine_fault}: {ended.reason}"
@@ -71,6 +72,7 @@ def test_a_failure_of_the_compiler_counts_only_where_it_was_refused_something_it
     assert "Failed to create temporary directory" in found
     warned = "UserWarning: [Errno 101] Network is unreachable\nOSError: [Errno 13] Permission denied\nInductorError: no such lowering\n"
     assert said(tmp_path, warned, failure="no such lowering") is None
+    assert said(tmp_path, warned, failure="") is None, "a crash has no words, whatever was printed before it"
     capturing = "CUDA error: operation not permitted when stream is capturing"
     assert said(tmp_path, f"Traceback\nRuntimeError: {capturing}\n", failure=capturing) is None
     for words in ("Permission denied", "Read-only file system"):
