@@ -46,17 +46,21 @@ class Target:
         return named.pop() if len(named) == 1 else None
 
     @property
+    def text(self) -> str:
+        """What the program's own file holds; empty where there is none."""
+        file = self.file
+        return Path(file).read_text(encoding="utf-8", errors="replace") if file is not None and Path(file).is_file() else ""
+
+    @property
     def names_a_gpu(self) -> bool:
         """Whether the program's own file speaks of CUDA."""
-        file = self.file
-        return file is not None and Path(file).is_file() and "cuda" in Path(file).read_text(encoding="utf-8", errors="replace")
+        return "cuda" in self.text
 
     def hand_over_variables(self) -> None:
         """Set the variables of the command for all that is started from here on: the program, its control, the candidates. What the
         program's own file asks for by name it reads here as it does alone: a variable of its own is often what switches it on."""
         environment.hand_over(dict(self.variables), os.environ)
-        if self.file is not None and Path(self.file).is_file():
-            environment.pass_what_is_named(Path(self.file).read_text(encoding="utf-8", errors="replace"), os.environ)
+        environment.pass_what_is_named(self.text, os.environ)
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ import sys
 PACKAGE = "torch_minify_inside"
 HERE = os.path.dirname(os.path.abspath(__file__))
 # The module of each role.
-ROLES = {"server": "server", "spare": "spare", "capture": "capture.main", "control": "eager.main"}
+ROLES = {"server": "server", "spare": "spare", "capture": "capture.main", "control": "eager.main", "bytecode": "bytecode"}
 
 
 def load_package() -> None:
@@ -28,7 +28,7 @@ def load_package() -> None:
 
 
 def main() -> None:
-    """Run one role: server, capture or control."""
+    """Run one role."""
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != HERE]
     load_package()
     role, *arguments = sys.argv[1:]

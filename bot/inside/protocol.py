@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, final
 
 # What an interpreter started on boot.py is for.
-Role = Literal["server", "spare", "capture", "control"]
+Role = Literal["server", "spare", "capture", "control", "bytecode"]
 Task = Literal["run", "control", "control_fp64", "control_spread", "control_moved", "shapes", "export", "localize", "origins", "frames"]
 # See `bot.failure.outcome.Outcome`.
 Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]

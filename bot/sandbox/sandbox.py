@@ -56,6 +56,7 @@ class Sandbox:
     on: bool = sys.platform == "linux"
     patience: float = _ASK_LIMIT
     links: dict[str, Path] = field(default_factory=dict)
+    _bytecode: dict[str, Path] = field(default_factory=dict)
     _known: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what each interpreter needs to read
     _allowed: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -80,12 +81,18 @@ class Sandbox:
 
     def state_of(self, python: str) -> str:
         """A word that stays the same as long as the interpreter `python` has the same packages."""
-        self._prepare(python)
-        packages = (
-            path for path in self._known[_found(python)] if path.endswith(("site-packages", "dist-packages")) and os.path.isdir(path)
-        )
-        seen = [python, *(f"{path} {os.stat(path).st_mtime_ns}" for path in packages)]
+        seen = [python, *(f"{path} {os.stat(path).st_mtime_ns}" for path in self.packages_of(python))]
         return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def packages_of(self, python: str) -> list[Path]:
+        """The directories in which the interpreter `python` has its packages."""
+        self._prepare(python)
+        known = self._known.get(_found(python), ())
+        return [Path(path) for path in known if path.endswith(("site-packages", "dist-packages")) and os.path.isdir(path)]
+
+    def keep_bytecode(self, python: str, place: Path) -> None:
+        """Have the interpreter `python`, and what else lies in its directory, look for bytecode below `place`, not beside the source."""
+        self._bytecode[os.path.dirname(_found(python))] = place
 
     def require(self) -> None:
         """Make sure that every layer is on that there is for the likes of us.
@@ -161,6 +168,9 @@ class Sandbox:
                 (tmp / below / file.name).symlink_to(file)
         uid = accounts.draw(os.environ) if UID in report.layers else None
         order = self._order(program, private)
+        compiled = self._bytecode.get(os.path.dirname(program))
+        if compiled is not None:
+            env = {**env, "PYTHONPYCACHEPREFIX": str(compiled)}
         order = replace(
             order,
             command=(program, *command[1:]),

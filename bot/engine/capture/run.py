@@ -20,7 +20,7 @@ from bot.oracle.budget import Budget
 from bot.sandbox import paths
 from bot.sandbox.files import read_plain
 from bot.sandbox.sandbox import Sandbox
-from bot.workers import environment, toolchain
+from bot.workers import bytecode, environment, toolchain
 from bot.workers.process import Patience, run_process
 
 PROBE_SHARE = 0.25  # of the time for a run, that of the probes of the machine before it
@@ -82,6 +82,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     if watch.box is not None and watch.box.on:
         started = time.monotonic()
+        bytecode.lend(python, watch.box, patience.most * PROBE_SHARE, target.text, wanted=wanted)
         # a program on a GPU may never come to C++, and would wait for nothing
         anew = not (paths.has_gpu() and target.names_a_gpu)
         toolchain.make(python, watch.box, patience.most * PROBE_SHARE, anew=anew, wanted=wanted)

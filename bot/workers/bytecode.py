@@ -1,0 +1,62 @@
+"""Bytecode for an interpreter whose torch has none.
+
+Images are often made with PYTHONDONTWRITEBYTECODE, or by an installer that does not compile, and where the packages belong to
+somebody else nothing can be written beside them. Each process that imports torch's compiler then compiles 2,600 files first: ten
+seconds of fifteen, in the capture, in the search and in the proof. So they are compiled once for a job, by a process without a program,
+and every process reads them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+from pathlib import Path
+
+from bot.inside.protocol import command
+from bot.sandbox.sandbox import Sandbox
+from bot.workers import environment
+from bot.workers.process import Patience, Wanted, run_process
+
+# The file whose bytecode is looked for: every compile imports it, and no program that does not compile.
+_IMPORTED = Path("torch", "_inductor", "lowering.py")
+_LIMIT = 20.0  # seconds
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+
+
+def lend(python: str, box: Sandbox, most: float, program: str = "", *, wanted: Wanted = None) -> None:
+    """Have each process of the sandbox `box` under the interpreter `python` find bytecode, where that has none of its own.
+
+    It takes at most `most` seconds, once for a job. What the `program`, a source text, imports is compiled last.
+
+    Raises:
+        Interrupted: `wanted` gave False.
+    """
+    place = box.scratch / "bytecode"
+    if "PYTHONPYCACHEPREFIX" in os.environ or place.exists() or not lacking(box.packages_of(python)):
+        return
+    place.mkdir()
+    seconds = min(_LIMIT, most)
+    env = {**environment.of_proof(os.environ, place), "PYTHONPYCACHEPREFIX": str(place)}
+    names = [name for name in dict.fromkeys(_IMPORT.findall(program)) if name.isascii()]
+    order = command(python, "bytecode", str(seconds * 0.8), *names)
+    run_process(order, Patience(math.inf, seconds), cwd=place, env=env, wanted=wanted, box=box, write=(place,))
+    _take(place)
+    box.keep_bytecode(python, place)
+
+
+def lacking(packages: list[Path]) -> bool:
+    """Whether torch lies in one of the directories `packages` without bytecode beside it."""
+    source = next((place / _IMPORTED for place in packages if (place / _IMPORTED).is_file()), None)
+    return source is not None and not any((source.parent / "__pycache__").glob(f"{source.stem}.*.pyc"))
+
+
+def _take(place: Path) -> None:
+    """Make what was written ours, for everybody to read: no program may change what another one runs."""
+    for folder, directories, files in os.walk(place):
+        for path in (folder, *(os.path.join(folder, name) for name in (*directories, *files))):
+            with contextlib.suppress(OSError):
+                os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
+    with contextlib.suppress(OSError):
+        place.chmod(0o755)  # whatever our umask is
