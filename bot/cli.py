@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot import __version__
 from bot.engine.inputs.taken import ACCEPTED
+from bot.inside.protocol import CUDA_ARCHITECTURES
 from bot.models.failure import Stage
 from bot.models.result import UNUSABLE, InputTaken
 from bot.units import duration, duration_or_auto, positive
@@ -74,7 +75,13 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--read", type=Path, action="append", default=[], metavar="PATH", help="a file or directory that the program reads (repeatable)"
     )
-    run.add_argument("--cuda-arch", default=None, metavar="N", help="compile for this GPU without having it (not supported yet: refused)")
+    run.add_argument(
+        "--cuda-arch",
+        type=int,
+        choices=CUDA_ARCHITECTURES,
+        metavar="N",
+        help="compile for a GPU of this compute capability (90 for 9.0) that isn't there; nothing runs, so only errors of compiling are found",
+    )
 
     minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)
     minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
@@ -193,15 +200,18 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     given = _taken(grammar, arguments, rest, scratch)
     given["target"].hand_over_variables()
     read = (*(path.resolve() for path in arguments.read), *given.pop("read", ()))
-    if arguments.cuda_arch is not None:
-        grammar.error("--cuda-arch is not supported yet: run on a machine that has the GPU")
+    if arguments.cuda_arch is not None and arguments.device == "cpu":
+        grammar.error("--cuda-arch compiles for CUDA: leave --device cpu out")
+    if arguments.cuda_arch is not None and arguments.accuracy in ("on", "strict"):
+        grammar.error("with --cuda-arch nothing is run, so there are no numbers to compare: leave --accuracy out")
     options = Options(
         **given,
         python=arguments.python,
         out=arguments.out,
         stage=None if arguments.stage == "auto" else Stage(arguments.stage),
-        accuracy=arguments.accuracy,
+        accuracy=arguments.accuracy if arguments.cuda_arch is None else "off",
         device=arguments.device,
+        cuda_arch=arguments.cuda_arch,
         budget=arguments.budget,
         hang_after=arguments.hang_after,
         verify_runs=arguments.verify_runs,

@@ -48,6 +48,7 @@ from bot.sandbox.accounts import keep_to_this_process
 from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.units import spoken
+from bot.workers import absent_gpu
 from bot.workers.pool import Pool, PoolError, memory_for
 from bot.workers.process import Interrupted
 
@@ -140,6 +141,7 @@ class Job:
         try:
             if self.options.require_sandbox:
                 self._box.require()
+            self._put_up_gpu()
             log = self.space.original / "workers.log"
             with Pool(self.options.python, self._cache, log, versions=self._versions, box=self._box) as pool:
                 self._work(pool)
@@ -163,6 +165,15 @@ class Job:
             with open(self.space.original / "torch-minify.log", "a", encoding="utf-8") as file:
                 file.write(traceback.format_exc())
             return Ending("error", reason=f"torch-minify itself failed: {type(error).__name__}: {error}", code="internal")
+
+    def _put_up_gpu(self) -> None:
+        """Raises `Ended` where the GPU that isn't there can't be compiled for."""
+        arch = self.options.cuda_arch
+        if arch is not None:
+            self._versions["cuda_arch"] = str(arch)
+            why = absent_gpu.put_up(self._box, self.options.python, arch, self.budget.should_continue)
+            if why is not None:
+                raise Ended("error", "machine_fault", f"--cuda-arch {arch}: {why}", machine_fault="no compiling for an absent GPU")
 
     def _fall_back(self) -> None:
         """Describe what is on disk, the last program that a fresh process confirmed; where there is none, the best one."""
@@ -311,7 +322,8 @@ class Job:
             taken=self._input,
         )
         total = round(time.monotonic() - self._began, 3)
-        return result.model_copy(update={"timing": result.timing.model_copy(update={"total": total})})
+        compile_only = self.options.cuda_arch is not None and result.signature is not None
+        return result.model_copy(update={"compile_only": compile_only, "timing": result.timing.model_copy(update={"total": total})})
 
     def _write_repro(self, found: Findings) -> None:
         assert found.reproduction is not None

@@ -12,7 +12,8 @@ from bot.models.result import InputTaken, ReasonCode, Status
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for. Times in seconds; `hang_after` is None where the budget decides (see `time_split`)."""
+    """What the user asked for. Times in seconds; `hang_after` is None where the budget decides (see `time_split`). `cuda_arch` is the
+    compute capability (90 for 9.0) of a GPU that isn't there, to compile for."""
 
     target: Target
     python: str
@@ -20,6 +21,7 @@ class Options:
     stage: Stage | None = None
     accuracy: str = "auto"
     device: str | None = None
+    cuda_arch: int | None = None
     budget: float = 1800.0
     hang_after: float | None = None
     verify_runs: int = 3

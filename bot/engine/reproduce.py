@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.engine import time_split
+from bot.engine import compile_only, time_split
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture
@@ -70,10 +70,27 @@ class Intake:
             Ended: the program does not fail, fails in eager as well, or the machine is at fault.
             Interrupted: the budget was cancelled.
         """
+        arch = self.options.cuda_arch
+        if arch is None:
+            return self._reproduced()
+        try:
+            found = self._reproduced()
+        except Ended as end:
+            raise compile_only.worded(end, arch) from None
+        later = compile_only.later(found.failure, arch)
+        if later is not None:
+            raise later
+        return found
+
+    def _reproduced(self) -> Reproduction:
         started = time.monotonic()
         own = time_split.first_run(self.options)
-        if self.options.device == "cuda" and (why := gpu.missing(self.options.python, self.budget.remaining())):
-            said = f"--device cuda: this interpreter's torch sees no GPU: {why}"
+        if (
+            self.options.device == "cuda"
+            and self.options.cuda_arch is None
+            and (why := gpu.missing(self.options.python, self.budget.remaining()))
+        ):
+            said = f"--device cuda: this interpreter's torch sees no GPU: {why}; --cuda-arch compiles for one that isn't there"
             raise Ended("error", "needs_hardware", said, machine_fault="no GPU")
         self._say_large()
         found, without = self._both(own)

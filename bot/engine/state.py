@@ -270,4 +270,6 @@ def with_header(text: str, failure: Signature, facts: VerificationFacts, version
         ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
         f"failed in {facts.same} of {facts.runs} fresh processes",
     ]
+    if arch := versions.get("cuda_arch"):
+        header.append(f"compile-only, no GPU was used: compiled for sm_{arch}")
     return "".join(f"# {line}\n" for line in header) + text

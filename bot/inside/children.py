@@ -21,11 +21,10 @@ from types import ModuleType
 from typing import Any
 
 from .descriptors import pass_without_sockets
-from .protocol import CaptureOrder, decode
+from .protocol import CUDA_ARCH, FOLLOW_DIRECTORY, CaptureOrder, decode
 
 # What the processes are to do: a role, and for a capture the file of its order.
 _VARIABLE = "TORCH_MINIFY_FOLLOW"
-_DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "follow")
 
 
 def follow(role: str, argument: str = "") -> None:
@@ -33,11 +32,14 @@ def follow(role: str, argument: str = "") -> None:
     order, or control."""
     pass_without_sockets()
     os.environ[_VARIABLE] = f"{role}:{argument}"
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_DIRECTORY, os.environ.get("PYTHONPATH", "")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [FOLLOW_DIRECTORY, os.environ.get("PYTHONPATH", "")]))
 
 
 def start() -> None:
     """Begin, in such a process."""
+    if CUDA_ARCH in os.environ:
+        # before what a role does then: each finder asks those that were there before it
+        AfterImport({"torch": lambda: importlib.import_module(f"{__package__}.absent_gpu").put_up()})
     role, _, argument = os.environ.get(_VARIABLE, "").partition(":")
     AfterImport({"multiprocessing.resource_sharer": pass_without_sockets})
     if role == "capture":

@@ -11,6 +11,7 @@ import platform
 from typing import Any
 
 from . import cache, shortcuts
+from .protocol import CUDA_ARCH
 from .shortcuts import shortcut
 
 
@@ -88,10 +89,11 @@ def _initialise_dynamo() -> None:
 
 
 def sees_gpu() -> bool:
-    """Whether this torch may find a GPU: it was built for one, and the system has the driver's device. Asks no driver."""
+    """Whether this torch may find a GPU: it was built for one, and the system has the driver's device, or a made-up one. Asks no driver."""
     import torch
 
-    return bool(torch.version.cuda or torch.version.hip) and any(os.path.exists(device) for device in GPU_DEVICES)
+    found = CUDA_ARCH in os.environ or any(os.path.exists(device) for device in GPU_DEVICES)
+    return found and bool(torch.version.cuda or torch.version.hip)
 
 
 def runs_device() -> bool:

@@ -46,7 +46,7 @@ class Sandbox:
     it can be reached decides whether they get accounts of their own. `readable` are paths that a program may read besides what that needs.
     `network`: it may use the network. `on` False starts processes as they are, without any layer. `patience` is in seconds, for an
     interpreter to say what it needs. `links` are directories below the temporary one of each process, in which it finds links to the files
-    of another, which it may read.
+    of another, which it may read. `variables` are of ours: each process has them besides what it may see.
     """
 
     scratch: Path
@@ -56,6 +56,7 @@ class Sandbox:
     on: bool = sys.platform == "linux"
     patience: float = _ASK_LIMIT
     links: dict[str, Path] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
     _bytecode: dict[str, Path] = field(default_factory=dict)
     _known: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what each interpreter needs to read
     _allowed: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
@@ -151,7 +152,7 @@ class Sandbox:
             OSError: there is no such program.
         """
         if not self.on:
-            return Process(list(command), cwd=cwd, env=dict(env), start_new_session=True, **streams)
+            return Process(list(command), cwd=cwd, env=self._with_ours(env), start_new_session=True, **streams)
         program = shutil.which(command[0], path=env.get("PATH"))
         if program is None:
             raise FileNotFoundError(2, "No such file or directory", command[0])
@@ -174,7 +175,7 @@ class Sandbox:
         order = replace(
             order,
             command=(program, *command[1:]),
-            env=environment.inside(env, str(home), str(tmp), network=self.network),
+            env=self._with_ours(environment.inside(env, str(home), str(tmp), network=self.network)),
             cwd=str(_linked(cwd or Path.cwd(), private / "cwd") if linked else cwd or Path.cwd()),
             uid=uid,
             # a group that others have too only where something is shared with them
@@ -189,6 +190,11 @@ class Sandbox:
         if address_space and not order.gpu:
             order.limits["AS"] = 16 * _GIB + 2 * _memory()
         return launch(order, private, streams)
+
+    def _with_ours(self, env: Mapping[str, str]) -> dict[str, str]:
+        """`env` with our own variables; where both have a path for Python, ours comes first."""
+        paths_of_python = [held["PYTHONPATH"] for held in (self.variables, env) if held.get("PYTHONPATH")]
+        return {**env, **self.variables, **({"PYTHONPATH": os.pathsep.join(paths_of_python)} if paths_of_python else {})}
 
     def _order(self, python: str, where: Path) -> Order:
         """What every process of this job may do, which runs the interpreter `python`; `where` it may write."""

@@ -14,7 +14,7 @@ from bot.engine.capture.region import Capture, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.inside.protocol import ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
+from bot.inside.protocol import CUDA_ARCH, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox import paths
@@ -84,7 +84,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         started = time.monotonic()
         bytecode.lend(python, watch.box, patience.most * PROBE_SHARE, target.text, wanted=wanted)
         # a program on a GPU may never come to C++, and would wait for nothing
-        anew = not (paths.has_gpu() and target.names_a_gpu)
+        anew = not target.names_a_gpu or not (paths.has_gpu() or CUDA_ARCH in watch.box.variables)
         toolchain.make(python, watch.box, patience.most * PROBE_SHARE, anew=anew, wanted=wanted)
         patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
     if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere

@@ -1,0 +1,281 @@
+"""A CUDA device that isn't there: enough of one to compile for it.
+
+Every tensor is a fake one (shapes and dtypes, no data), torch.cuda answers as with one device of a given architecture, Triton compiles for
+it and loads nothing, and a compiled graph gives back fake results. Nothing runs, so only what fails by the end of Triton's compile can be
+seen. What torch asks the CUDA runtime for in C++ is answered by `absent_gpu.c`, which has to be preloaded.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .children import AfterImport
+from .protocol import CUDA_ARCH
+
+_SHARED = {80: 166_912, 86: 101_376, 87: 166_912, 89: 101_376, 90: 232_448, 100: 232_448, 103: 232_448, 120: 101_376}  # bytes for one block
+_PROCESSORS = 132
+_REGISTERS, _WARP, _THREADS = 65_536, 32, 2048
+
+
+def put_up() -> None:
+    """Make this process see one device of the compute capability that CUDA_ARCH names (90 for 9.0), for good."""
+    arch = int(os.environ[CUDA_ARCH])
+    shared = _SHARED.get(arch, 101_376)
+    _cuda(arch, shared)
+    if importlib.util.find_spec("triton") is not None:
+        _triton(arch, shared)
+    _after("torch._inductor.compile_fx", _give_back_fakes)
+    _after("torch._inductor.runtime.triton_heuristics", _load_nothing)
+    _after("torch._inductor.fx_passes.joint_graph", _fold_on_cpu)
+    _after("torch._inductor.fx_passes.pad_mm", _pad_nothing)
+    fake: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode
+    # the device is said to be there, and still nothing may start it
+    fake.avoid_device_init = True
+    # a module's parameters that move are swapped, which weak references to them forbid: the mode itself keeps some
+    torch.utils.swap_tensors = _become
+    mode = fake(allow_non_fake_inputs=True)
+    mode.__enter__()
+
+
+def _after(name: str, change: Callable[[Any], None]) -> None:
+    """Have the module `name` changed, now or when it is imported."""
+    if name in sys.modules:
+        change(sys.modules[name])
+    else:
+        AfterImport({name: lambda: change(sys.modules[name])})
+
+
+def _become(one: Any, other: Any) -> None:
+    """Make the fake tensor `one` what the `other` is."""
+    one.data = other
+    one.fake_device = other.fake_device
+
+
+def _cuda(arch: int, shared: int) -> None:
+    cuda: Any = torch.cuda
+    major, minor = divmod(arch, 10)
+    properties = types.SimpleNamespace(
+        name=f"no GPU (compiling for sm_{arch})",
+        major=major,
+        minor=minor,
+        total_memory=80 << 30,
+        multi_processor_count=_PROCESSORS,
+        warp_size=_WARP,
+        regs_per_multiprocessor=_REGISTERS,
+        max_threads_per_multi_processor=_THREADS,
+        max_threads_per_block=1024,
+        shared_memory_per_block=49_152,
+        shared_memory_per_block_optin=shared,
+        shared_memory_per_multiprocessor=shared + 1024,
+        L2_cache_size=50 << 20,
+        gcnArchName="",
+        is_integrated=0,
+        clock_rate=1_500_000,
+        memory_clock_rate=2_000_000,
+        memory_bus_width=5120,
+    )
+    answers: dict[str, Callable[..., Any]] = {
+        "_lazy_init": lambda: None,
+        "_lazy_call": lambda *_, **__: None,
+        "_exchange_device": lambda _: 0,
+        "_maybe_exchange_device": lambda _: 0,
+        "is_available": lambda: True,
+        "is_current_stream_capturing": lambda: False,
+        "is_bf16_supported": lambda *_, **__: arch >= 80,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": lambda _: None,
+        "synchronize": lambda *_: None,
+        "empty_cache": lambda: None,
+        "get_device_properties": lambda *_: properties,
+        "get_device_capability": lambda *_: (major, minor),
+        "get_device_name": lambda *_: properties.name,
+        "current_stream": lambda *_: _Stream(),
+        "default_stream": lambda *_: _Stream(),
+        "set_stream": lambda _: None,
+        "get_rng_state": lambda *_: torch.zeros(16, dtype=torch.uint8),
+        "set_rng_state": lambda *_, **__: None,
+        "memory_allocated": lambda *_: 0,
+        "max_memory_allocated": lambda *_: 0,
+        "reset_peak_memory_stats": lambda *_: None,
+        "mem_get_info": lambda *_: (80 << 30, 80 << 30),
+        "Stream": _Stream,
+        "Event": _Event,
+    }
+    for name, answer in answers.items():
+        old = getattr(cuda, name, None)
+        for module in (cuda, *(held for key, held in list(sys.modules.items()) if key.startswith("torch.cuda."))):
+            if old is not None and getattr(module, name, None) is old:
+                setattr(module, name, answer)
+    native: dict[str, Callable[..., Any]] = {
+        "_cuda_getDevice": lambda: 0,
+        "_cuda_setDevice": lambda _: None,
+        "_cuda_exchangeDevice": lambda _: 0,
+        "_cuda_maybeExchangeDevice": lambda _: 0,
+        "_cuda_getDeviceCount": lambda: 1,
+        "_cuda_getCurrentRawStream": lambda _: 0,
+        "_cuda_synchronize": lambda: None,
+    }
+    for name, answer in native.items():
+        if hasattr(torch._C, name):
+            setattr(torch._C, name, answer)
+
+
+class _Stream:
+    """Stands for a stream, of which nobody hears."""
+
+    cuda_stream, device_index, stream_id, device_type = 0, 0, 0, 1
+    device = torch.device("cuda", 0)
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def query(self) -> bool:
+        """All is done."""
+        return True
+
+    def synchronize(self, *_: Any) -> None:
+        """There is nothing to wait for."""
+
+    wait_stream = wait_event = synchronize
+
+    def record_event(self, *_: Any) -> _Event:
+        """An event that has happened."""
+        return _Event()
+
+
+class _Event(_Stream):
+    """Stands for an event that has happened."""
+
+    record = wait = _Stream.synchronize
+
+    def elapsed_time(self, _: Any) -> float:
+        """No time."""
+        return 0.0
+
+
+def _triton(arch: int, shared: int) -> None:
+    """Have Triton compile for the architecture, and load nothing."""
+    target = importlib.import_module("triton.backends.compiler").GPUTarget("cuda", arch, _WARP)
+    limits = {
+        "max_shared_mem": shared,
+        "multiprocessor_count": _PROCESSORS,
+        "warpSize": _WARP,
+        "max_num_regs": _REGISTERS,
+        "max_threads_per_sm": _THREADS,
+    }
+    loaded = (0, 0, 0, 0, 1024)  # module, function, registers, spills, most threads
+
+    class Driver:
+        utils = types.SimpleNamespace(get_device_properties=lambda _: limits, load_binary=lambda *_: loaded)
+
+        def get_current_target(self) -> Any:
+            return target
+
+        def get_current_device(self) -> int:
+            return 0
+
+        def set_current_device(self, _: int) -> None:
+            pass
+
+        def get_current_stream(self, _: int | None = None) -> int:
+            return 0
+
+        def get_active_torch_device(self) -> torch.device:
+            return torch.device("cuda", 0)
+
+        def get_device_interface(self) -> Any:
+            return torch.cuda
+
+        def get_device_capability(self, _: int = 0) -> tuple[int, int]:
+            return divmod(arch, 10)
+
+        @staticmethod
+        def is_active() -> bool:
+            return True
+
+        def launcher_cls(self, *_: Any) -> Callable[..., None]:
+            return lambda *_, **__: None
+
+    backends = importlib.import_module("triton.backends").backends
+    backends["nvidia"] = types.SimpleNamespace(compiler=backends["nvidia"].compiler, driver=Driver)
+    importlib.import_module("triton.runtime.driver").driver.set_active(Driver())
+
+
+def _load_nothing(heuristics: Any) -> None:
+    """A kernel that was compiled is not loaded: a launcher needs the device."""
+    tuner = heuristics.CachingAutotuner
+
+    def launchers(self: Any) -> None:
+        self.launchers = [lambda *_, **__: None]
+
+    tuner._make_launchers = launchers
+    tuner._dynamic_scale_rblock = lambda _: None
+    # what is timed to be chosen cannot be timed: the first is as good
+    tuner.run = lambda *_, **__: None
+
+
+def _give_back_fakes(compile_fx: Any) -> None:
+    """A compiled graph computes what its operations say of shapes, not what was compiled."""
+    original = compile_fx._compile_fx_inner
+
+    @functools.wraps(original)
+    def inner(gm: Any, example_inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        kept = torch.fx.GraphModule(gm, copy.deepcopy(gm.graph))
+        compiled = original(gm, example_inputs, *args, **kwargs)
+        if hasattr(compiled, "current_callable"):
+
+            def call(inputs: list[Any]) -> Any:
+                given = list(inputs)
+                inputs.clear()
+                return list(kept(*given))
+
+            compiled.current_callable = call
+        return compiled
+
+    compile_fx._compile_fx_inner = inner
+
+
+class _OnCpu(TorchDispatchMode):
+    """Makes on the CPU what would be made on the device."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        def moved(value: Any) -> Any:
+            return torch.device("cpu") if isinstance(value, torch.device) and value.type == "cuda" else value
+
+        return func(*map(moved, args), **{name: moved(value) for name, value in (kwargs or {}).items()})
+
+
+def _fold_on_cpu(joint_graph: Any) -> None:
+    """Inductor evaluates what is constant with real tensors, of which it takes the number."""
+    folder = joint_graph.UniformValueConstantFolder
+    original = folder._deduce_value
+
+    @functools.wraps(original)
+    def deduce(self: Any, node: Any) -> Any:
+        with _OnCpu():
+            return original(self, node)
+
+    folder._deduce_value = deduce
+
+
+def _pad_nothing(pad_mm: Any) -> None:
+    """Whether padding a product pays is measured, which cannot be."""
+    pad_mm._should_pad = lambda *_, **__: False
