@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from bot import __version__
 from bot.engine.inputs.taken import ACCEPTED
-from bot.inside.protocol import CUDA_ARCHITECTURES
 from bot.models.failure import Stage
 from bot.models.result import UNUSABLE, InputTaken
-from bot.units import duration, duration_or_auto, positive
+from bot.units import cuda_arch, duration, duration_or_auto, positive
 
 if TYPE_CHECKING:
     from bot.action.__main__ import Edge
@@ -77,10 +76,9 @@ def parser() -> argparse.ArgumentParser:
     )
     run.add_argument(
         "--cuda-arch",
-        type=int,
-        choices=CUDA_ARCHITECTURES,
+        type=cuda_arch,
         metavar="N",
-        help="compile for a GPU of this compute capability (90 for 9.0) that isn't there; nothing runs, so only errors of compiling are found",
+        help="compile for a GPU of this compute capability (90 for 9.0) that isn't there; nothing runs: only errors of compiling show",
     )
 
     minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)

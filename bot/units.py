@@ -1,4 +1,4 @@
-"""Times and counts as people write them."""
+"""Times, counts and names of hardware as people write them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import re
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120)
 
 
 def duration(text: str) -> float:
@@ -37,6 +38,17 @@ def positive(text: str) -> int:
     """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def cuda_arch(text: str) -> int:
+    """The compute capability of a GPU in `text`, without the dot: 90 for 9.0.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none that can be compiled for without having it.
+    """
+    if not text.isdecimal() or int(text) not in _ARCHITECTURES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(map(str, _ARCHITECTURES))}")
     return int(text)
 
 

@@ -137,9 +137,27 @@ def test_other_interpreters(asked: list[Options], script: str) -> None:
     assert asked[0].also_python == ("/a", "/b")
 
 
-def test_what_cannot_be_kept_is_not_promised(asked: list[Options], script: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gpu_that_is_not_there(asked: list[Options], script: str) -> None:
+    assert main(["run", script, "--device", "cuda", "--cuda-arch", "90"]) == 0
+    assert main(["run", script]) == 0
+    assert [(options.cuda_arch, options.accuracy) for options in asked] == [(90, "off"), (None, "auto")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--cuda-arch", "91"],
+        ["--cuda-arch", "9.0"],
+        ["--cuda-arch", "90", "--device", "cpu"],
+        ["--cuda-arch", "90", "--accuracy", "on"],
+        ["--cuda-arch", "90", "--accuracy", "strict"],
+    ],
+)
+def test_what_cannot_be_kept_is_not_promised(
+    asked: list[Options], script: str, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
     with pytest.raises(SystemExit):
-        main(["run", script, "--cuda-arch", "90"])
+        main(["run", script, *words])
     assert not asked
     assert "--cuda-arch" in capsys.readouterr().err
 

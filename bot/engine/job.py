@@ -293,6 +293,8 @@ class Job:
                 said = replace(said, culprit=culprit_of_script(search.text, named, oracle.ask))
             else:
                 said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
+                if self.options.cuda_arch is not None:
+                    return  # a program is saved with its values, and there are none
                 same = oracle.criterion.reference.same_across_forms
                 with pool.directory() as place:
                     path = Path(place, self.space.exported.name)

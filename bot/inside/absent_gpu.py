@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .children import AfterImport
@@ -39,13 +40,24 @@ def put_up() -> None:
     _after("torch._inductor.runtime.triton_heuristics", _load_nothing)
     _after("torch._inductor.fx_passes.joint_graph", _fold_on_cpu)
     _after("torch._inductor.fx_passes.pad_mm", _pad_nothing)
-    fake: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode
-    # the device is said to be there, and still nothing may start it
-    fake.avoid_device_init = True
     # a module's parameters that move are swapped, which weak references to them forbid: the mode itself keeps some
     torch.utils.swap_tensors = _become
-    mode = fake(allow_non_fake_inputs=True)
-    mode.__enter__()
+    # the device is said to be there, and still nothing may start it
+    FakeTensorMode.avoid_device_init = True
+    _Numbers(allow_non_fake_inputs=True).__enter__()
+
+
+class _Numbers(FakeTensorMode):
+    """Fake tensors; each number that a program reads of one is a one: what it prints or compares is not what fails to compile."""
+
+    def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """A number where one is asked for, else what the operation says of shapes."""
+        if func is torch.ops.aten.equal.default:
+            return True
+        if func is torch.ops.aten._local_scalar_dense.default and getattr(args[0], "constant", None) is None:
+            dtype = args[0].dtype
+            return True if dtype is torch.bool else 1.0 if dtype.is_floating_point else 1 + 0j if dtype.is_complex else 1
+        return super().dispatch(func, types, args, kwargs or {})
 
 
 def _after(name: str, change: Callable[[Any], None]) -> None:

@@ -38,8 +38,6 @@ BOOT = os.path.join(INSIDE, "boot.py")
 FOLLOW_DIRECTORY = os.path.join(INSIDE, "follow")
 # Holds the architecture of the GPU that is not there, where programs are to be compiled for one.
 CUDA_ARCH = "TORCH_MINIFY_CUDA_ARCH"
-# Those that can be compiled for without having one: compute capability 8.0 to 12.0, without the dot.
-CUDA_ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120)
 # Files of a capture, in its directory.
 ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
 # The directory of each process that the program started and that compiled, and the file of its errors.

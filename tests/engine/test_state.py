@@ -150,6 +150,11 @@ def test_the_head_of_a_repro_is_comments() -> None:
     ]
 
 
+def test_the_head_says_that_nothing_ran() -> None:
+    text = with_header("import torch\n", SIGNATURE, VerificationFacts(runs=3, same=3, eager="passes"), {**VERSIONS, "cuda_arch": "90"})
+    assert "# compile-only, no GPU was used: compiled for sm_90" in text.splitlines()
+
+
 def test_the_result_says_what_is_known(tmp_path: Path) -> None:
     explanation = Explanation(culprit="pass", passes_if="-a", other_failures=("x",), exported=ExportedProgram(same_signature=True))
     found = findings(reproduction=reproduction(tmp_path, seconds=1.0), explanation=explanation)

@@ -13,6 +13,7 @@ from bot.engine.target import Launch
 from bot.models.result import Result
 from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import NoSandbox, Sandbox
+from bot.workers.absent_gpu import put_up
 
 # Seconds for one run; a cold compile takes 5-20 s.
 LIMIT = 300.0
@@ -40,8 +41,12 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
         box = Sandbox(Path(scratch), python, (script, script.parent))
         try:
             layers = box.layers
-        except NoSandbox as error:
+            why = put_up(box, python, int(recorded.versions["cuda_arch"])) if recorded.compile_only else None
+        except (NoSandbox, KeyError, ValueError) as error:
             sys.stderr.write(f"torch-minify: {error}\n")
+            return 1
+        if why is not None:
+            sys.stderr.write(f"torch-minify: the repro was only compiled, and here that cannot be done: {why}\n")
             return 1
         proof = verify.verify(Launch(python, script.parent, os.environ, box=box), script, expected, runs)
     sys.stdout.write(f"sandbox: {', '.join(layers) or 'none'}\n")

@@ -66,7 +66,8 @@ def evidence(result: Result) -> list[tuple[str, str]]:
     if result.stage is not None:
         rows.append(("Form", _STAGE[result.stage]))
     if result.compile_only:
-        rows.append(("Only compiled", "it was not run: the failure comes before that"))
+        arch = result.versions.get("cuda_arch", "")
+        rows.append(("Only compiled", f"{f'for sm_{cell(arch)}, ' if arch else ''}without a GPU: nothing was run"))
     if result.culprit:
         rows.append(("To blame", cell(result.culprit)))
     if result.evidence.passes_if:

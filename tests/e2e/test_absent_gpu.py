@@ -1,0 +1,124 @@
+"""`--cuda-arch` by the real command line: programs for a GPU, on a machine that may have none. Needs a torch built for CUDA, and Triton."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from pathlib import Path
+
+import pytest
+from e2e_harness import command, environment, minify_script, run
+
+_TORCH = importlib.util.find_spec("torch")
+_CUDA = _TORCH is not None and any(Path(place, "lib", "libtorch_cuda.so").exists() for place in _TORCH.submodule_search_locations or ())
+_PLANTED = 'import torch\n\ntorch._inductor.config.triton.inject_relu_bug_TESTING_ONLY = "compile_error"\n'
+
+pytestmark = pytest.mark.e2e
+with_cuda = pytest.mark.skipif(not _CUDA or importlib.util.find_spec("triton") is None, reason="needs a torch built for CUDA, and Triton")
+
+
+def program(place: Path, text: str) -> Path:
+    script = place / "program.py"
+    script.write_text(textwrap.dedent(text), encoding="utf-8")
+    return script
+
+
+TRAINING = (
+    _PLANTED
+    + """
+class Block(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+        self.norm = torch.nn.LayerNorm(width)
+
+    def forward(self, x):
+        x = self.norm(x)
+        heads = x[:, None, None, :].expand(-1, 4, 8, -1)
+        x = x + torch.nn.functional.scaled_dot_product_attention(heads, heads, heads).mean((1, 2))
+        return x + self.last(torch.relu(self.first(x)))
+
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(Block(32), Block(32)).cuda()
+optimizer = torch.optim.AdamW(net.parameters())
+step = torch.compile(net)
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    loss = step(torch.randn(8, 32, device="cuda")).float().pow(2).mean()
+loss.backward()
+optimizer.step()
+torch.cuda.synchronize()
+print(loss.item())
+"""
+)
+KERNEL = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def wrong(source, target, count, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(source + place, mask=place < count) + tl.arange(0, 3)
+    tl.store(target + place, value, mask=place < count)
+
+
+def doubled(x):
+    out = torch.empty_like(x)
+    if torch.compiler.is_compiling():
+        wrong[(triton.cdiv(x.numel(), 128),)](x, out, x.numel(), BLOCK=128)
+    return out
+
+
+@torch.compile
+def f(x):
+    return torch.softmax(doubled(torch.tanh(x)) + 1, dim=-1)
+
+
+with torch.no_grad():
+    print(f(torch.randn(8, 64, device="cuda")).sum().item())
+"""
+
+
+@with_cuda
+@pytest.mark.parametrize(("text", "said", "lacks"), [(TRAINING, "torch.relu(", "LayerNorm"), (KERNEL, "tl.arange(0, 3)", "softmax")])
+def test_what_does_not_compile_is_minimized(tmp_path: Path, text: str, said: str, lacks: str) -> None:
+    answer = minify_script(program(tmp_path, text), tmp_path, "--cuda-arch", "90")
+    assert answer.result["status"] == "minimized", answer.described()
+    assert answer.result["signature"]["phase"] == "triton_compile"
+    assert answer.result["compile_only"] is True
+    assert answer.result["reduction"]["ops_after"] == 1
+    assert said in answer.repro
+    assert lacks not in answer.repro
+    assert 'device="cuda"' in answer.repro
+    assert "# compile-only, no GPU was used: compiled for sm_90\n" in answer.repro
+    again = run(
+        command("verify", answer.directory / "repro.py", "--result", answer.directory / "result.json", "--runs", "1"),
+        cwd=tmp_path,
+        env=environment(ours=True),
+        limit=600.0,
+    )
+    assert again.status == 0, again.text
+
+
+@with_cuda
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\nprint(torch.compile(torch.nn.Linear(4, 4).cuda())(torch.randn(2, 4, device='cuda')).sum().item())\n",
+        "import torch\nx = torch.randn(4, device='cuda')\ny = torch.compile(torch.sin)(x)\ny.cpu().numpy()\n",
+        "import torch\n@torch.compile\ndef f(x):\n    return torch.nonzero(x) + 1\nf(torch.ones(4, device='cuda'))\n",
+    ],
+    ids=["healthy", "reads data", "sizes from data"],
+)
+def test_what_needs_the_gpu_is_not_judged(tmp_path: Path, text: str) -> None:
+    answer = minify_script(program(tmp_path, text), tmp_path, "--cuda-arch", "90")
+    assert (answer.result["status"], answer.result["reason_code"]) == ("not_reproduced", "needs_hardware"), answer.described()
+
+
+@pytest.mark.skipif(_CUDA, reason="needs a torch without CUDA")
+def test_a_torch_without_cuda_says_what_to_install(tmp_path: Path) -> None:
+    answer = minify_script(program(tmp_path, TRAINING), tmp_path, "--cuda-arch", "90")
+    assert answer.result["status"] == "error"
+    assert "built without CUDA" in answer.result["reason"]

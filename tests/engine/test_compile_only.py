@@ -1,0 +1,41 @@
+"""What is said of a program that was compiled for a GPU that isn't there."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.engine.compile_only import later, worded
+from bot.engine.options import Ended
+from bot.models.failure import Kind, Phase, Signature
+from bot.models.result import ReasonCode
+
+
+@pytest.mark.parametrize("phase", [Phase.DYNAMO, Phase.AOT_AUTOGRAD, Phase.INDUCTOR_LOWERING, Phase.TRITON_COMPILE])
+@pytest.mark.parametrize("kind", [Kind.EXCEPTION, Kind.CRASH, Kind.HANG])
+def test_errors_of_compiling_are_seen(phase: Phase, kind: Kind) -> None:
+    assert later(Signature(kind=kind, phase=phase), 90) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase"), [(Kind.EXCEPTION, Phase.RUN), (Kind.CRASH, Phase.LOAD), (Kind.ACCURACY, Phase.RUN), (Kind.NO_RAISE, Phase.DYNAMO)]
+)
+def test_what_comes_then_needs_the_gpu(kind: Kind, phase: Phase) -> None:
+    end = later(Signature(kind=kind, phase=phase, message="said so"), 90)
+    assert end is not None
+    assert (end.status, end.code) == ("not_reproduced", "needs_hardware")
+    assert "sm_90" in end.reason
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [("passes", "compiles for sm_86"), ("fails_in_eager", "without the GPU"), ("fails_before_compile", "without the GPU")]
+)
+def test_nothing_is_said_of_what_was_not_run(code: ReasonCode, said: str) -> None:
+    end = worded(Ended("not_reproduced", code, "as it was"), 86)
+    assert (end.status, end.code) == ("not_reproduced", "needs_hardware")
+    assert said in end.reason
+
+
+@pytest.mark.parametrize("code", ["budget", "compiler_never_reached", "needs_file", "machine_fault"])
+def test_other_refusals_stay(code: ReasonCode) -> None:
+    end = Ended("error", code, "as it was", machine_fault="m")
+    assert worded(end, 90) is end
