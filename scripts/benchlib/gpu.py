@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -108,6 +108,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 rows.append(future.result())
                 print(_line(rows[-1]), flush=True)
                 save(arguments.json, {"machine": machine, "rows": [asdict(one) for one in rows]})
+        twins = {one.name: one.twin for one in chosen if one.twin}
+        rows = [replace(row, wrong=(*row.wrong, *unlike(scratch / row.name, scratch / twins.get(row.name, row.name)))) for row in rows]
+        save(arguments.json, {"machine": machine, "rows": [asdict(one) for one in rows]})
     print("\n" + table(rows))
     bad = [row.name for row in rows if row.wrong]
     print(f"\n{len(rows)} scenarios; not as they have to be: {', '.join(bad) or 'none'}; slower: {_named(rows) or 'none'}")
@@ -184,6 +187,21 @@ def as_expected(scenario: Scenario, found: dict[str, object], repro: str) -> lis
         wrong.append(f"{measure.code_lines(repro)} lines")
     wrong += [f"lacks {one!r}" for one in scenario.has if not re.search(one, repro)]
     return wrong + [f"has {one!r}" for one in scenario.lacks if re.search(one, repro)]
+
+
+def unlike(one: Path, twin: Path) -> list[str]:
+    """What of the repros and signatures of two scenarios, below these directories, differs; comments do not count, nor one that was not
+    run."""
+    outs = [place / "work" / "minified" for place in (one, twin)]
+    if not all((out / "result.json").exists() for out in outs):
+        return []
+    wrong = []
+    found = [json.loads((out / "result.json").read_text(encoding="utf-8"))["signature"] for out in outs]
+    if found[0] != found[1] and None not in found:
+        wrong.append(f"signature not that of {twin.name}")
+    texts = [(out / "repro.py").read_text(encoding="utf-8") if (out / "repro.py").exists() else "" for out in outs]
+    plain = [[line for line in text.splitlines() if not line.startswith("#")] for text in texts]
+    return wrong + ([f"repro not that of {twin.name}"] if plain[0] != plain[1] else [])
 
 
 def _alone(scenario: Scenario, python: str, repro: Path, place: Path) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 PROGRAMS = Path(__file__).with_name("gpu_programs")
@@ -13,6 +13,7 @@ PARTS: Mapping[int, str] = {
     3: "wrong numbers",
     4: "healthy programs",
     5: "passes of one's own, at each hook",
+    6: "as without a GPU: the same repro",
 }
 
 
@@ -22,7 +23,7 @@ class Scenario:
 
     `status` may name alternatives with `|`. `ops`: at most so many operations may be left. `seconds`: at most so many in all.
     `says` is a regex on what the repro prints alone. `has` are regexes that the repro has to match, `lacks` what it must not.
-    `needs` are packages beyond torch, `options` those of the command line.
+    `needs` are packages beyond torch, `options` those of the command line. `twin` is a scenario that has to come to the same repro.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Scenario:
     needs: tuple[str, ...] = ()
     program: str = ""
     options: tuple[str, ...] = ()
+    twin: str = ""
 
     @property
     def text(self) -> str:
@@ -161,7 +163,7 @@ def _hooks() -> tuple[Scenario, ...]:
     return tuple(rows)
 
 
-SCENARIOS = (
+_ON_A_GPU = (
     Scenario("aot_compile", 1, _PLANTED, seconds=35, search=5, has=(_RELU,), lacks=("sin",)),
     Scenario("transformer_663", 1, _PLANTED, seconds=50, has=(_RELU,), lacks=("Linear", "softmax")),
     Scenario("bert_compile", 1, _PLANTED, seconds=45, has=(_RELU,), lacks=("transformers",), needs=("transformers",)),
@@ -197,3 +199,27 @@ SCENARIOS = (
     Scenario("healthy_fp8", 4, **_QUIET, program=_FP8_HEALTHY),
     *_hooks(),
 )  # fmt: skip
+# What compiles for a GPU that is not there has to come to the same text as with the GPU.
+_ALSO_WITHOUT = (
+    "aot_compile", "transformer_663", "max_autotune", "backward_only", "cpu_and_cuda", "kernel_compile", "reduce_overhead_half",
+    "healthy_plain",
+    "pre_grad_custom_pass_raises", "joint_custom_post_pass_raises", "post_grad_custom_post_pass_raises",
+)  # fmt: skip
+_ARCH = ("--cuda-arch", "90")
+SCENARIOS = (
+    *_ON_A_GPU,
+    *(
+        replace(
+            one,
+            name=f"{one.name}_without",
+            part=6,
+            program=one.text,
+            twin=one.name,
+            seconds=None,
+            search=None,
+            options=("--cuda-arch", "90"),
+        )
+        for one in _ON_A_GPU
+        if one.name in _ALSO_WITHOUT
+    ),
+)

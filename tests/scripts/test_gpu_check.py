@@ -85,3 +85,21 @@ def test_without_a_gpu_it_says_so() -> None:
     ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=100)
     assert ran.returncode == 2
     assert "sees no GPU here" in ran.stderr
+
+
+def test_a_twin_has_to_come_to_the_same_repro(tmp_path: Path) -> None:
+    def wrote(name: str, message: str, text: str | None) -> Path:
+        out = tmp_path / name / "work" / "minified"
+        out.mkdir(parents=True)
+        (out / "result.json").write_text(json.dumps({"signature": {"message": message}}), encoding="utf-8")
+        if text is not None:
+            (out / "repro.py").write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    first = wrote("first", "said", "# with a GPU\nx = 1\n")
+    assert gpu.unlike(first, tmp_path / "not run") == []
+    assert gpu.unlike(first, wrote("same", "said", "# without one\nx = 1\n")) == []
+    assert gpu.unlike(wrote("other text", "said", "x = 2\n"), first) == ["repro not that of first"]
+    assert gpu.unlike(wrote("other failure", "else", "x = 1\n"), first) == ["signature not that of first"]
+    assert gpu.unlike(wrote("nothing", "said", None), first) == ["repro not that of first"]
+    assert gpu.unlike(first, first) == []
