@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from bot.engine.options import Ended
 from bot.models.failure import Kind, Phase, Signature
 
@@ -10,11 +12,19 @@ _SEEN = tuple(Phase)[: tuple(Phase).index(Phase.TRITON_COMPILE) + 1]
 _OF_EAGER = ("fails_in_eager", "fails_before_compile")
 
 
+# What is said where there is no GPU: by CUDA, by torch and Triton, and by what stands for the device (`bot/inside/absent_gpu.py`).
+_NO_GPU = re.compile(
+    r"\bCUDA (?:error|driver|runtime|initialization)|NVIDIA driver|No CUDA GPUs|\blibcuda\b|\bcudaError|AcceleratorError|hasPrimaryContext"
+    r"|\bAbsent(?:Driver|Event|Properties|Stream)\b"
+)
+
+
 def later(failure: Signature, arch: int) -> Ended | None:
-    """Why the `failure` of a program compiled for the compute capability `arch` isn't one of compiling; None where it is."""
-    if failure.kind in (Kind.EXCEPTION, Kind.CRASH, Kind.HANG) and failure.phase in _SEEN:
+    """Why the `failure` of a program compiled for the compute capability `arch` may come of there being no GPU; None where it may not."""
+    words = " ".join((*failure.exception, failure.said or failure.message))
+    if failure.kind in (Kind.EXCEPTION, Kind.CRASH, Kind.HANG) and failure.phase in _SEEN and not _NO_GPU.search(words):
         return None
-    said = f"it compiles for sm_{arch}; what comes then needs the GPU, and this may only say that there is none: {failure.line()}"
+    said = f"compiled for sm_{arch}, it ends where it needs the GPU, and this may only say that there is none: {failure.line()}"
     return Ended("not_reproduced", "needs_hardware", said)
 
 

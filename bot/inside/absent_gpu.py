@@ -40,6 +40,7 @@ def put_up() -> None:
     _after("torch._inductor.runtime.triton_heuristics", _load_nothing)
     _after("torch._inductor.fx_passes.joint_graph", _fold_on_cpu)
     _after("torch._inductor.fx_passes.pad_mm", _pad_nothing)
+    _after("torch._inductor.select_algorithm", _time_nothing)
     # a module's parameters that move are swapped, which weak references to them forbid: the mode itself keeps some
     torch.utils.swap_tensors = _become
     # the device is said to be there, and still nothing may start it
@@ -77,7 +78,7 @@ def _become(one: Any, other: Any) -> None:
 def _cuda(arch: int, shared: int) -> None:
     cuda: Any = torch.cuda
     major, minor = divmod(arch, 10)
-    properties = types.SimpleNamespace(
+    properties = AbsentProperties(
         name=f"no GPU (compiling for sm_{arch})",
         major=major,
         minor=minor,
@@ -113,8 +114,8 @@ def _cuda(arch: int, shared: int) -> None:
         "get_device_properties": lambda *_: properties,
         "get_device_capability": lambda *_: (major, minor),
         "get_device_name": lambda *_: properties.name,
-        "current_stream": lambda *_: _Stream(),
-        "default_stream": lambda *_: _Stream(),
+        "current_stream": lambda *_: AbsentStream(),
+        "default_stream": lambda *_: AbsentStream(),
         "set_stream": lambda _: None,
         "get_rng_state": lambda *_: torch.zeros(16, dtype=torch.uint8),
         "set_rng_state": lambda *_, **__: None,
@@ -122,8 +123,8 @@ def _cuda(arch: int, shared: int) -> None:
         "max_memory_allocated": lambda *_: 0,
         "reset_peak_memory_stats": lambda *_: None,
         "mem_get_info": lambda *_: (80 << 30, 80 << 30),
-        "Stream": _Stream,
-        "Event": _Event,
+        "Stream": AbsentStream,
+        "Event": AbsentEvent,
     }
     for name, answer in answers.items():
         old = getattr(cuda, name, None)
@@ -144,7 +145,11 @@ def _cuda(arch: int, shared: int) -> None:
             setattr(torch._C, name, answer)
 
 
-class _Stream:
+class AbsentProperties(types.SimpleNamespace):
+    """Stands for what is known of a device. Who asks for something else is told by this name that there is no device."""
+
+
+class AbsentStream:
     """Stands for a stream, of which nobody hears."""
 
     cuda_stream, device_index, stream_id, device_type = 0, 0, 0, 1
@@ -153,7 +158,7 @@ class _Stream:
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
 
-    def __enter__(self) -> _Stream:
+    def __enter__(self) -> AbsentStream:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -168,15 +173,15 @@ class _Stream:
 
     wait_stream = wait_event = synchronize
 
-    def record_event(self, *_: Any) -> _Event:
+    def record_event(self, *_: Any) -> AbsentEvent:
         """An event that has happened."""
-        return _Event()
+        return AbsentEvent()
 
 
-class _Event(_Stream):
+class AbsentEvent(AbsentStream):
     """Stands for an event that has happened."""
 
-    record = wait = _Stream.synchronize
+    record = wait = AbsentStream.synchronize
 
     def elapsed_time(self, _: Any) -> float:
         """No time."""
@@ -195,8 +200,8 @@ def _triton(arch: int, shared: int) -> None:
     }
     loaded = (0, 0, 0, 0, 1024)  # module, function, registers, spills, most threads
 
-    class Driver:
-        utils = types.SimpleNamespace(get_device_properties=lambda _: limits, load_binary=lambda *_: loaded)
+    class AbsentDriver:
+        utils = AbsentProperties(get_device_properties=lambda _: limits, load_binary=lambda *_: loaded)
 
         def get_current_target(self) -> Any:
             return target
@@ -227,8 +232,8 @@ def _triton(arch: int, shared: int) -> None:
             return lambda *_, **__: None
 
     backends = importlib.import_module("triton.backends").backends
-    backends["nvidia"] = types.SimpleNamespace(compiler=backends["nvidia"].compiler, driver=Driver)
-    importlib.import_module("triton.runtime.driver").driver.set_active(Driver())
+    backends["nvidia"] = types.SimpleNamespace(compiler=backends["nvidia"].compiler, driver=AbsentDriver)
+    importlib.import_module("triton.runtime.driver").driver.set_active(AbsentDriver())
 
 
 def _load_nothing(heuristics: Any) -> None:
@@ -291,3 +296,14 @@ def _fold_on_cpu(joint_graph: Any) -> None:
 def _pad_nothing(pad_mm: Any) -> None:
     """Whether padding a product pays is measured, which cannot be."""
     pad_mm._should_pad = lambda *_, **__: False
+
+
+def _time_nothing(select_algorithm: Any) -> None:
+    """Which of several ways is the fastest is measured, which cannot be: the first is as good."""
+
+    def equal(_cls: Any, choices: Sequence[Any], *_: Any, **__: Any) -> dict[Any, float]:
+        return dict.fromkeys(choices, 1.0)
+
+    for name in ("benchmark_in_current_process", "benchmark_in_sub_process"):
+        if hasattr(select_algorithm.AlgorithmSelectorCache, name):
+            setattr(select_algorithm.AlgorithmSelectorCache, name, classmethod(equal))

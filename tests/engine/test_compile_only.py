@@ -27,6 +27,28 @@ def test_what_comes_then_needs_the_gpu(kind: Kind, phase: Phase) -> None:
 
 
 @pytest.mark.parametrize(
+    ("exception", "message"),
+    [
+        (("InductorError", "AcceleratorError"), "CUDA error: CUDA driver version is insufficient for CUDA runtime version"),
+        (("RuntimeError",), "hasPrimaryContext expects a valid device index, but got device_index=0"),
+        (("RuntimeError",), "Found no NVIDIA driver on your system."),
+        (("InductorError", "AttributeError"), "'AbsentProperties' object has no attribute 'pci_bus_id'"),
+        (("AssertionError",), "libcuda.so cannot found!"),
+    ],
+)
+def test_that_there_is_no_gpu_is_no_failure(exception: tuple[str, ...], message: str) -> None:
+    """The messages are those of torch 2.15 and Triton 3.9 on a machine without a GPU; the first one was minimized."""
+    end = later(Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_CODEGEN, exception=exception, message=message), 90)
+    assert end is not None
+    assert end.code == "needs_hardware"
+
+
+def test_what_dynamo_says_of_its_own_fake_tensors_is_a_failure() -> None:
+    said = "Dynamo failed to run FX node with fake tensors: call_function add(*(FakeTensor(..., device='cuda:0', size=(2,)), 'a'))"
+    assert later(Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("TorchRuntimeError",), message=said), 90) is None
+
+
+@pytest.mark.parametrize(
     ("code", "said"), [("passes", "compiles for sm_86"), ("fails_in_eager", "without the GPU"), ("fails_before_compile", "without the GPU")]
 )
 def test_nothing_is_said_of_what_was_not_run(code: ReasonCode, said: str) -> None:
