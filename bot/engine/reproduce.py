@@ -28,7 +28,7 @@ from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
 from bot.failure.machine_faults import fault_of, last_line
 from bot.failure.outcome import Outcome
-from bot.failure.signature import shows_one_place, signature_of
+from bot.failure.signature import shows_one_place, signature_of, waits_for_a_program
 from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
@@ -194,6 +194,9 @@ class Intake:
             return limit
         if waited < time_split.LEAST_SAMPLED:
             raise Ended("error", "budget", f"still running after {waited:.0f} s of its own time: too little to tell; {self._more_time()}")
+        if waits_for_a_program(found.outcome):
+            said = f"still running after {waited:.0f} s, waiting for a program that it started (a compiler, for one): it may only be slow"
+            raise Ended("error", "budget", f"{said}; {self._more_time()}, --hang-after says from when on it hangs")
         if not shows_one_place(found.outcome):
             said = f"still running after {waited:.0f} s, each time in another place: it may only be slow"
             raise Ended("error", "budget", f"{said}; {self._more_time()}")

@@ -26,6 +26,8 @@ _CHECKERS = ("torch/testing/", "numpy/testing/")
 _WRAPPERS = ("torch/utils/_contextlib.py", "torch/amp/autocast_mode.py")
 # Of so many stacks one may lie elsewhere.
 STEADY = 3
+# So many frames may lie between the wait for a program and the innermost one.
+_NEAR = 4
 _MAX_CLASSES = 12
 _MAX_NAME = 100
 _MAX_FRAME = 200
@@ -70,6 +72,13 @@ def shows_one_place(outcome: Outcome) -> bool:
     """Whether the stacks of a run that did not end, which its `outcome` holds, lie in one phase: all but a few, and the last one."""
     phases = [phase_of(stack) for stack in sampled_frames(plain(outcome.text))]
     return bool(phases) and STEADY * phases.count(phases[-1]) >= (STEADY - 1) * len(phases)
+
+
+def waits_for_a_program(outcome: Outcome) -> bool:
+    """Whether a run that did not end, whose `outcome` holds its stacks, waited at the end for a program that it had started: a compiler of
+    C++ or of the GPU's assembler stays in one place as long as it works."""
+    stacks = sampled_frames(plain(outcome.text))
+    return bool(stacks) and any(frame.path.endswith("subprocess.py") for frame in stacks[-1][-_NEAR:])
 
 
 def _usual(stacks: Sequence[tuple[Frame, ...]]) -> tuple[Frame, ...]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.failure.messages import essence
 from bot.failure.outcome import Outcome
-from bot.failure.signature import own_words, signature_of
+from bot.failure.signature import own_words, signature_of, waits_for_a_program
 from bot.models.failure import Kind, Phase, Signature
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "tracebacks"
@@ -612,3 +612,18 @@ def test_half_a_character_can_be_written() -> None:
     signature = signature_of(Outcome(status="raised", text=text))
     assert signature is not None
     assert "ValueError" in signature.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("frames", "waits"),
+    [
+        (("torch/_inductor/cpp_builder.py:run_compile_cmd", "subprocess.py:communicate", "selectors.py:select"), True),
+        (("triton/backends/nvidia/compiler.py:make_cubin", "subprocess.py:run", "subprocess.py:wait", "subprocess.py:_try_wait"), True),
+        ((TRACING,), False),
+        (("subprocess.py:run", "a.py:a", "b.py:b", "c.py:c", TRACING), False),
+        ((), False),
+    ],
+)
+def test_a_compiler_that_is_waited_for_may_only_be_slow(frames: tuple[str, ...], waits: bool) -> None:
+    text = dump(ABORTED, *frames) if frames else "nothing\n"
+    assert waits_for_a_program(Outcome(status="timeout", text=text)) is waits
