@@ -7,7 +7,8 @@ import re
 from bot.engine.options import Ended
 from bot.models.failure import Kind, Phase, Signature
 
-_SEEN = tuple(Phase)[: tuple(Phase).index(Phase.TRITON_COMPILE) + 1]
+# torch.export does not take tensors that are fake already and belong to another mode, as all do here
+_SEEN = tuple(phase for phase in tuple(Phase)[: tuple(Phase).index(Phase.TRITON_COMPILE) + 1] if phase is not Phase.EXPORT)
 # What eager shows without a GPU may come of that alone.
 _OF_EAGER = ("fails_in_eager", "fails_before_compile")
 
@@ -15,7 +16,7 @@ _OF_EAGER = ("fails_in_eager", "fails_before_compile")
 # What is said where there is no GPU: by CUDA, by torch and Triton, and by what stands for the device (`bot/inside/absent_gpu.py`).
 _NO_GPU = re.compile(
     r"\bCUDA (?:error|driver|runtime|initialization)|NVIDIA driver|No CUDA GPUs|\blibcuda\b|\bcudaError|AcceleratorError|hasPrimaryContext"
-    r"|\bAbsent(?:Driver|Event|Properties|Stream)\b"
+    r"|\bfake mode \(|\bAbsent(?:Driver|Event|Properties|Stream)\b"
 )
 
 

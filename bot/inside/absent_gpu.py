@@ -45,6 +45,7 @@ def put_up() -> None:
     torch.utils.swap_tensors = _become
     # the device is said to be there, and still nothing may start it
     FakeTensorMode.avoid_device_init = True
+    sys.modules[FakeTensorMode.__module__].init_gpu_context = lambda *_: None  # type: ignore[attr-defined]
     _Numbers(allow_non_fake_inputs=True).__enter__()
 
 

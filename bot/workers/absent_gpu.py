@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from bot.failure.machine_faults import last_line
 from bot.inside.protocol import CUDA_ARCH, FOLLOW_DIRECTORY, INSIDE
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment
@@ -54,4 +55,4 @@ def put_up(box: Sandbox, python: str, arch: int, wanted: Wanted = None) -> str |
     tried = run_process([python, "-c", _TRIED % arch], Patience(_LIMIT), cwd=place, env=env, wanted=wanted, box=box)
     if tried.status == "ok":
         return None
-    return (tried.text.strip().splitlines() or [f"its process ended ({tried.signal or tried.status})"])[-1][:300]
+    return last_line(tried)[:300] or f"its process ended ({tried.signal or tried.status})"

@@ -109,8 +109,9 @@ def test_what_does_not_compile_is_minimized(tmp_path: Path, text: str, said: str
         "import torch\nprint(torch.compile(torch.nn.Linear(4, 4).cuda())(torch.randn(2, 4, device='cuda')).sum().item())\n",
         "import torch\nx = torch.randn(4, device='cuda')\ny = torch.compile(torch.sin)(x)\ny.cpu().numpy()\n",
         "import torch\n@torch.compile\ndef f(x):\n    return torch.nonzero(x) + 1\nf(torch.ones(4, device='cuda'))\n",
+        "import torch\ntorch._inductor.aoti_compile_and_package(torch.export.export(torch.nn.ReLU(), (torch.ones(3, device='cuda'),)))\n",
     ],
-    ids=["healthy", "reads data", "sizes from data"],
+    ids=["healthy", "reads data", "sizes from data", "export"],
 )
 def test_what_needs_the_gpu_is_not_judged(tmp_path: Path, text: str) -> None:
     answer = minify_script(program(tmp_path, text), tmp_path, "--cuda-arch", "90")

@@ -17,7 +17,14 @@ def test_errors_of_compiling_are_seen(phase: Phase, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "phase"), [(Kind.EXCEPTION, Phase.RUN), (Kind.CRASH, Phase.LOAD), (Kind.ACCURACY, Phase.RUN), (Kind.NO_RAISE, Phase.DYNAMO)]
+    ("kind", "phase"),
+    [
+        (Kind.EXCEPTION, Phase.RUN),
+        (Kind.EXCEPTION, Phase.EXPORT),
+        (Kind.CRASH, Phase.LOAD),
+        (Kind.ACCURACY, Phase.RUN),
+        (Kind.NO_RAISE, Phase.DYNAMO),
+    ],
 )
 def test_what_comes_then_needs_the_gpu(kind: Kind, phase: Phase) -> None:
     end = later(Signature(kind=kind, phase=phase, message="said so"), 90)
@@ -34,6 +41,10 @@ def test_what_comes_then_needs_the_gpu(kind: Kind, phase: Phase) -> None:
         (("RuntimeError",), "Found no NVIDIA driver on your system."),
         (("InductorError", "AttributeError"), "'AbsentProperties' object has no attribute 'pci_bus_id'"),
         (("AssertionError",), "libcuda.so cannot found!"),
+        (
+            ("AssertionError",),
+            "fake mode (<torch._subclasses.fake_tensor.FakeTensorMode object at 0x...>) from active fake mode 0 doesn't match",
+        ),
     ],
 )
 def test_that_there_is_no_gpu_is_no_failure(exception: tuple[str, ...], message: str) -> None:
