@@ -16,7 +16,7 @@ _OF_EAGER = ("fails_in_eager", "fails_before_compile")
 # What is said where there is no GPU: by CUDA, by torch and Triton, and by what stands for the device (`bot/inside/absent_gpu.py`).
 _NO_GPU = re.compile(
     r"\bCUDA (?:error|driver|runtime|initialization)|NVIDIA driver|No CUDA GPUs|\blibcuda\b|\bcudaError|AcceleratorError|hasPrimaryContext"
-    r"|\bfake mode \(|\bAbsent(?:Driver|Event|Properties|Stream)\b"
+    r"|\bfake mode \(|Mixing fake modes|instantiate FakeTensorMode|\bAbsent(?:Driver|Event|Properties|Stream)\b"
 )
 
 
