@@ -7,13 +7,14 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from e2e_harness import command, environment, minify_script, run
+
+from tests.e2e.e2e_harness import command, environment, minify_script, run
 
 _TORCH = importlib.util.find_spec("torch")
 _CUDA = _TORCH is not None and any(Path(place, "lib", "libtorch_cuda.so").exists() for place in _TORCH.submodule_search_locations or ())
 _PLANTED = 'import torch\n\ntorch._inductor.config.triton.inject_relu_bug_TESTING_ONLY = "compile_error"\n'
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 with_cuda = pytest.mark.skipif(not _CUDA or importlib.util.find_spec("triton") is None, reason="needs a torch built for CUDA, and Triton")
 
 

@@ -65,6 +65,9 @@ def test_a_healthy_program_must_not_be_claimed() -> None:
         ("h100-1-lane", "| kernel_compile | minimized, dynamo | 7 → 1 | 14 | 18 | 9 | 26 | 14 | 50 |"),
         ("h100-3-lanes", "| fp8_scaled_mm | minimized, aot | 30 → 1 | 11 | 5 | 30 | 27 | 25 | 88 |"),
         ("h100-4-lanes", "| dynamo_accuracy_error | minimized, dynamo | 21 → 1 | 10 | 3 | 12 | 10 | 14 | 39 |"),
+        ("h100-hooks", "| device_custom_pass_numbers | minimized, aot | 5 → 1 | 24 | 44 | 17 | 78 | 13 | 116 |"),
+        ("h100-without", "| backward_only_without | minimized, aot | 16 → 1 | 7 | 4 | 7 | 12 | 13 | 39 |"),
+        ("h100-warm", "| aot_compile | minimized, aot | 2 → 1 | 7 | 6 | 7 | 18 | 12 | 41 |"),
         ("h200-5-lanes", "| resnet18_training | minimized, aot | 611 → 1 | 12 | 4 | 77 | 125 | 8 | 214 |"),
     ],
 )
@@ -75,6 +78,14 @@ def test_the_recorded_table_is_read_as_it_was_written(file: str, line: str) -> N
     table = gpu.table(rows)
     assert line in table
     assert table.count("\n") == len(rows) + 1
+
+
+def test_without_a_gpu_the_repro_was_the_same() -> None:
+    """Recorded on an H100; each repro was run there alone, too."""
+    rows = json.loads((ROOT / "tests" / "fixtures" / "gpu" / "h100-without.json").read_text(encoding="utf-8"))["rows"]
+    twins = {row["name"]: row for row in rows}
+    assert len([name for name in twins if name.endswith("_without")]) == 7
+    assert [row["wrong"] for row in rows] == [[]] * len(rows)
 
 
 def test_without_a_gpu_it_says_so() -> None:
