@@ -135,7 +135,8 @@ class TwoRuns:
             return Ended("error", "internal", f"what stands for the compiler in the eager control cannot do what the program asks: {last}")
         need = missing(eager)
         if need is not None and lookups.lacks(need):
-            return Ended("not_reproduced", need.code, f"the program needs {need}: {last}")
+            hint = "; --cuda-arch compiles for one that isn't there" if need.what == "hardware" else ""
+            return Ended("not_reproduced", need.code, f"the program needs {need}: {last}{hint}")
         if need is not None and need.what == "hardware" and not lookups.gpu_is_usable():
             said = (
                 f"this machine has a GPU, but no program that is kept in the sandbox can use it; torch-minify doctor looks into it: {last}"

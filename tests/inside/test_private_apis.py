@@ -125,6 +125,18 @@ TABLE = [
     *rows("torch._inductor.codegen.common", "get_device_op_overrides(device)"),
     *rows("torch._inductor.cpu_vec_isa", "valid_vec_isa_list", "VecISA.check_build(self, code)", "VecISA.build_arch_flags(self)"),
     *rows("torch._inductor.ir", "IRNode"),
+    # compiling for a GPU that isn't there
+    *rows("torch._subclasses.fake_tensor", "FakeTensorMode.dispatch(self, func, types, args, kwargs)", "FakeTensorMode.avoid_device_init"),
+    *rows("torch._inductor.compile_fx", "_compile_fx_inner(gm, example_inputs)"),
+    *rows("torch._inductor.fx_passes.joint_graph", "UniformValueConstantFolder._deduce_value(self, node)"),
+    *rows("torch._inductor.fx_passes.pad_mm", "_should_pad"),
+    *rows("torch._inductor.select_algorithm", "AlgorithmSelectorCache.benchmark_in_current_process(choices)"),
+    *rows("torch._inductor.select_algorithm", "AlgorithmSelectorCache.benchmark_in_sub_process(choices)"),
+    *rows("torch._inductor.runtime.triton_heuristics", "CachingAutotuner._make_launchers(self)", "CachingAutotuner.run(self)"),
+    *rows("torch._inductor.runtime.triton_heuristics", "CachingAutotuner._dynamic_scale_rblock(self)"),
+    *rows("torch.utils", "swap_tensors(t1, t2)"),
+    *rows("torch", "ops.aten._local_scalar_dense.default"),
+    *rows("torch.cuda", "_lazy_init", "_lazy_call", "_exchange_device", "_maybe_exchange_device"),
 ]
 
 
