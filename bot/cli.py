@@ -202,6 +202,8 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
         grammar.error("--cuda-arch compiles for CUDA: leave --device cpu out")
     if arguments.cuda_arch is not None and arguments.accuracy in ("on", "strict"):
         grammar.error("with --cuda-arch nothing is run, so there are no numbers to compare: leave --accuracy out")
+    if arguments.cuda_arch is not None and arguments.also_python:
+        grammar.error("--also-python runs the repro in another interpreter; with --cuda-arch nothing is run")
     options = Options(
         **given,
         python=arguments.python,

@@ -151,6 +151,7 @@ def test_a_gpu_that_is_not_there(asked: list[Options], script: str) -> None:
         ["--cuda-arch", "90", "--device", "cpu"],
         ["--cuda-arch", "90", "--accuracy", "on"],
         ["--cuda-arch", "90", "--accuracy", "strict"],
+        ["--cuda-arch", "90", "--also-python", "/a"],
     ],
 )
 def test_what_cannot_be_kept_is_not_promised(

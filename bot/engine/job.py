@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from bot.engine import compile_only
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
 from bot.engine.evidence import exported_program
@@ -171,7 +172,7 @@ class Job:
         arch = self.options.cuda_arch
         if arch is not None:
             self._versions["cuda_arch"] = str(arch)
-            why = absent_gpu.put_up(self._box, self.options.python, arch, self.budget.should_continue)
+            why = absent_gpu.put_up(self._box, self.options.python, arch, self.budget.remaining(), self.budget.should_continue)
             if why is not None:
                 raise Ended("error", "machine_fault", f"--cuda-arch {arch}: {why}", machine_fault="no compiling for an absent GPU")
 
@@ -205,11 +206,17 @@ class Job:
             raise Ended(
                 "error", "budget", f"{took}: too slow for a budget of {spoken(self.options.budget)}; --budget {spoken(needed)} would do"
             )
-        self._ledger = Ledger(self.space.ledger, resume=self.options.resume)
+        # what a GPU says is not what an absent one says
+        arch = f".sm_{self.options.cuda_arch}" if self.options.cuda_arch is not None else ""
+        self._ledger = Ledger(self.space.ledger.with_name(self.space.ledger.name + arch), resume=self.options.resume)
         prover, search, result = self._reduced(reproduction, pool, self._ledger)
         said = reproduction.capture.as_it_ended(self.options.target.name)
         if result.reference is None and reproduction.capture.child and said.signature is not None:
             self.progress.say(f"nothing of that process fails alone: {said.signature.line()}")
+            sm = self.options.cuda_arch
+            unseen = compile_only.later(said.signature, said.outcome.text, sm) if sm is not None else None
+            if unseen is not None:
+                raise unseen
             reproduction = replace(reproduction, capture=said, failure=said.signature)
             self._found = replace(self._found, reproduction=reproduction)
             prover, search, result = self._reduced(reproduction, pool, self._ledger)

@@ -77,7 +77,7 @@ class Intake:
             found = self._reproduced()
         except Ended as end:
             raise compile_only.worded(end, arch) from None
-        later = compile_only.later(found.failure, arch)
+        later = compile_only.later(found.failure, found.capture.outcome.text, arch)
         if later is not None:
             raise later
         return found

@@ -78,7 +78,7 @@ def waits_for_a_program(outcome: Outcome) -> bool:
     """Whether a run that did not end, whose `outcome` holds its stacks, waited at the end for a program that it had started: a compiler of
     C++ or of the GPU's assembler stays in one place as long as it works."""
     stacks = sampled_frames(plain(outcome.text))
-    return bool(stacks) and any(frame.path.endswith("subprocess.py") for frame in stacks[-1][-_NEAR:])
+    return bool(stacks) and any(f"/{frame.path}".endswith("/subprocess.py") for frame in stacks[-1][-_NEAR:])
 
 
 def _usual(stacks: Sequence[tuple[Frame, ...]]) -> tuple[Frame, ...]:

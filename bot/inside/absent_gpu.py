@@ -132,6 +132,8 @@ def _cuda(arch: int, shared: int) -> None:
         for module in (cuda, *(held for key, held in list(sys.modules.items()) if key.startswith("torch.cuda."))):
             if old is not None and getattr(module, name, None) is old:
                 setattr(module, name, answer)
+    # checkpointing takes the state of the device's own
+    cuda.default_generators = (torch.Generator(),)
     native: dict[str, Callable[..., Any]] = {
         "_cuda_getDevice": lambda: 0,
         "_cuda_setDevice": lambda _: None,
@@ -237,12 +239,24 @@ def _triton(arch: int, shared: int) -> None:
     importlib.import_module("triton.runtime.driver").driver.set_active(AbsentDriver())
 
 
+class _Launcher:
+    """Stands for a kernel that was compiled: it is not loaded, and a launch does nothing."""
+
+    n_regs, n_spills, shared, cache_hash = 32, 0, 0, ""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        pass
+
+
 def _load_nothing(heuristics: Any) -> None:
     """A kernel that was compiled is not loaded: a launcher needs the device."""
     tuner = heuristics.CachingAutotuner
 
     def launchers(self: Any) -> None:
-        self.launchers = [lambda *_, **__: None]
+        self.launchers = [_Launcher(result.config) for result in self.compile_results]
 
     tuner._make_launchers = launchers
     tuner._dynamic_scale_rblock = lambda _: None

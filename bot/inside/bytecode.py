@@ -52,7 +52,9 @@ def write(source: str) -> None:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if os.path.isfile(beside):
             # Python itself looks whether it is of this source
-            shutil.copyfile(beside, target)
+            # in one step: half a file is an error for whoever imports it
+            shutil.copyfile(beside, f"{target}.{os.getpid()}")
+            os.replace(f"{target}.{os.getpid()}", target)
         else:
             py_compile.compile(source, cfile=target, doraise=True, quiet=2)
     except (OSError, py_compile.PyCompileError, ValueError, RecursionError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 from bot.failure.machine_faults import last_line
 from bot.inside.protocol import CUDA_ARCH, FOLLOW_DIRECTORY, INSIDE
+from bot.sandbox.files import take_over
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment
 from bot.workers.process import Patience, Wanted, run_process
@@ -28,9 +29,9 @@ if tuple(torch.cuda.get_device_capability()) != divmod(%d, 10):
 """
 
 
-def put_up(box: Sandbox, python: str, arch: int, wanted: Wanted = None) -> str | None:
+def put_up(box: Sandbox, python: str, arch: int, most: float = _LIMIT, wanted: Wanted = None) -> str | None:
     """Have every process of the sandbox `box` see a GPU of the compute capability `arch` (90 for 9.0). What keeps the interpreter `python`
-    from that, for people; None where nothing does.
+    from that, for people; None where nothing does. Each of the two processes that it takes is cut off after `most` seconds.
 
     Raises:
         Interrupted: `wanted` gave False.
@@ -43,16 +44,14 @@ def put_up(box: Sandbox, python: str, arch: int, wanted: Wanted = None) -> str |
     place.chmod(0o755)  # whatever our umask is
     library = place / "libcuda.so.1"
     words = [compiler, "-shared", "-fPIC", "-w", f"-Wl,-soname,{library.name}", str(Path(INSIDE) / "absent_gpu.c"), "-o", str(library)]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_LIMIT, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{compiler}: {error}"
-    if done.returncode:
-        return f"{compiler} cannot make what stands for the driver: {done.stderr.strip()[-300:]}"
-    library.chmod(0o755)
+    env = environment.of_nobody(os.environ, place)
+    made = run_process(words, Patience(math.inf, most), cwd=place, env=env, wanted=wanted, box=box, write=(place,))
+    take_over(place)
+    if made.status != "ok" or not library.is_file():
+        return f"{compiler} cannot make what stands for the driver: {made.text.strip()[-300:] or made.status}"
     box.variables = {CUDA_ARCH: str(arch), "LD_PRELOAD": str(library), "PYTHONPATH": FOLLOW_DIRECTORY}
     env = environment.of_proof(os.environ, place)
-    tried = run_process([python, "-c", _TRIED % arch], Patience(_LIMIT), cwd=place, env=env, wanted=wanted, box=box)
+    tried = run_process([python, "-c", _TRIED % arch], Patience(math.inf, most), cwd=place, env=env, wanted=wanted, box=box)
     if tried.status == "ok":
         return None
     return last_line(tried)[:300] or f"its process ended ({tried.signal or tried.status})"

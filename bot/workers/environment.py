@@ -33,6 +33,12 @@ def of_workers(cache: Path) -> dict[str, str]:
     }
 
 
+def of_nobody(env: Mapping[str, str], cache: Path) -> dict[str, str]:
+    """For what we run ourselves with a program's interpreter, and keep what it makes: as `of_proof` of `env` and `cache`, without a path
+    on which the program could have modules."""
+    return {name: value for name, value in of_proof(env, cache).items() if name != "PYTHONPATH"}
+
+
 def of_proof(env: Mapping[str, str], cache: Path) -> dict[str, str]:
     """For a script that runs alone: `env` with only what the proof needs, and without our own package on the path.
 

@@ -65,7 +65,7 @@ def make(python: str, box: Sandbox, most: float = math.inf, *, anew: bool = True
     if anew and not mark.exists():
         with Scratch(dir=box.scratch) as place:
             cache = Path(place)
-            env = environment.of_proof(os.environ, cache)
+            env = environment.of_nobody(os.environ, cache)
             command, patience = [python, "-c", _COMPILE], Patience(_LIMIT, most)
             outcome = run_process(command, patience, cwd=cache, env=env, wanted=wanted, box=box, write=(cache,))
             if outcome.status == "ok":

@@ -11,15 +11,17 @@ from bot.models.result import ReasonCode
 
 
 @pytest.mark.parametrize("phase", [Phase.DYNAMO, Phase.AOT_AUTOGRAD, Phase.INDUCTOR_LOWERING, Phase.TRITON_COMPILE])
-@pytest.mark.parametrize("kind", [Kind.EXCEPTION, Kind.CRASH, Kind.HANG])
+@pytest.mark.parametrize("kind", [Kind.EXCEPTION, Kind.HANG])
 def test_errors_of_compiling_are_seen(phase: Phase, kind: Kind) -> None:
-    assert later(Signature(kind=kind, phase=phase), 90) is None
+    assert later(Signature(kind=kind, phase=phase), "", 90) is None
 
 
 @pytest.mark.parametrize(
     ("kind", "phase"),
     [
         (Kind.EXCEPTION, Phase.RUN),
+        (Kind.EXCEPTION, Phase.CPP_COMPILE),
+        (Kind.CRASH, Phase.DYNAMO),
         (Kind.EXCEPTION, Phase.EXPORT),
         (Kind.CRASH, Phase.LOAD),
         (Kind.ACCURACY, Phase.RUN),
@@ -27,7 +29,7 @@ def test_errors_of_compiling_are_seen(phase: Phase, kind: Kind) -> None:
     ],
 )
 def test_what_comes_then_needs_the_gpu(kind: Kind, phase: Phase) -> None:
-    end = later(Signature(kind=kind, phase=phase, message="said so"), 90)
+    end = later(Signature(kind=kind, phase=phase, message="said so"), "", 90)
     assert end is not None
     assert (end.status, end.code) == ("not_reproduced", "needs_hardware")
     assert "sm_90" in end.reason
@@ -49,23 +51,56 @@ def test_what_comes_then_needs_the_gpu(kind: Kind, phase: Phase) -> None:
 )
 def test_that_there_is_no_gpu_is_no_failure(exception: tuple[str, ...], message: str) -> None:
     """The messages are those of torch 2.15 and Triton 3.9 on a machine without a GPU; the first one was minimized."""
-    end = later(Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_CODEGEN, exception=exception, message=message), 90)
+    end = later(Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_CODEGEN, exception=exception, message=message), "", 90)
     assert end is not None
     assert end.code == "needs_hardware"
 
 
 def test_what_dynamo_says_of_its_own_fake_tensors_is_a_failure() -> None:
     said = "Dynamo failed to run FX node with fake tensors: call_function add(*(FakeTensor(..., device='cuda:0', size=(2,)), 'a'))"
-    assert later(Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("TorchRuntimeError",), message=said), 90) is None
+    assert later(Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("TorchRuntimeError",), message=said), "", 90) is None
 
 
 @pytest.mark.parametrize(
     ("code", "said"), [("passes", "compiles for sm_86"), ("fails_in_eager", "without the GPU"), ("fails_before_compile", "without the GPU")]
 )
 def test_nothing_is_said_of_what_was_not_run(code: ReasonCode, said: str) -> None:
-    end = worded(Ended("not_reproduced", code, "as it was"), 86)
+    end = worded(Ended("not_reproduced", code, "RuntimeError: Cannot access data pointer of Tensor (e.g. FakeTensor)"), 86)
     assert (end.status, end.code) == ("not_reproduced", "needs_hardware")
     assert said in end.reason
+
+
+TRACE = """Traceback (most recent call last):
+  File "/v/site-packages/torch/_inductor/autotune_process.py", line 7, in precompile
+    kernel.launchers[0].n_regs
+  File "/somewhere/bot/inside/absent_gpu.py", line 7, in call
+    given
+AttributeError: 'function' object has no attribute 'n_regs'
+
+During handling of the above exception, another exception occurred:
+
+"""
+BEHIND = """Traceback (most recent call last):
+  File "/v/site-packages/torch/_inductor/lowering.py", line 7, in mm
+    choose()
+torch._inductor.exc.InductorError: NoValidChoicesError: No choices to select
+"""
+
+
+def test_an_error_in_what_stands_for_the_gpu_is_ours() -> None:
+    failure = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING, exception=("InductorError",), message="No choices to select")
+    assert later(failure, TRACE + BEHIND, 90) is not None
+    assert later(failure, BEHIND, 90) is None
+
+
+def test_a_crash_is_seen_in_triton_alone() -> None:
+    assert later(Signature(kind=Kind.CRASH, phase=Phase.TRITON_COMPILE, frame="triton/compiler/compiler.py:make_llir"), "", 90) is None
+    assert later(Signature(kind=Kind.CRASH, phase=Phase.TRITON_COMPILE, frame="torch/cuda/__init__.py:x"), "", 90) is not None
+
+
+def test_an_error_of_eager_itself_keeps_its_words() -> None:
+    end = Ended("not_reproduced", "fails_in_eager", "the program fails in eager as well: NameError: name 'x' is not defined")
+    assert worded(end, 90) is end
 
 
 @pytest.mark.parametrize("code", ["budget", "compiler_never_reached", "needs_file", "machine_fault"])
