@@ -145,10 +145,15 @@ class TwoRuns:
         ended = {"raised": "", "exit": f" (exit status {eager.exit})"}.get(eager.status, f" ({eager.signal or eager.status})")
         if not eager.calls and not self.reached and self.compiled.outcome.status != "timeout":
             return Ended("not_reproduced", "fails_before_compile", f"the program fails before it comes to the compiler{ended}: {last}")
-        if not eager.calls and self._same_failure():
-            said = "the compiler is called from inside torch alone, where it cannot be taken out, so nothing can be compared"
+        if self._compiled_in_eager() or (not eager.calls and self._same_failure()):
+            said = "the compiler is called from inside torch, where it cannot be taken out, so there is no eager run to compare with"
             return Ended("error", "not_understood", f"{said}: {last}")
         return Ended("not_reproduced", "fails_in_eager", f"the program fails in eager as well{ended}: {last}")
+
+    def _compiled_in_eager(self) -> bool:
+        """Whether eager failed inside the compiler: an operation that compiles itself has no eager form to compare with."""
+        found = signature_of(self.eager)
+        return self.reached and found is not None and found.phase not in (Phase.RUN, Phase.LOAD)
 
     def _same_failure(self) -> bool:
         """Whether our hooks saw the compiler and eager ends in the same error: then the compiler was not taken out of it."""

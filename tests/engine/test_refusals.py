@@ -159,6 +159,24 @@ def test_other_ends_in_eager(eager: dict[str, Any], said: str) -> None:
     assert said in found[2]
 
 
+def test_an_operation_that_compiles_itself_has_no_eager_run() -> None:
+    """As torch 2.13's flex_attention prints it, called without `torch.compile`."""
+    frames = (
+        '  File "/a/fail.py", line 5, in <module>\n'
+        '  File "/s/torch/nn/attention/flex_attention.py", line 2536, in flex_attention\n'
+        '  File "/s/torch/_dynamo/eval_frame.py", line 1109, in compile_wrapper\n'
+        '  File "/s/torch/_dynamo/exc.py", line 580, in unimplemented\n'
+    )
+    text = f"{HEAD}{frames}torch._dynamo.exc.Unsupported: Data-dependent branching\n"
+    found = refusal(runs({"text": text, "calls": 1}, regions=(REACHED,), text=text), Told())
+    assert found is not None
+    assert found[:2] == ("error", "not_understood")
+    assert "no eager run to compare with: Unsupported: Data-dependent branching" in found[2]
+    found = refusal(runs({"text": FAILED, "calls": 1}, regions=(REACHED,), text=text), Told())
+    assert found is not None
+    assert found[1] == "fails_in_eager", "eager failed outside of the compiler"
+
+
 def test_an_error_of_what_stands_for_the_compiler_is_ours() -> None:
     frames = '  File "/a/fail.py", line 5, in <module>\n  File "/z/bot/inside/eager/stand_ins.py", line 7, in __call__\n'
     text = f"{HEAD}{frames}RuntimeError: no\n"

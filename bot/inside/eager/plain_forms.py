@@ -5,6 +5,7 @@ Their eager form calls the compiler by itself, so where that fails eager fails a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,6 +52,59 @@ def associative_scan(combine_fn: Callable[..., Any], xs: Any, dim: int, reverse:
     return _stacked(outputs[::-1] if reverse else outputs, dim)
 
 
+def flex_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    score_mod: Callable[..., Any] | None = None,
+    block_mask: Any = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: Any = None,  # noqa: ARG001 -- how fast, not what
+) -> Any:
+    """`flex_attention` of `torch.nn.attention`; the parameters `query`, `key`, `value`, `score_mod`, `block_mask`, `scale`, `enable_gqa`,
+    `return_lse` and `kernel_options` are its."""
+    if enable_gqa:
+        groups = query.shape[1] // key.shape[1]
+        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    working = torch.promote_types(query.dtype, torch.float32)
+    scores = (query.to(working) @ key.to(working).mT) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if score_mod is not None:
+        scores = _each_place(scores.shape, scores.device, score_mod, scores)
+    if block_mask is not None:
+        kept = _each_place(scores.shape, scores.device, block_mask.mask_mod) & _computed_blocks(block_mask, scores.shape)
+        scores = scores.masked_fill(~kept, -torch.inf)
+    lse = scores.logsumexp(-1)
+    # a row in which nothing is left counts nothing
+    weights = torch.where(lse[..., None] == -torch.inf, 0.0, torch.softmax(scores, -1))
+    out = (weights @ value.to(working)).to(query.dtype)
+    return (out, lse) if return_lse else out
+
+
+def _each_place(shape: torch.Size, device: torch.device, function: Callable[..., Any], *values: torch.Tensor) -> torch.Tensor:
+    """`function` of the value at each place and the place's four indices: all at once, or where it branches on data one by one."""
+    indices = [torch.arange(size, device=device) for size in shape]
+    mapped = function
+    for dim in reversed(range(len(shape))):
+        mapped = torch.vmap(mapped, in_dims=(*(0 for _ in values), *(0 if at == dim else None for at in range(len(shape)))))
+    try:
+        return mapped(*values, *indices)
+    except Exception:
+        places = itertools.product(*(range(size) for size in shape))
+        results = [
+            function(*(one[place] for one in values), *(index[at] for index, at in zip(indices, place, strict=True))) for place in places
+        ]
+        return torch.stack([torch.as_tensor(one, device=device) for one in results]).reshape(shape)
+
+
+def _computed_blocks(mask: Any, shape: torch.Size) -> torch.Tensor:
+    """Which places lie in blocks that `mask` has computed at all."""
+    dense = mask.to_dense().bool()
+    rows, columns = (size if isinstance(size, int) else size.item() for size in mask.BLOCK_SIZE)
+    return dense.repeat_interleave(rows, -2).repeat_interleave(columns, -1)[..., : shape[-2], : shape[-1]].expand(shape)
+
+
 def _rows(xs: Any, dim: int) -> Iterator[Any]:
     leaves, spec = pytree.tree_flatten(xs)
     for number in range(leaves[0].shape[dim]):
@@ -72,5 +126,6 @@ FORMS: tuple[tuple[Callable[..., Any], tuple[tuple[str, str], ...]], ...] = (
     (cond, (("torch", "cond"), (_PACKAGE, "cond"), (f"{_PACKAGE}.cond", "cond"), ("functorch.experimental.control_flow", "cond"))),
     (map_over, ((_PACKAGE, "map"), (f"{_PACKAGE}.map", "map"), ("functorch.experimental.control_flow", "map"))),
     (scan, ((_PACKAGE, "scan"), (f"{_PACKAGE}.scan", "scan"))),
+    (flex_attention, (("torch.nn.attention.flex_attention", "flex_attention"),)),
     (associative_scan, ((_PACKAGE, "associative_scan"), (f"{_PACKAGE}.associative_scan", "associative_scan"))),
 )

@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torch._higher_order_ops as control_flow  # noqa: E402
+import torch.nn.attention.flex_attention as flex  # noqa: E402
 
 from bot.inside.eager import plain_forms  # noqa: E402
 from bot.inside.protocol import command, read_reached  # noqa: E402
@@ -50,6 +51,35 @@ def test_scans(reverse: bool) -> None:
         added = (lambda x, y: x + y, X, dim)
         found, eager = plain_forms.associative_scan(*added, reverse=reverse), control_flow.associative_scan(*added, reverse, "generic")
         torch.testing.assert_close(found, eager)
+
+
+def test_flex_attention() -> None:
+    query, key, value = torch.randn(3, 2, 4, 8, 5).unbind()
+    bias = torch.randn(4, 8)
+    mask = flex.create_block_mask(lambda b, h, q, k: q >= k, None, None, 8, 8, device="cpu", BLOCK_SIZE=4)
+    given = {"score_mod": lambda score, b, h, q, k: score + bias[h, q - k], "block_mask": mask, "scale": 0.7, "return_lse": True}
+    expected = flex.flex_attention(query, key[:, :2], value[:, :2], enable_gqa=True, **given)
+    found = plain_forms.flex_attention(query, key[:, :2], value[:, :2], enable_gqa=True, **given)
+    torch.testing.assert_close(found, expected)
+
+
+def test_flex_attention_of_rows_without_scores() -> None:
+    query, key, value = torch.randn(3, 1, 1, 4, 2).unbind()
+    mask = flex.create_block_mask(lambda b, h, q, k: q > k, None, None, 4, 4, device="cpu", BLOCK_SIZE=2)
+    given = (query, key, value, None, mask)
+    torch.testing.assert_close(plain_forms.flex_attention(*given), flex.flex_attention(*given))
+
+
+def test_flex_attention_may_branch_on_a_score() -> None:
+    query, key, value = torch.randn(3, 1, 2, 4, 3).unbind()
+
+    def branches(score: torch.Tensor, b: object, h: object, q: object, k: object) -> torch.Tensor:
+        return score * 2 if score > 0 else score
+
+    expected = flex.flex_attention(query, key, value, lambda score, *_: torch.where(score > 0, score * 2, score))
+    torch.testing.assert_close(plain_forms.flex_attention(query, key, value, branches), expected)
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        flex.flex_attention(query, key, value, branches)
 
 
 ALIAS = """
