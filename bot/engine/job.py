@@ -33,6 +33,7 @@ from bot.engine.state import Ending, Explanation, Findings, Proof, Reproduction,
 from bot.engine.taken import taken, unreadable
 from bot.engine.time_split import ASK_SHARE, enough, of_first_runs, reserve
 from bot.engine.trail import Trail
+from bot.engine.warm_control import warm_control
 from bot.engine.workspace import NotOurs, Workspace
 from bot.machine import facts
 from bot.models.failure import Kind
@@ -196,7 +197,8 @@ class Job:
         pool.start()
         self._versions.update(facts.of_machine())
         first = of_first_runs(self.options, self.budget)
-        reproduction = Intake(self.options, self.space, self.progress, self._cache, first, self._box).run()
+        warm = warm_control(pool, self.options)
+        reproduction = Intake(self.options, self.space, self.progress, self._cache, first, self._box, warm).run()
         self._found = Findings(reproduction.original, reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
         self.progress.say(reproduction.failure.line())

@@ -60,7 +60,7 @@ class Taken:
     """An input as a Python program: the `text` of a script, or None where the input is one itself.
 
     `detail` says in one line what was found, `notes` what else its owner should know. `read` are the files and directories that the
-    program reads beside its own.
+    program reads beside its own. `wrong_numbers`: it was dumped for its numbers.
     """
 
     taken_as: TakenAs
@@ -68,6 +68,7 @@ class Taken:
     text: str | None = None
     notes: tuple[str, ...] = ()
     read: tuple[Path, ...] = ()
+    wrong_numbers: bool = False
 
 
 @dataclass(frozen=True)
