@@ -60,7 +60,8 @@ class Taken:
     """An input as a Python program: the `text` of a script, or None where the input is one itself.
 
     `detail` says in one line what was found, `notes` what else its owner should know. `read` are the files and directories that the
-    program reads beside its own. `wrong_numbers`: it was dumped for its numbers.
+    program reads beside its own. `wrong_numbers`: it was dumped for its numbers. `otherwise` is a script that runs the compiled code of a
+    package beside its program, for where the program itself does not fail.
     """
 
     taken_as: TakenAs
@@ -69,6 +70,7 @@ class Taken:
     notes: tuple[str, ...] = ()
     read: tuple[Path, ...] = ()
     wrong_numbers: bool = False
+    otherwise: str = ""
 
 
 @dataclass(frozen=True)

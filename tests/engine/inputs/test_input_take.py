@@ -94,6 +94,35 @@ def test_a_package_is_of_use_only_with_its_program(tmp_path):
         take(place(archived(tmp_path, "data.pkl", "byteorder", "data/0", "version")))
 
 
+def test_a_program_in_a_package_is_loaded_without_the_compiled_code(tmp_path):
+    """torch.export.load loads that too, and then it would run where the compiler is taken out."""
+    held = place(archived(tmp_path, *COMPILED, *PROGRAM[2:5]))
+    found = take(held)
+    assert found.text is not None
+    ast.parse(found.text)
+    ast.parse(found.otherwise)
+    alone = held.scratch / "without_code.pt2"
+    assert f"torch.export.load({str(alone)!r})" in found.text
+    assert str(held.path) not in found.text
+    assert f"aoti_load_package({str(held.path)!r}, 'model')" in found.otherwise
+    assert set(found.read) == {alone, held.path}
+    with zipfile.ZipFile(alone) as kept:
+        assert not [name for name in kept.namelist() if "aotinductor" in name]
+        assert kept.read("program/models/model.json") == b"x"
+    assert take(place(archived(tmp_path, *PROGRAM))).otherwise == ""
+
+
+def test_of_several_programs_one_is_chosen(tmp_path):
+    held = archived(tmp_path, *PROGRAM[:2], "models/first.json", "models/second.json")
+    found = take(place(held))
+    assert "its programs: first, second; first is taken, --graph chooses" in found.notes
+    text = take(Place(held, tmp_path, graph="second")).text
+    assert text is not None
+    assert ".exported_programs['second']" in text
+    with pytest.raises(NotUnderstood, match=r"without a program 'third'; it has first, second"):
+        take(Place(held, tmp_path, graph="third"))
+
+
 def test_a_launcher_of_aot_inductor_needs_its_program(tmp_path):
     launcher = named(tmp_path, "minifier_launcher.py", AOTI)
     with pytest.raises(NotUnderstood, match=r"loads exported_program\.pt2, which is neither beside it nor where it was"):
@@ -214,4 +243,5 @@ def test_a_script_runs_where_it_is_and_what_is_made_of_a_dump_in_a_place_of_its_
     target, found = prepare.prepared(dumped, (), "no-such-python", scratch, None, None)
     assert target.script == scratch / "fx_graph_1.py"
     assert target.script.read_text() == found.text
+    assert target.script.stat().st_mode & 0o777 == 0o644
     assert scratch.stat().st_mode & 0o777 == 0o755
