@@ -194,6 +194,7 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
         "taken": told,
         "read": (*found.read, *beside),
         "wrong_numbers": found.wrong_numbers,
+        "then": found.then,
         "otherwise": found.otherwise,
     }
 

@@ -25,7 +25,7 @@ from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.excerpt import excerpt
 from bot.engine.options import Ended, Options
-from bot.engine.package_code import beside_its_program
+from bot.engine.package_code import first_that_fails
 from bot.engine.progress import Progress
 from bot.engine.proof import Prover
 from bot.engine.reproduce import Intake
@@ -198,11 +198,12 @@ class Job:
         pool.start()
         self._versions.update(facts.of_machine())
         first = of_first_runs(self.options, self.budget)
-        warm = warm_control(pool, self.options)
-        try:
-            reproduction = Intake(self.options, self.space, self.progress, self._cache, first, self._box, warm).run()
-        except Ended as end:
-            raise beside_its_program(end, self.options, self._box, self.budget) from None
+
+        def run(options: Options) -> Reproduction:
+            warm = warm_control(pool, options)
+            return Intake(options, self.space, self.progress, self._cache, first, self._box, warm).run()
+
+        self.options, reproduction = first_that_fails(self.options, run, self._box, self.budget)
         self._found = Findings(reproduction.original, reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
         self.progress.say(reproduction.failure.line())

@@ -36,6 +36,7 @@ class Options:
     taken: InputTaken | None = None  # what the input was taken for; None: what the target is
     unusable: str = ""  # why the input is no program, for people
     wrong_numbers: bool = False  # what was dumped was dumped for its numbers
+    then: str = ""  # the script to take where the target passes
     otherwise: str = ""  # a script that runs the compiled code of a package beside its program, for where that passes
 
 

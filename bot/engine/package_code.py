@@ -1,4 +1,4 @@
-"""The compiled code in an AOTInductor package, run beside its program, where the program itself passes.
+"""Exported programs and packages: compiled first, packaged where that passes; and the compiled code that came with one, beside it.
 
 Code that was compiled elsewhere can't be reduced: what is said of it is how it ended here.
 """
@@ -6,10 +6,13 @@ Code that was compiled elsewhere can't be reduced: what is said of it is how it 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
+from bot.engine.state import Reproduction
 from bot.engine.target import Launch
 from bot.failure.machine_faults import fault_of
 from bot.failure.outcome import Outcome
@@ -25,6 +28,26 @@ _INSTEAD = (
     "compiled code alone can't be reduced: attach the script that made the package, its settings, and the output of"
     " `python -m torch.utils.collect_env` there"
 )
+
+
+def first_that_fails(
+    options: Options, run: Callable[[Options], Reproduction], box: Sandbox | None, budget: Budget
+) -> tuple[Options, Reproduction]:
+    """What `run` makes of the first program in the `options` that does not pass, and the options with that as their target; see
+    `beside_its_program`, which gets the sandbox `box` and the `budget`.
+
+    Raises:
+        Ended: all of them pass, or one of them says nothing.
+    """
+    try:
+        return options, run(options)
+    except Ended as end:
+        if end.code != "passes" or not options.then or options.target.script is None:
+            raise beside_its_program(end, options, box, budget) from None
+    script = options.target.script.with_name("packaged.py")
+    script.write_text(options.then, encoding="utf-8")
+    options = replace(options, target=replace(options.target, script=script), then="")
+    return first_that_fails(options, run, box, budget)
 
 
 def beside_its_program(end: Ended, options: Options, box: Sandbox | None, budget: Budget) -> Ended:

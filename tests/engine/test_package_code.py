@@ -9,7 +9,7 @@ import pytest
 
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
-from bot.engine.package_code import beside_its_program
+from bot.engine.package_code import beside_its_program, first_that_fails
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.oracle.budget import Budget
@@ -62,3 +62,35 @@ def test_nothing_is_said_that_was_not_seen(said: Any) -> None:
     assert said(Outcome(status="ok"), spent=True) == PASSES.reason
     other = Ended("not_reproduced", "fails_in_eager", "it fails in eager as well")
     assert said(Outcome(status="ok"), other) == other.reason
+
+
+@pytest.mark.parametrize(("passing", "asked"), [(0, 1), (1, 2), (2, 2)])
+def test_a_program_that_compiles_is_packaged(tmp_path: Path, passing: int, asked: int) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("compile\n")
+    seen: list[str] = []
+
+    def run(options: Options) -> Any:
+        seen.append(options.target.text)
+        if len(seen) <= passing:
+            raise PASSES
+        return f"failed with {options.target.name}"
+
+    options = Options(Target(script, None, ()), "python", tmp_path, then="package\n")
+    if passing == 2:
+        with pytest.raises(Ended, match="the program passes here"):
+            first_that_fails(options, run, None, Budget(60.0))
+    else:
+        found, reproduction = first_that_fails(options, run, None, Budget(60.0))
+        assert reproduction == f"failed with {found.target.name}"
+        assert found.target.name == ("program.py", "packaged.py")[passing]
+    assert seen == ["compile\n", "package\n"][:asked]
+
+
+def test_what_does_not_pass_is_not_packaged(tmp_path: Path) -> None:
+    def run(_: Options) -> Any:
+        raise Ended("not_reproduced", "fails_in_eager", "it fails in eager as well")
+
+    options = Options(Target(tmp_path / "x.py", None, ()), "python", tmp_path, then="package\n")
+    with pytest.raises(Ended, match="eager"):
+        first_that_fails(options, run, None, Budget(60.0))

@@ -44,9 +44,12 @@ if inputs is None:
     inputs = torch.utils._pytree.tree_unflatten(flat, program.call_spec.in_spec)
 args, kwargs = inputs
 """
-_RUN = """\
+_COMPILED = """\
 with torch.no_grad():
     torch.compile(program.module())(*args, **kwargs)
+"""
+_PACKAGED = """\
+with torch.no_grad():
     path = torch._inductor.aoti_compile_and_package(program)
     torch._inductor.aoti_load_package(path)(*args, **kwargs)
 """
@@ -111,13 +114,13 @@ def read(place: Place) -> Taken:
         called = name if name in code else min(filter(None, code), default=_USUAL)
         beside = _BESIDE.format(path=str(place.path.resolve()), name=called)
         read.append(path)
-    load = (_LOAD if name == _USUAL else _LOAD_OTHER).format(path=str(path), name=name)
+    begin = (_LOAD if name == _USUAL else _LOAD_OTHER).format(path=str(path), name=name) + inputs
     if compiled:
-        otherwise = load + inputs + beside
+        otherwise = begin + beside
     read += [place.inputs.resolve()] if place.inputs is not None else []
     detail = "an AOTInductor package with its program" if compiled else "an exported program"
     taken_as: TakenAs = "package" if compiled else "exported_program"
-    return Taken(taken_as, detail, load + inputs + _RUN, tuple(notes), tuple(read), otherwise=otherwise)
+    return Taken(taken_as, detail, begin + _COMPILED, tuple(notes), tuple(read), then=begin + _PACKAGED, otherwise=otherwise)
 
 
 def _without_code(path: Path, target: Path) -> Path:

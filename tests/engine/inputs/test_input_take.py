@@ -77,7 +77,10 @@ def test_an_exported_program_is_compiled_and_packaged(tmp_path):
     assert (found.taken_as, found.detail) == ("exported_program", "an exported program")
     assert found.text is not None
     ast.parse(found.text)
-    assert found.text.index("torch.compile(program.module())") < found.text.index("torch._inductor.aoti_compile_and_package(program)")
+    # one after the other: each is to be seen to fail by itself
+    ast.parse(found.then)
+    assert ("torch.compile(program.module())" in found.text, "aoti_" in found.text) == (True, False)
+    assert ("torch.compile(" in found.then, "torch._inductor.aoti_compile_and_package(program)" in found.then) == (False, True)
     given = take(place(archived(tmp_path, *PROGRAM), inputs=named(tmp_path, "inputs.pt", "")))
     assert given.text is not None
     ast.parse(given.text)
