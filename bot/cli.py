@@ -188,7 +188,15 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
     sys.stderr.write("".join(f"torch-minify: {line}\n" for line in (f"took {path} for {found.detail}", *found.notes)))
     told = InputTaken(taken_as=found.taken_as, detail="; ".join((found.detail, *found.notes)))
     # a notebook imports what is beside it
-    return {"target": target, "taken": told, "read": (*found.read, *([path.resolve().parent] if found.taken_as == "notebook" else []))}
+    beside = [path.resolve().parent] if found.taken_as == "notebook" else []
+    return {
+        "target": target,
+        "taken": told,
+        "read": (*found.read, *beside),
+        "wrong_numbers": found.wrong_numbers,
+        "then": found.then,
+        "otherwise": found.otherwise,
+    }
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> int:

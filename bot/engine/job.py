@@ -25,6 +25,7 @@ from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.excerpt import excerpt
 from bot.engine.options import Ended, Options
+from bot.engine.package_code import first_that_fails
 from bot.engine.progress import Progress
 from bot.engine.proof import Prover
 from bot.engine.reproduce import Intake
@@ -33,6 +34,7 @@ from bot.engine.state import Ending, Explanation, Findings, Proof, Reproduction,
 from bot.engine.taken import taken, unreadable
 from bot.engine.time_split import ASK_SHARE, enough, of_first_runs, reserve
 from bot.engine.trail import Trail
+from bot.engine.warm_control import warm_control
 from bot.engine.workspace import NotOurs, Workspace
 from bot.machine import facts
 from bot.models.failure import Kind
@@ -196,7 +198,12 @@ class Job:
         pool.start()
         self._versions.update(facts.of_machine())
         first = of_first_runs(self.options, self.budget)
-        reproduction = Intake(self.options, self.space, self.progress, self._cache, first, self._box).run()
+
+        def run(options: Options) -> Reproduction:
+            warm = warm_control(pool, options)
+            return Intake(options, self.space, self.progress, self._cache, first, self._box, warm).run()
+
+        self.options, reproduction = first_that_fails(self.options, run, self._box, self.budget)
         self._found = Findings(reproduction.original, reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
         self.progress.say(reproduction.failure.line())

@@ -35,6 +35,9 @@ class Options:
     read: tuple[Path, ...] = ()  # what the program may read besides
     taken: InputTaken | None = None  # what the input was taken for; None: what the target is
     unusable: str = ""  # why the input is no program, for people
+    wrong_numbers: bool = False  # what was dumped was dumped for its numbers
+    then: str = ""  # the script to take where the target passes
+    otherwise: str = ""  # a script that runs the compiled code of a package beside its program, for where that passes
 
 
 class Ended(Exception):

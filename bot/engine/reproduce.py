@@ -23,6 +23,7 @@ from bot.engine.progress import Progress
 from bot.engine.refusals import Lookups, TwoRuns
 from bot.engine.state import Reproduction
 from bot.engine.target import Launch
+from bot.engine.warm_control import WarmControl
 from bot.engine.withheld import withheld
 from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
@@ -54,7 +55,8 @@ _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily 
 
 @dataclass
 class Intake:
-    """Runs the user's program, with and without the compiler. `cache` is the compile directory, `box` the sandbox."""
+    """Runs the user's program, with and without the compiler. `cache` is the compile directory, `box` the sandbox. `warm` asks a process
+    that has imported torch for the control, where that can be had; see `warm_control`."""
 
     options: Options
     space: Workspace
@@ -62,6 +64,7 @@ class Intake:
     cache: Path
     budget: Budget
     box: Sandbox | None = None
+    warm: WarmControl | None = None
 
     def run(self) -> Reproduction:
         """The failure to minimize, and what the capture brought back.
@@ -147,13 +150,18 @@ class Intake:
         """The program with the capture and, beside it, without the compiler."""
         beside = self.budget.part(self.budget.seconds)
         with ThreadPoolExecutor(1) as executor:
-            control = executor.submit(self._control, own, budget=beside)
+            control = executor.submit(self._first_control, own, beside)
             try:
                 found = self._captured(own)
             except BaseException:
                 beside.cancel()  # nobody waits for it
                 raise
             return found, control.result()
+
+    def _first_control(self, own: float, budget: Budget) -> Outcome:
+        """The control that runs beside the capture. Only that a program passes is believed of a warm one."""
+        passed = self.warm(own, budget) if self.warm is not None else None
+        return passed or self._control(own, budget=budget)
 
     def _asked_again(self, found: Capture, without: Outcome, own: float) -> Capture:
         """A program that passed, run again: what shows only now and then does not show each time. Not where eager does not pass."""
@@ -228,6 +236,11 @@ class Intake:
     def _captured(self, own: float) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
         strict = self.options.accuracy == "strict"
+        if self.options.wrong_numbers and self.options.accuracy == "auto":
+            found = self._capture("accuracy", own, Tolerance())
+            if found.outcome.status == "ok" and _wrong(found):
+                self._keep(found)
+                return found.model_copy(update={"regions": _wrong(found)})
         compare = Tolerance(strict=strict) if self.options.accuracy in ("on", "strict") else None
         found = self._capture("capture", own, compare)
         self._keep(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -385,3 +386,37 @@ def test_a_program_is_not_asked_again_where_that_tells_nothing(
 ) -> None:
     with pytest.raises(Ended, match=said):
         intake([slow], [control], accuracy="off", budget=500.0).run()
+
+
+def test_a_warm_control_that_passed_is_the_first_one(intake: Callable[..., Intake]) -> None:
+    made = intake([RAISED], [])
+    made.warm = lambda seconds, _: PASSED.model_copy(update={"seconds": seconds})
+    assert made.run().failure.exception == ("InternalTorchDynamoError",)
+
+
+def test_without_one_a_process_of_its_own_is_asked(intake: Callable[..., Intake]) -> None:
+    made = intake([RAISED], [Outcome(status="raised", text=KEY_ERROR, calls=1)] * 2)
+    made.warm = lambda *_: None
+    with pytest.raises(Ended, match="fails in eager as well: KeyError: 7"):
+        made.run()
+
+
+@pytest.mark.parametrize(("wrong_at_once", "captures"), [(True, 1), (False, 2)])
+def test_what_was_dumped_for_its_numbers_is_compared_at_once(
+    intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch, wrong_at_once: bool, captures: int
+) -> None:
+    """And where they are right here, it is run as any other program: what only comparing shows is no failure."""
+    made = intake([PASSED if wrong_at_once else RAISED, RAISED], [PASSED], wrong_numbers=True)
+    asked: list[bool] = []
+    capture = made._capture
+    region = SimpleNamespace(failed="accuracy", graph=None)
+
+    def once(name: str, own: float, compare: Any = None, **how: Any) -> Capture:
+        asked.append(compare is not None)
+        found = capture(name, own, compare, **how)
+        return found.model_copy(update={"regions": (region,)}) if wrong_at_once and compare else found
+
+    monkeypatch.setattr(made, "_capture", once)
+    kind = made.run().failure.kind
+    assert asked == [True, False][:captures]
+    assert kind is (Kind.ACCURACY if wrong_at_once else Kind.EXCEPTION)

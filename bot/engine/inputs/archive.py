@@ -19,7 +19,10 @@ _BLOCK = 2**20
 
 def is_archive(path: Path) -> bool:
     """Whether the file `path` is an archive that `unpack` reads."""
-    return zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
+    try:
+        return zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
+    except (EOFError, zlib.error, OSError):
+        return True  # compressed, and cut off before there is a name: to unpack it says so
 
 
 def is_of_torch(path: Path) -> bool:
@@ -45,6 +48,8 @@ def unpack(path: Path, into: Path) -> None:
                 raise NotUnderstood(f"an archive of more than {MOST_FILES:,} files")
             target = _inside(into, name)
             target.parent.mkdir(parents=True, exist_ok=True)
+            if target.exists():
+                raise NotUnderstood(f"an archive that holds {name[:100]!r} twice: refused")
             with stream, target.open("xb") as out:
                 while block := stream.read(_BLOCK):
                     unpacked += len(block)

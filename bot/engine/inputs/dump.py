@@ -37,6 +37,23 @@ _COMMON = {
     ("torch._dynamo.testing", frozenset({"rand_strided"})),
     ("torch._dynamo.debug_utils", frozenset({"run_fwd_maybe_bwd"})),
 }
+# Where inputs were not saved, torch makes every integer a zero, with which many a failure does not show. So others are tried as well, if
+# eager takes them: an index may be too large.
+_INTEGRAL = re.compile(r"\bdtype(?:_hint)?=torch\.(?:u?int\d+|bool)\b")
+_DRAWN = """\
+def drawn(module, args, most):
+    integral = [a for a in args if isinstance(a, torch.Tensor) and not (a.is_floating_point() or a.is_complex())]
+    for value in integral:
+        flat = torch.empty(0, dtype=value.dtype, device=value.device).set_(value.untyped_storage())
+        flat.random_(0, min(most, 2 if value.dtype == torch.bool else torch.iinfo(value.dtype).max))
+    try:
+        with torch.no_grad():
+            module(*(a.detach().clone() if isinstance(a, torch.Tensor) else a for a in args))
+    except Exception:
+        return most == 1
+    return True
+"""
+_MOST = "(1, 2, 256)"
 # A dump holds the name of a backend alone. Without this its absence would look like a failure of the compiler.
 _NO_BACKEND = "the backend {!r} with which this graph was dumped is not registered here: give the script that it came from"
 
@@ -235,7 +252,15 @@ def script(dumps: Iterable[tuple[str, Dump, Path | None]], torch: str = "", seed
         if len(listed) > 1:
             lines.append(f"# graph {name}")
         lines += [*_settings(dump, torch), *_renamed(dump.body, suffix), "", *_call_of(dump, suffix, saved, seed), ""]
+    if any(map(_draws, ((d, saved) for _, d, saved in listed))):
+        lines.insert(len(header) + len(imports) + 1, f"\n{_DRAWN}")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _draws(graph: tuple[Dump, Path | None]) -> bool:
+    """Whether a graph, with the directory of its recorded inputs, has integral inputs that were not saved."""
+    dump, saved = graph
+    return saved is None and any("def load_args" in source and _INTEGRAL.search(source) for source in dump.body)
 
 
 def _settings(dump: Dump, torch: str) -> Iterator[str]:
@@ -284,14 +309,22 @@ def _call_of(dump: Dump, suffix: str, saved: Path | None, seed: int) -> Iterator
     else:
         arguments += ["dynamic=True"] if dump.how.get("tracing_mode") == "symbolic" else []
         context = "with torch.no_grad():"
-    called = f"torch.compile({', '.join(arguments)})(*reader{suffix}.args)"
-    if dump.level != "dynamo":
-        yield context
-        yield f"    {called}"
-        return
-    yield context or "out = " + called
+    compiled = f"torch.compile({', '.join(arguments)})"
+    into = ""
+    if _draws((dump, saved)):
+        yield f"compiled = {compiled}"
+        compiled = "compiled"
     if context:
-        yield f"    out = {called}"
+        yield context
+        into = "    "
+    if compiled == "compiled":
+        yield f"{into}for most in {_MOST}:"
+        yield f"{into}    if drawn(Repro{suffix}(), reader{suffix}.args, most):"
+        into += "        "
+    if dump.level != "dynamo":
+        yield f"{into}{compiled}(*reader{suffix}.args)"
+        return
+    yield f"{into}out = {compiled}(*reader{suffix}.args)"
     yield "losses = [leaf.sum() for leaf in torch.utils._pytree.tree_leaves(out) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]"
     yield "if losses:"
     yield "    sum(losses).backward()"

@@ -52,14 +52,17 @@ def taken(held: Held, place: Place) -> Taken:
     found = together[0][1]
     dumped = f" dumped by torch {found.torch}" if found.torch else ""
     ops = sum(d.ops for _, d, _ in together)
-    detail = f"{held.what}{dumped}, {_counted(held.graphs)}{_which(wanted, held.graphs)}, {ops} ops"
+    # those of an exported program are in a file of its own
+    size = f", {ops} ops" if ops else ""
+    detail = f"{held.what}{dumped}, {_counted(held.graphs)}{_which(wanted, held.graphs)}{size}"
     if len(held.graphs) > 1:
         notes.append(f"its graphs: {_listed(held.graphs)}; --graph chooses one")
     notes += _elsewhere(found, place.torch)
     if any(saved is None for _, _, saved in together):
         notes.append("its inputs were not saved: random ones of the same shapes are used")
     read = tuple(saved for _, _, saved in together if saved is not None)
-    return Taken(held.taken_as, detail, dump.script(together, place.torch), tuple(notes), read)
+    wrong = all(d.how.get("accuracy") for _, d, _ in together)
+    return Taken(held.taken_as, detail, dump.script(together, place.torch), tuple(notes), read, wrong)
 
 
 def chosen(graphs: Sequence[DumpedGraph], wanted: str | None) -> list[DumpedGraph]:

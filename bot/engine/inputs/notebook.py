@@ -5,13 +5,20 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bot.engine.inputs.taken import NotUnderstood, Taken
 
 # A magic that runs its own line or cell as Python, and what stands in front of the Python.
 _TIMED = re.compile(r"^(?P<indent>\s*)%{1,2}(?:time|timeit|prun|capture)\b(?P<code>.*)$")
 _MAGIC = re.compile(r"^\s*(?:[%!]|\w+\s*=\s*[!%]|\?|[\w.]+\?+\s*$)")
+# What IPython gives to every cell: itself, and a function with which results are shown.
+_IPYTHON, _SHOWS = "get_ipython()", "display"
+# How a kept error names the compiler: in its frames, or in the module of its class.
+_OF_COMPILER = re.compile(r"\btorch[./\\]_(?:dynamo|inductor|functorch|export|higher_order_ops)\b|\btorch[./\\]export\b")
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 # Cell magics whose cell is no Python for this process.
 _OTHER_CELL = re.compile(r"\A\s*%%(?!time\b|timeit\b|prun\b|capture\b)(\w+)")
 
@@ -34,27 +41,73 @@ def read(raw: str) -> Taken:
         sheets = held["cells"] if "cells" in held else [cell for sheet in held["worksheets"] for cell in sheet["cells"]]
         cells = [cell for cell in sheets if cell["cell_type"] == "code"]
         sources = [_joined(cell["source"] if "source" in cell else cell["input"]) for cell in cells]
-        failing = [
-            index for index, cell in enumerate(cells) if any(o.get("output_type") in ("error", "pyerr") for o in cell.get("outputs", ()))
-        ]
+        errors = {index: said for index, cell in enumerate(cells) if (said := _error(cell)) is not None}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotUnderstood("a file that is called a notebook, but holds no cells in the notebook format") from error
     if language != "python":
         raise NotUnderstood(f"a notebook of {language[:40]}: only Python is understood")
-    kept = sources[: failing[0] + 1] if failing else sources
+    last = _failing(errors)
     found = _Cells([], [])
-    for number, source in enumerate(kept, 1):
+    for number, source in enumerate(sources if last is None else sources[: last + 1], 1):
         text = _plain(source, found.dropped)
+        if number - 1 in errors and number - 1 != last:
+            text = _let_fail(text)
+            found.dropped.append(f"the error of cell {number}, after which the notebook went on")
         if text.strip():
             found.texts.append(f"# cell {number}\n{text.rstrip()}\n")
     if not found.texts:
         raise NotUnderstood("a notebook without any code")
-    until = f", up to the one that failed ({failing[0] + 1} of {len(sources)})" if failing else ""
+    if _shows("\n".join(found.texts)):
+        found.texts.insert(0, f"{_SHOWS} = print\n")
+    until = f", up to the one that failed ({last + 1} of {len(sources)})" if last is not None else ""
     notes = [f"left out of the notebook: {line}" for line in found.dropped[:10]]
     if len(found.dropped) > 10:
         notes.append(f"left out of the notebook: {len(found.dropped) - 10} more lines")
-    detail = f"a notebook: {len(found.texts)} code cells{until}"
+    cells_of = sum(text.startswith("# cell ") for text in found.texts)
+    detail = f"a notebook: {cells_of} code cells{until}"
     return Taken("notebook", detail, "\n".join(found.texts), tuple(notes))
+
+
+def _error(cell: dict[str, Any]) -> str | None:
+    """What the kept output of a cell says of its error; None where it has none."""
+    kept = [output for output in cell.get("outputs", ()) if output.get("output_type") in ("error", "pyerr")]
+    if not kept:
+        return None
+    lines = kept[-1].get("traceback")
+    said = [kept[-1].get("ename", ""), kept[-1].get("evalue", ""), *(lines if isinstance(lines, list) else ())]
+    return _COLORS.sub("", "\n".join(map(str, said)))
+
+
+def _failing(errors: Mapping[int, str]) -> int | None:
+    """Which cell the notebook is about: the first whose error comes from the compiler, else the last with one. Who runs cells by hand
+    leaves errors behind, and goes on."""
+    of_compiler = (index for index, said in errors.items() if _OF_COMPILER.search(said))
+    return next(of_compiler, max(errors, default=None))
+
+
+def _let_fail(text: str) -> str:
+    """A cell that failed before, in a notebook that went on behind it: what it did until then stays done."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return ""  # no line of it was run
+    if not body:
+        return ""
+    handler = ast.ExceptHandler(type=ast.Name("Exception", ast.Load()), name=None, body=[ast.Pass()])
+    held = ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[])
+    return ast.unparse(ast.fix_missing_locations(ast.Module([held], [])))
+
+
+def _shows(text: str) -> bool:
+    """Whether a script calls IPython's `display` without a definition of its own."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == _SHOWS]
+    imported = any(isinstance(node, ast.alias) and (node.asname or node.name) == _SHOWS for node in ast.walk(tree))
+    defined = imported or any(isinstance(node, ast.FunctionDef) and node.name == _SHOWS for node in ast.walk(tree))
+    return bool(names) and not defined and all(isinstance(node.ctx, ast.Load) for node in names)
 
 
 def _joined(source: object) -> str:
@@ -67,8 +120,8 @@ def _plain(cell: str, dropped: list[str]) -> str:
         dropped.append(f"a cell of %%{other[1]}")
         return ""
     try:
-        ast.parse(cell)
-        return cell  # `%` may begin a line inside brackets or a string
+        # `%` may begin a line inside brackets or a string
+        return _without_ipython(cell, ast.parse(cell), dropped)
     except (SyntaxError, ValueError):
         pass
     lines = []
@@ -83,4 +136,15 @@ def _plain(cell: str, dropped: list[str]) -> str:
             dropped.append(line.strip()[:100])
         else:
             lines.append(line)
+    return "\n".join(lines)
+
+
+def _without_ipython(cell: str, tree: ast.Module, dropped: list[str]) -> str:
+    """A cell that is Python without the statements that ask IPython for something; `tree` is its syntax tree."""
+    lines = cell.split("\n")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and ast.unparse(node).startswith(_IPYTHON):
+            first, last = node.lineno - 1, node.end_lineno or node.lineno
+            dropped.append(lines[first].strip()[:100])
+            lines[first:last] = [" " * node.col_offset + "pass", *[""] * (last - first - 1)]
     return "\n".join(lines)

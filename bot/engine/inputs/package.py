@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import zipfile
+from pathlib import Path
 
 from bot.engine.inputs.taken import NotUnderstood, Place, Taken
+from bot.models.result import TakenAs
 
 _LOAD = """\
 import torch
@@ -40,19 +44,38 @@ if inputs is None:
     inputs = torch.utils._pytree.tree_unflatten(flat, program.call_spec.in_spec)
 args, kwargs = inputs
 """
-_RUN = """\
+_COMPILED = """\
 with torch.no_grad():
     torch.compile(program.module())(*args, **kwargs)
+"""
+_PACKAGED = """\
+with torch.no_grad():
     path = torch._inductor.aoti_compile_and_package(program)
     torch._inductor.aoti_load_package(path)(*args, **kwargs)
 """
+# What the compiled code of a package does beside its program.
+_BESIDE = """\
+with torch.no_grad():
+    found = torch._inductor.aoti_load_package({path!r}, {name!r})(*args, **kwargs)
+    torch.testing.assert_close(found, program.module()(*args, **kwargs), equal_nan=True)
+"""
+# torch.export.load takes the model of this name.
+_USUAL = "model"
+_LOAD_OTHER = """\
+import torch
+from torch.export.pt2_archive._package import load_pt2
+
+program = load_pt2({path!r}).exported_programs[{name!r}]
+"""
+_MODEL = re.compile(r"(?:[^/]*/)?models/([^/]+)\.json")
+_CODE = re.compile(r"(?:[^/]*/)?data/aotinductor/(?:([^/]+)/)?")
 
 
 def read(place: Place) -> Taken:
-    """The program in the `.pt2` file at `place`.
+    """The program in the `.pt2` file at `place`; of several, the one that is called as the graph that was asked for.
 
     Raises:
-        NotUnderstood: it holds no exported program.
+        NotUnderstood: it holds no exported program, or none of that name.
     """
     try:
         with zipfile.ZipFile(place.path) as archive:
@@ -75,8 +98,45 @@ def read(place: Place) -> Taken:
     else:
         inputs = _OWN
         told = "its inputs are its example inputs; where it has none, random ones of its signature (--inputs FILE.pt gives others)"
-    notes = (told, *(["the compiled code in it is not used: the program is compiled anew"] if compiled else []))
+    models = [match[1] for name in names if (match := _MODEL.fullmatch(name))]
+    name = place.graph or (_USUAL if _USUAL in models or not models else models[0])
+    if place.graph is not None and name not in models:
+        raise NotUnderstood(f"a .pt2 file without a program {name!r}; it has {', '.join(models) or 'one without a name'}")
+    notes = [told]
+    if len(models) > 1:
+        notes.append(f"its programs: {', '.join(models)}; {name} is taken, --graph chooses")
+    path, read, otherwise = place.path.resolve(), [place.path.resolve()], ""
+    if compiled:
+        notes.append("the program is compiled anew; where that does not fail, the compiled code in the package is run beside it")
+        # torch loads the compiled code with the program, in the eager control as well
+        path = _without_code(path, place.scratch / "without_code.pt2")
+        code = {match[1] for inside in names if (match := _CODE.match(inside))}
+        called = name if name in code else min(filter(None, code), default=_USUAL)
+        beside = _BESIDE.format(path=str(place.path.resolve()), name=called)
+        read.append(path)
+    begin = (_LOAD if name == _USUAL else _LOAD_OTHER).format(path=str(path), name=name) + inputs
+    if compiled:
+        otherwise = begin + beside
+    read += [place.inputs.resolve()] if place.inputs is not None else []
     detail = "an AOTInductor package with its program" if compiled else "an exported program"
-    text = _LOAD.format(path=str(place.path.resolve())) + inputs + _RUN
-    read = (place.path.resolve(), *([place.inputs.resolve()] if place.inputs is not None else []))
-    return Taken("package" if compiled else "exported_program", detail, text, notes, read)
+    taken_as: TakenAs = "package" if compiled else "exported_program"
+    return Taken(taken_as, detail, begin + _COMPILED, tuple(notes), tuple(read), then=begin + _PACKAGED, otherwise=otherwise)
+
+
+def _without_code(path: Path, target: Path) -> Path:
+    """A copy of the archive `path`, at `target`, of its program alone.
+
+    Raises:
+        NotUnderstood: it is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive, zipfile.ZipFile(target, "w") as out:
+            for entry in archive.infolist():
+                if not _CODE.match(entry.filename):
+                    if entry.file_size > entry.compress_size:
+                        raise NotUnderstood("a .pt2 file with compressed parts, which torch does not write")
+                    with archive.open(entry) as stream, out.open(entry.filename, "w", force_zip64=True) as copy:
+                        shutil.copyfileobj(stream, copy, 2**20)
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+        raise NotUnderstood(f"a .pt2 file that cannot be read: {error}") from error
+    return target

@@ -37,8 +37,16 @@ def prepared(path: Path, argv: tuple[str, ...], python: str, scratch: Path, grap
         return Target(path.resolve(), None, argv), found
     script = scratch / (re.sub(r"[^\w-]", "_", path.resolve().stem)[:80] + ".py")
     script.write_text(found.text, encoding="utf-8")
-    scratch.chmod(0o755)  # the program may run under another account
+    _open(scratch)
     return Target(script, None, argv), found
+
+
+def _open(scratch: Path) -> None:
+    """Let other accounts read what is in `scratch`, whatever our umask is: the program may run under one."""
+    for folder, _, files in os.walk(scratch):
+        os.chmod(folder, 0o755)
+        for name in files:
+            os.chmod(os.path.join(folder, name), 0o644)
 
 
 def look_beside(path: Path) -> None:

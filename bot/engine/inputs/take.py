@@ -52,7 +52,10 @@ def _of_archive(place: Place) -> Taken:
     if archive.is_of_torch(place.path):
         return package.read(place)
     archive.unpack(place.path, place.scratch)
-    held = folder.read(place.scratch)
+    try:
+        held = folder.read(place.scratch)
+    except NotUnderstood as error:
+        raise NotUnderstood(f"an archive of {error}") from error
     return graphs.taken(replace(held, what=f"{held.what}, in an archive,"), place)
 
 
@@ -74,9 +77,13 @@ def _of_text(place: Place, head: bytes) -> Taken:
     if kind := next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), "a binary file" if b"\0" in head else ""):
         raise NotUnderstood(kind)
     text = _whole(place.path)
+    if not text.strip():
+        raise NotUnderstood("an empty file")
     if _TRACEBACK.search(text) or _CI_LOG.search(text):
-        log = "a log of a CI job" if _CI_LOG.search(text) else "a traceback, or a log with one"
-        raise NotUnderstood(f"{log}: it says how a program failed, but does not hold the program")
+        of_ci = _CI_LOG.search(text) is not None
+        log = "a log of a CI job" if of_ci else "a traceback, or a log with one"
+        hint = "; `torch-minify candidates --log FILE` lists the failures in it with their commands" if of_ci else ""
+        raise NotUnderstood(f"{log}: it says how a program failed, but does not hold the program{hint}")
     try:
         is_program = bool(ast.parse(text).body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

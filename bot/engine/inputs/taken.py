@@ -60,7 +60,9 @@ class Taken:
     """An input as a Python program: the `text` of a script, or None where the input is one itself.
 
     `detail` says in one line what was found, `notes` what else its owner should know. `read` are the files and directories that the
-    program reads beside its own.
+    program reads beside its own. `wrong_numbers`: it was dumped for its numbers. `then` is a script to take where that one
+    passes: a program that compiles may not be packaged. `otherwise` is one that runs the compiled code of a package beside its program, for
+    where both pass.
     """
 
     taken_as: TakenAs
@@ -68,6 +70,9 @@ class Taken:
     text: str | None = None
     notes: tuple[str, ...] = ()
     read: tuple[Path, ...] = ()
+    wrong_numbers: bool = False
+    then: str = ""
+    otherwise: str = ""
 
 
 @dataclass(frozen=True)

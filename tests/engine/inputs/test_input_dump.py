@@ -126,6 +126,25 @@ def test_what_another_torch_dumped_may_have_settings_that_this_one_has_not():
     assert "with contextlib.suppress(AttributeError):\n    torch._inductor.config.epilogue_fusion = False" in text
 
 
+def test_integers_that_were_not_saved_are_not_zeros_alone():
+    """With zeros, wrong numbers of an image or of a mask do not show."""
+    integral = AOT.replace("reader.tensor(buf0,", "reader.tensor(buf0, dtype=torch.uint8, shape=")
+    assert integral != AOT
+    text = dump.script([("0/0", dump.read(integral), None)])
+    ast.parse(text)
+    assert text.index("def drawn(") < text.index("class Repro(")
+    asked = "    for most in (1, 2, 256):\n        if drawn(Repro(), reader.args, most):\n"
+    assert f"with torch.no_grad():\n{asked}            compiled(*reader.args)" in text
+    both = dump.script([("0/0", dump.read(integral), None), ("1/0", dump.read(AOT), None)])
+    assert both.count("def drawn(") == 1
+    assert both.count("if drawn(") == 1
+    assert "drawn(" not in dump.script([("0/0", dump.read(integral), Path("/tmp/there"))])
+    trains = DYNAMO.replace("reader.tensor(buf0,", "reader.tensor(buf0, dtype=torch.bool, shape=")
+    text = dump.script([("x", dump.read(trains), None)])
+    ast.parse(text)
+    assert "            out = compiled(*reader.args)\nlosses = " in text
+
+
 def test_a_graph_of_dynamo_is_compiled_by_its_backend_and_trains():
     found = dump.read(DYNAMO)
     assert (found.level, found.launcher, found.devices) == ("dynamo", False, frozenset({"cuda"}))

@@ -149,6 +149,36 @@ def _new(path: Path) -> Path:
     return path
 
 
+def test_an_archive_without_a_graph_is_called_one(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as out:
+        out.writestr("notes.md", "x")
+    (tmp_path / "scratch").mkdir()
+    with pytest.raises(NotUnderstood, match=r"^an archive of a directory without a structured log .*\(it holds files with: \.md\)"):
+        take(Place(tmp_path / "x.zip", tmp_path / "scratch"))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_an_archive_that_was_cut_off_is_said_to_be_damaged(tmp_path, share):
+    whole = tarred(tmp_path / "whole.tar.gz", ("t.log", os.urandom(2000), tarfile.REGTYPE)).read_bytes()
+    (tmp_path / "cut.tar.gz").write_bytes(whole[: int(len(whole) * share)])
+    (tmp_path / "tiny.tar.gz").write_bytes(whole[:40])
+    for name in ("cut.tar.gz", "tiny.tar.gz"):
+        into = tmp_path / f"{name}-into"
+        into.mkdir()
+        with pytest.raises(NotUnderstood, match="an archive that cannot be unpacked"):
+            take(Place(tmp_path / name, into))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_file_that_an_archive_holds_twice_is_refused_by_its_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as out:
+        out.writestr("a.log", "x")
+        out.writestr("a.log", "y")
+    (tmp_path / "scratch").mkdir()
+    with pytest.raises(NotUnderstood, match=r"^an archive that holds 'a\.log' twice: refused$"):
+        archive.unpack(tmp_path / "x.zip", tmp_path / "scratch")
+
+
 @pytest.mark.parametrize("name", ["../t.log", "/tmp/t.log", "a/../../t.log", "C:\\t.log", "..\\t.log"])
 def test_a_path_that_leads_out_of_an_archive_is_refused(tmp_path, name):
     for number, made in enumerate((zipped(tmp_path / "a.zip", **{name: LOG}), tarred(tmp_path / "b.tgz", (name, LOG, tarfile.REGTYPE)))):

@@ -48,7 +48,8 @@ def test_what_a_file_is_taken_for(tmp_path, name, content, taken_as, detail):
         ("shot.png", b"\x89PNG\r\n", "a picture"),
         ("data.pkl", b"\x80\x04\x95", "a pickle"),
         ("err.txt", 'Traceback (most recent call last):\n  File "x.py"\nValueError: x\n', "a traceback, or a log with one"),
-        ("job.log", "2026-07-02T10:00:00.1234567Z Run pytest\nFAILED x\n", "a log of a CI job"),
+        ("job.log", "2026-07-02T10:00:00.1234567Z Run pytest\nFAILED x\n", r"a log of a CI job.*torch-minify candidates --log FILE"),
+        ("empty.log", "\n", "an empty file"),
         ("notes.md", "# Failing: see *below*\n", "a text that is no Python"),
         ("bad.ipynb", "{}", "holds no cells"),
         ("bad.pt2", "no zip", "a .pt2 file that is no archive"),
@@ -77,7 +78,10 @@ def test_an_exported_program_is_compiled_and_packaged(tmp_path):
     assert (found.taken_as, found.detail) == ("exported_program", "an exported program")
     assert found.text is not None
     ast.parse(found.text)
-    assert found.text.index("torch.compile(program.module())") < found.text.index("torch._inductor.aoti_compile_and_package(program)")
+    # one after the other: each is to be seen to fail by itself
+    ast.parse(found.then)
+    assert ("torch.compile(program.module())" in found.text, "aoti_" in found.text) == (True, False)
+    assert ("torch.compile(" in found.then, "torch._inductor.aoti_compile_and_package(program)" in found.then) == (False, True)
     given = take(place(archived(tmp_path, *PROGRAM), inputs=named(tmp_path, "inputs.pt", "")))
     assert given.text is not None
     ast.parse(given.text)
@@ -92,6 +96,35 @@ def test_a_package_is_of_use_only_with_its_program(tmp_path):
     assert take(place(archived(tmp_path, *COMPILED, *PROGRAM[2:5]))).taken_as == "package"
     with pytest.raises(NotUnderstood, match="no exported program"):
         take(place(archived(tmp_path, "data.pkl", "byteorder", "data/0", "version")))
+
+
+def test_a_program_in_a_package_is_loaded_without_the_compiled_code(tmp_path):
+    """torch.export.load loads that too, and then it would run where the compiler is taken out."""
+    held = place(archived(tmp_path, *COMPILED, *PROGRAM[2:5]))
+    found = take(held)
+    assert found.text is not None
+    ast.parse(found.text)
+    ast.parse(found.otherwise)
+    alone = held.scratch / "without_code.pt2"
+    assert f"torch.export.load({str(alone)!r})" in found.text
+    assert str(held.path) not in found.text
+    assert f"aoti_load_package({str(held.path)!r}, 'model')" in found.otherwise
+    assert set(found.read) == {alone, held.path}
+    with zipfile.ZipFile(alone) as kept:
+        assert not [name for name in kept.namelist() if "aotinductor" in name]
+        assert kept.read("program/models/model.json") == b"x"
+    assert take(place(archived(tmp_path, *PROGRAM))).otherwise == ""
+
+
+def test_of_several_programs_one_is_chosen(tmp_path):
+    held = archived(tmp_path, *PROGRAM[:2], "models/first.json", "models/second.json")
+    found = take(place(held))
+    assert "its programs: first, second; first is taken, --graph chooses" in found.notes
+    text = take(Place(held, tmp_path, graph="second")).text
+    assert text is not None
+    assert ".exported_programs['second']" in text
+    with pytest.raises(NotUnderstood, match=r"without a program 'third'; it has first, second"):
+        take(Place(held, tmp_path, graph="third"))
 
 
 def test_a_launcher_of_aot_inductor_needs_its_program(tmp_path):
@@ -140,6 +173,62 @@ def test_python_that_looks_like_a_magic_stays():
     assert "a cell of %%bash" in " ".join(found.notes)
 
 
+def failed(source: str, ename: str, *traceback: str) -> dict[str, object]:
+    # as Jupyter keeps it: the lines of IPython's traceback, with its colors
+    error = {"output_type": "error", "ename": ename, "evalue": "", "traceback": [f"\x1b[0;31m{line}\x1b[0m" for line in traceback]}
+    return {"cell_type": "code", "source": source, "outputs": [error]}
+
+
+def passed(source: str) -> dict[str, object]:
+    return {"cell_type": "code", "source": source, "outputs": []}
+
+
+OF_COMPILER = "File /opt/lib/python3.11/site-packages/\x1b[1mtorch/_inductor/graph.py:1\x1b[0m, in run_node"
+
+
+def test_a_notebook_that_went_on_after_an_error_fails_where_the_compiler_does():
+    cells = [
+        passed("import torch"),
+        failed("first = 1\nsecond = frist\nthird = 3", "NameError", "NameError: name 'frist' is not defined"),
+        failed("del (", "SyntaxError", "SyntaxError: '(' was never closed"),
+        passed("x = torch.ones(first)"),
+        failed("torch.compile(f)(x)", "InductorError", OF_COMPILER),
+        failed("print(out)", "NameError", "NameError: name 'out' is not defined"),
+    ]
+    found = notebook.read(json.dumps({"cells": cells}))
+    assert found.text is not None
+    assert found.detail == "a notebook: 4 code cells, up to the one that failed (5 of 6)"
+    assert found.notes == (
+        "left out of the notebook: the error of cell 2, after which the notebook went on",
+        "left out of the notebook: the error of cell 3, after which the notebook went on",
+    )
+    assert "print(out)" not in found.text
+    # what a cell did before its error stays done
+    names: dict[str, object] = {}
+    exec(found.text[: found.text.index("# cell 4")].replace("import torch", ""), names)
+    assert (names["first"], "third" in names) == (1, False)
+
+
+def test_a_notebook_without_an_error_of_the_compiler_ends_at_the_last_one():
+    cells = [failed("a", "NameError"), passed("b = 1"), failed("assert_close(b, 2)", "AssertionError"), passed("c = 1")]
+    assert notebook.read(json.dumps({"cells": cells})).detail.endswith("(3 of 4)")
+
+
+def test_what_ipython_gives_to_a_cell_is_not_missing():
+    found = notebook.read(
+        of_cells(
+            "get_ipython().run_line_magic('matplotlib', 'inline')\nx = 1\n", "if x:\n    get_ipython().magic(\n    'x')\n", "display(x)\n"
+        )
+    )
+    assert found.text is not None
+    exec(found.text, {})
+    assert "get_ipython" not in found.text
+    assert found.text.startswith("display = print\n")
+    own = notebook.read(of_cells("from IPython.display import display\ndisplay(1)\n")).text
+    assert own is not None
+    assert "print" not in own
+
+
 def test_a_notebook_of_another_language_or_without_code():
     with pytest.raises(NotUnderstood, match="a notebook of julia"):
         notebook.read(of_cells("x").replace('"python"', '"Julia"'))
@@ -158,4 +247,5 @@ def test_a_script_runs_where_it_is_and_what_is_made_of_a_dump_in_a_place_of_its_
     target, found = prepare.prepared(dumped, (), "no-such-python", scratch, None, None)
     assert target.script == scratch / "fx_graph_1.py"
     assert target.script.read_text() == found.text
+    assert target.script.stat().st_mode & 0o777 == 0o644
     assert scratch.stat().st_mode & 0o777 == 0o755
