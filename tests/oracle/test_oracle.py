@@ -253,6 +253,16 @@ def test_a_control_may_end_behind_the_failure_where_the_original_does(make: Make
         assert oracle.ask(candidate("one that fails before")) is Verdict.INVALID
 
 
+@pytest.mark.parametrize(("right", "verdict"), [(BEHIND, Verdict.SAME), (BEFORE, Verdict.INVALID), (PASSES, Verdict.SAME)])
+def test_so_may_right_numbers_in_place_of_wrong_ones(make: Make, right: dict[str, Any], verdict: Verdict) -> None:
+    """What only the compiler makes is looked at behind the comparison; before it nothing may fail."""
+    answers = {"run": WRONG_TEXT, "control": BEHIND, "control_spread": right}
+    oracle, _ = make(by_task(**answers), reference=WRONG, control_may_end_later=True)
+    assert oracle.ask(candidate()) is verdict
+    strict, _ = make(by_task(**{**answers, "control": CONTROL}), reference=WRONG, control_may_end_later=True)
+    assert strict.ask(candidate()) is (Verdict.SAME if right is PASSES else Verdict.INVALID), "its control did not end there"
+
+
 def test_where_the_original_passes_its_control_so_must_every_candidate(make: Make) -> None:
     oracle, _ = make(by_task(run=FAILS, control=BEHIND))
     assert oracle.ask(candidate()) is Verdict.INVALID
