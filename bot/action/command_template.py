@@ -23,7 +23,6 @@ _LAUNCHERS = (("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("hatch", "run")
 # Of their options those that take a value of their own word.
 _LAUNCHER_VALUED = frozenset({"--python", "-p", "--extra", "--group", "--package", "--project", "--directory", "--with", "-e", "--env"})
 _SHELLS = ("bash", "sh", "dash", "zsh")
-_SHELL_SYNTAX = re.compile(r"[|;<>`]|&(?!&)|\$[({\w]")
 
 
 class TemplateError(ValueError):

@@ -68,13 +68,14 @@ class Search:
         self._start: tuple[Start, Begun] | None = None
         self._queries = 0  # of the search that came before the present one
 
-    def begin(self) -> None:
-        """Find the form to start from; none: the script itself.
+    def begin(self) -> Start | None:
+        """Find the form to start from; None: the script itself.
 
         Raises:
             BudgetSpent: before there was one.
         """
         self._start = self._started()
+        return self._start[0] if self._start is not None else None
 
     def run(self) -> SearchResult:
         """Reduce it, to a fixed point or until the budget is spent.

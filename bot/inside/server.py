@@ -61,7 +61,6 @@ class Child:
         self.tail = b""
         self.answer = b""
         self.status: int | None = None
-        self.ended_at: float | None = None
         self.timed_out = False
         self.asked = 0
         self.cancelled = False

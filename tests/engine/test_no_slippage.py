@@ -42,6 +42,7 @@ from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle
 from bot.oracle.run_plan import Limits
 from bot.workers.pool import Asked, Pool
+from tests.processes import children_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -162,15 +163,14 @@ class Faults:
 def _struck(faults: Faults, pool: Pool, question: Question, *, parent: bool) -> Asked:
     """Send the question, and kill its worker, or the worker's parent, as soon as the worker is in its directory."""
     asked = faults.submit(pool, question)
-    assert pool._parent is not None
-    above = pool._parent.process.pid
     while not asked.future.done():
-        for pid in Path(f"/proc/{above}/task/{above}/children").read_text().split():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if os.path.samefile(f"/proc/{pid}/cwd", asked.directory.name):
-                    os.kill(above if parent else int(pid), signal.SIGKILL)
-                    faults.hits += 1
-                    return asked
+        for above in children_of(os.getpid()):
+            for pid in children_of(above):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    if os.path.samefile(f"/proc/{pid}/cwd", asked.directory.name):
+                        os.kill(above if parent else pid, signal.SIGKILL)
+                        faults.hits += 1
+                        return asked
         time.sleep(0.001)
     return asked
 

@@ -37,12 +37,16 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         outcome = Outcome(status="timeout" if kind is Kind.HANG else "raised", text=FAILED)
         found = Capture(outcome=outcome, signature=signature, regions=(), versions={}, log=tmp_path / "log")
         eager = Outcome(**{"status": "ok", "calls": 1, "seconds": 2.0, **control})
-        monkeypatch.setattr(Intake, "_captured", lambda *_: found)
+        monkeypatch.setattr("bot.engine.reproduce.capture", lambda *_: found)
         monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: eager)
         script = tmp_path / "fail.py"
         script.write_text("pass\n")
+        found.log.write_text("")
         options = Options(Target(script, None, ()), "python", tmp_path / "out", hang_after=60.0)
-        return Intake(options, Workspace(options.out), Progress(), tmp_path, Budget(60.0)).run().failure
+        space, cache = Workspace(options.out), tmp_path / "compiled"
+        space.original.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(exist_ok=True)
+        return Intake(options, space, Progress(), cache, Budget(60.0)).run().failure
 
     return run
 
@@ -130,14 +134,14 @@ def timeouts() -> list[float]:
 def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float]) -> Callable[..., Intake]:
     """An intake whose captures and controls end as they are given, one after the other."""
 
-    def made(captures: list[Outcome], controls: list[Outcome], **options: Any) -> Intake:
+    def made(captures: list[Outcome], controls: list[Outcome], errors: Any = None, **options: Any) -> Intake:
         script = tmp_path / "fail.py"
         script.write_text("pass\n")
 
         def captured(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget) -> Capture:
             timeouts.append(patience.own)
             outcome = captures.pop(0)
-            return Capture(outcome=outcome, signature=signature_of(outcome), regions=(), versions={}, log=script)
+            return Capture(outcome=outcome, signature=signature_of(outcome), regions=(), versions={}, log=script, errors=errors)
 
         monkeypatch.setattr("bot.engine.reproduce.capture", captured)
         monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: controls.pop(0))
@@ -180,14 +184,10 @@ def test_what_a_killed_compiler_left_is_not_used(intake: Callable[..., Intake]) 
         (Outcome(status="raised", text="Traceback (most recent call last):\nFp64Impossible: random numbers"), None, None),
     ],
 )
-def test_a_tolerance_that_eager_misses_as_well(
-    intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch, right: Outcome, errors: Any, said: str | None
-) -> None:
+def test_a_tolerance_that_eager_misses_as_well(intake: Callable[..., Intake], right: Outcome, errors: Any, said: str | None) -> None:
     """By its own words the program is wrong; but nothing that was compiled is farther from float64 than eager is."""
     wrong = Outcome(status="raised", text=NOT_CLOSE)
-    begun = intake([wrong, wrong], [PASSED, right])
-    capture = begun._capture
-    monkeypatch.setattr(begun, "_capture", lambda *given, **more: capture(*given, **more).model_copy(update={"errors": errors}))
+    begun = intake([wrong, wrong], [PASSED, right], errors=errors)
     if said is None:
         assert begun.run().failure.kind is Kind.ACCURACY
         return

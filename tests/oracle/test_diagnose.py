@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.oracle.diagnose import Localized, localize
+from bot.oracle.diagnose import Localized, inner_calls, localize
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Recipe, Ref
+from bot.reduce.source.passes.inner_call import InnerCall
 from tests.oracle.fakes import FakePool
 
 GRAPH = Graph(
@@ -47,3 +48,17 @@ def test_the_way_of_the_error_is_what_is_wrong() -> None:
     assert found.chain == {"log1p", "relu"}
     nothing, _ = asked({"status": "ok", "first": [], "wrong": [], "harmless": []})
     assert nothing.chain is None
+
+
+def test_how_the_functions_that_hold_a_line_are_called() -> None:
+    frame = {"name": "f", "callee": "f", "arguments": ["x", "2"], "contexts": ["torch.no_grad()"], "reads": ["scale"]}
+    pool = FakePool(lambda _: {"status": "ok", "frames": [frame, {**frame, "name": "g", "callee": "model.g"}]})
+    inner, outer = inner_calls(pool.ask, "text", (4, 9), 7.0)  # type: ignore[arg-type]
+    assert inner == InnerCall("f", "f", ("x", "2"), ("torch.no_grad()",), ("scale",))
+    assert (outer.name, outer.callee) == ("g", "model.g")
+    (question,) = pool.asked
+    assert (question.text, question.task, question.limit, question.lines) == ("text", "frames", 7.0, (4, 9))
+
+
+def test_where_nobody_can_say_it_there_is_no_call() -> None:
+    assert inner_calls(FakePool(lambda _: {"status": "raised"}).ask, "text", (4,), 7.0) == []  # type: ignore[arg-type]

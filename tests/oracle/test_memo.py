@@ -25,7 +25,8 @@ def test_a_line_for_each_query_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", ['{"n": 9, "key": "c", "verd', '{"n": 9, "key": "c", "verdict": "SAME"}', "\xff"])
 def test_resuming_after_a_kill(tmp_path: Path, cut: str) -> None:
     path = tmp_path / "log"
-    first = Ledger(path, resume=False)
+    path.write_text("null\n")  # no entry stands before it
+    first = Ledger(path, resume=True)
     for key, verdict in zip("abcde", (Verdict.SAME, Verdict.DIFFERENT, Verdict.INFRA, Verdict.TIMEOUT, Verdict.INVALID), strict=True):
         first.record(key, verdict)
     with open(path, "ab") as file:

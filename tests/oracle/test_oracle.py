@@ -246,11 +246,21 @@ BEFORE = {**BEHIND, "text": BEHIND["text"].replace("99", "1")}
 
 
 def test_a_control_may_end_behind_the_failure_where_the_original_does(make: Make) -> None:
-    oracle, _ = make(lambda q: FAILS if q.task == "run" else BEFORE if "before" in q.text else BEHIND, across_forms=True)
-    assert oracle.ask(candidate("the original")) is Verdict.SAME
-    oracle.across_forms = False
-    assert oracle.ask(candidate("a candidate")) is Verdict.SAME
-    assert oracle.ask(candidate("one that fails before")) is Verdict.INVALID
+    answer: Answer = lambda q: FAILS if q.task == "run" else BEFORE if "before" in q.text else BEHIND  # noqa: E731
+    for terms in ({"across_forms": True}, {"control_may_end_later": True}):
+        oracle, _ = make(answer, **terms)
+        assert oracle.ask(candidate("a candidate")) is Verdict.SAME
+        assert oracle.ask(candidate("one that fails before")) is Verdict.INVALID
+
+
+@pytest.mark.parametrize(("right", "verdict"), [(BEHIND, Verdict.SAME), (BEFORE, Verdict.INVALID), (PASSES, Verdict.SAME)])
+def test_so_may_right_numbers_in_place_of_wrong_ones(make: Make, right: dict[str, Any], verdict: Verdict) -> None:
+    """What only the compiler makes is looked at behind the comparison; before it nothing may fail."""
+    answers = {"run": WRONG_TEXT, "control": BEHIND, "control_spread": right}
+    oracle, _ = make(by_task(**answers), reference=WRONG, control_may_end_later=True)
+    assert oracle.ask(candidate()) is verdict
+    strict, _ = make(by_task(**{**answers, "control": CONTROL}), reference=WRONG, control_may_end_later=True)
+    assert strict.ask(candidate()) is (Verdict.SAME if right is PASSES else Verdict.INVALID), "its control did not end there"
 
 
 def test_where_the_original_passes_its_control_so_must_every_candidate(make: Make) -> None:
@@ -468,6 +478,7 @@ class TestSeeds:
         oracle, pool = make(answer, reference=WRONG, draws_as_eager=True)
         assert oracle.ask(candidate(f"torch.manual_seed(0)\n# {text}")) is verdict
         assert [q.as_eager for q in pool.asked if q.task == "run"] == runs
+        assert {q.seed for q in pool.asked} == {0}, "other numbers would be another question"
 
     def test_the_runs_of_a_check_draw_other_numbers(self, make: Make) -> None:
         oracle, pool = make(lambda q: CONTROL if q.task.startswith("control") else WRONG_TEXT if q.seed % 2 else PASSES, reference=WRONG)
@@ -487,6 +498,21 @@ class TestRungs:
         oracle.ask(candidate())
         never = phase in (Phase.LOAD, Phase.RUN)
         assert pool.asked[0].stop_after == (None if never else phase.value)
+
+    @pytest.mark.parametrize(
+        ("kind", "phase", "early"),
+        [
+            (Kind.CRASH, Phase.DYNAMO, True),
+            (Kind.HANG, Phase.DYNAMO, True),
+            (Kind.CRASH, Phase.INDUCTOR_CODEGEN, False),
+            (Kind.HANG, Phase.INDUCTOR_CODEGEN, False),
+            (Kind.ACCURACY, Phase.DYNAMO, False),
+            (Kind.NO_RAISE, Phase.DYNAMO, False),
+        ],
+    )
+    def test_what_does_not_raise_is_left_early_only_by_tracing(self, kind: Kind, phase: Phase, early: bool) -> None:
+        """Without an exception nothing but the end of the phase says that it was passed."""
+        assert exit_after(Signature(kind=kind, phase=phase), Traits()) == (phase.value if early else None)
 
     @pytest.mark.parametrize(
         "more",
@@ -667,9 +693,10 @@ class TestFirst:
         def answer(question: Question) -> dict[str, Any]:
             return CONTROL if question.task == "control" else (FAILS if question.text == "0" else OTHER)
 
-        oracle, _ = make(answer, wait=lambda question: 0.0 if question.text == "0" else 30.0, jobs=3)
+        oracle, pool = make(answer, wait=lambda question: 0.0 if question.text == "0" else 30.0, jobs=3)
         assert oracle.first([candidate(str(index)) for index in range(9)]) == 0
         assert oracle.ledger.queries == 1, "what was cancelled is no answer"
+        assert pool.cancelled == len({question.text for question in pool.asked} - {"0"}), "a worker still runs what nobody needs"
 
     def test_nothing_to_ask(self, make: Make) -> None:
         oracle, pool = make(by_task())
@@ -717,6 +744,18 @@ class TestBudget:
         thread.join(20)
         assert ended == ["interrupted"]
         assert pool.cancelled == jobs
+
+    def test_the_same_oracle_within_another_time(self, make: Make) -> None:
+        """It knows what the first one was told, and how long runs take."""
+        slow = {**FAILS, "seconds": EXPENSIVE_RUN_SECONDS * 2}
+        oracle, pool = make(by_task(run=slow, control=CONTROL))
+        assert oracle.ask(candidate("known")) is Verdict.SAME
+        later = oracle.within(Budget(60.0, clock=Clock()))
+        assert later.ask(candidate("known")) is Verdict.SAME
+        assert later.ask(candidate("new")) is Verdict.SAME
+        assert pool.tasks == ["run", "control", "control", "run"], "where a run is expensive its control comes first"
+        with pytest.raises(BudgetSpent):
+            oracle.within(Budget(0.0, clock=Clock())).ask(candidate("known"))
 
     def test_nothing_is_asked_afterwards(self, make: Make) -> None:
         oracle, pool = make(by_task(run=OTHER), budget=Budget(0.0, clock=Clock()))

@@ -73,11 +73,6 @@ class _Summary:
     said: str
 
 
-def is_summary(line: str) -> bool:
-    """Whether `line` is one of pytest's summary."""
-    return bool(_SUMMARY.match(line))
-
-
 def running(line: str) -> str:
     """The id with which `line` begins: pytest writes it before it runs the test (with `-v`). Empty where there is none."""
     found = _RUNNING.match(line) if ".py::" in line[:520] else None
