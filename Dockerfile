@@ -25,13 +25,16 @@ ENV NVIDIA_VISIBLE_DEVICES=all \
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ git \
     && rm -rf /var/lib/apt/lists/*
-# scripts/try-container gives a smaller list, without CUDA
+# scripts/try-container gives a smaller list, without CUDA; a release builds the image of docker/gpu-cu126.in too, whose torch is on an index
+# of its own
 ARG REQUIREMENTS=docker/gpu.txt
+ARG TORCH_INDEX=
 COPY ${REQUIREMENTS} gpu.txt
-RUN pip install --require-hashes -r gpu.txt
+RUN pip install --require-hashes ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r gpu.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY bot bot
-RUN pip install --no-deps --no-build-isolation . && rm -rf /src/*
+# the list stays: that of cu126 is in no commit
+RUN pip install --no-deps --no-build-isolation . && mkdir /usr/share/torch-minify && mv gpu.txt /usr/share/torch-minify/packages.txt && rm -rf /src/*
 WORKDIR /
 ENTRYPOINT ["python", "-I", "-m", "bot.action"]
 # last, since they change with every build

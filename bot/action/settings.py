@@ -46,8 +46,9 @@ class Settings(BaseSettings):
     event_path: Path | None = Field(default=None, validation_alias="GITHUB_EVENT_PATH")
     output: Path | None = Field(default=None, validation_alias="GITHUB_OUTPUT")
     summary: Path | None = Field(default=None, validation_alias="GITHUB_STEP_SUMMARY")
-    # the image of a release, written into the light action with it
+    # the images of a release, written into the light action with it
     gpu_image: str = Field(default="", validation_alias="TORCH_MINIFY_GPU_IMAGE")
+    cu126_image: str = Field(default="", validation_alias="TORCH_MINIFY_CU126_IMAGE")
     in_actions: bool = Field(default=False, validation_alias="GITHUB_ACTIONS")
 
     # inputs
@@ -83,7 +84,7 @@ class Settings(BaseSettings):
     stale_after: float = _input("stale-after", 20.0, "Hours that a request may wait for a runner", gt=0)
 
     # what the jobs hand on
-    image: str = _input("image", "", "Image for the job that minifies; empty, ours; none, the runner itself")
+    image: str = _input("image", "", "Image for the job that minifies; empty, ours; cu126, ours for older drivers; none, the runner itself")
     timeout_minutes: float = _input("timeout-minutes", 0.0, "Minutes after which a job that minifies is ended; 0: not known", ge=0)
     request_sha256: str = _input("request-sha256", "", "What the gate said of the file of requests; none: not compared")
     request_file: Path = _input("request-file", Path("request.json"), "The file between the jobs, written by gate")
@@ -139,12 +140,12 @@ class Settings(BaseSettings):
     @property
     def job_image(self) -> str:
         """The image of the job that minifies; empty for the runner itself."""
-        return "" if self.image == "none" else self.image or self.gpu_image
+        return {"": self.gpu_image, "cu126": self.cu126_image, "none": ""}.get(self.image, self.image)
 
     @property
     def lacks_image(self) -> bool:
         """Whether this workflow has none to name: only a release has images of its own."""
-        return self.in_actions and self.mode == "gate" and not self.image and not self.gpu_image
+        return self.in_actions and self.mode == "gate" and self.image != "none" and not self.job_image
 
     def artifact(self, what: str) -> str:
         """The name of the artifact of this call that holds `what`: `request`, `result-3`."""

@@ -42,7 +42,8 @@ def missing(python: str, limit: float = doctor.LIMIT) -> str | None:
     torch = next((line.found for line in lines if line.what == "torch"), "unknown")
     return (
         unseen()
-        or f"nvidia-smi sees a GPU, but torch {torch} does not: it was built without CUDA, or for a newer driver than this machine's"
+        or f"nvidia-smi sees a GPU, but torch {torch} does not: it was built without CUDA, or for a newer driver than this machine's. "
+        "On GitHub the input `image: cu126` is for drivers before 580, and for GPUs before Turing"
     )
 
 

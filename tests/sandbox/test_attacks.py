@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from bot.sandbox import landlock, seccomp
-from tests.sandbox.ways import WAYS, Way, prepared, running_with
+from tests.sandbox.ways import HERE, WAYS, Way, prepared, running_with
 
 CANARY = "canary-" + "7f3a9c"
 
@@ -361,8 +361,6 @@ for attempt in (lambda: open(data, "w"), lambda: os.rmdir("/tmp"), lambda: os.un
 
 
 def test_the_disk_is_not_filled(way: Way) -> None:
-    facts = os.statvfs("/tmp")
-    least = facts.f_bavail * facts.f_frsize - (96 << 20)
     code = """
 import os, time
 with open(os.environ["TMPDIR"] + "/large", "wb") as file:
@@ -371,9 +369,19 @@ with open(os.environ["TMPDIR"] + "/large", "wb") as file:
         file.write(bytes(1 << 20)); file.flush(); time.sleep(0.002)
 print("GOT")
 """
-    ran = way.run(code, set={"_LEAST_FREE": least})
-    assert ran.ended == "disk"
+    for _ in range(5):
+        least = free("/tmp") - (96 << 20)
+        ran = way.run(code, set={"_LEAST_FREE": least})
+        if ran.ended or free("/tmp") < least:
+            break
+        # others of this machine have made room meanwhile
+    assert ran.ended == "disk", (ran, least, free("/tmp"))
     assert "GOT" not in ran.text
+
+
+def free(path: str) -> int:
+    facts = os.statvfs(path)
+    return facts.f_bavail * facts.f_frsize
 
 
 def test_processes_are_limited(way: Way) -> None:
@@ -549,7 +557,9 @@ for name in ("mem", "kmsg", "port", "fuse", "net/tun", "kvm", "loop-control", "v
 """
     ran = way.run(code)
     first, *rest = ran.text.splitlines()
-    assert first.split() == ["1", *["0" * 16] * 3, "none"]
+    # a user may not leave the groups that a container gave: without a number of its own, `docker run --user 1001` gives root's
+    groups = sorted(map(str, os.getgroups())) if HERE and "user" in way.name else []
+    assert sorted(first.split()) == sorted(["1", *["0" * 16] * 3, *(groups or ["none"])])
     assert rest == []
 
 

@@ -1,4 +1,8 @@
-"""The ways in which the engine, and so a program, can run here: by account, by what the container lets it have, on a machine with a GPU."""
+"""The ways in which the engine, and so a program, can run here: by account, by what the container lets it have, on a machine with a GPU.
+
+On a machine the ways of a container are its capabilities alone. `scripts/try-container` runs the same tests in real containers: each is one
+way, named by TORCH_MINIFY_WAY, and what Docker does besides (its own filter of system calls, what it masks below /proc) is there too.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +22,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVER = Path(__file__).with_name("attack_driver.py")
+# The way that these tests are in already, where they run in a container.
+HERE = os.environ.get("TORCH_MINIFY_WAY", "")
 # An interpreter that every account can reach, and the number of an account that nobody has.
-SYSTEM_PYTHON = "/usr/bin/python3"
+SYSTEM_PYTHON = sys.executable if HERE else "/usr/bin/python3"
 USER = 64_317
 # What Docker leaves to a container's root: https://github.com/moby/moby/blob/v28.0.0/oci/caps/defaults.go
 CONTAINER = "chown,dac_override,fsetid,fowner,mknod,net_raw,setgid,setuid,setfcap,setpcap,net_bind_service,sys_chroot,kill,audit_write"
@@ -35,6 +42,8 @@ WAYS: dict[str, tuple[str, ...]] = {
     "host-user-gpu": _AS_USER,
     "container-user": (*_AS_USER, "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"),
 }
+if HERE:
+    WAYS = {HERE: ()}
 
 
 @dataclass(frozen=True)
@@ -86,9 +95,10 @@ class Way:
 
 @contextmanager
 def prepared(name: str) -> Iterator[Way]:
-    """A way by its name; tests are skipped where it cannot be had."""
+    """A way by its name, or the one that we are in; tests are skipped where it cannot be had."""
     root = os.geteuid() == 0
-    if not name.startswith("host-user") and not root:
+    name = HERE or name
+    if not HERE and not name.startswith("host-user") and not root:
         pytest.skip("needs root")
     if not Path(SYSTEM_PYTHON).exists() or (WAYS[name] and root and shutil.which("setpriv") is None):
         pytest.skip(f"needs {SYSTEM_PYTHON} and setpriv")
@@ -106,7 +116,7 @@ def prepared(name: str) -> Iterator[Way]:
             for file in files:
                 os.chmod(os.path.join(folder, file), 0o644)
         way = Way(name, Path(place), package)
-        if not root:
+        if not root and not HERE:
             # we are the plain user already
             way = Way(name, Path(place), package)
             WAYS["host-user"] = WAYS["host-user-gpu"] = ()

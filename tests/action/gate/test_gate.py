@@ -218,6 +218,7 @@ def test_the_jobs_can_tell_that_the_file_is_the_gate_s(tmp_path: Path) -> None:
         ({"gpu_image": "ours@sha256:1"}, "ours@sha256:1"),
         ({"gpu_image": "ours@sha256:1", "image": "mine"}, "mine"),
         ({"gpu_image": "ours@sha256:1", "image": "none"}, ""),
+        ({"gpu_image": "ours@sha256:1", "cu126_image": "ours@sha256:2", "image": "cu126"}, "ours@sha256:2"),
         ({"image": "none"}, ""),
     ],
 )
@@ -227,9 +228,10 @@ def test_the_gate_names_the_image(tmp_path: Path, inputs: dict[str, str], image:
     assert (outcome.outputs["outcome"], outcome.outputs["image"]) == ("requests", image)
 
 
-def test_a_commit_that_is_no_release_has_no_image_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("image", ["", "cu126"])
+def test_a_commit_that_is_no_release_has_no_image_and_says_so(tmp_path: Path, image: str) -> None:
     """An empty image would be no container: the program would run on the machine itself, which nobody asked for."""
-    api, given = Memory(), settings(in_actions=True, mode="gate")
+    api, given = Memory(), settings(in_actions=True, mode="gate", image=image)
     outcome = gate.run(asked(f"/minify\n{BLOCK}"), given, api, tmp_path / "request.json")
     assert outcome.outputs["outcome"] == "refused"
     assert "set the input `image`" in api.comments(REPO, 7)[0].body

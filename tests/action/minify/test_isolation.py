@@ -112,9 +112,12 @@ def said(account: Account, code: str) -> str:
 def test_two_accounts_that_nobody_has_and_no_workplace_belongs_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter((64_317, 64_318))
     monkeypatch.setattr(isolation.accounts, "draw", lambda _: next(drawn))
-    found = identities({"GITHUB_WORKSPACE": str(tmp_path)}, SYSTEM_PYTHON)
+    python = tmp_path / "closed" / "python"
+    python.parent.mkdir(mode=0o700)
+    python.symlink_to(SYSTEM_PYTHON)
+    found = identities({"GITHUB_WORKSPACE": str(tmp_path)}, str(python))
     assert (found.setup.uid, found.setup.keep) == (64_317, ())
-    # the system's interpreter has no package bot, so the engine stays as it is
+    # another account does not reach this interpreter, so the engine stays as it is
     assert found.engine == Account()
 
 
