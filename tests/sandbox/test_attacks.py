@@ -361,8 +361,6 @@ for attempt in (lambda: open(data, "w"), lambda: os.rmdir("/tmp"), lambda: os.un
 
 
 def test_the_disk_is_not_filled(way: Way) -> None:
-    facts = os.statvfs("/tmp")
-    least = facts.f_bavail * facts.f_frsize - (96 << 20)
     code = """
 import os, time
 with open(os.environ["TMPDIR"] + "/large", "wb") as file:
@@ -371,7 +369,11 @@ with open(os.environ["TMPDIR"] + "/large", "wb") as file:
         file.write(bytes(1 << 20)); file.flush(); time.sleep(0.002)
 print("GOT")
 """
-    ran = way.run(code, set={"_LEAST_FREE": least})
+    for _ in range(3):  # somebody else may have freed more than it fills
+        facts = os.statvfs("/tmp")
+        ran = way.run(code, set={"_LEAST_FREE": facts.f_bavail * facts.f_frsize - (96 << 20)})
+        if ran.ended:
+            break
     assert ran.ended == "disk"
     assert "GOT" not in ran.text
 

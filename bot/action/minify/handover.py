@@ -30,7 +30,7 @@ _MODE = 0o644
 # Run under the account: the first argument is its directory, the second one below it that is not wanted.
 _ARCHIVE = """
 import os, stat, sys, tarfile
-root, without = sys.argv[1:]
+root, without, deepest = sys.argv[1:]
 with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
     for folder, directories, files in os.walk(root):
         directories.sort()
@@ -38,6 +38,9 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
         if here == without:
             directories.clear()
             continue
+        if here.count(os.sep) >= int(deepest):
+            # it is refused, whatever is below: to go on down has no end
+            directories.clear()
         for name in sorted(files) + [one for one in directories if os.path.islink(os.path.join(folder, one))]:
             entry = tarfile.TarInfo(os.path.normpath(os.path.join(here, name)))
             try:
@@ -66,7 +69,7 @@ def hand_over(account: Account, source: Path, target: int, without: Path | None 
     Raises:
         OSError: no process could be started.
     """
-    words = [sys.executable, "-I", "-S", "-c", _ARCHIVE, str(source), str(without or "")]
+    words = [sys.executable, "-I", "-S", "-c", _ARCHIVE, str(source), str(without or ""), str(_DEEPEST)]
     process = account.start(words, cwd=Path("/"), env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     try:
