@@ -187,3 +187,11 @@ def test_what_lies_too_deep_keeps_nothing_else_back(tmp_path: Path, target: int)
     assert found(tmp_path) == {"e/z.txt": "z", f"{'d/' * 11}kept.txt": "kept"}
     assert [line.partition(": ")[2] for line in left] == ["a name that an artifact cannot have"]
     remove(source)
+
+
+def test_texts_are_not_searched_without_end(tmp_path: Path, target: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made to be slow, half a GiB of them would keep the job for twenty minutes."""
+    monkeypatch.setattr(handover, "MOST_TEXT", 5)
+    left = receive(archive(("a.txt", b"123"), ("b.txt", b"123"), ("c.bin", b"123"), ("d.txt", b"12")), target)
+    assert [line.partition(":")[0] for line in left] == ["'b.txt'"]
+    assert sorted(found(tmp_path)) == ["a.txt", "c.bin", "d.txt"]
