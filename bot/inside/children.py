@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from .descriptors import pass_without_sockets
+from .descriptors import listen_on_loopback, pass_without_sockets
 from .protocol import CUDA_ARCH, FOLLOW_DIRECTORY, CaptureOrder, decode
 
 # What the processes are to do: a role, and for a capture the file of its order.
@@ -41,7 +41,7 @@ def start() -> None:
         # before what a role does then: each finder asks those that were there before it
         AfterImport({"torch": lambda: importlib.import_module(f"{__package__}.absent_gpu").put_up()})
     role, _, argument = os.environ.get(_VARIABLE, "").partition(":")
-    AfterImport({"multiprocessing.resource_sharer": pass_without_sockets})
+    AfterImport({"multiprocessing.resource_sharer": pass_without_sockets, "multiprocessing.connection": listen_on_loopback})
     if role == "capture":
         AfterImport({"torch": lambda: _wait_for_compiler(argument)})
     elif role == "control":

@@ -33,6 +33,21 @@ def pass_without_sockets() -> None:
         return
     sharer: Any = importlib.import_module("multiprocessing.resource_sharer")
     sharer.DupFd = Descriptor
+    listen_on_loopback()
+
+
+def listen_on_loopback() -> None:
+    """Have the managers and listeners of multiprocessing, which take Unix sockets, take loopback ones where these alone can be made: in a
+    network of its own. Where there is none, they fail as they do without a network."""
+    try:
+        socket.socket(socket.AF_UNIX).close()
+    except PermissionError:
+        with contextlib.suppress(OSError):
+            socket.socket(socket.AF_INET).close()
+            connection: Any = importlib.import_module("multiprocessing.connection")
+            connection.default_family = "AF_INET"
+    except OSError:
+        return
 
 
 class Descriptor:

@@ -19,6 +19,8 @@ TO_CHANGE = (0, 5, 6, 7)
 _DRAWN = ((70_000, 99_999), (62_000, 64_999))
 _WORKPLACES = ("GITHUB_WORKSPACE", "RUNNER_TEMP", "RUNNER_TOOL_CACHE", "HOME")
 _TRIES = 50
+# What ends with one account would end with another that has its number.
+_given: set[int] = set()
 
 
 def may_change() -> bool:
@@ -50,17 +52,20 @@ def handed_on() -> Iterator[None]:
 
 
 def draw(environ: Mapping[str, str]) -> int | None:
-    """The number of an account, and of a group, that nobody has: none of this machine, nor the owner of a workplace that `environ` names.
+    """The number of an account, and of a group, that nobody has: none of this machine, of no process that runs, nor the owner of a
+    workplace that `environ` names; none that was drawn before.
 
     None where this process can have none.
     """
-    taken = _owners(environ) | {account.pw_uid for account in pwd.getpwall()} | {group.gr_gid for group in grp.getgrall()}
+    people = {account.pw_uid for account in pwd.getpwall()} | {group.gr_gid for group in grp.getgrall()}
+    taken = _owners(environ) | people | _at_work() | _given
     for low, high in _DRAWN:
         if not (_mapped("uid_map", high) and _mapped("gid_map", high)):
             continue
         for _ in range(_TRIES):
             number = random.SystemRandom().randint(low, high)
             if number not in taken:
+                _given.add(number)
                 return number
     return None
 
@@ -88,6 +93,16 @@ def _owners(environ: Mapping[str, str]) -> set[int]:
         except OSError:
             continue
         found |= {facts.st_uid, facts.st_gid}
+    return found
+
+
+def _at_work() -> set[int]:
+    """The accounts of the processes that run: another job's programs may have been given theirs in the same way."""
+    found: set[int] = set()
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if name.isdecimal():
+            with contextlib.suppress(OSError):
+                found.add(os.stat(f"/proc/{name}").st_uid)
     return found
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from bot.sandbox import kernel, landlock, private_tmp, seccomp
 from bot.sandbox.order import CAPABILITIES, LANDLOCK, NO_NETWORK, PRIVATE_TMP, PRIVILEGES, RLIMITS, SECCOMP, SIGNALS, UID, Order
 
+SHARED_MEMORY = "/dev/shm"
 _LOCAL = frozenset({socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 
 
@@ -104,6 +105,16 @@ def _own_tmp(order: Order) -> None:
     listed = (*order.list_only, order.cwd)
     named = (*order.named, *listed, *order.read, *order.write, *order.must_reach, *order.command, order.tmp)
     private_tmp.enter(order.tmp, order.read, order.write, listed, named)
+    if order.uid is None:
+        # what an account of its own leaves there can be told from what others have, and removed
+        _has(lambda: kernel.own_memory(SHARED_MEMORY, _room(order)))
+
+
+def _room(order: Order) -> int:
+    """Bytes that a program may have in shared memory: as much as it would be left of the machine's."""
+    facts = os.statvfs(SHARED_MEMORY)
+    free = facts.f_bavail * facts.f_frsize
+    return max(free - order.least_free, free // 2)
 
 
 def _rules(order: Order, *, tcp: bool) -> landlock.Ruleset:

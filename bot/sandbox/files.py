@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+from bot.sandbox.walk import walk
 
 # Bytes in all, and files: of more, what comes first by name.
 MOST_BYTES, MOST_FILES = 512 << 20, 2000
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -55,11 +60,13 @@ def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
     Nobody may write to `source` any more.
     """
     count = 0
-    for folder, directories, files in os.walk(source):
-        directories[:] = sorted(name for name in directories if not os.path.islink(os.path.join(folder, name)))
+    for folder, _, files in walk(source):
         here = target / os.path.relpath(folder, source)
-        here.mkdir(parents=True, exist_ok=True)
-        for name in sorted(files):
+        try:
+            here.mkdir(parents=True, exist_ok=True)
+        except OSError:  # a longer path than a system has
+            continue
+        for name in files:
             if count >= MOST_FILES or most <= 0:
                 return
             try:
@@ -71,24 +78,111 @@ def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
 
 def take_over(place: Path) -> None:
     """Make ours, for everybody to read, what a process that has ended left below `place`: no program may change what another one runs."""
-    for folder, directories, files in os.walk(place):
-        for path in (folder, *(os.path.join(folder, name) for name in (*directories, *files))):
+    for folder, _, files in walk(place):
+        for path in (folder, *(os.path.join(folder, name) for name in files)):
             with contextlib.suppress(OSError):
                 os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
     with contextlib.suppress(OSError):
         place.chmod(0o755)
 
 
-def remove(path: Path) -> None:
-    """Remove the directory `path`, whatever rights a program has taken away from what is in it."""
-    shutil.rmtree(path, ignore_errors=True)
-    if not path.is_dir() or path.is_symlink():
+def hand_to_group(directory: Path, group: int) -> None:
+    """Let the `group` write to what is ours in `directory`; what a program has put there is its own already.
+
+    Programs may be at work there, and exchange what we have looked at for a link: so each is opened first, then looked at and changed by
+    its descriptor.
+    """
+    held = os.open(directory, _DIRECTORY)
+    waiting = [(held, iter(_take_to_group(held, group)))]
+    try:
+        while waiting:
+            place, names = waiting[-1]
+            name = next(names, None)
+            if name is None:
+                os.close(waiting.pop()[0])
+                continue
+            with contextlib.suppress(OSError):
+                below = os.open(name, _DIRECTORY, dir_fd=place)
+                waiting.append((below, iter(_take_to_group(below, group))))
+    finally:
+        for place, _ in waiting:
+            os.close(place)
+
+
+def _take_to_group(place: int, group: int) -> list[str]:
+    """Hand the directory with the descriptor `place` and the files in it to the `group`, if they are ours; the directories in it."""
+    if os.fstat(place).st_uid != os.geteuid():
+        return []
+    os.fchown(place, -1, group)
+    os.fchmod(place, 0o2770)
+    directories = []
+    for name in os.listdir(place):
+        with contextlib.suppress(OSError):
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
+            try:
+                facts = os.fstat(file)
+                if stat.S_ISDIR(facts.st_mode):
+                    directories.append(name)
+                elif stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and facts.st_nlink == 1:
+                    # a second name may be that of another's file
+                    os.fchown(file, -1, group)
+                    os.fchmod(file, 0o660)
+            finally:
+                os.close(file)
+    return directories
+
+
+def remove(path: str | os.PathLike[str]) -> None:
+    """Remove the directory `path`, whatever rights a program has taken away from what is in it, and however deep that is."""
+    with contextlib.suppress(RecursionError):  # before Python 3.13
+        shutil.rmtree(path, ignore_errors=True)
+    if not os.path.isdir(path) or os.path.islink(path):
         return
-    _take(str(path))
-    for folder, directories, _ in os.walk(path):
-        for name in directories:
-            _take(os.path.join(folder, name))
-    shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.chown(path, os.geteuid(), -1)
+        os.chmod(path, 0o700)
+        top = os.open(path, _DIRECTORY)
+        try:
+            _empty(top)
+        finally:
+            os.close(top)
+        os.rmdir(path)
+
+
+def _empty(top: int) -> None:
+    """Remove what is in the directory with the descriptor `top`. What is in one below is moved up first: no path is too long then, and
+    nothing has to be remembered but names."""
+    numbers = itertools.count()
+    waiting = os.listdir(top)
+    while waiting:
+        name = waiting.pop()
+        with contextlib.suppress(OSError):
+            if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=top)
+                continue
+            os.chown(name, os.geteuid(), -1, dir_fd=top, follow_symlinks=False)
+            os.chmod(name, 0o700, dir_fd=top)
+            below = os.open(name, _DIRECTORY, dir_fd=top)
+            try:
+                for inner in os.listdir(below):
+                    waiting += _moved(inner, below, top, numbers)
+            finally:
+                os.close(below)
+            os.rmdir(name, dir_fd=top)
+
+
+def _moved(name: str, source: int, target: int, numbers: Iterator[int]) -> list[str]:
+    """Move `name` from the directory with the descriptor `source` to the one with `target`; its new name there, if it could be moved."""
+    new = f"{next(numbers)}.gone"
+    try:
+        # who moves a directory has to be able to write to it
+        os.chown(name, os.geteuid(), -1, dir_fd=source, follow_symlinks=False)
+        if stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
+            os.chmod(name, 0o700, dir_fd=source)
+        os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
+    except OSError:
+        return []
+    return [new]
 
 
 class Scratch(tempfile.TemporaryDirectory[str]):
@@ -99,11 +193,3 @@ class Scratch(tempfile.TemporaryDirectory[str]):
         remove(Path(self.name))
         with contextlib.suppress(OSError):
             super().cleanup()
-
-
-def _take(directory: str) -> None:
-    """Make a directory ours to empty, no link."""
-    if not os.path.islink(directory):
-        with contextlib.suppress(OSError):
-            os.chown(directory, os.geteuid(), -1, follow_symlinks=False)
-            os.chmod(directory, 0o700)

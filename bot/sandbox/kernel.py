@@ -19,7 +19,7 @@ LAST_CAPABILITY = 63
 CAP_SYS_ADMIN = 21
 CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWNS = 0x10000000, 0x40000000, 0x00020000
 # <linux/mount.h>; the system call's number is the same on every processor
-_MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
+_MS_BIND, _MS_REC, _MS_PRIVATE, _MS_NOSUID, _MS_NODEV = 1 << 12, 1 << 14, 1 << 18, 1 << 1, 1 << 2
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 # <linux/sockios.h>
@@ -166,6 +166,15 @@ def bind(source: str, target: str, *, writable: bool) -> None:
         call(_MOUNT_SETATTR, _AT_FDCWD, ctypes.create_string_buffer(os.fsencode(target)), _AT_RECURSIVE, attributes, 32)
 
 
-def _mount(source: str, target: str, flags: int) -> None:
-    if _libc.mount(os.fsencode(source), os.fsencode(target), None, ctypes.c_ulong(flags), None) < 0:
+def own_memory(target: str, size: int) -> None:
+    """Mount at `target` a file system in memory that nobody else sees, of so many bytes (`size`), which goes with its last process.
+
+    Raises:
+        OSError: not allowed here.
+    """
+    _mount("tmpfs", target, _MS_NOSUID | _MS_NODEV, b"tmpfs", f"mode=1777,size={size}".encode())
+
+
+def _mount(source: str, target: str, flags: int, kind: bytes | None = None, options: bytes | None = None) -> None:
+    if _libc.mount(os.fsencode(source), os.fsencode(target), kind, ctypes.c_ulong(flags), options) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), target)

@@ -40,6 +40,7 @@ class Order:
     limits: dict[str, int] = field(default_factory=dict)  # names of the module resource, without RLIMIT_
     disk: tuple[str, ...] = ()  # file systems that it must leave room on
     least_free: int = 0  # bytes
+    least_files: int = 0  # how many more files can be made there
     most_processes: int = 0
     confined: bool = True  # False: the account alone is another one, for what is not the program
     keep: tuple[int, ...] = ()  # capabilities that are kept all the same

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 # Of the system. Not /etc as a whole, nor /var, /run, /root, /home, /tmp: what lies there is somebody's.
 SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", "/sys", "/proc"),
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/sys", "/proc"),
     *(
         f"/etc/{name}"
         for name in (
@@ -42,6 +42,10 @@ SYSTEM = (
         )
     ),
 )
+# Where packages of others are installed, and runners of GitHub Actions with the checkouts of their jobs.
+_OPTIONAL = "/opt"
+_OF_RUNNERS = frozenset({".runner", ".credentials", ".credentials_rsaparams", "_work"})
+_DEEPEST_RUNNER = 2  # directories around it
 # Devices that every program has, and those of GPUs; made for writing too.
 _DEVICES = (
     "/dev/null",
@@ -111,6 +115,31 @@ def devices() -> list[str]:
 def has_gpu() -> bool:
     """Whether this machine has a GPU."""
     return any(map(os.path.exists, GPUS))
+
+
+def optional_packages(place: str = _OPTIONAL) -> tuple[str, ...]:
+    """What may be read in `place` with all that is below: nothing of a runner, whose checkout of this job is asked for by its name."""
+    return tuple(_without_runners(place, 0) or ())
+
+
+def _without_runners(path: str, depth: int) -> list[str] | None:
+    """What is below `path` without the runners there, in as few paths as can be; None: `path` is one itself."""
+    try:
+        with os.scandir(path) as entries:
+            found = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    except OSError:
+        return [path]
+    if not _OF_RUNNERS.isdisjoint(found):
+        return None
+    if depth > _DEEPEST_RUNNER:
+        return [path]
+    below = {
+        full: _without_runners(full, depth + 1) if is_directory else [full]
+        for full, is_directory in ((os.path.join(path, name), held) for name, held in found.items())
+    }
+    if all(held == [full] for full, held in below.items()):
+        return [path]
+    return [each for held in below.values() for each in held or ()]
 
 
 def of_environment(env: Mapping[str, str]) -> Iterator[str]:

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -19,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from bot.sandbox import accounts, environment, paths, private_tmp
-from bot.sandbox.files import Scratch
+from bot.sandbox.files import Scratch, hand_to_group
 from bot.sandbox.order import LANDLOCK, NO_NETWORK, PRIVATE_TMP, PRIVILEGES, RLIMITS, SECCOMP, UID, Order, ProcessReport
 from bot.sandbox.process import Process, launch
 
 _INSIDE = str(Path(__file__).resolve().parents[1] / "inside")
 _ASK_LIMIT = 60.0
 _GIB = 1 << 30
-# Of each file system that a program may write to, so many bytes stay free.
-_LEAST_FREE = 1 << 30
+# Of each file system that a program may write to, so many bytes stay free, and so many files can still be made.
+_LEAST_FREE, _LEAST_FILES = 1 << 30, 50_000
 _MOST_FILES, _LARGEST_FILE = 65_536, 64 * _GIB
 _MOST_PROCESSES = 2048
 _MOST_LINKS = 2000
@@ -60,6 +59,7 @@ class Sandbox:
     _bytecode: dict[str, Path] = field(default_factory=dict)
     _known: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what each interpreter needs to read
     _allowed: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    _packages: tuple[str, ...] = field(default_factory=paths.optional_packages)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _probed: ProcessReport | None = None
     _group: int | None = None
@@ -121,16 +121,7 @@ class Sandbox:
         """Open `directory`, which lies in one that is shared, to the processes of this job."""
         group = self._job_group()
         if group is not None:
-            for folder, directories, files in os.walk(directory):
-                for path in (folder, *(os.path.join(folder, name) for name in files)):
-                    facts = os.lstat(path)
-                    # what a program has put there is its own already; and a second name may be that of another's file
-                    if facts.st_uid == os.geteuid() and (
-                        stat.S_ISDIR(facts.st_mode) or (stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1)
-                    ):
-                        os.chown(path, -1, group)
-                        os.chmod(path, 0o2770 if path == folder else 0o660)
-                directories[:] = [name for name in directories if not os.path.islink(os.path.join(folder, name))]
+            hand_to_group(directory, group)
 
     def start(
         self,
@@ -204,7 +195,7 @@ class Sandbox:
         own = accounts.may_change()
         limits["NPROC"] = _MOST_PROCESSES + 64 * (os.cpu_count() or 1) + (0 if own else _running())
         return Order(
-            read=(*paths.SYSTEM, _INSIDE, *whole),
+            read=(*paths.SYSTEM, *self._packages, _INSIDE, *whole),
             list_only=("/dev", *listed),
             write=tuple(devices),
             named=(*map(str, self.readable), *paths.of_environment(os.environ), *self._known.get(_found(python), ())),
@@ -214,6 +205,7 @@ class Sandbox:
             limits=limits,
             disk=(str(where), "/dev/shm"),
             least_free=_LEAST_FREE,
+            least_files=_LEAST_FILES,
             most_processes=limits["NPROC"] if os.geteuid() == 0 else 0,
         )
 

@@ -36,6 +36,11 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "mount_setattr": (442, 442),
     "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264),
+    # what stays when all processes have ended: System V's shared memory, queues and semaphores, and message queues
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+    "semget": (64, 190),
+    "mq_open": (240, 180),
     # keys
     "add_key": (248, 217),
     "request_key": (249, 218),

@@ -15,16 +15,19 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Callable
 
 from bot.sandbox import kernel
-from bot.sandbox.confine import LayerMissing, confine
+from bot.sandbox.confine import SHARED_MEMORY, LayerMissing, confine
 from bot.sandbox.order import Order, decode
+from bot.sandbox.walk import walk
 
 _BETWEEN_LOOKS = 0.2  # seconds between two looks at the disk and the number of processes
 _PASSED_ON = (signal.SIGUSR1, signal.SIGABRT, signal.SIGTERM)
 _NEVER_STARTED = 125
 # How often all that is left is looked for; each time, what is found is stopped first, so that nothing multiplies faster than it is found.
 _ROUNDS = 200
+_PLENTY = 1 << 62
 
 
 class Supervisor:
@@ -67,6 +70,7 @@ class Supervisor:
                     self._say({"ended": why})
                     break
         self._end_all()
+        self._clear_shared_memory()
         if ready >= 0:
             self._say_raw(_whole(ready))
         return signal.SIGKILL if self.status is None else self.status
@@ -103,10 +107,9 @@ class Supervisor:
         if self.order.uid is None or self.order.gid is None:
             return
         # from the bottom: we may not be able to look into what is no longer ours
-        for folder, directories, files in os.walk(path, topdown=False):
-            for name in (*directories, *files):
-                os.chown(os.path.join(folder, name), self.order.uid, self.order.gid, follow_symlinks=False)
-        os.chown(path, self.order.uid, self.order.gid, follow_symlinks=False)
+        for folder, _, files in reversed(list(walk(path))):
+            for held in (*(os.path.join(folder, name) for name in files), folder):
+                os.chown(held, self.order.uid, self.order.gid, follow_symlinks=False)
 
     def _forget_streams(self) -> None:
         """Whoever reads what the program prints must see its end."""
@@ -131,11 +134,12 @@ class Supervisor:
 
     def _over(self) -> str:
         """The limit that is passed; empty: none."""
-        for path, before in self._room.items():
-            # a disk that is nearly full is left half of what there is
-            least = self.order.least_free
-            if _free(path) < (least if before > least else before // 2):
-                return "disk"
+        least = (self.order.least_free, self.order.least_files)
+        for path, room in self._room.items():
+            for now, before, most in zip(_free(path), room, least, strict=True):
+                # a disk that is nearly full is left half of what there is
+                if now < (most if before > most else before // 2):
+                    return "disk"
         if self.order.most_processes and len(_descendants()) > self.order.most_processes:
             return "processes"
         return ""
@@ -156,6 +160,15 @@ class Supervisor:
 
     def _kill_account(self) -> None:
         """All processes of an account that this program alone has, at once."""
+        self._as_account(lambda: os.kill(-1, signal.SIGKILL))
+
+    def _clear_shared_memory(self) -> None:
+        """Remove what an account that this program alone had has left in the machine's shared memory."""
+        if self.order.uid is not None and _left_by(self.order.uid):
+            self._as_account(lambda: _remove_shared(_left_by(os.geteuid())))
+
+    def _as_account(self, do: Callable[[], object]) -> None:
+        """Do it in a process of the program's account, where it has one of its own, and wait for that."""
         if self.order.uid is None:
             return
         pid = os.fork()
@@ -164,7 +177,7 @@ class Supervisor:
                 os.setresuid(self.order.uid, self.order.uid, self.order.uid)
                 # an engine that is not root keeps the one to signal everybody
                 kernel.drop_capabilities()
-                os.kill(-1, signal.SIGKILL)
+                do()
             os._exit(0)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
@@ -191,13 +204,37 @@ def _whole(pipe: int) -> bytes:
     return data
 
 
-def _free(path: str) -> int:
-    """Bytes that are free on the file system of `path`."""
+def _free(path: str) -> tuple[int, int]:
+    """Bytes that are free on the file system of `path`, and how many more files can be made there."""
     try:
         facts = os.statvfs(path)
     except OSError:
-        return 1 << 62
-    return facts.f_bavail * facts.f_frsize
+        return _PLENTY, _PLENTY
+    # some file systems have no limit, and say that there are none
+    return facts.f_bavail * facts.f_frsize, facts.f_favail if facts.f_files else _PLENTY
+
+
+def _left_by(uid: int) -> list[str]:
+    """What belongs to an account in the machine's shared memory."""
+    found = []
+    with contextlib.suppress(OSError), os.scandir(SHARED_MEMORY) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_uid == uid:
+                    found.append(entry.path)
+    return found
+
+
+def _remove_shared(paths: list[str]) -> None:
+    # where a program has left directories there, which is rare: importing it costs each process
+    from bot.sandbox.files import remove
+
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if not os.path.islink(path) and os.path.isdir(path):
+                remove(path)
+            else:
+                os.unlink(path)
 
 
 def _descendants() -> set[int]:

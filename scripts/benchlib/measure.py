@@ -50,11 +50,22 @@ class Measure:
     timing: Mapping[str, float] = field(default_factory=dict)
 
 
+# The command line, with no layer of the sandbox on.
+UNCONFINED = """
+import functools, sys
+from bot import cli
+from bot.engine import options
+options.Options = functools.partial(options.Options, sandbox=False)
+sys.exit(cli.main())
+"""
+
+
 @dataclass(frozen=True)
 class Setting:
     """How to measure: the interpreter, seconds a program and tool may take, where files go, options of ours.
 
-    `enough`: PyTorch's search is ended where it has taken so many times ours. `root`: the checkout of ours that is run.
+    `enough`: PyTorch's search is ended where it has taken so many times ours. `root`: the checkout of ours that is run, `confined`: with
+    its sandbox.
     """
 
     python: str
@@ -64,6 +75,7 @@ class Setting:
     jobs: int = 1
     enough: float | None = None
     root: Path = ROOT
+    confined: bool = True
 
     def limit_beside(self, own: Measure) -> float:
         """Seconds that PyTorch's search may take beside this run of ours."""
@@ -169,7 +181,8 @@ def minimize(script: Path, env: Mapping[str, str], setting: Setting, hang_after:
     place = script.parent.parent
     out = place / "out"
     env = {**env, "PYTHONPATH": ":".join(filter(None, [str(setting.root), env.get("PYTHONPATH")]))}
-    command = [setting.python, "-m", "bot", "run", script.name, "--out", str(out), "--verify-runs", str(setting.verify_runs)]
+    ours = ["-m", "bot"] if setting.confined else ["-c", UNCONFINED]
+    command = [setting.python, *ours, "run", script.name, "--out", str(out), "--verify-runs", str(setting.verify_runs)]
     command += ["--jobs", str(setting.jobs), "--budget", f"{setting.limit:g}s", "--hang-after", f"{hang_after:g}s"]
     run = watch.run(command, cwd=script.parent, env=env, limit=setting.limit + GRACE, log=place / "log.txt")
     result = json.loads((out / "result.json").read_text(encoding="utf-8")) if (out / "result.json").exists() else {}

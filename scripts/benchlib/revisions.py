@@ -204,12 +204,12 @@ def prepare(root: Path, python: str) -> None:
         raise SystemExit(f"{python} does not import the package of {root}")
 
 
-def runner(roots: Mapping[str, Path], setting: measure.Setting) -> Runner:
-    """What runs a program through one side; `roots` are the checkouts of both sides."""
+def runner(roots: Mapping[str, Path], setting: measure.Setting, unconfined: str = "") -> Runner:
+    """What runs a program through one side; `roots` are the checkouts of both sides. The side `unconfined` goes without the sandbox."""
 
     def run(program: programs.Program, side: str) -> Run:
         load, started = os.getloadavg()[0], _cpu()
-        found = measure.minimized(program, dataclasses.replace(setting, root=roots[side]), side)
+        found = measure.minimized(program, dataclasses.replace(setting, root=roots[side], confined=side != unconfined), side)
         search = found.reduction.get("seconds", 0.0)
         stages = found.result.get("timing", {})
         return Run(found.status, found.lines, found.queries, search, found.run.seconds, _cpu() - started, load, stages)
@@ -228,6 +228,7 @@ def grammar() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/compare-revisions", description=__doc__, allow_abbrev=False)
     parser.add_argument("revision", metavar="REV", help="what this checkout, as it is, is compared with")
     parser.add_argument("--after", metavar="REV", help="another revision in place of this checkout, which may then be edited meanwhile")
+    parser.add_argument("--without-sandbox", action="store_true", help="REV runs without: `HEAD --without-sandbox` shows what it costs")
     parser.add_argument("--corpus", type=Path, metavar="DIR", help="a folder of failing programs (see docs/bench.md)")
     parser.add_argument("--programs", type=int, default=10, metavar="N", help="so many of the corpus, of all its kinds (default 10)")
     parser.add_argument("--bench", type=int, default=10, metavar="N", help="so many of the bench's generated programs (default 10)")
@@ -271,7 +272,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 prepare(root, python)
             machine = {"cpus": len(os.sched_getaffinity(0)), "system": platform.platform(), "revisions": revisions}
             setting = measure.Setting(python, arguments.limit, scratch, arguments.verify_runs, arguments.jobs)
-            found = _compared(pairs(chosen, runner(roots, setting), arguments.repeat), arguments.json, machine)
+            run = runner(roots, setting, "before" if arguments.without_sandbox else "")
+            found = _compared(pairs(chosen, run, arguments.repeat), arguments.json, machine)
     print("\n" + table(found))
     return 0 if all(pair.equal for pair in found) else 1
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.engine.withheld import withheld
+from bot.failure.outcome import Outcome
 from bot.sandbox import seccomp
+from bot.sandbox.sandbox import Sandbox
 
 _PROGRAM = """
 import multiprocessing, sys
@@ -43,6 +46,38 @@ if __name__ == "__main__":
 """
 
 
+_MANAGER = """
+import multiprocessing, socket, sys
+from bot.inside import descriptors
+from bot.sandbox import kernel, seccomp
+
+kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+seccomp.enter(frozenset({families}))
+if {ours}:
+    descriptors.pass_without_sockets()
+
+def work(held):
+    held["x"] = 5
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("{method}")
+    with context.Manager() as manager:
+        held = manager.dict()
+        worker = context.Process(target=work, args=(held,))
+        worker.start()
+        worker.join(60)
+        print("got", dict(held))
+"""
+
+
+def _managed(tmp_path: Path, *, families: str, ours: bool, method: str = "fork") -> str:
+    script = tmp_path / "manages.py"
+    script.write_text(_MANAGER.format(families=families, ours=ours, method=method))
+    env = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""}
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False, env=env)
+    return done.stdout + done.stderr
+
+
 def _run(tmp_path: Path, *, confined: bool, ours: bool, count: int = 5) -> subprocess.CompletedProcess[str]:
     script = tmp_path / "loads.py"
     script.write_text(_PROGRAM.format(confined=confined, ours=ours, count=count))
@@ -66,6 +101,22 @@ def test_tensors_come_through_without_a_socket(tmp_path: Path) -> None:
 def test_a_program_may_hold_back_many(tmp_path: Path) -> None:
     done = _run(tmp_path, confined=True, ours=True, count=600)
     assert "sum 539100.0" in done.stdout, done.stderr
+
+
+@needs_filter
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_manager_listens_on_loopback_where_it_has_a_network_of_its_own(tmp_path: Path, method: str) -> None:
+    assert "got {'x': 5}" in _managed(tmp_path, families="{socket.AF_INET}", ours=True, method=method)
+
+
+@needs_filter
+def test_where_there_is_none_it_fails_in_words_that_are_known(tmp_path: Path) -> None:
+    said = _managed(tmp_path, families="set()", ours=True)
+    assert "got" not in said
+    ended = withheld(Outcome(status="raised", text=said), Sandbox(tmp_path / "scratch"))
+    assert ended is not None
+    assert "--network on" in ended.reason
+    assert "PermissionError" in _managed(tmp_path, families="{socket.AF_INET}", ours=False)
 
 
 @needs_filter

@@ -27,6 +27,8 @@ def main() -> None:
     if ORDER.get("gpu"):
         # what is opened for CUDA's driver is open to a program too
         sandbox.paths.GPUS = ("/dev/null",)
+    if "optional" in ORDER:
+        sandbox.paths.optional_packages.__defaults__ = (ORDER["optional"],)
     with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile() as out:
         box = sandbox.Sandbox(
             Path(scratch),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,25 @@ def test_it_does_not_own_a_workplace(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert {accounts.draw({"GITHUB_WORKSPACE": str(tmp_path)}) for _ in range(20)} <= {70_001, None}
     monkeypatch.setattr(accounts, "_DRAWN", ((70_000, 70_000),))
     assert accounts.draw({"RUNNER_TEMP": str(tmp_path)}) is None
+
+
+def test_none_is_drawn_twice_nor_one_that_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All processes of an account end with its program: those of another would, too."""
+    monkeypatch.setattr(accounts, "_mapped", lambda *_: True)
+    monkeypatch.setattr(accounts, "_DRAWN", ((70_000, 70_002),))
+    monkeypatch.setattr(accounts, "_given", set())
+    monkeypatch.setattr(accounts, "_at_work", lambda: {70_001})
+    monkeypatch.setattr(accounts, "_TRIES", 1000)
+    assert {accounts.draw({}), accounts.draw({})} == {70_000, 70_002}
+    assert accounts.draw({}) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
+def test_whose_processes_run() -> None:
+    with subprocess.Popen(["sleep", "60"], user=69_123) as process:
+        assert 69_123 in accounts._at_work()
+        process.kill()
+    assert 69_123 not in accounts._at_work()
 
 
 def test_none_beyond_the_namespace(monkeypatch: pytest.MonkeyPatch) -> None:

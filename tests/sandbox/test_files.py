@@ -3,11 +3,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.sandbox import files
+from bot.sandbox.sandbox import Sandbox
 
 
 def test_what_a_program_left_is_copied_without_following_it(tmp_path: Path) -> None:
@@ -76,3 +79,92 @@ def test_what_another_account_left_is_no_error(made: type[tempfile.TemporaryDire
         assert status == 0
     elif sys.version_info < (3, 12):
         assert status == 3
+
+
+def dig(place: Path, deep: int) -> None:
+    """Nested directories with a file in the last one, as a program makes them: one after another, from within."""
+    back = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(place)
+        for _ in range(deep):
+            os.mkdir("d")
+            os.chdir("d")
+        Path("file").write_text("x")
+    finally:
+        os.fchdir(back)
+        os.close(back)
+
+
+def test_what_lies_too_deep_is_removed(tmp_path: Path) -> None:
+    """Deeper than Python calls itself, and than a path can be."""
+    for name in ("box", "scratch"):
+        (tmp_path / name).mkdir()
+        dig(tmp_path / name, 2100)
+    (tmp_path / "box" / "d" / "closed").mkdir(mode=0)
+    files.remove(tmp_path / "box")
+    with files.Scratch(dir=tmp_path / "scratch"):
+        dig(next(path for path in (tmp_path / "scratch").iterdir() if path.name != "d"), 1200)
+    files.remove(tmp_path / "scratch")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_lies_too_deep_stops_no_copy(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "z").write_text("z")
+    dig(source, 1200)
+    files.take_over(source)
+    files.copy_plain_tree(source, tmp_path / "target")
+    assert (tmp_path / "target" / "z").read_text() == "z"
+    files.remove(source)
+    files.remove(tmp_path / "target")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's files can be changed for others")
+def test_a_file_exchanged_for_a_link_is_not_handed_to_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are at work in what they share. One of them exchanges a file as soon as it was looked at."""
+    shared, secret = tmp_path / "shared", tmp_path / "secret"
+    (shared / "below").mkdir(parents=True)
+    (tmp_path / "closed").mkdir(mode=0o700)
+    for path in (secret, tmp_path / "closed" / "file", shared / "file", shared / "below" / "file"):
+        path.write_text("x")
+        path.chmod(0o600)
+
+    looks, exchanged = {name: getattr(os, name) for name in ("lstat", "open")}, []
+
+    def watched(name: str) -> Callable[..., Any]:
+        def look(path: Any, *args: Any, **more: Any) -> Any:
+            found = looks[name](path, *args, **more)
+            if str(path).endswith("file") and not exchanged:
+                exchanged.append(path)
+                (shared / "file").unlink()
+                (shared / "file").symlink_to(secret)
+                (shared / "below").rename(shared / "gone")
+                (shared / "below").symlink_to(tmp_path / "closed")
+            return found
+
+        return look
+
+    with monkeypatch.context() as patched:
+        for name in looks:
+            patched.setattr(os, name, watched(name))
+        box = Sandbox(tmp_path, on=False)
+        patched.setattr(Sandbox, "_job_group", lambda _: 71_234)
+        box.lend(shared)
+    assert exchanged
+    for path in (secret, tmp_path / "closed" / "file"):
+        facts = path.stat()
+        assert (facts.st_gid, facts.st_mode & 0o777) == (os.getegid(), 0o600), path
+    assert shared.stat().st_gid == 71_234
+
+
+def test_what_is_ours_is_handed_to_a_group(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "file").write_text("x")
+    os.link(tmp_path / "a" / "b" / "file", tmp_path / "second-name")
+    (tmp_path / "a" / "file").write_text("x")
+    (tmp_path / "a" / "file").chmod(0o600)
+    files.hand_to_group(tmp_path / "a", os.getegid())
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o7777 == 0o2770
+    assert (tmp_path / "a" / "file").stat().st_mode & 0o777 == 0o660
+    assert (tmp_path / "second-name").stat().st_mode & 0o777 != 0o660

@@ -40,6 +40,16 @@ def test_of_a_home_directory_only_what_a_program_has_there(tmp_path: Path) -> No
     )
 
 
+def test_of_what_is_installed_nothing_of_a_runner(tmp_path: Path) -> None:
+    """GitHub's guide puts runners at /opt/actions-runner, too."""
+    for name in ("cuda/bin/nvcc", "github/runner/.runner", "github/runner/_work/r/r/a.py", "github/cli/gh", "tool"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert sorted(paths.optional_packages(str(tmp_path))) == [str(tmp_path / name) for name in ("cuda", "github/cli", "tool")]
+    assert paths.optional_packages(str(tmp_path / "github" / "runner")) == ()
+    assert paths.optional_packages(str(tmp_path / "cuda")) == (str(tmp_path / "cuda"),)
+
+
 def test_links_are_followed_to_what_they_name(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

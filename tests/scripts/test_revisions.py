@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from benchlib import corpus, measure, programs, revisions
+from benchlib import corpus, measure, programs, revisions, watch
 
 RUN = revisions.Run("minimized", 7, 20, search=10.0, wall=30.0, cpu=40.0, load=0.5, stages={"capture": 5.0, "search": 10.0})
 PAIR = revisions.Pair("a", "before", RUN, RUN)
@@ -175,3 +175,43 @@ def test_what_there_is_not_is_said(repository, capsys, arguments, said):
 def test_the_package_of_another_place_is_not_measured(repository, tmp_path):
     with pytest.raises(SystemExit, match="does not import the package"):
         revisions.prepare(tmp_path / "nowhere", sys.executable)
+
+
+def test_one_side_can_go_without_the_sandbox(monkeypatch, tmp_path):
+    asked = {}
+
+    def minimized(program, setting, side):
+        asked[side] = setting.confined
+        return measure.Minimized(watch.Run(0, 1.0, 1.0, ""), {}, tmp_path / "repro.py", 0, 0)
+
+    monkeypatch.setattr(measure, "minimized", minimized)
+    setting = measure.Setting("python", 1.0, tmp_path)
+    roots = {"before": tmp_path, "after": tmp_path}
+    for unconfined, expected in (("", {"before": True, "after": True}), ("before", {"before": False, "after": True})):
+        run = revisions.runner(roots, setting, unconfined)
+        for side in revisions.SIDES:
+            run(None, side)
+        assert asked == expected
+
+
+ENGINE = """
+import bot.engine.job
+
+class Job:
+    def __init__(self, options):
+        raise SystemExit(f"sandbox {options.sandbox}")
+
+bot.engine.job.Job = Job
+"""
+
+
+@pytest.mark.parametrize("confined", [True, False])
+def test_without_the_sandbox_is_without_the_sandbox(monkeypatch, tmp_path, confined):
+    """The command that is run, with an engine that only says with what it was asked for."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "program.py").write_text("import torch\n")
+    (tmp_path / "sitecustomize.py").write_text(ENGINE)
+    setting = measure.Setting(sys.executable, 60.0, tmp_path, confined=confined)
+    env = watch.environment({"PYTHONPATH": str(tmp_path)})
+    found = measure.minimize(tmp_path / "work" / "program.py", env, setting, 10.0)
+    assert f"sandbox {confined}" in found.run.output

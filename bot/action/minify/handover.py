@@ -21,6 +21,8 @@ from bot.action.minify.scrub import LONGEST, is_program, is_text, scrubbed
 
 # Of what comes, larger files, more bytes in all, and more files are left behind.
 LARGEST_FILE, MOST_BYTES, MOST_FILES = 256 << 20, 512 << 20, 2000
+# Bytes of texts in all: to search the worst of them for secrets takes two seconds for each MiB.
+MOST_TEXT = LONGEST
 _MOST_ENTRIES = 20_000
 # What an artifact may be called, and no more: one other name, and the upload of all is refused.
 _NAME = re.compile(r"[A-Za-z0-9_.+=@,()~ -]{1,150}")
@@ -30,7 +32,7 @@ _MODE = 0o644
 # Run under the account: the first argument is its directory, the second one below it that is not wanted.
 _ARCHIVE = """
 import os, stat, sys, tarfile
-root, without = sys.argv[1:]
+root, without, deepest = sys.argv[1:]
 with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
     for folder, directories, files in os.walk(root):
         directories.sort()
@@ -38,6 +40,9 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
         if here == without:
             directories.clear()
             continue
+        if here.count(os.sep) >= int(deepest):
+            # it is refused, whatever is below: to go on down has no end
+            directories.clear()
         for name in sorted(files) + [one for one in directories if os.path.islink(os.path.join(folder, one))]:
             entry = tarfile.TarInfo(os.path.normpath(os.path.join(here, name)))
             try:
@@ -66,7 +71,7 @@ def hand_over(account: Account, source: Path, target: int, without: Path | None 
     Raises:
         OSError: no process could be started.
     """
-    words = [sys.executable, "-I", "-S", "-c", _ARCHIVE, str(source), str(without or "")]
+    words = [sys.executable, "-I", "-S", "-c", _ARCHIVE, str(source), str(without or ""), str(_DEEPEST)]
     process = account.start(words, cwd=Path("/"), env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     try:
@@ -79,14 +84,18 @@ def hand_over(account: Account, source: Path, target: int, without: Path | None 
 def receive(stream: IO[bytes], target: int) -> list[str]:
     """Write the plain files of the archive in `stream` into the directory with the descriptor `target`; what was left behind, and why."""
     left: list[str] = []
-    copied = taken = 0
+    copied = taken = searched = 0
     with contextlib.suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=stream, mode="r|") as archive:
         for number, entry in enumerate(archive):
             if number >= _MOST_ENTRIES:
                 left.append(f"more than {_MOST_ENTRIES} entries")
                 break
+            text = entry.size if is_text(PurePosixPath(entry.name)) else 0
             reason = _unwanted(entry, copied, taken)
+            if reason is None and searched + text > MOST_TEXT:
+                reason = f"more than {MOST_TEXT >> 20} MiB of texts in all: they cannot be searched for secrets"
             if reason is None:
+                searched += text
                 try:
                     _write(archive, entry, target)
                     copied, taken = copied + 1, taken + entry.size

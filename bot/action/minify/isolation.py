@@ -18,6 +18,7 @@ from typing import Any
 
 from bot.sandbox import accounts
 from bot.sandbox.process import Process, start_as
+from bot.sandbox.walk import walk
 
 _KEPT = re.compile(
     r"PATH|LANG|LANGUAGE|LC_\w+|TZ|TERM|CC|CXX|CFLAGS|CXXFLAGS|LDFLAGS|LD_LIBRARY_PATH|VIRTUAL_ENV|CONDA_PREFIX"
@@ -66,10 +67,9 @@ class Account:
         """Hand over the directory `path` and all that is in it; links are not followed."""
         if self.uid is None or self.gid is None:
             return
-        os.chown(path, self.uid, self.gid, follow_symlinks=False)
-        for folder, directories, files in os.walk(path):
-            for name in (*directories, *files):
-                os.chown(os.path.join(folder, name), self.uid, self.gid, follow_symlinks=False)
+        for folder, _, files in walk(path):
+            for held in (folder, *(os.path.join(folder, name) for name in files)):
+                os.chown(held, self.uid, self.gid, follow_symlinks=False)
 
 
 @dataclass(frozen=True)

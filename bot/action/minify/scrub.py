@@ -11,6 +11,8 @@ from bot.action.redaction import redact, redact_all
 _TEXTS = frozenset({".cpp", ".csv", ".h", ".html", ".json", ".jsonl", ".log", ".md", ".out", ".py", ".txt", ".xml", ".yaml", ".yml", ""})
 # Bytes; a longer text is not searched, and so does not leave.
 LONGEST = 64 << 20
+# Bytes; a longer JSON text is a text like others: what it says may take sixty times as much memory.
+_LONGEST_JSON = 4 << 20
 
 
 def is_text(path: PurePath) -> bool:
@@ -26,7 +28,7 @@ def is_program(path: PurePath) -> bool:
 def scrubbed(path: PurePath, content: bytes) -> bytes:
     """The `content` of the text file `path` without secrets; unchanged where there were none. JSON stays JSON."""
     text = content.decode("utf-8", errors="surrogateescape")
-    if path.suffix == ".json":
+    if path.suffix == ".json" and len(content) <= _LONGEST_JSON:
         try:
             held = json.loads(text)
             clean = redact_all(held)

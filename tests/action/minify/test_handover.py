@@ -16,6 +16,7 @@ from bot.action.minify import handover
 from bot.action.minify.handover import hand_over, receive
 from bot.action.minify.isolation import Account
 from bot.sandbox import accounts
+from bot.sandbox.files import remove
 
 
 @pytest.fixture
@@ -165,3 +166,32 @@ def test_directories_exchanged_for_links_show_no_file_of_others(target: int) -> 
         ended.set()
         racer.join()
         subprocess.run(["rm", "-rf", str(place)], check=True)
+
+
+def test_what_lies_too_deep_keeps_nothing_else_back(tmp_path: Path, target: int) -> None:
+    """Deeper than Python calls itself, as a program's dump may be."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "e").mkdir()
+    (source / "e" / "z.txt").write_text("z")
+    back = os.open(".", os.O_RDONLY)
+    os.chdir(source)
+    for _ in range(1200):
+        os.mkdir("d")
+        os.chdir("d")
+    os.fchdir(back)
+    os.close(back)
+    (source / Path(*"d" * 12) / "refused.txt").write_text("x")
+    (source / Path(*"d" * 11) / "kept.txt").write_text("kept")
+    left = hand_over(Account(), source, target)
+    assert found(tmp_path) == {"e/z.txt": "z", f"{'d/' * 11}kept.txt": "kept"}
+    assert [line.partition(": ")[2] for line in left] == ["a name that an artifact cannot have"]
+    remove(source)
+
+
+def test_texts_are_not_searched_without_end(tmp_path: Path, target: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made to be slow, half a GiB of them would keep the job for twenty minutes."""
+    monkeypatch.setattr(handover, "MOST_TEXT", 5)
+    left = receive(archive(("a.txt", b"123"), ("b.txt", b"123"), ("c.bin", b"123"), ("d.txt", b"12")), target)
+    assert [line.partition(":")[0] for line in left] == ["'b.txt'"]
+    assert sorted(found(tmp_path)) == ["a.txt", "c.bin", "d.txt"]

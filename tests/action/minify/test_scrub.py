@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 import zipfile
 from pathlib import Path, PurePath
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.action.minify import scrub
 from bot.action.minify.handover import hand_over
 from bot.action.minify.isolation import Account
 from bot.action.minify.scrub import is_text, scrubbed
@@ -81,3 +83,17 @@ def test_a_program_leaves_as_it_is_or_not_at_all(tmp_path: Path) -> None:
     assert handed(tmp_path / "from", tmp_path / "to") == ["'bad.pt2': a secret or a personal path in it, or no archive"]
     assert (tmp_path / "to" / "good.pt2").read_bytes() == (tmp_path / "from" / "good.pt2").read_bytes()
     assert not (tmp_path / "to" / "bad.pt2").exists()
+
+
+def test_a_json_bomb_takes_no_more_than_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of empty objects takes sixty times its text, once for each that is made of it."""
+    monkeypatch.setattr(scrub, "_LONGEST_JSON", 1 << 16)
+    bomb = b"[" + b"{}," * (1 << 16) + json.dumps(HOLDS).encode() + b"]"
+    tracemalloc.start()
+    try:
+        shown = scrubbed(PurePath("x.json"), bomb)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert SECRET.encode() not in shown
+    assert most < 12 * len(bomb)

@@ -1,0 +1,24 @@
+"""The directories below one, in a module of its own: a supervisor starts with each process, so it imports little."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+
+def walk(top: str | os.PathLike[str]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """As `os.walk`, sorted; a link is a file, and no depth is too much: before Python 3.12 `os.walk` calls itself.
+
+    `top` is the directory to begin with.
+    """
+    waiting = [os.fspath(top)]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+        except OSError:
+            continue
+        directories = [name for name, is_directory in found if is_directory]
+        yield folder, directories, [name for name, is_directory in found if not is_directory]
+        waiting += (os.path.join(folder, name) for name in reversed(directories))

@@ -1,0 +1,116 @@
+"""What a program leaves behind that is no process, and what else it may find: in each way that an engine can run here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from tests.sandbox.ways import WAYS, Way, prepared
+
+CANARY = "canary-" + "7f3a9c"
+
+
+@pytest.fixture(params=sorted(WAYS))
+def way(request: pytest.FixtureRequest) -> Iterator[Way]:
+    with prepared(request.param) as one:
+        yield one
+
+
+def test_nothing_stays_in_shared_memory(way: Way) -> None:
+    """In none that outlives the processes which made it: the machine's memory would be gone until it starts anew."""
+    code = """
+import mmap, os, sys
+name, folder = sys.argv[1:]
+with open(name, "wb") as file:
+    file.write(bytes(1 << 20))
+print(os.path.getsize(name))
+os.makedirs(folder + "/closed/inner")
+os.chdir(folder)
+for _ in range(1500):
+    os.mkdir("d"); os.chdir("d")
+os.chmod(folder + "/closed", 0)
+os.chmod(folder, 0)
+"""
+    names = [f"/dev/shm/attack-{os.getpid()}-{kind}" for kind in ("file", "folder")]
+    ran = way.run(code, argv=names)
+    assert (ran.status, ran.text) == (0, f"{1 << 20}\n")
+    stayed = [name for name in names if os.path.lexists(name)]
+    for name in stayed:
+        shutil.rmtree(name, ignore_errors=True) if os.path.isdir(name) else os.unlink(name)
+    if "uid" not in ran.layers and "private-tmp" not in ran.layers:
+        pytest.skip("a user's own files, where it may have no mounts: SECURITY.md says so")
+    assert stayed == []
+
+
+def test_no_system_v_ipc_can_be_made(way: Way) -> None:
+    """It stays until somebody removes it, and no account's limit counts it."""
+    code = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+queue = (b"/attack", 0o102, 0o600, None)
+asked = {"shmget": (0, 1 << 20, 0o1600), "msgget": (0, 0o1600), "semget": (0, 1, 0o1600), "mq_open": queue}
+for name, arguments in asked.items():
+    if getattr(libc, name)(*arguments) >= 0 or ctypes.get_errno() != 1:
+        print("GOT", name)
+print("done")
+"""
+    assert way.run(code).text == "done\n"
+
+
+def test_files_are_not_made_without_end(way: Way) -> None:
+    """Empty ones take no room, but a file system has only so many."""
+    if not os.statvfs("/tmp").f_files:
+        pytest.skip("this file system has no limit on files")
+    code = """
+import os, time
+for number in range(200_000):
+    open(f"{os.environ['TMPDIR']}/{number}", "w").close()
+    time.sleep(0 if number % 100 else 0.02)
+print("GOT")
+"""
+    for _ in range(3):  # somebody else may have removed more than it makes
+        ran = way.run(code, set={"_LEAST_FILES": os.statvfs("/tmp").f_favail - 1000})
+        if ran.ended:
+            break
+    assert ran.ended == "disk"
+    assert "GOT" not in ran.text
+    assert ran.left == ()
+
+
+def test_however_deep_it_digs_it_is_removed(way: Way) -> None:
+    code = """
+import os
+os.chdir(os.environ["TMPDIR"])
+for _ in range(1500):
+    os.mkdir("d"); os.chdir("d")
+open("file", "w").close()
+print("done")
+"""
+    ran = way.run(code)
+    assert (ran.status, ran.text, ran.left) == (0, "done\n", ())
+
+
+def test_the_runner_beside_it_is_not_read(way: Way) -> None:
+    """Its registration, and the checkouts of other jobs."""
+    runner = way.place / "opt" / "github" / "actions-runner"
+    checkout = runner / "_work" / "other" / "other" / ".git"
+    checkout.mkdir(parents=True)
+    compiler = way.place / "opt" / "compiler" / "bin"
+    compiler.mkdir(parents=True)
+    for path in (runner / ".runner", runner / ".credentials_rsaparams", checkout / "config"):
+        path.write_text(CANARY)
+    (compiler / "cc").write_text("harmless")
+    for folder in (way.place / "opt").rglob("*"):
+        way.own(folder)
+    code = f"""
+for path in {[str(runner / ".credentials_rsaparams"), str(checkout / "config")]!r}:
+    try:
+        print("GOT", open(path).read())
+    except OSError:
+        pass
+print(open({str(compiler / "cc")!r}).read())
+"""
+    assert way.run(code, optional=str(way.place / "opt")).text == "harmless\n"
