@@ -46,29 +46,7 @@ torch.manual_seed(0)
 with torch.no_grad():
     print(torch.compile(f)(torch.randn(4, 8), torch.randn(8)))
 """
-# Failures that are in the graph alone, and so in the program that is exported of it.
-OF_A_MODULE = """\
-import torch
-
-
-class Net(torch.nn.Module):
-    def forward(self, image):
-        {}
-
-
-image = torch.tensor([[10, 150, 201], [255, 3, 128]], dtype=torch.uint8)
-with torch.no_grad():
-    print(torch.compile(Net())(image))
-"""
-SCRIPTS = {
-    "lowering": LOWERING,
-    "cpp": PLANTED.format("compile_error"),
-    "numbers": PLANTED.format("accuracy"),
-    # it throws what nobody catches
-    "crash": PLANTED.format("runtime_error"),
-    "module_cpp": OF_A_MODULE.format("return torch.minimum(torch.abs(image), image).float().cos()"),
-    "module_numbers": OF_A_MODULE.format("return torch.where(-image.abs() > 100, 1.0, -1.0) * 3"),
-}
+SCRIPTS = {"lowering": LOWERING, "cpp": PLANTED.format("compile_error"), "numbers": PLANTED.format("accuracy")}
 # What the same module is as a program of its own.
 EXPORTED = (
     LOWERING.replace("def f(x):", "class Net(torch.nn.Module):\n    def forward(self, x):").split("torch.manual_seed")[0]
@@ -78,29 +56,6 @@ torch.manual_seed(0)
 torch.export.save(torch.export.export(Net(), (torch.randn(2, 3, 8, 8),)), "program.pt2")
 """
 ).replace("\n    y = ", "\n        y = ").replace("\n    z = ", "\n        z = ").replace("\n    return", "\n        return")  # fmt: skip
-# A package with the program beside code that was compiled of another, which is right.
-PACKAGED = """
-program = torch.export.load("program.pt2")
-
-
-class Other(torch.nn.Module):
-    def forward(self, x):
-        return x + 1
-
-
-other = torch.export.export(Other(), program.example_inputs[0])
-files = torch._inductor.aot_compile(other.module(), *other.example_inputs, options={"aot_inductor.package": True})
-from torch.export.pt2_archive._package import package_pt2
-
-package_pt2("package.pt2", exported_programs={"model": program}, aoti_files={"model": files})
-"""
-
-
-def saving(script: str) -> str:
-    """The script that exports what `script` compiles."""
-    if script == LOWERING:
-        return EXPORTED
-    return script.partition("with torch.no_grad")[0] + 'torch.export.save(torch.export.export(Net(), (image,)), "program.pt2")\n'
 
 
 def ran(tmp: Path, script: str, env: Mapping[str, str] | None = None) -> Path:
@@ -135,18 +90,16 @@ def debug_directory(tmp: Path, script: str) -> Path:
 
 
 def launcher(tmp: Path, script: str, after: str = "aot", level: str = "") -> Path:
-    # wrong numbers are looked for at level 4 alone; before a process dies there is a dump only of Dynamo's, at level 3
-    level = level or {SCRIPTS["numbers"]: "4", SCRIPTS["module_numbers"]: "4", SCRIPTS["crash"]: "3"}.get(script, "2")
-    after = "dynamo" if script == SCRIPTS["crash"] else after
+    # wrong numbers are looked for at level 4 alone
+    level = level or ("4" if script == SCRIPTS["numbers"] else "2")
     place = ran(tmp, script, {"TORCHDYNAMO_REPRO_AFTER": after, "TORCHDYNAMO_REPRO_LEVEL": level})
     found = list(place.rglob("minifier_launcher.py"))
     return found[0] if found else place / "repro.py"
 
 
 def notebook(tmp: Path, script: str) -> Path:
-    seed = "torch.manual_seed" if "torch.manual_seed" in script else "image = "
-    definitions, rest = script.split(seed)
-    cells = [f"%matplotlib inline\n!pip list\n{definitions}", f"{seed}{rest}"]
+    definitions, rest = script.split("torch.manual_seed")
+    cells = [f"%matplotlib inline\n!pip list\n{definitions}", f"torch.manual_seed{rest}"]
     listed = [{"cell_type": "code", "source": cell, "outputs": [], "metadata": {}, "execution_count": None} for cell in cells]
     held = {"cells": listed, "metadata": {"kernelspec": {"name": "python3", "language": "python"}}, "nbformat": 4, "nbformat_minor": 5}
     path = tmp / "fail.ipynb"
@@ -160,12 +113,8 @@ def itself(tmp: Path, script: str) -> Path:
     return path
 
 
-def exported(tmp: Path, script: str) -> Path:
-    return ran(tmp, saving(script)) / "program.pt2"
-
-
-def package(tmp: Path, script: str) -> Path:
-    return ran(tmp, saving(script) + PACKAGED) / "package.pt2"
+def exported(tmp: Path, _: str) -> Path:
+    return ran(tmp, EXPORTED) / "program.pt2"
 
 
 MADE = {
@@ -176,7 +125,6 @@ MADE = {
     "launcher": (launcher, "launcher"),
     "notebook": (notebook, "notebook"),
     "exported": (exported, "exported_program"),
-    "package": (package, "package"),
     "script": (itself, "script"),
 }
 REPROS: dict[str, str] = {}
@@ -187,7 +135,7 @@ ROWS = [
     for failure in SCRIPTS
     for form in ("script", *(form for form in MADE if form != "script"))
     # settings of the compiler are not in a program that was exported
-    if form not in ("exported", "package") or failure in ("lowering", "module_cpp", "module_numbers")
+    if form != "exported" or failure == "lowering"
 ]
 
 
