@@ -177,7 +177,7 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
         target, found = prepare.prepared(path, tuple(rest), arguments.python, scratch, arguments.graph, arguments.inputs)
     except taken.NotUnderstood as error:
         sys.stderr.write(f"torch-minify: {path} looks like {error}\n\n{taken.ACCEPTED}")
-        if path.is_dir():
+        if not path.is_file():  # nothing that a result could be about; reading a pipe would wait for its writer
             raise SystemExit(UNUSABLE) from None
         why = f"{path.name} looks like {error}"
         return {"target": Target(path.resolve(), None, ()), "taken": InputTaken(taken_as="script", detail=why), "unusable": why}

@@ -240,3 +240,12 @@ def test_arguments_of_the_process_are_the_default(asked: list[Options], script: 
     monkeypatch.setattr("sys.argv", ["torch-minify", "run", script])
     assert cli.main() == 0
     assert len(asked) == 1
+
+
+def test_a_pipe_is_not_waited_for(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As of `run <(...)`: whoever opened it for reading would wait for its writer."""
+    os.mkfifo("pipe.py")
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "pipe.py"])
+    assert ended.value.code == 2
+    assert "pipe.py looks like neither a file nor a directory" in capsys.readouterr().err

@@ -18,6 +18,12 @@ _NETWORK = re.compile(
     r"|name: ENETUNREACH|Cannot resolve [^\s]{1,300} to a \(local\) address"  # torch.distributed: its store, and gloo
     r"|couldn't connect to .https?://|Cannot find the requested files in the (?:local|disk) cache|Could not resolve host|\[Errno 101\]"
 )
+# The words of a process group's store, and of gloo, where there are no sockets.
+_GROUP = re.compile(
+    r"server socket has failed to (?:bind|listen).*(?:ENETUNREACH|EACCES|EPERM|network is unreachable|permission denied)"
+    r"|client socket has failed to connect.*Network is unreachable|Cannot resolve \S+ to a \(local\) address",
+    re.DOTALL,
+)
 _DENIED = "(?:Permission denied|Read-only file system)"
 _FILE = re.compile(rf"{_DENIED}: '([^'\n]{{1,4000}})'|filesystem error: .*{_DENIED} \[([^\]\n]{{1,4000}})\]")
 _MISSING = re.compile(
@@ -38,6 +44,12 @@ def withheld(outcome: Outcome, box: Sandbox | None, failure: str | None = None) 
     if box is None or not box.on:
         return None
     text = outcome.text[-_ENDS:] if failure is None else failure
+    if not box.network and _GROUP.search(text):
+        said = (
+            "the ranks of a process group talk over sockets, for which the sandbox needs a network of the program's own (as root, or where"
+            " user namespaces may be made): --network on lets them talk without one"
+        )
+        return Ended("error", "machine_fault", said, machine_fault="no sockets")
     if not box.network and _NETWORK.search(text):
         said = "the program needs the network, which the sandbox keeps from it: --network on lets it have that"
         return Ended("error", "machine_fault", said, machine_fault="no network")

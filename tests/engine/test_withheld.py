@@ -48,6 +48,28 @@ def test_the_network(tmp_path: Path, text: str) -> None:
     assert said(tmp_path, text, on=False) is None
 
 
+# torch 2.13 in a process that may make no socket, with tcp:// and with a store in a file; addresses replaced
+SERVER = "The server socket has failed to bind. port: 29511, useIpv6: 0, code: -101, name: ENETUNREACH, message: network is unreachable"
+CLIENT = (
+    "The client socket has failed to connect to any network address of (127.0.0.1, 29512)."
+    " The client socket cannot be initialized to connect to 127.0.0.1:29512 (errno: 101 - Network is unreachable)."
+)
+GLOO = "RuntimeError: Cannot resolve 127.0.0.1 to a (local) address"
+
+
+@pytest.mark.parametrize("text", [f"torch.distributed.DistNetworkError: {SERVER}", f"torch.distributed.DistNetworkError: {CLIENT}", GLOO])
+def test_ranks_that_may_not_talk(tmp_path: Path, text: str) -> None:
+    for failure in (None, text):
+        found = said(tmp_path, f"Traceback (most recent call last):\n{text}\n", failure=failure)
+        assert found is not None
+        assert found.startswith("no sockets: the ranks of a process group")
+        assert "--network on" in found
+    assert said(tmp_path, text, network=True) is None
+    assert (
+        said(tmp_path, text.replace("ENETUNREACH", "EADDRINUSE").replace("etwork is unreachable", "one").replace("Cannot", "Can")) is None
+    )
+
+
 def test_a_file_that_we_may_read_and_the_program_may_not(tmp_path: Path) -> None:
     (tmp_path / "data.pt").touch()
     for path in (tmp_path / "data.pt", tmp_path / "new.pt"):

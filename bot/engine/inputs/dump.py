@@ -258,9 +258,10 @@ def script(dumps: Iterable[tuple[str, Dump, Path | None]], torch: str = "", seed
 
 
 def _draws(graph: tuple[Dump, Path | None]) -> bool:
-    """Whether a graph, with the directory of its recorded inputs, has integral inputs that were not saved."""
+    """Whether a graph, with the directory of its recorded inputs, has integral inputs that were not saved. Not on a GPU: an index that is
+    too large there ends its context, and whatever is run after it."""
     dump, saved = graph
-    return saved is None and any("def load_args" in source and _INTEGRAL.search(source) for source in dump.body)
+    return saved is None and not dump.devices and any("def load_args" in source and _INTEGRAL.search(source) for source in dump.body)
 
 
 def _settings(dump: Dump, torch: str) -> Iterator[str]:

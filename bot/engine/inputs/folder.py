@@ -18,6 +18,8 @@ MOST_FILES = 20_000
 _OF_TLPARSE = re.compile(r"fx_graph_runnable_(?P<number>\d+)\.txt\Z")
 _FAILED = re.compile(r"Failure Exception: <pre>(.*?)</pre>.*?Failure Reason: <pre>(.*?)</pre>", re.S)
 _RANK = re.compile(r"rank_(\d+)")
+# What is known of a graph that PyTorch dumped because it failed.
+_OF_MINIFIER = "dumped for PyTorch's minifier"
 # What a run is called, so that the same graph of several runs is found.
 _OF_A_RUN = re.compile(r"run_[0-9_]+-pid_\d+")
 
@@ -147,11 +149,16 @@ def _of_scripts(root: Path, scripts: list[Path]) -> Held:
         newest[_graph_of(path.relative_to(root))] = path
     launchers = {path.parent for path in scripts if path.name == "minifier_launcher.py"}
     graphs = []
-    for name, path in newest.items():
-        if path.parent.name == "checkpoints" and path.parent.parent in launchers:
-            continue  # what PyTorch's minifier made of the launcher's graph: it may be another failure
-        compiled = path.name != "fx_graph_runnable.py" or (path.parent / "output_code.py").exists()
-        graphs.append(DumpedGraph(name, text_of(path), unfinished=not compiled, beside=path.parent))
+    # a launcher is what failed; a repro beside it is what PyTorch's minifier made of that last
+    for name, path in sorted(newest.items(), key=lambda item: item[1].name != "minifier_launcher.py"):
+        if (path.parent.name == "isolate" and launchers) or (path.parent.name == "checkpoints" and path.parent.parent in launchers):
+            continue  # what PyTorch's minifier asked on its way: it may be another failure
+        if path.name == "fx_graph_runnable.py":
+            compiled = (path.parent / "output_code.py").exists()
+            # that its code was written does not say that it compiled
+            graphs.append(DumpedGraph(name, text_of(path), unfinished=not compiled, beside=path.parent, ended="has its code"))
+        else:
+            graphs.append(DumpedGraph(name, text_of(path), _OF_MINIFIER, beside=path.parent))
     return Held("debug_dir", "a debug directory of PyTorch's", tuple(graphs))
 
 

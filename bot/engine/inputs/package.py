@@ -56,10 +56,10 @@ with torch.no_grad():
 # What the compiled code of a package does beside its program.
 _BESIDE = """\
 with torch.no_grad():
-    found = torch._inductor.aoti_load_package({path!r}, {name!r})(*args, **kwargs)
+    found = {loaded}(*args, **kwargs)
     torch.testing.assert_close(found, program.module()(*args, **kwargs), equal_nan=True)
 """
-# torch.export.load takes the model of this name.
+# torch.export.load and aoti_load_package take the model of this name.
 _USUAL = "model"
 _LOAD_OTHER = """\
 import torch
@@ -67,6 +67,7 @@ from torch.export.pt2_archive._package import load_pt2
 
 program = load_pt2({path!r}).exported_programs[{name!r}]
 """
+_OTHER_CODE = "torch.export.pt2_archive._package.load_pt2({path!r}).aoti_runners[{name!r}]"
 _MODEL = re.compile(r"(?:[^/]*/)?models/([^/]+)\.json")
 _CODE = re.compile(r"(?:[^/]*/)?data/aotinductor/(?:([^/]+)/)?")
 
@@ -112,7 +113,8 @@ def read(place: Place) -> Taken:
         path = _without_code(path, place.scratch / "without_code.pt2")
         code = {match[1] for inside in names if (match := _CODE.match(inside))}
         called = name if name in code else min(filter(None, code), default=_USUAL)
-        beside = _BESIDE.format(path=str(place.path.resolve()), name=called)
+        usual = "torch._inductor.aoti_load_package({path!r})" if called == _USUAL else _OTHER_CODE
+        beside = _BESIDE.format(loaded=usual.format(path=str(place.path.resolve()), name=called))
         read.append(path)
     begin = (_LOAD if name == _USUAL else _LOAD_OTHER).format(path=str(path), name=name) + inputs
     if compiled:

@@ -35,7 +35,7 @@ class DumpedGraph:
 
     `name` is its compile id, with its rank in front where there are ranks, and a number behind a dot where a compilation has several.
     `failed` is what its compilation said, where it failed; `unfinished` that nothing says how it ended. `beside` is the directory that the
-    script was in.
+    script was in, `ended` what is known of one that did neither.
     """
 
     name: str
@@ -43,6 +43,7 @@ class DumpedGraph:
     failed: str = ""
     unfinished: bool = False
     beside: Path | None = None
+    ended: str = "compiled"
 
     @property
     def of(self) -> str:
@@ -52,7 +53,7 @@ class DumpedGraph:
     @property
     def said(self) -> str:
         """How its compilation ended, in a few words."""
-        return "failed" if self.failed else "did not end" if self.unfinished else "compiled"
+        return "failed" if self.failed else "did not end" if self.unfinished else self.ended
 
 
 @dataclass(frozen=True)

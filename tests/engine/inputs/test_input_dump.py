@@ -140,6 +140,8 @@ def test_integers_that_were_not_saved_are_not_zeros_alone():
     assert both.count("if drawn(") == 1
     assert "drawn(" not in dump.script([("0/0", dump.read(integral), Path("/tmp/there"))])
     trains = DYNAMO.replace("reader.tensor(buf0,", "reader.tensor(buf0, dtype=torch.bool, shape=")
+    assert "drawn(" not in dump.script([("x", dump.read(trains), None)])  # on a GPU
+    trains = trains.replace("device(type='cuda', index=0)", "device(type='cpu')")
     text = dump.script([("x", dump.read(trains), None)])
     ast.parse(text)
     assert "            out = compiled(*reader.args)\nlosses = " in text

@@ -149,6 +149,23 @@ def _new(path: Path) -> Path:
     return path
 
 
+def test_what_failed_is_taken_before_what_else_was_dumped(tmp_path):
+    """TORCH_COMPILE_DEBUG and the minifier write below one directory; what the minifier asks on its way lies there, too."""
+    run = tmp_path / "torch_compile_debug" / "run_2026_11_24_16_00_00_000000-pid_4711"
+    write(run / "torchinductor" / "model__0.0" / "fx_graph_runnable.py", RUN)
+    write(run / "torchinductor" / "model__0.0" / "output_code.py", "")
+    write(run / "minifier" / "minifier_launcher.py", AOT)
+    write(tmp_path / "isolate" / "ab12c.py", RUN)
+    write(tmp_path / "repro.py", RUN)
+    held = folder.read(tmp_path)
+    assert [(graph.name, graph.said) for graph in held.graphs] == [
+        ("minifier/minifier_launcher", "failed"), ("model__0.0", "has its code"), ("repro", "failed"),
+    ]  # fmt: skip
+    detail = taken(tmp_path, tmp_path).detail
+    assert "3 graphs: minifier/minifier_launcher failed (dumped for PyTorch's minifier)" in detail
+    assert [graph.name for graph in folder.read(tmp_path / "isolate").graphs]
+
+
 def test_an_archive_without_a_graph_is_called_one(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as out:
         out.writestr("notes.md", "x")

@@ -108,11 +108,13 @@ def test_a_program_in_a_package_is_loaded_without_the_compiled_code(tmp_path):
     alone = held.scratch / "without_code.pt2"
     assert f"torch.export.load({str(alone)!r})" in found.text
     assert str(held.path) not in found.text
-    assert f"aoti_load_package({str(held.path)!r}, 'model')" in found.otherwise
+    assert f"found = torch._inductor.aoti_load_package({str(held.path)!r})(*args, **kwargs)" in found.otherwise
     assert set(found.read) == {alone, held.path}
     with zipfile.ZipFile(alone) as kept:
         assert not [name for name in kept.namelist() if "aotinductor" in name]
         assert kept.read("program/models/model.json") == b"x"
+    other = take(place(archived(tmp_path, "archive_format", "byteorder", "models/first.json", "data/aotinductor/first/a.wrapper.so")))
+    assert f"found = torch.export.pt2_archive._package.load_pt2({str(held.path)!r}).aoti_runners['first'](*args" in other.otherwise
     assert take(place(archived(tmp_path, *PROGRAM))).otherwise == ""
 
 
