@@ -29,7 +29,7 @@ from bot.oracle.run_plan import TRIES
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.passes.dynamic import explained
 from bot.reduce.graph.printer.script import lines, render, without_call
-from bot.reduce.graph.reducer import Reduced, reduce_program
+from bot.reduce.graph.reducer import Numerics, Reduced, reduce_program
 from bot.reduce.graph.size import size_key
 from bot.reduce.source.environ import with_surroundings
 from bot.reduce.source.let_through import let_through
@@ -156,6 +156,8 @@ class Search:
         accuracy = first.reference is not None and first.reference.kind is Kind.ACCURACY
         error = self._localized(start) if accuracy else Localized()
         strict = self.options.accuracy == "strict"
+        exposable, draws = None if strict else error.exposable, oracle.criterion.may_depend_on_numbers
+        numerics = Numerics(exposable, error.chain, keep_seed=accuracy, seed_last=draws)
         guesses = error.guesses(strict) if accuracy else self._named(start, begun)
 
         def reduce(step: SearchResult) -> Reduced:
@@ -166,10 +168,7 @@ class Search:
                 render,
                 guesses=guesses if step.program is start.program else (),
                 settle=oracle.settle,
-                exposable=None if strict else error.exposable,
-                chain=error.chain,
-                keep_seed=accuracy,
-                seed_last=oracle.criterion.may_depend_on_numbers,
+                numerics=numerics,
                 on_accept=lambda smaller, candidate: self._accept(first.step(candidate.text, smaller)),
                 ends_well=oracle.passes,
             )

@@ -36,9 +36,10 @@ class Hub:
     """Takes comments, or does not."""
 
     def __init__(self, *, silent: bool = False) -> None:
-        self.silent, self.bodies = silent, list[str]()
+        self.silent, self.bodies, self.asked = silent, list[str](), 0
 
     def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Any:
+        self.asked += 1
         if self.silent:
             raise GitHubError("no", 403)
         assert (repository, issue, marker, comment) == ("o/r", 3, "<!-- m -->", 8)
@@ -85,7 +86,9 @@ def test_what_is_shown_is_text() -> None:
 
 
 def test_github_does_not_stop_the_work() -> None:
-    shower(Hub(silent=True), REQUESTS, 0, "https://x/1")("line")  # type: ignore[arg-type]
+    hub = Hub(silent=True)
+    shower(hub, REQUESTS, 0, "https://x/1")("line")  # type: ignore[arg-type]
+    assert hub.asked == 1
 
 
 def job(api: Any, where: Path, engine: tuple[str, ...] = ("false",), fetch: Any = None, **inputs: Any) -> tuple[Auto, io.StringIO]:

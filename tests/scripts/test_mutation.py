@@ -35,3 +35,10 @@ def test_a_test_that_fails_anyway_gives_no_score(tmp_path: Path) -> None:
     ran = score(tmp_path, "assert total(1, 2) == 4")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "without any mutant" in ran.stderr
+
+
+def test_a_busy_machine_is_no_failure_of_the_tests(tmp_path: Path) -> None:
+    """The project's own limit for a test is for tests that run alone."""
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\ntimeout = 0.001\n")
+    ran = score(tmp_path, "assert total(sum(range(1_000_000)), 2) and twice(0) == 0")
+    assert ran.returncode == 0, ran.stderr

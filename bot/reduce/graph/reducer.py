@@ -53,17 +53,30 @@ class Reduced:
     fixed_point: bool
 
 
+@dataclass(frozen=True)
+class Numerics:
+    """What a search has to respect where numbers decide the failure; by default they do not.
+
+    `exposable`: the only names that may become outputs besides the original ones; None: any. `chain`: the operations whose values are
+    wrong: each program that is asked has one of them; None: they are not known. `keep_seed`: the failure depends on the numbers, so the
+    script has to go on seeding. `seed_last`: it may depend on them, so a script that does not seed is run several times: this is asked
+    once, at the end.
+    """
+
+    exposable: frozenset[str] | None = None
+    chain: frozenset[str] | None = None
+    keep_seed: bool = False
+    seed_last: bool = False
+
+
 def reduce_program(
     program: Program,
     oracle: GraphOracle,
     render: Callable[[Program], str],
     *,
     guesses: Sequence[frozenset[str]] = (),
-    exposable: frozenset[str] | None = None,
-    chain: frozenset[str] | None = None,
+    numerics: Numerics = Numerics(),
     on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,
-    keep_seed: bool = False,
-    seed_last: bool = False,
     settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
     ends_well: Callable[[str], bool] = lambda _text: True,
 ) -> Reduced:
@@ -74,11 +87,8 @@ def reduce_program(
         oracle: whom the search asks.
         render: prints a program as the script that is asked.
         guesses: sets of node names that the failure names, asked before any search.
-        exposable: for accuracy, the only names that may become outputs besides the original ones; None: any.
-        chain: for accuracy, the operations whose values are wrong: each program that is asked has one of them; None: they are not known.
+        numerics: what numbers have to do with the failure.
         on_accept: called at each accepted step.
-        keep_seed: the failure depends on the numbers, so the script has to go on seeding.
-        seed_last: it may depend on them, so a script that does not seed is run several times: this is asked once, at the end.
         settle: told the smallest program once the guesses were asked; what it returns is called when the passes came to their end,
             and says whether the answers count: a failure that shows now and then may have hidden. By default it always shows.
         ends_well: whether a script that passes does so all the way: what the script says of its static form has to hold for whoever
@@ -86,8 +96,8 @@ def reduce_program(
 
     Never raises `BudgetSpent`: what was found until then is the result.
     """
-    incumbent = Incumbent(program, oracle, render, exposable, on_accept, chain)
-    search = _Search(incumbent, keep_seed, seed_last, settle, ends_well)
+    incumbent = Incumbent(program, oracle, render, numerics.exposable, on_accept, numerics.chain)
+    search = _Search(incumbent, numerics, settle, ends_well)
     try:
         search.run(guesses)
         fixed_point = True
@@ -105,16 +115,14 @@ class _Search:
     def __init__(
         self,
         incumbent: Incumbent,
-        keep_seed: bool,
-        seed_last: bool,
+        numerics: Numerics,
         settle: Callable[[str], Callable[[], bool]],
         ends_well: Callable[[str], bool],
     ) -> None:
         self.incumbent = incumbent
         self.settle = settle
         self.ends_well = ends_well
-        self.keep_seed = keep_seed
-        self.seed_last = seed_last
+        self.numerics = numerics
         self.around: list[Neighbour] | None = None  # of the smallest program, before it was made readable
         self.plain: Candidate = incumbent.candidate
         self.readable = False
@@ -122,7 +130,7 @@ class _Search:
     def run(self, guessed: Sequence[frozenset[str]]) -> None:
         incumbent = self.incumbent
         # where the numbers matter, simple ones mostly hide the failure
-        guesses.run(incumbent, guessed, None if self.keep_seed else self._simplified)
+        guesses.run(incumbent, guessed, None if self.numerics.keep_seed else self._simplified)
         steady = self.settle(incumbent.candidate.text)
         self._whole()
         if not steady():
@@ -133,7 +141,7 @@ class _Search:
         self.plain = incumbent.candidate
         self.around = list(incumbent.neighbours)
         self.readable = lift.run(incumbent)
-        if self.seed_last and not self.keep_seed:
+        if self.numerics.seed_last and not self.numerics.keep_seed:
             apply(incumbent, recipe.seed(incumbent.program), "seed")
         dynamic.explain(incumbent, self.ends_well)
 
@@ -177,7 +185,7 @@ class _Search:
             *found,
             *arguments.edits(program),
             *dtypes.edits(program),
-            *recipe.edits(program, keep_seed=self.keep_seed or self.seed_last),
+            *recipe.edits(program, keep_seed=self.numerics.keep_seed or self.numerics.seed_last),
         ]
 
     def nearest_passing(self) -> Candidate | None:

@@ -18,7 +18,6 @@ from bot.reduce.source.text.candidate import Base, finish
 from bot.reduce.source.text.cst_edits import Edit, apply
 from bot.reduce.source.text.normal_form import as_far_as_legal, legal, marked, measure, normal, unmarked
 
-SizeOf = Callable[[str], "tuple[int, ...]"]
 Accepted = Callable[[str], None]
 Slower = Callable[[str, str], bool]
 # Rewritings that are asked together.
@@ -50,7 +49,6 @@ def reduce_source(
     *,
     failing_lines: Sequence[int] = (),
     starts: Sequence[str] = (),
-    size_of: SizeOf = lines_and_characters,
     on_accept: Accepted | None = None,
     settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
     check: Callable[[], None] = lambda: None,
@@ -60,15 +58,15 @@ def reduce_source(
 
     `failing_lines` are the lines of `text` (1-based) that the traceback names in the user's frames; they make the search
     short and may be left out. `starts` are whole programs to ask first (the program written anew around an inner frame):
-    the first that is SAME is reduced instead. `size_of` gives a candidate's size for the log; `on_accept` is told each
-    step's text; `settle` the text once the guesses were asked, and what it returns says after the first round whether the answers count.
+    the first that is SAME is reduced instead. `on_accept` is told each step's text; `settle` the text once the guesses
+    were asked, and what it returns says after the first round whether the answers count.
     `check` raises BudgetSpent when there is no time left: it is called while candidates are made, which may take longer than to ask them.
     `slower` says of a text that is SAME whether its run takes much longer than that of the text that stands: leaving out an argument
     may make a model larger. It is taken when nothing else is left, and has to save a line then.
     Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
     Raises SyntaxError where `text` is not Python.
     """
-    search = _SourceSearch(text, oracle, size_of, on_accept, check, slower)
+    search = _SourceSearch(text, oracle, on_accept, check, slower)
     try:
         search.start(failing_lines, starts)
         steady = settle(unmarked(search.text))
@@ -92,16 +90,13 @@ def reduce_source(
 class _SourceSearch:
     """The text, in its normal form with marks, and what was asked about it."""
 
-    def __init__(
-        self, text: str, oracle: Oracle, size: SizeOf, on_accept: Accepted | None, check: Callable[[], None], slower: Slower
-    ) -> None:
+    def __init__(self, text: str, oracle: Oracle, on_accept: Accepted | None, check: Callable[[], None], slower: Slower) -> None:
         self.text = self.original = text
         self._slower = slower
         self._slow: set[str] = set()  # SAME, but put off
         self._last_chance = False
         self.refused: list[str] = []
         self._oracle = oracle
-        self._size = size
         self._on_accept = on_accept
         self._check = check
         self._failed: set[str] = set()
@@ -224,7 +219,7 @@ class _SourceSearch:
                 fresh.append((index, text))
         if not fresh:
             return None
-        asked = [Candidate(unmarked(t), origin, self._size(unmarked(t))) for _, t in fresh]
+        asked = [Candidate(unmarked(t), origin, lines_and_characters(unmarked(t))) for _, t in fresh]
         first, found = 0, self._first_same(asked)
         while found is not None and self._is_put_off(asked[first + found].text):
             first += found + 1

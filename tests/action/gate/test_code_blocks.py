@@ -68,5 +68,7 @@ def test_any_body(body: str) -> None:
 
 
 def test_deep_nesting_is_no_program_but_no_fault() -> None:
-    find(block("import torch\n" + "(" * 20_000 + "\n"))
-    find(block("import torch\n" + "-" * 50_000 + "1\n"))
+    for code in ("(" * 20_000, "-" * 50_000 + "1"):
+        body = block(f"import torch\n{code}\n")
+        assert find(body, torch_only=True) is None
+        assert find(body) is not None, "what was written to be run is run, and says what is wrong with it"

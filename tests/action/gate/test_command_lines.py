@@ -109,7 +109,7 @@ def test_any_text_is_read(parts: list[str]) -> None:
     ids=["brackets", "stars", "quotes", "images", "ticks", "fences", "nuls", "tags", "lists", "right to left", "commands"],
 )
 def test_a_long_body_is_read_in_time(body: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     command_lines(body + "\n\n/minify")
     code_blocks(body)
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20

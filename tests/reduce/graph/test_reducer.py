@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Graph, Input, Node, Program, Recipe, Ref, Value
-from bot.reduce.graph.reducer import reduce_program
+from bot.reduce.graph.reducer import Numerics, reduce_program
 from bot.reduce.graph.size import size_key
 from tests.reduce.graph.free_oracle import APART, FreeOracle, case, chain, fed, measure, mixed, present
 from tests.reduce.graph.world import World, ill_formed, infer, op, programs, tensor, word, words
@@ -254,7 +254,7 @@ def test_only_exposable_values_become_outputs() -> None:
         return target(17) in producers.values()
 
     oracle = FreeOracle(predicate)
-    found = reduce_program(program, oracle, oracle.render, exposable=exposable)
+    found = reduce_program(program, oracle, oracle.render, numerics=Numerics(exposable=exposable))
     assert [n.target for n in found.program.graph.nodes] == [target(17), target(20)]
 
 
@@ -285,7 +285,7 @@ def test_nothing_is_asked_of_a_program_that_is_as_small_as_can_be() -> None:
 
 def test_the_seed_stays_where_numbers_matter() -> None:
     oracle = World(same_four)
-    found = reduce_program(four_ops(), oracle, oracle.render, keep_seed=True)
+    found = reduce_program(four_ops(), oracle, oracle.render, numerics=Numerics(keep_seed=True))
     assert found.program.recipe.seed == 0
     checked = World(same_four)
     accurate = replace(four_ops(), recipe=Recipe(accuracy=True))
@@ -301,11 +301,11 @@ def test_a_seed_that_may_matter_goes_last() -> None:
         return same_four(program)
 
     oracle = World(same)
-    found = reduce_program(four_ops(), oracle, oracle.render, seed_last=True)
+    found = reduce_program(four_ops(), oracle, oracle.render, numerics=Numerics(seed_last=True))
     assert found.program.recipe.seed is None
     assert unseeded.count(True) == 1
     needed = World(lambda p: same_four(p) and p.recipe.seed is not None)
-    assert reduce_program(four_ops(), needed, needed.render, seed_last=True).program.recipe.seed == 0
+    assert reduce_program(four_ops(), needed, needed.render, numerics=Numerics(seed_last=True)).program.recipe.seed == 0
 
 
 def test_the_order_prefers_fewer_operations_to_smaller_inputs() -> None:
