@@ -156,7 +156,7 @@ class Supervisor:
 
     def _kill_account(self) -> None:
         """All processes of an account that this program alone has, at once."""
-        if self.order.uid is None:
+        if self.order.uid is None or not self.order.sole:
             return
         pid = os.fork()
         if pid == 0:
