@@ -78,10 +78,13 @@ def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
 
 def take_over(place: Path) -> None:
     """Make ours, for everybody to read, what a process that has ended left below `place`: no program may change what another one runs."""
-    for folder, _, files in walk(place):
-        for path in (folder, *(os.path.join(folder, name) for name in files)):
+    # each directory before it is looked into: that may be its owner's alone
+    with contextlib.suppress(OSError):
+        os.chown(place, os.geteuid(), os.getegid(), follow_symlinks=False)
+    for folder, directories, files in walk(place):
+        for name in (*directories, *files):
             with contextlib.suppress(OSError):
-                os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
+                os.chown(os.path.join(folder, name), os.geteuid(), os.getegid(), follow_symlinks=False)
     with contextlib.suppress(OSError):
         place.chmod(0o755)
 

@@ -43,6 +43,7 @@ class Order:
     least_files: int = 0  # how many more files can be made there
     most_processes: int = 0
     confined: bool = True  # False: the account alone is another one, for what is not the program
+    sole: bool = True  # the account is this process's alone: all that runs under it ends with it
     keep: tuple[int, ...] = ()  # capabilities that are kept all the same
     layers: tuple[str, ...] | None = None  # those that have to be on; None: those that can be had
 

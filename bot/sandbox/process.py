@@ -82,11 +82,20 @@ def launch(order: Order, private: Path | None, streams: Mapping[str, Any]) -> Pr
 
 
 def start_as(
-    command: Sequence[str], *, cwd: Path, env: Mapping[str, str], uid: int | None, gid: int | None, keep: Sequence[int] = (), **streams: Any
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    uid: int | None,
+    gid: int | None,
+    keep: Sequence[int] = (),
+    sole: bool = True,
+    **streams: Any,
 ) -> Process:
     """Start `command` in the directory `cwd` with the environment `env`, under the account `uid` and the group `gid` alone (None: ours).
 
-    It is not confined, and may `keep` capabilities with these numbers; what it starts ends with it. `streams` are those of `Popen`.
+    It is not confined, and may `keep` capabilities with these numbers; what it starts ends with it, and where it is the account's `sole`
+    process, whatever else runs under that account. `streams` are those of `Popen`.
 
     Raises:
         OSError: there is no such program.
@@ -97,7 +106,7 @@ def start_as(
     if program is None:
         raise FileNotFoundError(2, "No such file or directory", command[0])
     words = (program, *command[1:])
-    return launch(Order(words, dict(env), str(cwd), uid, gid, confined=False, keep=tuple(keep)), None, streams)
+    return launch(Order(words, dict(env), str(cwd), uid, gid, confined=False, keep=tuple(keep), sole=sole), None, streams)
 
 
 def _left(control: socket.socket) -> bytes:

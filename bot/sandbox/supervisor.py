@@ -168,8 +168,8 @@ class Supervisor:
             self._as_account(lambda: _remove_shared(_left_by(os.geteuid())))
 
     def _as_account(self, do: Callable[[], object]) -> None:
-        """Do it in a process of the program's account, where it has one of its own, and wait for that."""
-        if self.order.uid is None:
+        """Do it in a process of the program's account, where it has that alone, and wait for it."""
+        if self.order.uid is None or not self.order.sole:
             return
         pid = os.fork()
         if pid == 0:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import platformdirs
 
-from bot.sandbox.files import Scratch
+from bot.sandbox.files import Scratch, take_over
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment
 from bot.workers.process import Patience, Wanted, run_process
@@ -69,6 +69,7 @@ def make(python: str, box: Sandbox, most: float = math.inf, *, anew: bool = True
             command, patience = [python, "-c", _COMPILE], Patience(_LIMIT, most)
             outcome = run_process(command, patience, cwd=cache, env=env, wanted=wanted, box=box, write=(cache,))
             if outcome.status == "ok":
+                take_over(cache)
                 keep(cache)
                 names = keep_headers(cache)
                 with contextlib.suppress(OSError):

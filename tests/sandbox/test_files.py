@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -10,7 +12,10 @@ from typing import Any
 import pytest
 
 from bot.sandbox import files
+from bot.sandbox.accounts import TO_CHANGE
+from bot.sandbox.process import start_as
 from bot.sandbox.sandbox import Sandbox
+from tests.sandbox.ways import ROOT, SYSTEM_PYTHON
 
 
 def test_what_a_program_left_is_copied_without_following_it(tmp_path: Path) -> None:
@@ -168,3 +173,29 @@ def test_what_is_ours_is_handed_to_a_group(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "b").stat().st_mode & 0o7777 == 0o2770
     assert (tmp_path / "a" / "file").stat().st_mode & 0o777 == 0o660
     assert (tmp_path / "second-name").stat().st_mode & 0o777 != 0o660
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be an engine that may give accounts")
+def test_an_engine_that_is_not_root_takes_over_what_is_its_owner_s_alone(tmp_path: Path) -> None:
+    number, other = 64_317, 64_318
+    place = Path(tempfile.mkdtemp())
+    try:
+        (place / "left/below").mkdir(parents=True)
+        (place / "left/below/file").write_text("read")
+        for path in (place / "left/below/file", place / "left/below", place / "left"):
+            os.chmod(path, 0o700)
+            os.chown(path, other, other)
+        os.chown(place, number, number)
+        shutil.copytree(ROOT / "bot/sandbox", place / "package/bot/sandbox")
+        code = (
+            f"import sys; sys.path.insert(0, {str(place / 'package')!r}); from pathlib import Path;"
+            "from bot.sandbox.files import take_over;"
+            f"take_over(Path({str(place / 'left')!r})); print(Path({str(place / 'left/below/file')!r}).read_text())"
+        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+        process = start_as([SYSTEM_PYTHON, "-I", "-c", code], cwd=Path("/"), env={}, uid=number, gid=number, keep=TO_CHANGE, **streams)
+        said, _ = process.communicate(timeout=60)
+        process.end()
+        assert said == b"read\n"
+    finally:
+        shutil.rmtree(place)

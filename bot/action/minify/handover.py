@@ -72,7 +72,9 @@ def hand_over(account: Account, source: Path, target: int, without: Path | None 
         OSError: no process could be started.
     """
     words = [sys.executable, "-I", "-S", "-c", _ARCHIVE, str(source), str(without or ""), str(_DEEPEST)]
-    process = account.start(words, cwd=Path("/"), env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    # the engine may still run under this account
+    process = account.start(words, cwd=Path("/"), env={}, sole=False, **streams)
     assert process.stdout is not None
     try:
         with process.stdout as stream:

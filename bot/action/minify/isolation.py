@@ -53,15 +53,16 @@ class Account:
     gid: int | None = None
     keep: tuple[int, ...] = ()  # capabilities that it has all the same
 
-    def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], **streams: Any) -> Process:
-        """Start `command` in the directory `cwd` with the environment `env`; no group of ours is kept. What it starts ends with it.
+    def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], sole: bool = True, **streams: Any) -> Process:
+        """Start `command` in the directory `cwd` with the environment `env`; no group of ours is kept. What it starts ends with it, and
+        where it is the account's `sole` process, whatever else runs under that account.
 
         `streams` are those of `subprocess.Popen`.
 
         Raises:
             OSError: there is no such program.
         """
-        return start_as(command, cwd=cwd, env=env, uid=self.uid, gid=self.gid, keep=self.keep, **streams)
+        return start_as(command, cwd=cwd, env=env, uid=self.uid, gid=self.gid, keep=self.keep, sole=sole, **streams)
 
     def chown(self, path: Path) -> None:
         """Hand over the directory `path` and all that is in it; links are not followed."""

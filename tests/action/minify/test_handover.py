@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import tarfile
 import threading
@@ -17,6 +18,7 @@ from bot.action.minify.handover import hand_over, receive
 from bot.action.minify.isolation import Account
 from bot.sandbox import accounts
 from bot.sandbox.files import remove
+from tests.sandbox.ways import SYSTEM_PYTHON
 
 
 @pytest.fixture
@@ -131,6 +133,15 @@ def test_an_archive_that_breaks_off_brings_what_came(tmp_path: Path, target: int
     assert (tmp_path / "target" / "a").read_text() == "a" * 2000
 
 
+@pytest.fixture
+def reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own interpreter may lie where no other account reaches it: then nothing is handed over, and nothing is shown."""
+    if not os.path.exists(SYSTEM_PYTHON):
+        pytest.skip(f"needs {SYSTEM_PYTHON}")
+    monkeypatch.setattr(handover.sys, "executable", SYSTEM_PYTHON)
+
+
+@pytest.mark.usefixtures("reached")
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the container action has it")
 def test_directories_exchanged_for_links_show_no_file_of_others(target: int) -> None:
     """The race of one who owns the directory against one who reads it as root."""
@@ -161,7 +172,8 @@ def test_directories_exchanged_for_links_show_no_file_of_others(target: int) -> 
     try:
         for _ in range(5):
             hand_over(Account(number, number), source, target)
-            assert not [path for path in Path(f"/proc/self/fd/{target}").rglob("*.txt") if "canary" in path.read_text()]
+            texts = {path.read_text() for path in Path(f"/proc/self/fd/{target}/").rglob("*.txt")}
+            assert texts == {"harmless"}
     finally:
         ended.set()
         racer.join()
@@ -195,3 +207,25 @@ def test_texts_are_not_searched_without_end(tmp_path: Path, target: int, monkeyp
     left = receive(archive(("a.txt", b"123"), ("b.txt", b"123"), ("c.bin", b"123"), ("d.txt", b"12")), target)
     assert [line.partition(":")[0] for line in left] == ["'b.txt'"]
     assert sorted(found(tmp_path)) == ["a.txt", "c.bin", "d.txt"]
+
+
+@pytest.mark.usefixtures("reached")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the container action has it")
+def test_what_runs_under_the_account_goes_on(tmp_path: Path, target: int) -> None:
+    """A result is handed over while its engine runs: whatever ends with the process that brings the files, that does not."""
+    number = accounts.draw({})
+    assert number is not None
+    account = Account(number, number)
+    engine = account.start(["sleep", "60"], cwd=Path("/"), env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL)
+    source = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
+    try:
+        (source / "result.json").write_text("{}")
+        account.chown(source)
+        for _ in range(3):
+            assert hand_over(account, source, target) == []
+        assert found(tmp_path) == {"result.json": "{}"}
+        with pytest.raises(subprocess.TimeoutExpired):
+            engine.wait(1.0)
+    finally:
+        engine.end()
+        shutil.rmtree(source)
