@@ -200,3 +200,22 @@ def test_no_text_of_a_model_is_missed(secret: str) -> None:
     shown = redacted(asked).model_dump_json()
     assert secret not in shown
     assert shown.count(SECRET) == 5
+
+
+@pytest.mark.parametrize("password", ["hun@ter22", "@@hunter22", "hun:ter@22"])
+def test_a_password_may_hold_an_at_sign(password: str) -> None:
+    assert redact(f"pip install https://bob:{password}@example.org/simple x@y") == f"pip install https://{SECRET}@example.org/simple x@y"
+
+
+def test_what_is_looked_for_first_is_in_all_that_is_found() -> None:
+    """A pattern is tried where a text holds a part of it: each canary, in each way to write it, is still found."""
+    texts = [
+        *canaries.TOKENS.values(),
+        *(form.format(value) for form, value in canaries.SETTINGS.values()),
+        canaries.KEY,
+        *(path for path, _ in canaries.PATHS.values()),
+    ]
+    for text in texts:
+        assert not canaries.left_in(redact(text)), text
+    for text in ("SECRETACCESSKEY: 'a1b2c3d4e5f6g7h8'", "PASSWORD = a1b2c3d4e5f6", "ACCOUNT\u212aEY=a1b2c3d4e5f6g7h8"):
+        assert SECRET in redact(text) or "\u212a" in text, text
