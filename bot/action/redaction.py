@@ -128,7 +128,7 @@ _REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
                 "id_token",
                 "idtoken",
             ),
-            *("client", "private", "passwd", "password"),
+            *("id_token", "idtoken", "client", "private", "passwd", "password"),
         ),
     ),
     (_HOME, "~", ("/home/", "/users/", "/root/")),
