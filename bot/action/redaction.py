@@ -29,6 +29,10 @@ _TOKENS = re.compile(
     r"|sk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,}|api_org_[A-Za-z0-9]{20,}|xox[a-z]-[A-Za-z0-9-]{10,}"
     r"|xapp-\d-[A-Za-z0-9-]{10,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}|[rs]k_live_[A-Za-z0-9]{20,}"
     r"|dckr_pat_[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
+    # GitLab's others, NVIDIA, Groq, xAI, Replicate, Perplexity, Vault, DigitalOcean, Atlassian, Grafana, Shopify, age
+    r"|gl(?:ptt|dt|rt|cbt|ft|soat|agent)-[A-Za-z0-9_-]{20,}|nvapi-[A-Za-z0-9_-]{40,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
+    r"|r8_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|hv[sbr]\.[A-Za-z0-9_-]{24,}|do[opr]_v1_[0-9a-f]{40,}|AT(?:ATT3|BB|CTT3)[A-Za-z0-9_=-]{24,}"
+    r"|gl(?:c|sa)_[A-Za-z0-9_=]{30,}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"
     # AWS, Google, Azure
     r"|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,}"
     r"|[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,}"
@@ -38,6 +42,24 @@ _TOKENS = re.compile(
 # Of a text that holds none of these, no position needs to be tried.
 _IN_TOKENS = (
     *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "v1.", "eC1hY2Nl", "sk-", "hf_", "api_org_", "xox", "xapp-", "glpat-", "npm_"),
+    *(
+        "glptt-",
+        "gldt-",
+        "glrt-",
+        "glcbt-",
+        "glft-",
+        "glsoat-",
+        "glagent-",
+        "nvapi-",
+        "gsk_",
+        "xai-",
+        "r8_",
+        "pplx-",
+        "hvs.",
+        "hvb.",
+        "hvr.",
+    ),
+    *("hvr.", "_v1_", "ATATT3", "ATBB", "ATCTT3", "glc_", "glsa_", "shpat_", "shpca_", "shppa_", "shpss_", "AGE-SECRET-KEY-1"),
     *("pypi-", "k_live_", "dckr_pat_", "dapi", "SG.", "AKIA", "ASIA", "ABIA", "ACCA", "AIza", "ya29.", "GOCSPX-", "1//0", "Q~", "eyJ"),
 )
 _PRIVATE_KEY = re.compile(
@@ -47,7 +69,7 @@ _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----
 _KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _LONGEST_KEY = 200  # lines
 _BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
-_IN_URL = re.compile(r"(?<=://)(?:[^/\s:@'\"]{0,200}:[^/\s@'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
+_IN_URL = re.compile(r"(?<=://)(?:[^/\s:@'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
 # Parameters of addresses that were signed, and the address that is itself a secret.
 _SIGNED = re.compile(r"(?i)((?<=[?&;])(?:sig|x-(?:amz|goog)-(?:signature|security-token|credential))=)[A-Za-z0-9%+/=._~-]{10,}")
 _HOOK = re.compile(r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}")
@@ -77,6 +99,42 @@ _CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]{1,64}")
 _CLOUD_HOST = re.compile(
     rf"{_START}(?<!\.)"
     r"(?:ip-\d{1,3}(?:-\d{1,3}){3}(?:\.[a-z0-9.-]{1,100})?|[a-z0-9-]{1,63}\.(?:[a-z0-9.:-]{1,100}\.)?(?:c\.[a-z0-9.:-]{1,63}|compute|ec2)\.internal)(?![\w-])"
+)
+
+_KEEPING = rf"\g<1>{SECRET}"
+# In this order: what is taken out, what stands in its place, and of what a text must hold one, as `casefold` writes it.
+_REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
+    (_TOKENS, SECRET, tuple(part.casefold() for part in _IN_TOKENS)),
+    (_BEARER, _KEEPING, ("bearer ", "basic ", "token ")),
+    (_IN_URL, SECRET, ("://",)),
+    (_SIGNED, _KEEPING, ("sig=", "x-amz-", "x-goog-")),
+    (_HOOK, SECRET, ("hooks.slack.com/",)),
+    (_NETRC, _KEEPING, ("password",)),
+    (_VARIABLE, _KEEPING, ("token", "secret", "password", "passwd", "apikey", "api_key", "access_key", "private_key", "credentials")),
+    (
+        _SETTING,
+        _KEEPING,
+        (
+            *(
+                "secret",
+                "sessiontoken",
+                "session_token",
+                "access",
+                "auth",
+                "apikey",
+                "api_key",
+                "account",
+                "refresh",
+                "id_token",
+                "idtoken",
+            ),
+            *("id_token", "idtoken", "client", "private", "passwd", "password"),
+        ),
+    ),
+    (_HOME, "~", ("/home/", "/users/", "/root/")),
+    (_WINDOWS_HOME, "~", ("users",)),
+    (_CACHE, "user", ("/torchinductor_",)),
+    (_CLOUD_HOST, "host", ("ip-", ".internal")),
 )
 
 # Of names this short, or as plain as these, nothing can be hidden without harm to what is no name.
@@ -144,13 +202,16 @@ def redact(text: str) -> str:
 
 
 def _pass(text: str) -> str:
-    text = _hidden.replace(_PRIVATE_KEY.sub(SECRET, text))
-    if any(part in text for part in _IN_TOKENS):
-        text = _TOKENS.sub(SECRET, text)
-    text = _BEARER.sub(rf"\g<1>{SECRET}", text)
-    text = _HOOK.sub(SECRET, _SIGNED.sub(rf"\g<1>{SECRET}", _IN_URL.sub(SECRET, text)))
-    text = _SETTING.sub(rf"\g<1>{SECRET}", _VARIABLE.sub(rf"\g<1>{SECRET}", _NETRC.sub(rf"\g<1>{SECRET}", text)))
-    return _CLOUD_HOST.sub("host", _CACHE.sub("user", _WINDOWS_HOME.sub("~", _HOME.sub("~", text))))
+    if "PRIVATE KEY" in text:
+        text = _PRIVATE_KEY.sub(SECRET, text)
+    text = _hidden.replace(text)
+    folded = text.casefold()
+    for pattern, instead, needed in _REPLACED:
+        # most texts hold none of what a pattern needs, and to look for that costs a hundredth
+        if any(part in folded for part in needed):
+            before, text = text, pattern.sub(instead, text)
+            folded = folded if text == before else text.casefold()
+    return text
 
 
 class LineRedactor:

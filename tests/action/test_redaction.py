@@ -200,3 +200,16 @@ def test_no_text_of_a_model_is_missed(secret: str) -> None:
     shown = redacted(asked).model_dump_json()
     assert secret not in shown
     assert shown.count(SECRET) == 5
+
+
+@pytest.mark.parametrize("password", ["hun@ter22", "@@hunter22", "hun:ter@22"])
+def test_a_password_may_hold_an_at_sign(password: str) -> None:
+    assert redact(f"pip install https://bob:{password}@example.org/simple x@y") == f"pip install https://{SECRET}@example.org/simple x@y"
+
+
+def test_what_is_looked_for_first_is_in_all_that_is_found() -> None:
+    """A pattern is tried where a text holds a part of it: each canary, alone, is still found."""
+    settings = (form.format(value) for form, value in canaries.SETTINGS.values())
+    paths = (path for path, _ in canaries.PATHS.values())
+    for text in (*canaries.TOKENS.values(), *settings, canaries.KEY, *paths):
+        assert not canaries.left_in(redact(text)), text

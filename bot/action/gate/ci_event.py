@@ -72,7 +72,7 @@ class RedRun:
         late = bool(taken)
         taken = taken[: self._left_today()] if taken else ()
         causes = rows(found, taken)
-        table = notes.candidates(causes) if found else "The run names no failing test."
+        table = notes.candidates(causes) if found else ci_failures.NOTHING_NAMED
         if not taken:
             return Decision("nothing", note=f"{self._most_a_day} requests were made of red runs within a day" if late else table)
         first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)

@@ -28,6 +28,10 @@ _GONE = (404, 410)
 FAILED = ("failure", "timed_out")
 
 
+# A log may be gone, and reports are kept for a while only.
+NOTHING_NAMED = "No failing test is named in what can still be read of the run."
+
+
 @dataclass(frozen=True)
 class Subject:
     """A run, and the branch whose last run it is compared with. `source` and `commit` are what it ran: where its paths are looked up."""

@@ -257,7 +257,7 @@ class Conversation:
         causes = rows(found, taken)
         self._tables.append(notes.candidates(causes) if found else "")
         if not taken:
-            raise Refusal("No failing test there looks like a failure of the compiler." if found else "The run names no failing test.")
+            raise Refusal("No failing test there looks like a failure of the compiler." if found else ci_failures.NOTHING_NAMED)
         first = self._request(command, name, checkout, whose, test=taken[0].first.test).model_copy(update={"causes": tuple(causes)})
         return of_groups(taken, [first.answer] * len(taken), first, self._settings)
 

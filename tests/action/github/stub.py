@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -19,13 +20,19 @@ NOW = "2026-11-03T12:00:00Z"
 
 @dataclass
 class Fault:
-    """What goes wrong once. `late`: the request has done its work by then. Status 0: the connection is lost."""
+    """What goes wrong once. `late`: the request has done its work by then. Status 0: the connection is lost; -1: no answer comes within
+    the client's patience. `at`: it strikes the request with this number, from 0."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     body: str = '{"message": "wrong"}'
     late: bool = False
     verb: str | None = None
+    at: int | None = None
+
+    def strikes(self, verb: str, number: int) -> bool:
+        """Whether it is for the request `number`, with this `verb`."""
+        return self.verb in (None, verb) and self.at in (None, number)
 
 
 class Stub:
@@ -36,6 +43,7 @@ class Stub:
         self.faults: list[Fault] = []
         self.comments: list[dict[str, Any]] = []
         self.answers: dict[tuple[str, str], tuple[int, Any]] = {}
+        self.silence = 1.0  # seconds
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -48,12 +56,14 @@ class Stub:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = self.rfile.read(length)
                 stub.seen.append((self.command, self.path, dict(self.headers)))
-                fault = next((f for f in stub.faults if f.verb in (None, self.command)), None)
+                fault = next((f for f in stub.faults if f.strikes(self.command, len(stub.seen) - 1)), None)
                 if fault is not None:
                     stub.faults.remove(fault)
                     if fault.late:
                         stub.work(self.command, self.path.partition("?")[0], body)
-                    if fault.status == 0:
+                    if fault.status < 0:
+                        time.sleep(stub.silence)
+                    if fault.status <= 0:
                         self.close_connection = True
                         self.connection.close()
                         return
