@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bot.engine.capture.hints import failing_line, launches, named_nodes
+from bot.engine.capture.hints import failing_line, launches, named_alone, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, parts, starts
@@ -106,9 +106,11 @@ class Search:
             if self.options.stage not in (None, start.stage):
                 continue
             tried.append(start)
-            begun = self._begins(start)
-            if begun is not None:
-                return start, begun
+            named = named_alone(found.outcome.text, start) if self.reproduction.failure.kind is not Kind.ACCURACY else ()
+            for one in (*named, start):
+                begun = self._begins(one)
+                if begun is not None:
+                    return one, begun
         if self.reproduction.failure.kind is not Kind.ACCURACY:
             return None
         # where eager as a whole proves nothing, since float64 cannot be had or rounding is all there is, the operation that is wrong may

@@ -23,7 +23,8 @@ from bot.oracle.criterion import Criterion
 from bot.oracle.judge import Judgment
 from bot.oracle.oracle import Begun
 from bot.oracle.run_plan import RunPlan
-from tests.engine.capture.test_starts import region
+from bot.reduce.graph.form import Graph
+from tests.engine.capture.test_starts import graph, region
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.POST_GRAD, exception=("ValueError",), message="no sin")
 # A pass of the user's, and the program that runs it; nothing else of it can be carried.
@@ -57,6 +58,9 @@ class Asked:
         self.texts.append(candidate.text)
         return Begun(Judgment(Verdict.SAME, FAILURE), self.plan) if self.needs in candidate.text else None
 
+    def answer(self, _: Any) -> tuple[Outcome, dict[str, Any]]:
+        return Outcome(status="infra"), {}
+
     def observe(self, text: str) -> tuple[Outcome, Signature | None]:
         fails = "loader()" in text or "Repro()" in text
         return (Outcome(status="raised"), FAILURE) if fails else (Outcome(status="ok"), None)
@@ -64,12 +68,12 @@ class Asked:
 
 @pytest.fixture
 def search(tmp_path: Path) -> Callable[..., tuple[Search, Asked]]:
-    def made(needs: str = "") -> tuple[Search, Asked]:
+    def made(needs: str = "", held: Graph | None = None, text: str = "", failure: Signature = FAILURE) -> tuple[Search, Asked]:
         script = tmp_path / "fail.py"
-        held = Object(text=None, name="vendor", expressions=("vendor",), wanted=("vendor",))
-        failed = region(recipe={"config": {"torch._inductor.config.post_grad_custom_post_pass": held}})
-        capture = Capture(outcome=Outcome(status="raised"), signature=FAILURE, regions=(failed,), versions={}, log=tmp_path)
-        reproduction = Reproduction(capture, FAILURE, Source(SCRIPT, script), SCRIPT, 60.0)
+        vendor = Object(text=None, name="vendor", expressions=("vendor",), wanted=("vendor",))
+        failed = region(held=held, recipe={"config": {"torch._inductor.config.post_grad_custom_post_pass": vendor}})
+        capture = Capture(outcome=Outcome(status="raised", text=text), signature=failure, regions=(failed,), versions={}, log=tmp_path)
+        reproduction = Reproduction(capture, failure, Source(SCRIPT, script), SCRIPT, 60.0)
         oracle = Asked(needs)
         options = Options(Target(script, None, ()), sys.executable, tmp_path / "out")
         return Search(options, reproduction, Trail(), lambda: oracle, Progress()), oracle  # type: ignore[arg-type, return-value]
@@ -90,3 +94,40 @@ def test_a_graph_does_not_count_where_the_program_before_it_fails(search: Callab
     found.begin()
     assert any("loader()" in text for text in oracle.texts)
     assert found._start is None
+
+
+WORDS = ("sin", "cos", "tan", "exp", "log", "abs")
+LARGE = graph(*(f"torch.ops.aten.{word}.default" for word in WORDS))
+NAMED = "While executing %n4 : "
+
+
+def test_the_operation_that_the_failure_names_is_asked_before_the_graph(search: Callable[..., tuple[Search, Asked]]) -> None:
+    found, oracle = search(held=LARGE, text=NAMED)
+    found.begin()
+    assert found._start is not None
+    start = found._start[0]
+    assert len(oracle.texts) == 1
+    assert [node.target for node in start.program.graph.nodes] == ["torch.ops.aten.log.default"]
+    assert start.whole is not None
+    assert start.whole.graph.ops == len(WORDS), "what the repro is compared with"
+
+
+def test_the_graph_is_asked_where_that_operation_alone_passes(search: Callable[..., tuple[Search, Asked]]) -> None:
+    found, oracle = search(needs="aten.sin", held=LARGE, text=NAMED)
+    found.begin()
+    assert found._start is not None
+    assert found._start[0].program.graph.ops == len(WORDS)
+    assert len(oracle.texts) == 2
+
+
+@pytest.mark.parametrize(("text", "kind"), [("", Kind.EXCEPTION), (NAMED, Kind.ACCURACY)])
+def test_where_the_failure_names_none_the_graph_comes_first(text: str, kind: Kind, search: Callable[..., tuple[Search, Asked]]) -> None:
+    found, oracle = search(held=LARGE, text=text, failure=FAILURE.model_copy(update={"kind": kind}))
+    found.begin()
+    assert "aten.sin" in oracle.texts[0]
+
+
+def test_a_few_operations_are_asked_at_once(search: Callable[..., tuple[Search, Asked]]) -> None:
+    found, oracle = search(held=graph(*(f"torch.ops.aten.{word}.default" for word in WORDS[:4])), text="While executing %n3 : ")
+    found.begin()
+    assert "aten.sin" in oracle.texts[0]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from bot.engine.capture.region import Region
-from bot.engine.capture.starts import Start
+from bot.engine.capture.starts import Start, parts
 from bot.failure.traceback import HEADER, final_stack
 from bot.reduce.graph.form import is_op
 
 # Ways in which torch names an FX node or an operator in an error.
 _NODE = re.compile(r"While executing %(\w+)\b|%(\w+) : \[num_users=|node (?:named )?'?%?(\w+)'? ", re.M)
-_TARGET = re.compile(r"^\s*target: (?:aten|prims|[a-z_]\w*)\.([\w.]+)", re.M)
+_TARGET = re.compile(r"^(?:\s*target: |Error in op: torch\.ops\.)[a-z_]\w*\.([\w.]+)", re.M)
+
+# A graph of so few operations is asked at once.
+FEW = 4
 
 
 def script_lines(text: str, name: str) -> tuple[int, ...]:
@@ -50,3 +54,13 @@ def named_nodes(text: str, start: Start) -> list[frozenset[str]]:
         for operator in (match[1], match[1].split(".")[0]):
             found += [frozenset({node.name}) for node in ops if node.target.endswith("." + operator)]
     return [names for names in dict.fromkeys(found) if names]
+
+
+def named_alone(text: str, start: Start) -> Iterator[Start]:
+    """The likeliest operation that the failure's `text` names alone, in a `start` of more than a few.
+
+    It compiles long before the whole does. And the whole may be no program that eager runs, although its operations are: where an
+    operator's fake form is wrong, what was traced after it is wrong, too.
+    """
+    if start.program.graph.ops > FEW:
+        yield from islice(parts(start, named_nodes(text, start)), 1)

@@ -125,6 +125,7 @@ def test_nodes_by_their_own_name_before_those_by_operator() -> None:
         ("the node named 'add_5' is not", [{"add"}]),
         ("  target: aten.add.Tensor\n", [{"add"}]),
         ("  target: aten.add\n", []),
+        ("AssertionError: expected stride 1==4 at dim=0\nError in op: torch.ops.aten.add.Tensor\nThis", [{"add"}]),
         ("While executing %item : ", []),  # no operation
         ("While executing %unknown", []),
         ("", []),
