@@ -19,7 +19,8 @@ from .shortcuts import function_at, shortcut
 
 TRACED = ("dynamo",)
 EXPORTED = ("export",)
-LOWERED = ("pre_grad", "aot_autograd", "joint", "post_grad", "inductor_lowering")
+PASSES = ("pre_grad", "aot_autograd", "joint", "post_grad")
+LOWERED = ("inductor_lowering",)
 GENERATED = ("inductor_codegen",)
 COMPILED = ("cpp_compile", "triton_compile")
 
@@ -40,7 +41,9 @@ def _arrange(phase: str) -> None:
         _replace(importlib.import_module("torch._inductor.compile_fx"), "compile_fx_aot", _leave)
         return
     lowering = importlib.import_module("torch._inductor.graph").GraphLowering
-    if phase in (*LOWERED, *GENERATED):
+    if phase in PASSES:
+        _replace(lowering, "run", _leave)
+    elif phase in (*LOWERED, *GENERATED):
         for name in ("codegen", "codegen_with_cpp_wrapper"):
             _replace(lowering, name, _leave if phase in LOWERED else _leave_after(getattr(lowering, name)))
     elif phase in COMPILED:

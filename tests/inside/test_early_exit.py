@@ -116,6 +116,12 @@ def test_a_failure_in_codegen_is_not_seen_before_it(pool: Pool) -> None:
     assert ask(pool, "inductor_lowering", NO_CPP, bug, HEALTHY).status == "stopped"
 
 
+@pytest.mark.parametrize("phase", ["pre_grad", "aot_autograd", "joint", "post_grad"])
+def test_after_the_passes_nothing_is_lowered(pool: Pool, phase: str) -> None:
+    outcome = ask(pool, phase, NO_CPP, LOWERING, HEALTHY)
+    assert outcome.status == "stopped", outcome.text
+
+
 CPP_BUG = 'import torch, torch._inductor.config as config\nconfig.cpp.inject_relu_bug_TESTING_ONLY = "compile_error"\n'
 
 

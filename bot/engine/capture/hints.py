@@ -59,8 +59,8 @@ def named_nodes(text: str, start: Start) -> list[frozenset[str]]:
 def named_alone(text: str, start: Start) -> Iterator[Start]:
     """The likeliest operation that the failure's `text` names alone, in a `start` of more than a few.
 
-    It compiles in a second where the whole takes a minute. And the whole may be no program that eager runs, although its operations are:
-    where an operator's fake form is wrong, what was traced after it is wrong, too.
+    It compiles long before the whole does. And the whole may be no program that eager runs, although its operations are: where an
+    operator's fake form is wrong, what was traced after it is wrong, too.
     """
     if start.program.graph.ops > FEW:
         yield from islice(parts(start, named_nodes(text, start)), 1)
