@@ -173,7 +173,9 @@ def test_a_cancel_reaches_the_engine_and_the_best_is_posted(way: str, tmp_path: 
         assert [words for _, words in ran.look().values()] == ["tail -f /dev/null"]
         found = result_of(ran)
         assert found["ended_by"] == "interrupted"
-        assert found["status"] == "minimized", (found["reason"], ran.log.read_text(errors="replace")[-2000:])
+        # what was confirmed by one fresh run is kept and shown, and not called minimized: that takes three
+        assert (found["status"], found["verification"]["same"]) == ("error", 1), found["reason"]
+        assert "interrupted after 1 of 3 fresh runs" in found["reason"]
         repro = (ran.result / "repro.py").read_text(encoding="utf-8")
         comment = posted(ran, tmp_path)
         assert ", interrupted" in comment
