@@ -46,6 +46,7 @@ def first_that_fails(
             raise beside_its_program(end, options, box, budget) from None
     script = options.target.script.with_name("packaged.py")
     script.write_text(options.then, encoding="utf-8")
+    script.chmod(0o644)  # the program may run under another account, whatever our umask is
     options = replace(options, target=replace(options.target, script=script), then="")
     return first_that_fails(options, run, box, budget)
 
