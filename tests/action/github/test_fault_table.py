@@ -170,9 +170,17 @@ def check(ended: dict[str, Any], world: World, *, asked: bool) -> None:
         assert "import torch" in ended["summary"]
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("event", [comment, red])
+# A red run makes three times as many requests: each fault of these takes a quarter of a minute, so that most are tried by `--all` alone.
+ROWS = [
+    pytest.param(event, fault, late, id=f"{event.__name__}-{fault}-{when}", marks=[pytest.mark.all] if event is red and not quick else [])
+    for event in (comment, red)
+    for fault in FAULTS
+    for late, when in ((False, "before"), (True, "after"))
+    for quick in [not late and fault in ("502", "null")]
+]
+
+
+@pytest.mark.parametrize(("event", "fault", "late"), ROWS)
 def test_each_request_may_fail_once(at: Callable[[Event, World], dict[str, Any]], event: Event, fault: str, late: bool) -> None:
     with World() as world:
         ended = at(event, world)
