@@ -15,7 +15,6 @@ from bot.sandbox.sandbox import Sandbox
 _NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Network is unreachable|Network unreachable"
     r"|Failed to establish a new connection|Max retries exceeded with url|urlopen error|LocalEntryNotFoundError|OfflineModeIsEnabled"
-    r"|name: ENETUNREACH|Cannot resolve [^\s]{1,300} to a \(local\) address"  # torch.distributed: its store, and gloo
     r"|couldn't connect to .https?://|Cannot find the requested files in the (?:local|disk) cache|Could not resolve host|\[Errno 101\]"
 )
 # The words of a process group's store, and of gloo, where there are no sockets.

@@ -31,9 +31,6 @@ def said(tmp_path: Path, text: str, **more: object) -> str | None:
         "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded with url: /x",
         "huggingface_hub.errors.LocalEntryNotFoundError: An error happened while trying to locate the file on the Hub",
         "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
-        # torch 2.13.0: init_process_group("gloo") with a FileStore, and with a store on TCP
-        "RuntimeError: Cannot resolve 127.0.0.1 to a (local) address",
-        "torch.distributed.DistNetworkError: The server socket has failed to bind. port: 29511, useIpv6: 0, code: -101, name: ENETUNREACH",
     ],
 )
 def test_the_network(tmp_path: Path, text: str) -> None:
