@@ -27,6 +27,7 @@ from bot.action.github.resources import (
     Reaction,
     Repository,
     Run,
+    Runner,
     User,
     WorkflowJob,
     WorkflowRun,
@@ -63,6 +64,16 @@ def user(login: str) -> User:
     return User(login=login, id=zlib.crc32(login.encode()))
 
 
+class Nowhere(Transport):
+    """A question that `Memory` does not answer itself must not go out to GitHub."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(f"Memory has no answer for Transport.{name}")
+
+
 @dataclass
 class Memory(GitHub):
     """What is there, and what was done to it."""
@@ -86,7 +97,7 @@ class Memory(GitHub):
     gists: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        super().__init__(Transport("token"), BOT)
+        super().__init__(Nowhere(), BOT)
 
     def attachment(self, url: str, limit: int) -> bytes | None:
         if url not in self.files:
@@ -176,6 +187,13 @@ class Memory(GitHub):
 
     def runs_of(self, repository: str, commit: str) -> Sequence[Run]:
         return [run for run in self.runs.values() if run.head_sha == commit]
+
+    def recent_runs(self, repository: str) -> Sequence[Run]:
+        return list(self.runs.values())
+
+    def runners(self, repository: str) -> Sequence[Runner] | None:
+        # GITHUB_TOKEN may not list them: GitHub answers 403, and the client gives None
+        return None
 
     def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
         found = [run for run in self.runs.values() if run.head_branch == branch and run.created_at < before and run.event == "push"]
