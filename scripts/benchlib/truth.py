@@ -27,11 +27,13 @@ from benchlib.planted import DEPTHS, Row, healed, holds, rows, sample
 ROOT = Path(__file__).resolve().parents[2]
 # Seconds for a repro run alone.
 ALONE = 300.0
+# Verdicts that must not be.
+BAD = ("SLIP", "FALSE", "LOST")
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How one program ended. `verdict` is found, refused, SLIP, quiet (a healthy one, not reproduced) or FALSE."""
+    """How one program ended. `verdict` is found, refused, SLIP, quiet (a healthy one, not reproduced), FALSE, or LOST: no result came."""
 
     name: str
     verdict: str
@@ -117,8 +119,12 @@ def ending(row: Row, device: str, python: str, place: Path, limit: float) -> End
     file, repro = out / "result.json", out / "repro.py"
     result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"status": "nothing", "reduction": {}}
     status, said = str(result["status"]), result.get("reason")
+    if not file.exists():
+        said = "".join((place / "log.txt").read_text(encoding="utf-8").splitlines()[-1:])
     text = repro.read_text(encoding="utf-8") if status in ("minimized", "reproduced", "flaky") and repro.exists() else None
-    if not row.percent:
+    if not file.exists():
+        verdict = "LOST"
+    elif not row.percent:
         verdict = "quiet" if status == "not_reproduced" else "FALSE" if text is not None else "refused"
     elif text is None:
         verdict = "refused"
@@ -161,18 +167,18 @@ def _line(one: Ending) -> str:
 def _said(endings: Iterable[Ending]) -> int:
     """Print the table."""
     known = list(endings)
-    print("\n| operator | programs | found | refused | not true | most operations left |\n|---|---|---|---|---|---|")
+    print("\n| operator | programs | found | refused | not as it has to be | most operations left |\n|---|---|---|---|---|---|")
     for name in dict.fromkeys(one.name.split("-")[0] for one in known):
         own = [one for one in known if one.name.split("-")[0] == name]
         verdicts = collections.Counter(one.verdict for one in own)
         most = max((one.ops_after for one in own if one.ops_after is not None and one.verdict == "found"), default="-")
         found, refused = str(verdicts["found"]), str(verdicts["refused"])
-        wrong = verdicts["SLIP"] + verdicts["FALSE"]
+        wrong = sum(verdicts[one] for one in BAD)
         if name == "none":
             name, found, refused = "healthy twins", "", f"{verdicts['quiet']} not reproduced, {refused} refused"
         print(f"| {name} | {len(own)} | {found} | {refused} | {wrong} | {most} |")
-    bad = [one.name for one in known if one.verdict in ("SLIP", "FALSE")]
-    print(f"\n{len(known)} programs; not true: {', '.join(bad) or 'none'}")
+    bad = [one.name for one in known if one.verdict in BAD]
+    print(f"\n{len(known)} programs; not as they have to be: {', '.join(bad) or 'none'}")
     return int(bool(bad))
 
 

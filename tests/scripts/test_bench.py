@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from benchlib import corpus, graphs, measure, plant, planted, programs, report, watch
+from benchlib import corpus, graphs, measure, plant, planted, programs, report, truth, watch
 
 ROOT = Path(__file__).resolve().parents[2]
 bench = importlib.import_module("benchlib.__main__")
@@ -507,8 +507,17 @@ def test_a_slip_is_not_hidden(capsys, tmp_path):
         "seconds": 1.0,
         "reason": None,
     }
-    for verdict, status in (("found", 0), ("refused", 0), ("SLIP", 1), ("FALSE", 1)):
+    for verdict, status in (("found", 0), ("refused", 0), ("SLIP", 1), ("FALSE", 1), ("LOST", 1)):
         file = tmp_path / "truth.json"
         file.write_text(json.dumps({"endings": [{"name": "relu-1-fp32-training-2", "verdict": verdict, **facts}]}))
         assert bench.main(["truth", "--read", str(file)]) == status
-        assert (f"not true: {'relu-1-fp32-training-2' if status else 'none'}") in capsys.readouterr().out
+        assert (f"not as they have to be: {'relu-1-fp32-training-2' if status else 'none'}") in capsys.readouterr().out
+
+
+def test_a_program_without_a_result_is_no_refusal(tmp_path):
+    row = planted.rows([1])[0]
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no module of that name >&2\nexit 1\n")
+    python.chmod(0o755)
+    ended = truth.ending(row, "cpu", str(python), tmp_path / "place", 20.0)
+    assert (ended.verdict, ended.status, ended.reason) == ("LOST", "nothing", "no module of that name")
