@@ -155,6 +155,14 @@ class Judge:
         """Whether the run that the `question` asks for shows the failure of the `criterion`; `is_cancelled` as for `judge`."""
         return criterion.shows(self.run(question, is_cancelled))
 
+    def shows_for_other_seeds(self, question: Question, criterion: Criterion, is_cancelled: Callable[[], bool] = never) -> bool:
+        """Whether the `question` shows the failure of the `criterion` from each of some other seeds; `is_cancelled` as for `judge`."""
+        seeds = [replace(question, seed=seed) for seed in range(1, CHECKS)]
+        if 2 * len(seeds) > CPUS:  # one that does not show it saves the others
+            return all(self.shows(one, criterion, is_cancelled) for one in seeds)
+        with concurrent.futures.ThreadPoolExecutor(len(seeds)) as executor:
+            return all(list(executor.map(lambda one: self.shows(one, criterion, is_cancelled), seeds)))
+
     def answer(self, question: Question) -> tuple[Outcome, Facts]:
         """What a worker makes of a `question` that is not a query of a search.
 
@@ -197,11 +205,7 @@ class Judge:
             return True
         if plan.seeded:
             return False
-        seeds = [replace(question, seed=seed) for seed in range(1, CHECKS)]
-        if 2 * len(seeds) > CPUS:  # one that does not show it saves the others
-            return all(self.shows(one, criterion, is_cancelled) for one in seeds)
-        with concurrent.futures.ThreadPoolExecutor(len(seeds)) as executor:
-            return all(list(executor.map(lambda one: self.shows(one, criterion, is_cancelled), seeds)))
+        return self.shows_for_other_seeds(question, criterion, is_cancelled)
 
     def _control(self, text: str, criterion: Criterion, is_cancelled: Callable[[], bool], failed: str = "") -> Judgment:
         """SAME where the script passes with the compiler taken out, as it has to. `failed` is what it said with the compiler."""

@@ -221,9 +221,8 @@ class ScriptOracle:
         without = without_calls(text, SEEDS)
         if self._criterion.may_depend_on_numbers or without is None:
             return True
-        judge, plan = self.judge, replace(plan, notes_blame=False)
-        asked = (judge.question(without, self._criterion, plan, seed) for seed in range(1, CHECKS))
-        return not all(judge.shows(question, self._criterion) for question in asked)
+        question = self.judge.question(without, self._criterion, replace(plan, notes_blame=False))
+        return not self.judge.shows_for_other_seeds(question, self._criterion)
 
     def settle(self, text: str) -> Callable[[], bool]:
         """Find out how the script `text`, which is SAME, is best asked, and its candidates after it.
