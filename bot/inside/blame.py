@@ -1,23 +1,18 @@
-"""Which values of a script went into the code that a C++ or Triton compiler refused.
+"""Which operations went into the code that a C++ or Triton compiler refused.
 
-Inductor knows for each kernel the graph nodes that were fused into it, for each variable of the kernel the operation that it is
-made for, and for each graph node the line that it stems from. The refused kernel is the one whose code stands in the file that the
-compiler complains of, or whose name stands in the error; the refused operation is the one whose variable stands in the line.
+Inductor knows for each kernel the graph nodes that were fused into it, and for each variable of the kernel the operation that it is
+made for. The refused kernel is the one whose code stands in the file that the compiler complains of, or whose name stands in the
+error; the refused operation is the one whose variable stands in the line.
 """
 
 from __future__ import annotations
 
-import ast
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .. import early_exit
-from ..eager.lifetimes import assigned
-from ..program import run_as_main
-from ..protocol import RETURNED, Facts, Question
-from ..shortcuts import function_at, shortcut
+from .shortcuts import function_at, shortcut
 
 # Where kernels are defined; both take the code first and the fused nodes second, and give the kernel's name.
 _SCHEDULINGS = (("torch._inductor.codegen.cpp", "CppScheduling"), ("torch._inductor.codegen.triton", "TritonScheduling"))
@@ -27,37 +22,34 @@ _IMPORT = re.compile(r"Failed to import (?P<file>\S+\.py)\s[^\n]*\(\w+\.py, line
 _VARIABLE = re.compile(r"\btmp\d+\b")
 
 
-def origins(path: str, question: Question) -> Facts:
-    """Facts for a `question` about the script at `path`, with `guesses`: lists of names of values, the narrowest first; `return`
-    for the returned expression."""
-    watch = _Watch(path)
-    for module, name in _SCHEDULINGS:
-        with shortcut("watching kernels"):
-            scheduling = getattr(importlib.import_module(module), name)
-            scheduling.define_kernel = watch.defining(function_at(scheduling, "define_kernel", "self", "src_code"))
-    with shortcut("watching variables"):
-        cse: Any = importlib.import_module("torch._inductor.codegen.common").CSE
-        virtualized = importlib.import_module("torch._inductor.virtualized")
-        cse.generate = watch.making(function_at(cse, "generate", "self", "buffer", "expr"), virtualized.V)
-    early_exit.stop_after(question.stop_after)
-    facts = run_as_main(path, question.argv)
-    guesses: list[list[str]] = []
-    with shortcut("reading an error"):  # how it failed is what counts
-        guesses = watch.guesses(facts.get("text", ""))
-    return {**facts, "guesses": guesses}
+class Blame:
+    """Notes what Inductor makes, and reads an error by it. `named` gives the names of graph nodes by which they are to be told."""
 
-
-class _Watch:
-    """Notes what Inductor makes, and reads an error by it."""
-
-    def __init__(self, path: str) -> None:
-        self.frame = re.compile(r'File "' + re.escape(path) + r'", line (\d+)')
-        self.names = _names_of(path)
+    def __init__(self, named: Callable[[Iterable[Any]], frozenset[str]]) -> None:
+        self.named = named
         self.kernels: list[tuple[str, str, frozenset[str]]] = []  # name, code, values
         # for each variable: the expression that it is set to, the operation, and the values fused around it
         self.variables: dict[str, list[tuple[str, str, frozenset[str]]]] = {}
 
+    def install(self) -> None:
+        """Begin to watch, for as long as this process lives."""
+        for module, name in _SCHEDULINGS:
+            with shortcut("watching kernels"):
+                scheduling = getattr(importlib.import_module(module), name)
+                scheduling.define_kernel = self.defining(function_at(scheduling, "define_kernel", "self", "src_code"))
+        with shortcut("watching variables"):
+            cse: Any = importlib.import_module("torch._inductor.codegen.common").CSE
+            virtualized = importlib.import_module("torch._inductor.virtualized")
+            cse.generate = self.making(function_at(cse, "generate", "self", "buffer", "expr"), virtualized.V)
+
+    def forget(self) -> None:
+        """Another graph begins."""
+        self.kernels.clear()
+        self.variables.clear()
+
     def defining(self, define: Callable[..., Any]) -> Callable[..., Any]:
+        """Inductor's `define_kernel`, which is `define`, with the kernel noted."""
+
         def defined(*args: Any, **kwargs: Any) -> Any:
             name = define(*args, **kwargs)
             with shortcut("watching kernels"):
@@ -68,6 +60,8 @@ class _Watch:
         return defined
 
     def making(self, make: Callable[..., Any], virtual: Any) -> Callable[..., Any]:
+        """Inductor's `CSE.generate`, which is `make`, with the variable noted; `virtual` says for which operation it is made."""
+
         def made(*args: Any, **kwargs: Any) -> Any:
             variable = make(*args, **kwargs)
             with shortcut("watching variables"):
@@ -103,14 +97,14 @@ class _Watch:
                 yield operation, values
 
     def _values(self, nodes: Iterable[Any]) -> frozenset[str]:
-        """The script's values that scheduler nodes stem from."""
-        lines: set[int] = set()
-        for node in nodes:
-            # markers of loops stand between the nodes of a schedule
-            for origin in getattr(getattr(node, "node", None), "origins", ()):
-                named = self.frame.findall(origin.meta.get("stack_trace") or "")
-                lines.update(int(line) for line in named[-1:])
-        return frozenset(self.names[line] for line in lines if line in self.names)
+        """The names of the graph nodes that scheduler nodes stem from."""
+        # markers of loops stand between the nodes of a schedule
+        return self.named(origin for node in nodes for origin in getattr(getattr(node, "node", None), "origins", ()))
+
+
+def node_names(nodes: Iterable[Any]) -> frozenset[str]:
+    """The names of graph `nodes`, as the compiler has them."""
+    return frozenset(str(node.name) for node in nodes)
 
 
 def _stands_in(name: str, code: str, error: str) -> bool:
@@ -133,17 +127,3 @@ def _read(file: str) -> str:
             return source.read()
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def _names_of(path: str) -> dict[int, str]:
-    """For each line of the script's functions, the name that its statement binds."""
-    with open(path, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
-    found: dict[int, str] = {}
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        for statement in function.body:
-            name = RETURNED if isinstance(statement, ast.Return) else assigned(statement)
-            if name is not None:
-                for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
-                    found[line] = name
-    return found

@@ -46,18 +46,20 @@ def failing_line(text: str, name: str) -> int | None:
 
 
 def named_nodes(text: str, start: Start) -> list[frozenset[str]]:
-    """Sets of operations that the failure's `text` names, likeliest first, by their names in the program of `start`."""
+    """Sets of operations that the failure's `text` names, or the code that was refused, likeliest first, by their names in the program
+    of `start`."""
     ops = [node for node in start.program.graph.nodes if is_op(node)]
     by_name = {node.name for node in ops}
     found = [start.named([name]) & by_name for match in _NODE.finditer(text) for name in match.groups() if name]
     for match in _TARGET.finditer(text):
         for operator in (match[1], match[1].split(".")[0]):
             found += [frozenset({node.name}) for node in ops if node.target.endswith("." + operator)]
+    found += [start.named(names) & by_name for names in start.blamed]
     return [names for names in dict.fromkeys(found) if names]
 
 
 def named_alone(text: str, start: Start) -> Iterator[Start]:
-    """The likeliest operation that the failure's `text` names alone, in a `start` of more than a few.
+    """The likeliest operation that the failure's `text`, or the code that was refused, names alone, in a `start` of more than a few.
 
     It compiles long before the whole does. And the whole may be no program that eager runs, although its operations are: where an
     operator's fake form is wrong, what was traced after it is wrong, too.

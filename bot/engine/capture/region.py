@@ -52,7 +52,8 @@ class RuleUsed(Model):
 
 class Region(Model):
     """One graph that failed. `graph` is None where it could not be written down; `reason` says why. `launches`: the stacks at which it
-    launches Triton kernels of the user's own, as Python prints frames."""
+    launches Triton kernels of the user's own, as Python prints frames. `blamed`: operations, by the compiler's names, that went into
+    the code that a C++ or Triton compiler refused, the narrowest set first."""
 
     hook: HookPoint
     failed: Failed
@@ -65,6 +66,7 @@ class Region(Model):
     against_float64: bool = Field(default=False, description="accuracy: eager misses the tolerance, or nearly, and the two errors decided")
     wrong: tuple[int, ...] = Field(default=(), description="accuracy: positions of the wrong tensors, of all that are returned")
     launches: tuple[str, ...] = ()
+    blamed: tuple[tuple[str, ...], ...] = ()
 
 
 class Capture(Model):

@@ -43,6 +43,7 @@ class Start:
     program: Program
     backward: bool = False
     names: tuple[tuple[str, str], ...] = ()  # the compiler's name of each operation, and the program's
+    blamed: tuple[tuple[str, ...], ...] = ()  # see Region
     whole: Program | None = None  # of which this one is a part
 
     def named(self, nodes: Iterable[str]) -> frozenset[str]:
@@ -67,7 +68,7 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
                 graph = canonical(captured)
                 names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
                 found += [
-                    Start(_STAGES[hook], Program(graph, variant, preamble), region.backward, names)
+                    Start(_STAGES[hook], Program(graph, variant, preamble), region.backward, names, region.blamed)
                     for preamble, recipe in _recipes(region, graph, source, failing_line, seed)
                     for variant in _variants(hook, region, graph, recipe, failure)
                 ]

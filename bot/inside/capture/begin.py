@@ -29,5 +29,7 @@ def watch(tracker: hooks.Tracker) -> None:
         # Inductor's own random numbers differ from eager's, and that is no bug
         inductor: Any = importlib.import_module("torch._inductor.config")
         inductor.fallback_random = True
+    else:
+        tracker.blame.install()
     hooks.install(tracker)
     escaped.install(tracker.escaped)

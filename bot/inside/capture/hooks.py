@@ -16,14 +16,15 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from ..blame import Blame, node_names
 from ..eager import accuracy
 from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
-from . import fx_reader, recipe
+from ..shortcuts import shortcut
+from . import dumps, fx_reader, recipe
 from .child_errors import ChildErrors
 from .escaped import Escaped
 
@@ -66,6 +67,7 @@ class Tracker:
     kwargs: dict[str, Any] | None = None
     dumping: list[int] = field(default_factory=list)  # processes that write PyTorch's dumps
     errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
+    blame: Blame = field(default_factory=lambda: Blame(node_names))
 
     def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
         """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
@@ -88,9 +90,9 @@ class Tracker:
         self.calls += 1
         self.child.reached()
 
-    def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None) -> str | None:
-        """Write a region that failed (`how`) on these `inputs` (None: its own); the file's path. Each failure of a graph is
-        written once."""
+    def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None, error: Exception | None = None) -> str | None:
+        """Write a region that failed (`how`) with this `error` on these `inputs` (None: its own); the file's path. Each failure of
+        a graph is written once."""
         if region.failed not in ("", "pending"):
             return None
         region.failed = how
@@ -108,7 +110,11 @@ class Tracker:
             "graph": None,
             "reason": None,
             "launches": [],
+            "blamed": [],
         }
+        if how == "compile" and region.hook == "aot" and error is not None:
+            with shortcut("reading an error"):
+                facts["blamed"] = self.blame.guesses(str(error))
         blobs = os.path.join(self.out, name)
         try:
             os.makedirs(blobs, exist_ok=True)
@@ -159,7 +165,7 @@ class Tracker:
                     )
                 else:
                     importlib.import_module("torch._dynamo.repro.aoti").dump_to_minify(region.graph, "aot_inductor")
-            _scrub(root)
+            dumps.scrub(root)
         except BaseException as error:
             with open(os.path.join(root, "failed.txt"), "a", encoding="utf-8") as file:
                 file.write(f"{region.hook}: {type(error).__name__}: {error}\n")
@@ -179,7 +185,7 @@ class Tracker:
                 self._settle(region, how, pending)
                 pending = None
             else:
-                self.flag(region, how, inputs)
+                self.flag(region, how, inputs, error)
             self.escaped.note(error)
             raise
         finally:
@@ -312,6 +318,7 @@ def _inductor(tracker: Tracker) -> None:
             region = CapturedGraph("aot", snapshot(gm), list(example_inputs), how, compiler_name, backward=bool(kwargs.get("is_backward")))
             if tracker.aoti:  # the package, not this graph, is what the user sees fail
                 return wrapped(gm, example_inputs, *args, **kwargs)
+            tracker.blame.forget()
             with tracker.watching(region, "compile", beforehand=tracker.beforehand):
                 compiled = wrapped(gm, example_inputs, *args, **kwargs)
             if isinstance(compiled, str) or not callable(compiled):
@@ -384,13 +391,6 @@ class _Loaded:
             result = self._loaded(*args, **kwargs)
         self._worked = True
         return result
-
-
-def _scrub(root: str) -> None:
-    """Take out of a dump the environment variables that PyTorch writes into it, whatever they hold."""
-    for path in Path(root).rglob("*.py"):
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if not line.startswith("os.environ[")), encoding="utf-8")
 
 
 def snapshot(gm: Any) -> Any:

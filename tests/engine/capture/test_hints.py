@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,12 @@ def test_nodes_by_their_own_name_before_those_by_operator() -> None:
 )
 def test_ways_of_naming(text: str, names: list[set[str]]) -> None:
     assert named_nodes(text, start()) == names
+
+
+def test_operations_of_refused_code_come_behind_those_of_the_text() -> None:
+    blamed = replace(start(), blamed=(("relu_7",), ("relu_7", "add_5", "gone"), ("gone",)))
+    assert named_nodes("", blamed) == [{"relu_2"}, {"relu_2", "add"}]
+    assert named_nodes("cannot fuse node relu_1 with", blamed)[0] == {"relu"}
 
 
 WORDS = st.sampled_from(
