@@ -47,13 +47,15 @@ from bot.oracle.oracle import ScriptOracle
 from bot.oracle.run_plan import Limits
 from bot.reduce.candidate import BudgetSpent
 from bot.reduce.graph.printer.script import render
+from bot.sandbox import paths
 from bot.sandbox.accounts import keep_to_this_process
 from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.units import spoken
-from bot.workers import absent_gpu
+from bot.workers import absent_gpu, bytecode
 from bot.workers.pool import Pool, PoolError, memory_for
 from bot.workers.process import Interrupted
+from bot.workers.toolchain import Maker
 
 # What a system says of a disk, or of what an account may write on it.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -146,8 +148,9 @@ class Job:
                 self._box.require()
             self._put_up_gpu()
             log = self.space.original / "workers.log"
-            with Pool(self.options.python, self._cache, log, versions=self._versions, box=self._box) as pool:
-                self._work(pool)
+            pool = Pool(self.options.python, self._cache, log, versions=self._versions, box=self._box)
+            with self._made() as made, pool:
+                self._work(pool, made)
             status = self._found.status(runs)
             said = self._found.reason_if_unverified(self._unlike() + self._last_difference, runs) if status == "error" else None
             return Ending(status, reason=said, code=_UNPROVEN.get(status))
@@ -168,6 +171,16 @@ class Job:
             with open(self.space.original / "torch-minify.log", "a", encoding="utf-8") as file:
                 file.write(traceback.format_exc())
             return Ending("error", reason=f"torch-minify itself failed: {type(error).__name__}: {error}", code="internal")
+
+    def _made(self) -> Maker:
+        """What every process of the job finds: bytecode, at once, since three at a time import torch, and what C++ begins with."""
+        options, target = self.options, self.options.target
+        if self._box.on:
+            most, wanted = options.budget * ASK_SHARE, self.budget.should_continue
+            bytecode.lend(options.python, self._box, most, target.text, wanted=wanted)
+        # a program on a GPU may never come to C++, and would wait for nothing
+        anew = not target.names_a_gpu or (options.cuda_arch is None and not paths.has_gpu())
+        return Maker(options.python, self._box, anew=anew)
 
     def _put_up_gpu(self) -> None:
         """Raises `Ended` where the GPU that isn't there can't be compiled for."""
@@ -191,7 +204,7 @@ class Job:
 
     # --- the parts of the job, in order
 
-    def _work(self, pool: Pool) -> None:
+    def _work(self, pool: Pool, made: Maker) -> None:
         script = self.options.target.script
         if why := self.options.unusable or (script is not None and unreadable(script, self.options.python)):
             raise Ended("error", "not_understood", why)
@@ -201,7 +214,7 @@ class Job:
 
         def run(options: Options) -> Reproduction:
             warm = warm_control(pool, options)
-            return Intake(options, self.space, self.progress, self._cache, first, self._box, warm).run()
+            return Intake(options, self.space, self.progress, self._cache, first, self._box, warm, made).run()
 
         self.options, reproduction = first_that_fails(self.options, run, self._box, self.budget)
         self._found = Findings(reproduction.original, reproduction)

@@ -40,6 +40,7 @@ from bot.sandbox.files import remove
 from bot.sandbox.sandbox import Sandbox
 from bot.units import spoken
 from bot.workers.process import HANG_RATIO, Patience
+from bot.workers.toolchain import Maker
 
 # Seconds for the program without the compiler, where nothing asks for more.
 CONTROL_LIMIT = 300.0
@@ -56,7 +57,7 @@ _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily 
 @dataclass
 class Intake:
     """Runs the user's program, with and without the compiler. `cache` is the compile directory, `box` the sandbox. `warm` asks a process
-    that has imported torch for the control, where that can be had; see `warm_control`."""
+    that has imported torch for the control, where that can be had; see `warm_control`. A capture waits some time for what is `made`."""
 
     options: Options
     space: Workspace
@@ -65,6 +66,7 @@ class Intake:
     budget: Budget
     box: Sandbox | None = None
     warm: WarmControl | None = None
+    made: Maker | None = None
 
     def run(self) -> Reproduction:
         """The failure to minimize, and what the capture brought back.
@@ -303,7 +305,7 @@ class Intake:
     ) -> Capture:
         out = self.space.work / name
         remove(out)
-        watch = Watch(out, self.cache, compare, beforehand, synchronous, self.box)
+        watch = Watch(out, self.cache, compare, beforehand, synchronous, self.box, self.made)
         patience = Patience(own, self.budget.remaining(), STACKS, spread=self.options.hang_after is None)
         found = capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
         if found.outcome.status == "timeout":

@@ -15,14 +15,16 @@ import math
 import os
 import shutil
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import platformdirs
 
 from bot.sandbox.files import Scratch, take_over
-from bot.sandbox.sandbox import Sandbox
+from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import environment
-from bot.workers.process import Patience, Wanted, run_process
+from bot.workers.process import Interrupted, Patience, Wanted, run_process
 
 _MARK = b"_chk_kernel"  # in the name of the one function of each probe
 # Inductor keeps headers below the temporary directory, wherever the compile directory is.
@@ -34,6 +36,7 @@ torch.compile(lambda x: torch.relu(x) + 1)(torch.ones(8))
 """
 _HEADERS = "torchinductor_program/precompiled_headers"
 _LIMIT = 120.0  # seconds
+_STEP = 0.1  # seconds between two looks whether the job is still wanted
 _LARGEST = 4096  # bytes; a kernel of a program is longer
 _MOST_HEADERS = 4  # of 150 MB each; the oldest go
 
@@ -51,10 +54,9 @@ def seed(cache: Path) -> None:
             _copied(file, cache / file.parent.name / file.name)
 
 
-def make(python: str, box: Sandbox, most: float = math.inf, *, anew: bool = True, wanted: Wanted = None) -> None:
+def make(python: str, box: Sandbox, *, anew: bool = True, wanted: Wanted = None) -> None:
     """Keep what is made for the interpreter `python`, where it was never asked: compiled in the sandbox `box`, by a process without a
-    program, which is cut off after `most` seconds. From then on each process of the box finds the header. Without `anew` it finds what is
-    kept already.
+    program. From then on each process of the box finds the header. Without `anew` it finds what is kept already.
 
     What a program's process left could be anything, and what is kept runs in those of other programs.
 
@@ -66,7 +68,7 @@ def make(python: str, box: Sandbox, most: float = math.inf, *, anew: bool = True
         with Scratch(dir=box.scratch) as place:
             cache = Path(place)
             env = environment.of_nobody(os.environ, cache)
-            command, patience = [python, "-c", _COMPILE], Patience(_LIMIT, most)
+            command, patience = [python, "-c", _COMPILE], Patience(_LIMIT, math.inf)
             outcome = run_process(command, patience, cwd=cache, env=env, wanted=wanted, box=box, write=(cache,))
             if outcome.status == "ok":
                 take_over(cache)
@@ -77,6 +79,48 @@ def make(python: str, box: Sandbox, most: float = math.inf, *, anew: bool = True
                     mark.write_text(json.dumps(names), encoding="utf-8")
     with contextlib.suppress(OSError, ValueError):
         _lend_headers(json.loads(mark.read_text(encoding="utf-8")), box)
+
+
+class Maker:
+    """`make` in a thread of its own, for the interpreter `python` in the sandbox `box`, with or without `anew`.
+
+    On a slow machine it takes longer than a short job can wait, and one that is broken off is of no use to the next job either. It serves
+    the processes that begin later. Close it before the directory of the box goes.
+    """
+
+    def __init__(self, python: str, box: Sandbox, *, anew: bool = True) -> None:
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, args=(python, box, anew), daemon=True)
+        if box.on:
+            self._thread.start()
+
+    def _work(self, python: str, box: Sandbox, anew: bool) -> None:
+        with contextlib.suppress(Interrupted, NoSandbox, OSError):  # it only saves time
+            make(python, box, anew=anew, wanted=lambda: not self._closed.is_set())
+
+    def wait(self, seconds: float, wanted: Wanted = None) -> None:
+        """Wait until it is made, for at most so many seconds.
+
+        Raises:
+            Interrupted: `wanted` gave False.
+        """
+        end = time.monotonic() + seconds
+        while self._thread.is_alive() and time.monotonic() < end:
+            if wanted is not None and not wanted():
+                raise Interrupted
+            self._thread.join(min(_STEP, max(0.0, end - time.monotonic())))
+
+    def close(self) -> None:
+        """Break it off."""
+        self._closed.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def __enter__(self) -> Maker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def keep(cache: Path) -> None:

@@ -4,11 +4,14 @@ import ast
 import os
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from bot.failure.outcome import Outcome
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import toolchain
 from bot.workers.process import Interrupted
@@ -168,3 +171,36 @@ def test_it_ends_where_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
         toolchain.make(sys.executable, box, wanted=lambda: time.monotonic() < began + 1)
     assert not list((tmp_path / "kept").rglob("*.json"))
     toolchain.make(sys.executable, box, anew=False, wanted=lambda: False)  # asks nothing
+
+
+def test_a_job_waits_some_time_and_the_next_one_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+
+    def run_process(*_: object, wanted: Callable[[], bool], **__: object) -> Outcome:
+        while wanted():
+            if go_on.wait(0.01):
+                return Outcome(status="ok")
+        raise Interrupted
+
+    monkeypatch.setattr(toolchain, "run_process", run_process)
+    box = Sandbox(tmp_path)
+    with toolchain.Maker(sys.executable, box) as made:
+        began = time.monotonic()
+        made.wait(0.2)
+        assert 0.2 <= time.monotonic() - began < 5
+        with pytest.raises(Interrupted):
+            made.wait(100.0, lambda: False)
+    assert not list((tmp_path / "kept").rglob("*.json"))  # broken off with its job
+    with toolchain.Maker(sys.executable, box) as made:
+        go_on.set()
+        made.wait(100.0)
+    assert len(list((tmp_path / "kept").rglob("*.json"))) == 1
+    monkeypatch.setattr(toolchain, "run_process", None)  # not called again
+    with toolchain.Maker(sys.executable, box) as made:
+        made.wait(100.0)
+
+
+def test_without_a_sandbox_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "run_process", None)
+    with toolchain.Maker(sys.executable, Sandbox(tmp_path, on=False)) as made:
+        made.wait(100.0)

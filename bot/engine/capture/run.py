@@ -14,16 +14,15 @@ from bot.engine.capture.region import Capture, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.inside.protocol import CUDA_ARCH, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
+from bot.inside.protocol import ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
-from bot.sandbox import paths
 from bot.sandbox.files import read_plain
 from bot.sandbox.sandbox import Sandbox
-from bot.workers import bytecode, environment, toolchain
+from bot.workers import environment, toolchain
 from bot.workers.process import Patience, run_process
 
-PROBE_SHARE = 0.25  # of the time for a run, that of the probes of the machine before it
+PROBE_SHARE = 0.1  # of the time for a run, that in which it waits for what every compile of C++ begins with
 MOST_WORDS = 60  # characters of a message by which it is known again
 STACKS = 7  # of a program that does not end
 
@@ -44,7 +43,7 @@ class Watch:
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
     `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
     before its first call.
-    The program runs in the sandbox `box`, if any.
+    The program runs in the sandbox `box`, if any, and waits some time for what is `made`.
     """
 
     out: Path
@@ -53,6 +52,7 @@ class Watch:
     beforehand: bool = False
     synchronous: bool = False
     box: Sandbox | None = None
+    made: toolchain.Maker | None = None
 
 
 def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
@@ -80,12 +80,9 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         dump=compare is None and not watch.beforehand and not watch.synchronous,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
-    if watch.box is not None and watch.box.on:
+    if watch.made is not None:
         started = time.monotonic()
-        bytecode.lend(python, watch.box, patience.most * PROBE_SHARE, target.text, wanted=wanted)
-        # a program on a GPU may never come to C++, and would wait for nothing
-        anew = not target.names_a_gpu or not (paths.has_gpu() or CUDA_ARCH in watch.box.variables)
-        toolchain.make(python, watch.box, patience.most * PROBE_SHARE, anew=anew, wanted=wanted)
+        watch.made.wait(patience.most * PROBE_SHARE, wanted)
         patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
     if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
         toolchain.seed(watch.cache)
