@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,18 +20,17 @@ from types import FrameType
 from bot.engine import compile_only
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
-from bot.engine.evidence import exported_program
-from bot.engine.evidence.ablation import culprit, culprit_of_script, suspects
 from bot.engine.evidence.confirmer import Confirmer
-from bot.engine.evidence.passing_edit import edit_between
+from bot.engine.evidence.verify import at_once
 from bot.engine.excerpt import excerpt
+from bot.engine.explain import Explainer
 from bot.engine.options import Ended, Options
 from bot.engine.package_code import first_that_fails
 from bot.engine.progress import Progress
 from bot.engine.proof import Prover
 from bot.engine.reproduce import Intake
 from bot.engine.search import Search
-from bot.engine.state import Ending, Explanation, Findings, Proof, Reproduction, SearchResult, result_of, resumed, with_header
+from bot.engine.state import Ending, Findings, Proof, Reproduction, SearchResult, result_of, resumed, with_header
 from bot.engine.taken import taken, unreadable
 from bot.engine.time_split import ASK_SHARE, enough, of_first_runs, reserve
 from bot.engine.trail import Trail
@@ -46,7 +46,6 @@ from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle
 from bot.oracle.run_plan import Limits
 from bot.reduce.candidate import BudgetSpent
-from bot.reduce.graph.printer.script import render
 from bot.sandbox import paths
 from bot.sandbox.accounts import keep_to_this_process
 from bot.sandbox.files import Scratch
@@ -63,6 +62,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UNPROVEN: dict[Status, ReasonCode] = {"flaky": "flaky", "error": "internal"}
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
 PATIENCE = 1 / 3
+# What is said of a repro is found out while it is proven, where so many more processes may run than fresh ones: its control and two.
+BESIDE = 3
 
 
 class Job:
@@ -241,8 +242,9 @@ class Job:
             self._found = replace(self._found, reproduction=reproduction)
             prover, search, result = self._reduced(reproduction, pool, self._ledger)
         self._found = replace(self._found, search=result)
-        self._prove(prover, result)
-        self._explain(prover, search.oracle, pool)
+        regions, oracle = reproduction.capture.regions, search.oracle
+        explainer = Explainer(self.options, self.space, pool, oracle, prover, regions, reproduction.limit)
+        self._prove_and_explain(prover, result, explainer)
 
     def _reduced(self, reproduction: Reproduction, pool: Pool, ledger: Ledger) -> tuple[Prover, Search, SearchResult]:
         """Search; and who proves what came of it."""
@@ -300,38 +302,28 @@ class Job:
             self.progress.say(line)
         return proof
 
-    def _explain(self, prover: Prover, oracle: ScriptOracle, pool: Pool) -> None:
-        """What is said beside the repro; nothing here can change the status."""
-        search, proof, reproduction = self._found.search, self._found.proof, self._found.reproduction
-        if search is None or proof is None or reproduction is None or not proof.facts.same:
-            return
-        self.progress.step("the exported program, and what is to blame")
-        started = time.monotonic()
-        oracle = oracle.within(self.budget.part())
-        said = Explanation()
-        try:
-            wanted = (python for python in self.options.also_python if self.budget.should_continue())
-            said = replace(said, elsewhere=tuple(prover.elsewhere(proof.text, search.rule, python) for python in wanted))
-            said = replace(said, other_failures=tuple(signature.line() for signature in oracle.other_failures()))
-            if search.neighbors is not None and oracle.passes(search.neighbors[1]):
-                said = replace(said, passes_if=edit_between(*search.neighbors))
-            named = suspects(reproduction.capture.regions)
-            if search.program is None:
-                said = replace(said, culprit=culprit_of_script(search.text, named, oracle.ask))
-            else:
-                said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
-                if self.options.cuda_arch is not None:
-                    return  # a program is saved with its values, and there are none
-                same = oracle.criterion.reference.same_across_forms
-                with pool.directory() as place:
-                    path = Path(place, self.space.exported.name)
-                    exported = exported_program.write(proof.text, path, oracle.answer, reproduction.limit, same, oracle.observe)
-                    self.space.bring(path.parent, self.space.exported, self.space.exported_text)
-                said = replace(said, exported=exported)
-        except (BudgetSpent, Interrupted):
-            pass  # what was found is said
-        finally:
-            self._found = replace(self._found, explanation=replace(said, seconds=time.monotonic() - started))
+    def _prove_and_explain(self, prover: Prover, result: SearchResult, explainer: Explainer) -> None:
+        """Prove the result and say what is known of it, side by side where the machine has room for both."""
+        beside, text = self.budget.part(), result.final()
+        said = None
+        with ThreadPoolExecutor(1) as executor:
+            room = at_once(prover.failure) >= self.options.verify_runs + BESIDE and not self.options.also_python
+            asked = executor.submit(explainer.of, result, text, beside) if room else None
+            try:
+                self._prove(prover, result)
+                proof = self._found.proof
+                if asked is not None and proof is not None and proof.facts.same and proof.text == text:
+                    said = asked.result()
+            finally:
+                beside.cancel()  # what did not fail alone needs no explanation
+        search, proof = self._found.search, self._found.proof
+        if said is None:
+            self.space.drop_exported()
+            if search is None or proof is None or not proof.facts.same:
+                return
+            self.progress.step("the exported program, and what is to blame")
+            said = explainer.of(search, proof.text, self.budget.part())
+        self._found = replace(self._found, explanation=said)
 
     # --- what is written
 

@@ -110,6 +110,11 @@ class Workspace:
             with contextlib.suppress(OSError):
                 copy_plain_file(place / path.name, path)
 
+    def drop_exported(self) -> None:
+        """Remove the exported program of a script that was not proven."""
+        for path in (self.exported, self.exported_text):
+            path.unlink(missing_ok=True)
+
     def keep_dump(self) -> None:
         """Keep what PyTorch's own dumper wrote, beside the original."""
         dumped = self.work / "capture" / "pytorch"
