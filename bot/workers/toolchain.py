@@ -166,7 +166,8 @@ def _lend_headers(names: list[str], box: Sandbox) -> None:
             _copied(kept, lent)
             lent.chmod(0o644)
     if place.is_dir():
-        box.links[_HEADERS] = place
+        # another thread may be starting a process, and looks through what it has
+        box.links = {**box.links, _HEADERS: place}
 
 
 def _copied(source: Path, target: Path) -> None:
