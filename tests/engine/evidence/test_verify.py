@@ -247,7 +247,7 @@ def test_verify_refuses_a_tolerance_that_eager_does_not_meet(write: Write) -> No
     assert verification.differences[0].startswith("eager control: eager is wrong as well, against float64")
 
 
-@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("noisy", [False, pytest.param(True, marks=pytest.mark.all)])
 def test_without_float64_compiled_has_to_be_outside_of_eagers_own_noise(write: Write, noisy: bool) -> None:
     pytest.importorskip("torch")
     script = write(f"""
@@ -269,7 +269,7 @@ def test_without_float64_compiled_has_to_be_outside_of_eagers_own_noise(write: W
         assert verification.differences[0].startswith("eager control: eager is wrong as well, moved by its own rounding")
 
 
-@pytest.mark.parametrize(("numbers", "eager"), [("fp64", "passes"), ("spread", "fails")])
+@pytest.mark.parametrize(("numbers", "eager"), [pytest.param("fp64", "passes", marks=pytest.mark.all), ("spread", "fails")])
 def test_a_tolerance_that_eager_only_just_meets(write: Write, numbers: Literal["fp64", "spread"], eager: str) -> None:
     """As the program's own it stands; as ours it would take rounding for a bug."""
     pytest.importorskip("torch")
@@ -310,7 +310,7 @@ def test_eager_that_misses_its_own_tolerance_is_right_where_the_program_says_so(
     assert (found.same, found.eager) == (1, eager), found.differences
 
 
-@pytest.mark.parametrize("filled", [False, True])
+@pytest.mark.parametrize("filled", [pytest.param(False, marks=pytest.mark.all), True])
 def test_verify_refuses_what_reads_uninitialised_memory(write: Write, filled: bool) -> None:
     pytest.importorskip("torch")
     script = write(f"""
