@@ -26,9 +26,7 @@ REST = tuple(
 )
 
 
-@pytest.mark.parametrize(
-    "row", [QUICK[0], *(pytest.param(row, marks=pytest.mark.all) for row in (*QUICK[1:], *REST))], ids=lambda row: row.name
-)
+@pytest.mark.parametrize("row", [pytest.param(row, marks=pytest.mark.all) for row in (*QUICK, *REST)], ids=lambda row: row.name)
 def test_planted(row: Row, tmp_path: Path) -> None:
     found = ending(row, "cpu", sys.executable, tmp_path, BUDGET)
     assert found.verdict in ("found", "refused"), found

@@ -115,7 +115,7 @@ def step(number):
 """
 
 
-@pytest.mark.parametrize("how", ["spawn", "executor"])
+@pytest.mark.parametrize("how", ["spawn", pytest.param("executor", marks=pytest.mark.all)])
 def test_a_child_that_dies_in_the_compiler_is_the_crash_whatever_the_program_says_of_it(tmp_path: Path, how: str, cache: Path) -> None:
     found = captured(tmp_path, CRASH + PROGRAMS[how], cache)
     assert found.signature is not None, found.log.read_text()[:3000]

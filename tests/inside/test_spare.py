@@ -102,7 +102,7 @@ def test_a_compile_fails_there_as_it_does_anywhere(plugged: Pool) -> None:
         ("import ctypes; ctypes.string_at(0)", {}, "signal"),
         ("import time; time.sleep(600)", {"limit": 0.5}, "timeout"),
         ("bytearray(1 << 45)", {}, "memory"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", {}, "signal"),
+        pytest.param("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", {}, "signal", marks=pytest.mark.all),
     ],
 )
 def test_how_a_question_ends_is_told(plugged: Pool, body: str, more: dict[str, Any], status: str) -> None:

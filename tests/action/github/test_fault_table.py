@@ -176,9 +176,7 @@ ROWS = [
     for event in (comment, red)
     for fault in FAULTS
     for late, when in ((False, "before"), (True, "after"))
-    for quick in [
-        fault in ("502", "null") and not late if event is red else not late or fault in ("502", "reset", "no answer in time", "null")
-    ]
+    for quick in [event is comment and (not late or fault in ("502", "reset", "no answer in time", "null"))]
 ]
 
 

@@ -229,12 +229,10 @@ FAILS = {
 }
 
 
-# the first of each, and those at the compiler's other entrances
+MORE = ("leaves at once", "says its class later", "raises its own meanwhile")
+# one of each sort, and those at the compiler's other entrances
 ROWS = [
-    *(
-        pytest.param(s, "Dynamo", marks=[pytest.mark.all] if s in ("says its class later", "raises its own meanwhile") else [])
-        for s in SWALLOWS
-    ),
+    *(pytest.param(s, "Dynamo", marks=[pytest.mark.all] if s in MORE else []) for s in SWALLOWS),
     *(pytest.param("leaves later", f, marks=[pytest.mark.all] if f == "a backend" else []) for f in FAILS if f != "Dynamo"),
 ]
 
