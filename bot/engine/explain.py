@@ -38,7 +38,7 @@ class Explainer:
 
     def of(self, search: SearchResult, text: str, budget: Budget) -> Explanation:
         """The explanation of a result whose repro is the script `text`; what was found until the `budget` was spent or cancelled. The
-        exported program is written into the result directory."""
+        exported program waits in the work directory."""
         started = time.monotonic()
         said = Explanation()
         try:
@@ -64,5 +64,5 @@ class Explainer:
         with self.pool.directory() as place:
             path = Path(place, self.space.exported.name)
             exported = exported_program.write(text, path, oracle.answer, self.limit, same, oracle.observe)
-            self.space.bring(path.parent, self.space.exported, self.space.exported_text)
+            self.space.bring_exported(path.parent)
         return exported

@@ -305,24 +305,24 @@ class Job:
     def _prove_and_explain(self, prover: Prover, result: SearchResult, explainer: Explainer) -> None:
         """Prove the result and say what is known of it, side by side where the machine has room for both."""
         beside, text = self.budget.part(), result.final()
-        said = None
         with ThreadPoolExecutor(1) as executor:
             room = at_once(prover.failure) >= self.options.verify_runs + BESIDE and not self.options.also_python
             asked = executor.submit(explainer.of, result, text, beside) if room else None
             try:
                 self._prove(prover, result)
                 proof = self._found.proof
-                if asked is not None and proof is not None and proof.facts.same and proof.text == text:
-                    said = asked.result()
+                wanted = proof is not None and proof.facts.same and proof.text == text
+                said = asked.result() if asked is not None and wanted else None
             finally:
                 beside.cancel()  # what did not fail alone needs no explanation
         search, proof = self._found.search, self._found.proof
         if said is None:
-            self.space.drop_exported()
             if search is None or proof is None or not proof.facts.same:
                 return
             self.progress.step("the exported program, and what is to blame")
             said = explainer.of(search, proof.text, self.budget.part())
+        if said.exported is not None:
+            self.space.publish_exported()
         self._found = replace(self._found, explanation=said)
 
     # --- what is written

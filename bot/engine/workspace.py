@@ -104,16 +104,17 @@ class Workspace:
             exported_text=name(self.exported_text, exported),
         )
 
-    def bring(self, place: Path, *files: Path) -> None:
-        """Bring those of our `files` that a worker wrote into the directory `place`."""
-        for path in files:
-            with contextlib.suppress(OSError):
-                copy_plain_file(place / path.name, path)
-
-    def drop_exported(self) -> None:
-        """Remove the exported program of a script that was not proven."""
+    def bring_exported(self, place: Path) -> None:
+        """Bring the exported program that a worker wrote into the directory `place`, until its script is proven."""
         for path in (self.exported, self.exported_text):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                copy_plain_file(place / path.name, self.work / path.name)
+
+    def publish_exported(self) -> None:
+        """Put the exported program beside the repro that it belongs to."""
+        for path in (self.exported, self.exported_text):
+            with contextlib.suppress(OSError):
+                os.replace(self.work / path.name, path)
 
     def keep_dump(self) -> None:
         """Keep what PyTorch's own dumper wrote, beside the original."""
