@@ -28,6 +28,8 @@ _MOST_ENTRIES = 20_000
 _NAME = re.compile(r"[A-Za-z0-9_.+=@,()~ -]{1,150}")
 _DEEPEST = 12
 _MODE = 0o644
+# Seconds for the process that reads the files to end, once it has written all of them.
+_TO_END = 5.0
 
 # Run under the account: the first argument is its directory, the second one below it that is not wanted.
 _ARCHIVE = """
@@ -51,14 +53,16 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
                 entry.type = tarfile.SYMTYPE
                 archive.addfile(entry)
                 continue
+            facts = os.fstat(held)
+            if not stat.S_ISREG(facts.st_mode):
+                # also a directory: what was a link a moment ago
+                os.close(held)
+                entry.type = tarfile.FIFOTYPE
+                archive.addfile(entry)
+                continue
             with open(held, "rb") as opened:
-                facts = os.fstat(held)
-                if stat.S_ISREG(facts.st_mode):
-                    entry.size = facts.st_size
-                    archive.addfile(entry, opened)
-                else:
-                    entry.type = tarfile.FIFOTYPE
-                    archive.addfile(entry)
+                entry.size = facts.st_size
+                archive.addfile(entry, opened)
 """
 
 
@@ -78,7 +82,12 @@ def hand_over(account: Account, source: Path, target: int, without: Path | None 
     assert process.stdout is not None
     try:
         with process.stdout as stream:
-            return receive(stream, target)
+            left = receive(stream, target)
+            whole = not stream.read(1)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if process.wait(_TO_END) and whole:
+                left.append(f"what comes after: reading it ended with exit status {process.returncode}")
+        return left
     finally:
         process.end()
 

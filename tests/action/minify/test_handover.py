@@ -6,9 +6,10 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -178,6 +179,35 @@ def test_directories_exchanged_for_links_show_no_file_of_others(target: int) -> 
         ended.set()
         racer.join()
         subprocess.run(["rm", "-rf", str(place)], check=True)
+
+
+@pytest.fixture
+def altered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """What the process that reads the files does first, such as to see them as they were a moment ago."""
+
+    def alter(code: str) -> None:
+        program = tmp_path / "python"
+        run = "at = sys.argv.index('-c') + 1\ntext, sys.argv[:] = sys.argv[at], sys.argv[at:]\nexec(text)"
+        program.write_text(f"#!{sys.executable} -IS\nimport os, sys\n{code}\n{run}\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(handover.sys, "executable", str(program))
+
+    return alter
+
+
+def test_a_link_exchanged_for_a_directory_keeps_nothing_else_back(tmp_path: Path, target: int, altered: Callable[[str], None]) -> None:
+    """It was a link when it was listed, and is none when it is opened."""
+    altered("os.path.islink = lambda path: True")
+    (tmp_path / "source" / "d").mkdir(parents=True)
+    (tmp_path / "source" / "result.json").write_text("{}")
+    assert hand_over(Account(), tmp_path / "source", target) == ["'d': no plain file"]
+    assert found(tmp_path) == {"result.json": "{}"}
+
+
+def test_files_that_could_not_be_read_are_no_silence(tmp_path: Path, target: int, altered: Callable[[str], None]) -> None:
+    altered("sys.exit(3)")
+    (tmp_path / "source").mkdir()
+    assert hand_over(Account(), tmp_path / "source", target) == ["what comes after: reading it ended with exit status 3"]
 
 
 def test_what_lies_too_deep_keeps_nothing_else_back(tmp_path: Path, target: int) -> None:
