@@ -324,7 +324,8 @@ class Search:
     def _surrounded(self, text: str, failing: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
         """The script with what its caller gave it: a repro is run without."""
         target = self.options.target
-        return with_surroundings(text, failing, settings_of(os.environ), () if target.module == "pytest" else target.argv)
+        rank = self.reproduction.capture.rank if target.starts_ranks else None
+        return with_surroundings(text, failing, settings_of(os.environ), target.arguments, rank)
 
     def _is_wordy(self, found: SearchResult) -> bool:
         """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""

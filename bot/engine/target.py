@@ -40,10 +40,22 @@ class Target:
         """The program's own file, where the command names one."""
         if self.script:
             return str(self.script)
-        if self.module in _LAUNCHERS.values():
+        if self.starts_ranks:
             return next((word for word in self.argv if word.endswith(".py")), None)
         named = {word.partition("::")[0] for word in self.argv if ".py" in word} if self.module == "pytest" else set()
         return named.pop() if len(named) == 1 else None
+
+    @property
+    def starts_ranks(self) -> bool:
+        """Whether it starts its file once for each rank of a distributed program."""
+        return self.module in _LAUNCHERS.values()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What the program's own file is given as `sys.argv[1:]`."""
+        if self.starts_ranks:
+            return self.argv[self.argv.index(self.file) + 1 :] if self.file is not None else ()
+        return () if self.module == "pytest" else self.argv
 
     @property
     def text(self) -> str:

@@ -22,8 +22,14 @@ _COMPARISON = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bdo not match\b
 _CONDITION = re.compile(r"data-dependent expression ([^\n]+?)(?= \(unhinted|\.?\s*\n|\.?$)")
 _NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
-# What `no_grad`, `autocast` and the like put around a function that they decorate.
-_WRAPPERS = ("torch/utils/_contextlib.py", "torch/amp/autocast_mode.py")
+# What `no_grad`, `autocast` and the like put around a function that they decorate, and what calls the program's in a process of its own.
+_WRAPPERS = (
+    "torch/utils/_contextlib.py",
+    "torch/amp/autocast_mode.py",
+    "torch/multiprocessing/",
+    "torch/utils/data/",
+    "torch/distributed/elastic/multiprocessing/",
+)
 # Of so many stacks one may lie elsewhere.
 STEADY = 3
 # So many frames may lie between the wait for a program and the innermost one.
@@ -103,15 +109,11 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         shown = " ".join(said.split())[:MAX_WORDS]
         message = normalize(said)[:MAX_MESSAGE]
         return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=(name,) if name else (), message=message, said=shown)
-    names: list[str] = []
-    message = ""
-    for raised in chain:
-        found, message = peel(raised.name, raised.message)
-        # "Outer: Inner: text" raised from Inner names Inner twice.
-        names += found[1:] if names and found and names[-1] == found[0] else found
+    names, message = _named(chain)
     frames = [frame for raised in chain for frame in raised.frames]
-    if _is_comparison(names, frames, script):
-        kind, phase, frame = Kind.ACCURACY, Phase.RUN, None
+    carried = chain[next((i for i in range(len(chain), 0, -1) if chain[i - 1].carrier), 0) :]
+    if _is_comparison(_named(carried)[0], [frame for raised in carried for frame in raised.frames], script):
+        kind, phase, frame, names = Kind.ACCURACY, Phase.RUN, None, _named(carried)[0]
     else:
         kind, phase, frame = Kind.EXCEPTION, phase_of(frames, names), _frame(frames)
     late = sticky_error(message) if kind is Kind.EXCEPTION else None
@@ -127,6 +129,17 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         said=words(names[-1] if names else "", message),
         frame=frame,
     )
+
+
+def _named(chain: Sequence[Raised]) -> tuple[list[str], str]:
+    """The names of the exceptions in a chain, and the message of the last."""
+    names: list[str] = []
+    message = ""
+    for raised in chain:
+        found, message = peel(raised.name, raised.message)
+        # "Outer: Inner: text" raised from Inner names Inner twice.
+        names += found[1:] if names and found and names[-1] == found[0] else found
+    return names, message
 
 
 def _is_comparison(names: Sequence[str], frames: Sequence[Frame], script: str) -> bool:

@@ -87,6 +87,7 @@ class Raised:
     name: str  # short class name; empty where the line does not look like one
     message: str
     frames: tuple[Frame, ...]  # outermost first
+    carrier: bool = False  # it only brings the next one, which another process or thread raised
 
 
 def plain(text: str) -> str:
@@ -182,7 +183,7 @@ def exceptions(text: str) -> tuple[Raised, ...]:
         if how in ("", "context"):
             break
         name, said = _split_raised(message)
-        chain.insert(0 if how == "carrier" else len(chain), Raised(name, said, frames))
+        chain.insert(0 if how == "carrier" else len(chain), Raised(name, said, frames, how == "carrier"))
     return tuple(chain)
 
 

@@ -7,6 +7,7 @@ until it compiles. Forked processes have the hooks already.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.abc
@@ -17,7 +18,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from .descriptors import listen_on_loopback, pass_without_sockets
@@ -25,12 +26,17 @@ from .protocol import CUDA_ARCH, FOLLOW_DIRECTORY, CaptureOrder, decode
 
 # What the processes are to do: a role, and for a capture the file of its order.
 _VARIABLE = "TORCH_MINIFY_FOLLOW"
+# Told of the error with which a process ends that the program started.
+_at_end: list[Callable[[BaseException], None]] = []
 
 
 def follow(role: str, argument: str = "") -> None:
     """Have every Python process that this one starts from now on do its part: the `role` capture, whose `argument` is the file of its
     order, or control."""
     pass_without_sockets()
+    if role == "capture":
+        # a forked process has what this one has
+        _after("multiprocessing.process", _watch_run)
     os.environ[_VARIABLE] = f"{role}:{argument}"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [FOLLOW_DIRECTORY, os.environ.get("PYTHONPATH", "")]))
 
@@ -43,9 +49,63 @@ def start() -> None:
     role, _, argument = os.environ.get(_VARIABLE, "").partition(":")
     AfterImport({"multiprocessing.resource_sharer": pass_without_sockets, "multiprocessing.connection": listen_on_loopback})
     if role == "capture":
+        _after("multiprocessing.process", _watch_run)
         AfterImport({"torch": lambda: _wait_for_compiler(argument)})
     elif role == "control":
         AfterImport({"torch": _control})
+
+
+def tell_of_end(listener: Callable[[BaseException], None]) -> None:
+    """Have the `listener` told of the error with which this process ends, if it is one that the program started."""
+    _at_end.append(listener)
+
+
+def _say_end(error: BaseException) -> None:
+    for listener in _at_end:
+        with contextlib.suppress(Exception):  # a fault of ours must not take the place of the program's
+            listener(error)
+
+
+def _watch_hook() -> None:
+    """An interpreter of the program's own ends with what it hands to `sys.excepthook`."""
+    original = sys.excepthook
+
+    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, Exception):
+            _say_end(error)
+        original(kind, error, trace)
+
+    sys.excepthook = excepthook
+
+
+def _watch_run() -> None:
+    """A process of multiprocessing prints its error and leaves with a status."""
+    process: Any = sys.modules["multiprocessing.process"].BaseProcess
+    original = process._bootstrap
+
+    @functools.wraps(original)
+    def bootstrap(self: Any, *args: Any, **kwargs: Any) -> Any:
+        run = self.run
+
+        def watched() -> None:
+            try:
+                run()
+            except Exception as error:
+                _say_end(error)
+                raise
+
+        self.run = watched
+        return original(self, *args, **kwargs)
+
+    process._bootstrap = bootstrap
+
+
+def _after(module: str, action: Callable[[], None]) -> None:
+    """Call `action` once the `module` has been imported, which it may have been."""
+    if module in sys.modules:
+        action()
+    else:
+        AfterImport({module: action})
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
@@ -91,10 +151,7 @@ def _wait_for_compiler(order_file: str) -> None:
     entries.watch(torch, "compile")
     entries.watch(torch.export, "export")
     for module, name in (("torch._dynamo", "optimize"), ("torch._inductor", "aoti_compile_and_package")):
-        if module in sys.modules:
-            entries.watch(sys.modules[module], name)
-        else:
-            AfterImport({module: functools.partial(entries.watch_module, module, name)})
+        _after(module, functools.partial(entries.watch_module, module, name))
 
 
 class _Entries:
@@ -140,6 +197,7 @@ def _install(order_file: str) -> None:
         tracker = begin.tracker_for(decode(CaptureOrder, json.load(file)))
     tracker.enter_child()
     begin.watch(tracker)
+    _watch_hook()
 
 
 def _control() -> None:

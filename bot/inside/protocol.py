@@ -41,7 +41,7 @@ CUDA_ARCH = "TORCH_MINIFY_CUDA_ARCH"
 # Files of a capture, in its directory.
 ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
 # The directory of each process that the program started and that compiled, and the file of its errors.
-CHILD_PREFIX, CHILD_ERRORS, CHILD_DEATH = "child-", "errors.json", "death.txt"
+CHILD_PREFIX, CHILD_ERRORS, CHILD_DEATH, CHILD_FACTS = "child-", "errors.json", "death.txt", "process.json"
 
 # How a line about a failed shortcut begins, in the log of a worker.
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
@@ -167,12 +167,21 @@ class RunFacts(Facts, total=False):
 
 @final
 class ChildError(TypedDict):
-    """An error of the compiler that left it in a process that the program started."""
+    """An error in a process that the program started: one that left the compiler, or with which the process ended."""
 
     text: str  # its traceback, up to where it left the compiler
     said: str  # class and first line, as a traceback ends
     time: float  # seconds since the epoch
+    ended: bool  # the process ended with it, and the compiler has no part in it
+
+
+@final
+class ChildFacts(TypedDict):
+    """A process that the program started and that called the compiler."""
+
     rank: str  # of a distributed program; empty elsewhere
+    world: str  # how many ranks there are; empty elsewhere
+    tolerance: list[float] | None  # of its own last comparison, as `RunFacts` has it
 
 
 @final

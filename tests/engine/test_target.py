@@ -54,6 +54,21 @@ def test_file(command: str, file: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("python fail.py x.py", ("x.py",)),
+        ("pytest -q a.py", ()),
+        ("python -m package.train --x", ("--x",)),
+        ("torchrun --nproc-per-node 2 a/train.py --x b.py", ("--x", "b.py")),
+        ("accelerate launch train.py", ()),
+        ("torchrun -m package.train --x", ()),
+    ],
+)
+def test_arguments(command: str, arguments: tuple[str, ...]) -> None:
+    assert target_of_command(command).arguments == arguments
+
+
+@pytest.mark.parametrize(
     "command",
     [
         *(

@@ -457,6 +457,36 @@ def test_exception_of_a_spawned_process() -> None:
     assert (signature.phase, signature.message) == (Phase.POST_GRAD, "no rank")
 
 
+COMPARED = (
+    "Traceback (most recent call last):\n"
+    '  File "{harness}", line 60, in _wrap\n    fn(i, *args)\n'
+    '  File "/tmp/a/repro.py", line 9, in check\n    torch.testing.assert_close(actual, expected)\n'
+    '  File "/v/site-packages/torch/testing/_comparison.py", line 1631, in assert_close\n    raise error_metas[0].to_error(msg)\n'
+    "AssertionError: {said}Tensor-likes are not close!\n\nMismatched elements: 16 / 16 (100.0%)\n"
+)
+
+
+def test_a_comparison_in_another_process_is_one() -> None:
+    """As torch 2.13 hands it on, from `multiprocessing.spawn` and from a DataLoader's worker, and as a rank of torchrun prints it."""
+    spawned = COMPARED.format(harness="/v/site-packages/torch/multiprocessing/spawn.py", said="")
+    carried = (
+        'Traceback (most recent call last):\n  File "/tmp/a/repro.py", line 5, in <module>\n    spawn(f)\n'
+        '  File "/v/site-packages/torch/multiprocessing/spawn.py", line 211, in join\n    raise ProcessRaisedException(msg)\n'
+        "torch.multiprocessing.spawn.ProcessRaisedException: \n\n-- Process 0 terminated with the following error:\n"
+    )
+    loaded = (
+        'Traceback (most recent call last):\n  File "/tmp/a/repro.py", line 18, in <module>\n    for batch in loader:\n'
+        '  File "/v/site-packages/torch/_utils.py", line 775, in reraise\n    raise exception\n'
+        "AssertionError: Caught AssertionError in DataLoader worker process 0.\nOriginal "
+    )
+    worker = COMPARED.format(harness="/v/site-packages/torch/utils/data/_utils/worker.py", said="")
+    found = [judged(carried + spawned), judged(loaded + worker), judged(spawned)]
+    assert [(one.kind, one.exception) for one in found] == [(Kind.ACCURACY, ("AssertionError",))] * 3
+    # what the parent makes of it in words of its own is none
+    failed = COMPARED.format(harness="/v/site-packages/torch/_inductor/graph.py", said="")
+    assert judged(carried + failed).kind is Kind.EXCEPTION
+
+
 def test_fake_tensor_message_in_one_line() -> None:
     """So it was before the graph-break format."""
     text = (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.engine.capture.region import Capture
-from bot.engine.capture.run import Watch, capture
+from bot.engine.capture.run import Tolerance, Watch, capture
 from bot.engine.evidence import verify
 from bot.engine.target import Launch, Target
 from bot.workers.process import Patience
@@ -84,10 +84,11 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-def captured(tmp_path: Path, program: str, cache: Path) -> Capture:
+def captured(tmp_path: Path, program: str, cache: Path, *, compare: bool = False) -> Capture:
     script = tmp_path / "fail.py"
     script.write_text(program, encoding="utf-8")
-    return capture(Target(script, None, ()), sys.executable, tmp_path, Watch(tmp_path / "out", cache), Patience(240.0))
+    watch = Watch(tmp_path / "out", cache, Tolerance((1e-3, 1e-3), strict=True) if compare else None)
+    return capture(Target(script, None, ()), sys.executable, tmp_path, watch, Patience(240.0))
 
 
 # these three are the ways in which a process begins; the others differ in who begins it
@@ -102,6 +103,27 @@ def test_the_failure_is_the_child_s_and_its_graph_is_captured(tmp_path: Path, ho
     assert "Engine" not in found.signature.message
     assert found.child
     assert "aot" in {region.hook for region in found.regions if region.graph is not None}
+
+
+COMPARES = """
+import torch
+import torch._inductor.config
+torch._inductor.config.cpp.inject_relu_bug_TESTING_ONLY = "accuracy"
+
+def step(number):
+    x = torch.arange(4.0)
+    torch.testing.assert_close(torch.compile(torch.relu)(x), torch.relu(x), rtol=1e-3, atol=1e-3)
+"""
+
+
+@pytest.mark.parametrize("how", [pytest.param(how, marks=[] if how == "spawn" else [pytest.mark.all]) for how in PROGRAMS])
+def test_numbers_that_a_child_finds_wrong_are_the_failure(tmp_path: Path, how: str, cache: Path) -> None:
+    """The compiler raised nothing there: the child ends in a comparison of the program's own."""
+    found = captured(tmp_path, COMPARES + PROGRAMS[how], cache, compare=True)
+    assert found.signature is not None
+    assert (found.signature.kind.value, found.signature.exception) == ("accuracy", ("AssertionError",)), found.log.read_text()[:3000]
+    assert found.tolerance == (1e-3, 1e-3)
+    assert [region.failed for region in found.regions if region.hook == "aot"] == ["accuracy"]
 
 
 CRASH = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.failure.outcome import Outcome
 from bot.failure.traceback import fault_frames
-from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_PREFIX, ChildError
+from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts
 from bot.sandbox.files import read_plain
 
 # How faulthandler names the signals that it waits for.
@@ -27,21 +27,21 @@ _DIED = re.compile(rf"^Fatal Python error: ({'|'.join(_SIGNALS)})$", re.MULTILIN
 
 @dataclass(frozen=True)
 class FailedChild:
-    """A process that the program started, in which an error left the compiler, or which died after it had called that: its `end`.
+    """A process that the program started, in which an error left the compiler, or which ended in an error or died after it had called
+    that: its `end`.
 
-    `directory` holds its graphs, `rank` is its own in a distributed program (empty elsewhere), `time` is in seconds since the epoch.
+    `directory` holds its graphs, `time` is in seconds since the epoch.
     """
 
     directory: Path
     end: Outcome
     time: float
-    rank: str = ""
 
     @property
     def name(self) -> str:
         """The process, for people."""
-        rank = self.rank
-        return f"rank {rank}" if rank else f"process {self.directory.name.removeprefix(CHILD_PREFIX)}"
+        known = rank(self.directory)
+        return f"rank {known[0]}" if known else f"process {self.directory.name.removeprefix(CHILD_PREFIX)}"
 
 
 def directories(out: Path) -> list[Path]:
@@ -49,13 +49,34 @@ def directories(out: Path) -> list[Path]:
     return sorted(path for path in out.glob(f"{CHILD_PREFIX}*") if path.is_dir())
 
 
-def failing(out: Path, printed: str) -> FailedChild | None:
+def facts(directory: Path) -> ChildFacts:
+    """What the process said of itself whose `directory` this is; the program may have written there what it likes."""
+    try:
+        found = json.loads(read_plain(directory / CHILD_FACTS))
+        given = found["tolerance"]
+        tolerance = None if given is None else [float(value) for value in given]
+        return ChildFacts(rank=str(found["rank"]), world=str(found["world"]), tolerance=tolerance)
+    except (OSError, ValueError, TypeError, KeyError):
+        return ChildFacts(rank="", world="", tolerance=None)
+
+
+def rank(directory: Path) -> tuple[int, int] | None:
+    """The rank of the process whose `directory` this is, and how many there are; None where the program is not distributed."""
+    known = facts(directory)
+    try:
+        return int(known["rank"]), int(known["world"])
+    except ValueError:
+        return None
+
+
+def failing(out: Path, printed: str, *, ended: bool = False) -> FailedChild | None:
     """The first error that left the compiler in a child and is in what was `printed`: by the child, or by whoever got it from there.
-    What nobody mentions was dealt with. `out` is the directory of the capture."""
+    What nobody mentions was dealt with. `out` is the directory of the capture. With `ended`, the first with which a child ended instead
+    that the compiler has no part in: the program's own comparison of numbers, say."""
     known = [
-        FailedChild(place, Outcome(status="raised", text=error["text"]), error["time"], error["rank"])
+        FailedChild(place, Outcome(status="raised", text=error["text"]), error["time"])
         for place, error in _errors(out)
-        if error["said"] and error["said"][:200] in printed
+        if error.get("ended", False) is ended and error["said"] and error["said"][:200] in printed
     ]
     return min(known, key=lambda child: child.time, default=None)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from bot.engine.capture import children
-from bot.engine.capture.region import Capture, read_regions
+from bot.engine.capture.region import Capture, Region, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -115,30 +115,44 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
             elapsed=outcome.elapsed,
         )
     ended, child = outcome, None
+    printed = outcome.text + log.read_text(encoding="utf-8")
     if outcome.status in ("raised", "exit"):
-        child = children.failing(out, outcome.text + log.read_text(encoding="utf-8"))
+        child = children.failing(out, printed)
     if child is None:
         outcome = _caught(outcome, written, out, target.name)
         of_program = signature_of(outcome, script=target.name)
         if outcome.status == "exit" or (of_program is not None and not _is_of_compiler(of_program)):
-            child = children.dead(out)
+            child = children.dead(out) or children.failing(out, printed, ended=True)
     if child is not None:
         # what the program says of it may be another error
         outcome = outcome.model_copy(update={"status": child.end.status, "text": child.end.text, "signal": child.end.signal})
-    wrong_there = (region for place in children.directories(out) for region in read_regions(place) if region.failed == "accuracy")
+    signature = signature_of(outcome, script=target.name)
+    wrong_there: tuple[Region, ...] = ()
+    if outcome.status == "ok" or (signature is not None and signature.kind is Kind.ACCURACY and child is None):
+        wrong_there = tuple(r for place in children.directories(out) for r in read_regions(place) if r.failed == "accuracy")
     return Capture(
         outcome=outcome,
         ended=ended if outcome is not ended else None,
         child=child.name if child else "",
+        rank=children.rank(child.directory) if child else None,
         children=bool(children.directories(out)),
-        signature=signature_of(outcome, script=target.name),
-        regions=read_regions(child.directory) if child else (*read_regions(out), *(wrong_there if outcome.status == "ok" else ())),
+        signature=signature,
+        regions=read_regions(child.directory) if child else (*read_regions(out), *wrong_there),
         versions=facts.get("versions", {}),
         log=log,
-        tolerance=None if (own := facts.get("tolerance")) is None else tuple(own),
+        tolerance=_tolerance(facts, child.directory if child else None, out),
         errors=(pair[0], pair[1]) if (pair := facts.get("errors")) else None,
         test=facts.get("test", ""),
     )
+
+
+def _tolerance(facts: RunFacts, child: Path | None, out: Path) -> tuple[float, ...] | None:
+    """That of the last comparison in the process that failed; where that is the program's own and has none, of one that it started."""
+    if child is not None:
+        given = children.facts(child)["tolerance"]
+    elif (given := facts.get("tolerance")) is None:
+        given = next((own for place in children.directories(out) if (own := children.facts(place)["tolerance"]) is not None), None)
+    return None if given is None else tuple(given)
 
 
 def _caught(outcome: Outcome, facts: RunFacts | None, out: Path, script: str) -> Outcome:

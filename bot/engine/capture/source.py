@@ -42,7 +42,7 @@ class Source:
 
 def source_of(target: Target, directory: Path, failed: str = "", places: Sequence[Path] = ()) -> Source | None:
     """The text of the script in `target`; for `python -m MODULE` the module's, where it lies in one of the `places`; for
-    `pytest FILE::TEST` the file's (below `directory`) with a call of the test at its end.
+    `pytest FILE::TEST` the file's (below `directory`) with a call of the test at its end; that of a rank where a launcher starts several.
 
     `failed` names the test that failed (see `Capture.test`): of a test with parameters it is the case that is called, and a script that
     runs its own tests calls that one alone.
@@ -52,6 +52,9 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
         text = _text(target.script)
         alone = _with_one_test(text, failed)
         return Source(alone, target.script, (text,)) if alone else Source(text, target.script)
+    if target.starts_ranks:
+        file = directory / target.file if target.file is not None else None
+        return Source(_text(file), file) if file is not None and file.is_file() else None
     if target.module != "pytest":
         return _of_module(target.module or "", places)
     ids = [m for m in map(_NODE_ID.match, target.argv) if m and (directory / m["file"]).is_file()]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .. import children
 from ..eager import accuracy
 from ..protocol import CaptureOrder
-from . import escaped, hooks
+from . import comparison, escaped, hooks
 
 
 def tracker_for(order: CaptureOrder) -> hooks.Tracker:
@@ -31,5 +32,7 @@ def watch(tracker: hooks.Tracker) -> None:
         inductor.fallback_random = True
     else:
         tracker.blame.install()
+    comparison.listen(tracker.child.compared)
+    children.tell_of_end(tracker.child.ended)
     hooks.install(tracker)
     escaped.install(tracker.escaped)

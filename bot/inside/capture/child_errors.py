@@ -1,7 +1,8 @@
-"""Errors that leave the compiler in a process that the watched program started.
+"""Errors in a process that the watched program started.
 
-The program may hand on another error, in other words, or only an exit status. So each that `escaped` sees there is written down, and the
-engine looks for it in what was printed. A process that dies of a signal leaves its stack.
+The program may hand on another error, in other words, or only an exit status. So each that `escaped` sees leave the compiler there is
+written down, and the one with which the process ends, and the engine looks for them in what was printed. A process that dies of a signal
+leaves its stack.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ import time
 import traceback
 from typing import IO
 
-from ..protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_PREFIX, ChildError, write_json
+from ..protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts, write_json
 from .escaped import whole_text
 
 
 class ChildErrors:
-    """What a child has to say. `root` is the directory of the capture; in the program itself nothing is noted."""
+    """What a child has to say. `root` is the directory of the capture; of the program itself only the `tolerance` is kept."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.directory = ""  # of this process, where the program started it
+        self.tolerance: list[float] | None = None  # of the last comparison; empty for the defaults
         self._errors: list[ChildError] = []
         self._last: BaseException | None = None
         self._death: IO[bytes] | None = None
@@ -39,6 +41,17 @@ class ChildErrors:
             # standard error may lead to nobody
             self._death = open(os.path.join(self.directory, CHILD_DEATH), "wb", buffering=0)  # noqa: SIM115 - until the process ends
             faulthandler.enable(self._death)
+            self._write_facts()
+
+    def compared(self, tolerance: list[float]) -> None:
+        """The program compares for itself, within this `tolerance`."""
+        known, self.tolerance = self.tolerance, tolerance
+        if self._death is not None and known != tolerance:
+            self._write_facts()
+
+    def _write_facts(self) -> None:
+        facts = ChildFacts(rank=os.environ.get("RANK", ""), world=os.environ.get("WORLD_SIZE", ""), tolerance=self.tolerance)
+        write_json(os.path.join(self.directory, CHILD_FACTS), facts)
 
     def record(self, error: BaseException) -> None:
         """Note an `error`. One that passes several places counts as it leaves the last."""
@@ -46,9 +59,17 @@ class ChildErrors:
             return
         if self._errors and self._last is not None and self._last in _chain(error):
             self._errors.pop()
+        self._note(error)
+
+    def ended(self, error: BaseException) -> None:
+        """Note the `error` with which this process ends, after it called the compiler."""
+        if self._death is not None and (self._last is None or self._last not in _chain(error)):
+            self._note(error, ended=True)
+
+    def _note(self, error: BaseException, *, ended: bool = False) -> None:
         self._last = error
         said = traceback.format_exception_only(type(error), error)[0].strip().split("\n")[0]
-        self._errors.append({"text": whole_text(error), "said": said, "time": time.time(), "rank": os.environ.get("RANK", "")})
+        self._errors.append({"text": whole_text(error), "said": said, "time": time.time(), "ended": ended})
         self.reached()
         write_json(os.path.join(self.directory, CHILD_ERRORS), {"errors": self._errors})
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import functools
 import importlib
 import json
 import os
 import signal
 import sys
-from typing import Any
 
 from .. import children, environment
 from ..program import flush, format_error, listen_to_unittest, read_source, run_as_main, run_module
@@ -40,12 +38,10 @@ def main(arguments: list[str]) -> None:
     from . import begin, dumps
 
     tracker = begin.tracker_for(order)
-    comparison = None
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
     errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test
     behind = ""  # the compiler's exception that the program handled when it ended
     try:
-        comparison = Comparison()
         begin.watch(tracker)
         children.follow("capture", arguments[0])
 
@@ -68,7 +64,7 @@ def main(arguments: list[str]) -> None:
     finally:
         facts["calls"] = tracker.calls
         facts["behind"] = "" if errors else behind
-        facts["tolerance"] = comparison.tolerance if comparison else None
+        facts["tolerance"] = tracker.child.tolerance
         facts["errors"] = list(tracker.errors) if tracker.errors else None
         write_json(run_file, facts)
     flush()
@@ -91,30 +87,3 @@ def _unusable_torch() -> str:
     except ValueError:
         too_old = True
     return f"torch {found} is too old: {'.'.join(map(str, OLDEST_TORCH))} or later is needed" if too_old else ""
-
-
-class Comparison:
-    """Listens to the program's own comparisons: the tolerance of the last one is the one under which it fails."""
-
-    def __init__(self) -> None:
-        self.tolerance: list[float] | None = None
-        torch: Any = sys.modules["torch"]
-        testing = importlib.import_module("torch.testing")
-        self._listen(testing, "assert_close", ())
-        self._listen(torch, "allclose", (1e-5, 1e-8))
-
-    def _listen(self, owner: Any, name: str, defaults: tuple[float, ...]) -> None:
-        original = getattr(owner, name)
-
-        @functools.wraps(original)
-        def compare(*args: Any, **kwargs: Any) -> Any:
-            usual = defaults or (0.0, 0.0)
-            # allclose takes them in this order behind the two tensors, assert_close by name alone
-            given = [kwargs.get(word, args[place] if len(args) > place else None) for word, place in (("rtol", 2), ("atol", 3))]
-            if given == [None, None]:
-                self.tolerance = list(defaults)
-            else:
-                self.tolerance = [float(otherwise if value is None else value) for value, otherwise in zip(given, usual, strict=True)]
-            return original(*args, **kwargs)
-
-        setattr(owner, name, compare)

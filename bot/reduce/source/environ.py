@@ -1,4 +1,4 @@
-"""A script that sets the environment variables and arguments itself which its caller gave it before."""
+"""A script that sets the environment variables and arguments itself which its caller gave it before, or stands for one rank of several."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ from collections.abc import Mapping, Sequence
 
 from bot.reduce.source.text.normal_form import parsed
 
+# What the program asks for itself it has by then.
+_GROUP = (
+    "from torch import distributed",
+    "from torch.testing._internal.distributed.fake_pg import FakeStore",
+    'distributed.init_process_group("fake", rank={}, world_size={}, store=FakeStore())',
+    "distributed.init_process_group = lambda *args, **kwargs: None",
+)
+
 
 def with_surroundings(
-    text: str, lines: Sequence[int], variables: Mapping[str, str], arguments: Sequence[str] = ()
+    text: str, lines: Sequence[int], variables: Mapping[str, str], arguments: Sequence[str] = (), rank: tuple[int, int] | None = None
 ) -> tuple[str, tuple[int, ...]]:
-    """The script `text` with these variables and its arguments set at its top, and where `lines` (1-based) of it are then.
+    """The script `text` with these variables and its arguments set at its top, and where `lines` (1-based) of it are then. With a `rank`,
+    and how many there are, its process group is one that needs no other process.
 
     As it is where there are none, or where it is not Python.
     """
+    if rank is not None:
+        own, world = map(str, rank)
+        variables = {**variables, "RANK": own, "LOCAL_RANK": own, "WORLD_SIZE": world, "LOCAL_WORLD_SIZE": world}
     if not variables and not arguments:
         return text, tuple(lines)
     try:
@@ -25,6 +37,7 @@ def with_surroundings(
     added = ["import os", *added] if added else []
     if arguments:
         added += ["import sys", f"sys.argv[1:] = [{', '.join(map(_quoted, arguments))}]"]
+    added += [line.format(*rank) for line in _GROUP] if rank is not None else []
     rows = text.split("\n")
     moved = tuple(number if number <= place else number + len(added) for number in lines)
     return "\n".join([*rows[:place], *added, *rows[place:]]), moved

@@ -48,6 +48,8 @@ class Stub:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # headers and body in one piece: in two, each answer waits 40 ms for the other side's acknowledgment
+            wbufsize = -1
 
             def log_message(self, *_: object) -> None:
                 pass

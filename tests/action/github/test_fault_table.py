@@ -170,7 +170,7 @@ def check(ended: dict[str, Any], world: World, *, asked: bool) -> None:
         assert "import torch" in ended["summary"]
 
 
-# Each row takes seconds, and a red run makes three times as many requests: most are tried by `--all` alone.
+# A red run takes seconds in each row: those are tried by `--all` alone.
 ROWS = [
     pytest.param(event, fault, late, id=f"{event.__name__}-{fault}-{when}", marks=[] if quick else [pytest.mark.all])
     for event in (comment, red)

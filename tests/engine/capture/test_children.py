@@ -11,10 +11,11 @@ import pytest
 from bot.engine.capture import children
 
 
-def child(out: Path, pid: int, *errors: tuple[str, float], rank: str = "") -> None:
+def child(out: Path, pid: int, *errors: tuple[str, float], rank: str = "", ended: bool = False) -> None:
     directory = out / f"child-{pid}"
     directory.mkdir()
-    held: list[dict[str, Any]] = [{"text": f"Traceback\n{said}", "said": said, "time": time, "rank": rank} for said, time in errors]
+    held: list[dict[str, Any]] = [{"text": f"Traceback\n{said}", "said": said, "time": time, "ended": ended} for said, time in errors]
+    (directory / "process.json").write_text(json.dumps({"rank": rank, "world": rank and "4", "tolerance": None}))
     if held:
         (directory / "errors.json").write_text(json.dumps({"errors": held}))
 
@@ -26,6 +27,23 @@ def test_the_first_error_that_somebody_mentions(tmp_path: Path) -> None:
     assert found is not None
     assert (found.directory.name, found.end.text, found.name) == ("child-5", "Traceback\nInductorError: second", "rank 1")
     assert len(children.directories(tmp_path)) == 2
+
+
+def test_the_error_with_which_a_child_ended_is_another_question(tmp_path: Path) -> None:
+    said = "AssertionError: Tensor-likes are not close!"
+    child(tmp_path, 5, (said, 2.0), rank="3", ended=True)
+    assert children.failing(tmp_path, said) is None
+    found = children.failing(tmp_path, said, ended=True)
+    assert found is not None
+    assert (found.name, children.rank(found.directory)) == ("rank 3", (3, 4))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rank": "x", "world": "2"}', '{"rank": null, "world": {}}'])
+def test_whatever_a_program_writes_there_is_no_rank(tmp_path: Path, text: str) -> None:
+    child(tmp_path, 5)
+    (tmp_path / "child-5" / "process.json").write_text(text)
+    assert children.rank(tmp_path / "child-5") is None
+    assert children.facts(tmp_path / "child-5")["tolerance"] is None
 
 
 def test_an_error_that_nobody_mentions_was_dealt_with(tmp_path: Path) -> None:

@@ -182,6 +182,15 @@ def test_other_commands_have_none(tmp_path: Path, target: Target) -> None:
     assert source_of(target, tmp_path) is None
 
 
+def test_what_a_launcher_starts_is_the_program(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("x = 1\n")
+    found = source_of(Target(None, "torch.distributed.run", ("--nproc-per-node", "2", "train.py", "--x")), tmp_path)
+    assert found is not None
+    assert (found.text, found.name) == ("x = 1\n", "train.py")
+    assert source_of(Target(None, "torch.distributed.run", ("nowhere.py",)), tmp_path) is None
+    assert source_of(Target(None, "torch.distributed.run", ("-m", "train")), tmp_path) is None
+
+
 def test_a_declared_encoding_goes(tmp_path: Path) -> None:
     script = tmp_path / "a.py"
     script.write_bytes("#!/usr/bin/env python\n# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from bot.reduce.source.environ import with_surroundings
@@ -41,3 +44,20 @@ def test_arguments_are_written_too() -> None:
     text, lines = with_surroundings("import sys\nf(sys.argv)\n", (2,), {"A": "1"}, ("--width", "it's"))
     assert text.split("\n")[:4] == ["import os", 'os.environ["A"] = "1"', "import sys", 'sys.argv[1:] = ["--width", "it\'s"]']
     assert [text.split("\n")[line - 1] for line in lines] == ["f(sys.argv)"]
+
+
+RANKED = """\
+import os
+import torch.distributed as dist
+dist.init_process_group("gloo", world_size=7)
+found = (dist.get_backend(), dist.get_rank(), dist.get_world_size(), os.environ["LOCAL_RANK"])
+dist.destroy_process_group()
+"""
+
+
+def test_one_rank_of_several_needs_no_other() -> None:
+    text, lines = with_surroundings(RANKED, (4,), {}, (), (1, 3))
+    assert text.split("\n")[lines[0] - 1].startswith("found")
+    program = f"{text}print(found)\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "('fake', 1, 3, '1')\n"
