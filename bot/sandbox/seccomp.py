@@ -145,7 +145,17 @@ def program(machine: str, families: frozenset[int], *, gpu: bool = False) -> byt
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
     ]
     within(_IOCTL[column], [(_LOAD, 0, 0, _SECOND), *terminal])
-    within(_SOCKETPAIR[column], [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, socket.AF_UNIX), (_RETURN, 0, 0, _ERRNO | errno.EACCES)])
+    pair = [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, socket.AF_UNIX), (_RETURN, 0, 0, _ERRNO | errno.EACCES)]
+    if socket.AF_UNIX not in families:
+        # none of datagrams, as raw ones are too: either end could still be connected by its path to another socket, the system's log
+        pair += [
+            (_LOAD, 0, 0, _SECOND),
+            (_KEEP_BITS, 0, 0, _KIND_OF_SOCKET),
+            (_EQUAL, 2, 0, socket.SOCK_STREAM),
+            (_EQUAL, 1, 0, socket.SOCK_SEQPACKET),
+            (_RETURN, 0, 0, _ERRNO | errno.EACCES),
+        ]
+    within(_SOCKETPAIR[column], pair)
     within(_SOCKET[column], _sockets(families, packets=gpu))
     add(_RETURN, _ALLOW)
     return b"".join(struct.pack("HBBI", *row) for row in rows)

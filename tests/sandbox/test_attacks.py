@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 import uuid
@@ -125,34 +127,44 @@ print(open({str(project / "data.txt")!r}).read())
 
 @pytest.fixture
 def listeners(way: Way) -> Iterator[dict[str, object]]:
-    """A TCP, a UDP and two unix sockets that everybody may talk to; `heard` are those that somebody talked to."""
+    """A TCP, a UDP and unix sockets that everybody may talk to; `heard` are those that somebody talked to.
+
+    Where no `/tmp` of its own hides them from a program: as the system's log and the container engine have them.
+    """
     heard: list[str] = []
+    place = Path(tempfile.mkdtemp(prefix="listeners-", dir="/var/tmp"))
+    os.chmod(place, 0o755)
     tcp = socket.create_server(("127.0.0.1", 0))
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind(("127.0.0.1", 0))
-    path = way.place / "engine.sock"
+    path, log = place / "engine.sock", place / "log"
     unix = socket.socket(socket.AF_UNIX)
     unix.bind(str(path))
-    os.chmod(path, 0o777)
+    datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    datagrams.bind(str(log))
+    for one in (path, log):
+        os.chmod(one, 0o777)
     abstract = socket.socket(socket.AF_UNIX)
     name = f"\0attack-{uuid.uuid4()}"
     abstract.bind(name)
     open_sockets = {"tcp": tcp, "unix": unix, "abstract": abstract}
-    for one in (unix, abstract):
-        one.listen()
+    unix.listen()
+    abstract.listen()
 
     def wait(kind: str, one: socket.socket) -> None:
         try:
-            one.accept() if kind != "udp" else one.recv(100)
+            one.recv(100) if kind in ("udp", "log") else one.accept()
             heard.append(kind)
         except OSError:
             return
 
-    for kind, one in {**open_sockets, "udp": udp}.items():
-        threading.Thread(target=wait, args=(kind, one), daemon=True).start()
-    yield {"tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1], "unix": str(path), "abstract": name, "heard": heard}
-    for one in (*open_sockets.values(), udp):
-        with_shutdown(one)
+    for kind, listener in {**open_sockets, "udp": udp, "log": datagrams}.items():
+        threading.Thread(target=wait, args=(kind, listener), daemon=True).start()
+    ports = {"tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1]}
+    yield {**ports, "unix": str(path), "log": str(log), "abstract": name, "heard": heard}
+    for listener in (*open_sockets.values(), udp, datagrams):
+        with_shutdown(listener)
+    shutil.rmtree(place)
 
 
 def with_shutdown(one: socket.socket) -> None:
@@ -182,11 +194,25 @@ attempt("dns", socket.AF_INET, D, lambda one: one.sendto(b"x", ("192.0.2.1", 53)
 attempt("six", socket.AF_INET6, D, lambda one: one.sendto(b"x", ("2001:db8::1", 53)))
 for family in (17, 38, 40, 16, 31):
     attempt(f"family {family}", family, socket.SOCK_RAW, lambda one: None)
+# one of a pair, let go of or not, that is to leave the other
+for kind in (S, D, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
+    for name in ("unix", "log", "abstract"):
+        for close in (False, True):
+            for use in (lambda one, to: one.connect(to) or one.send(b"x"), lambda one, to: one.sendto(b"x", to)):
+                try:
+                    one, other = socket.socketpair(socket.AF_UNIX, kind)
+                    if close:
+                        other.close()
+                    use(one, where[name])
+                    # of what is not of datagrams the address counts for nothing
+                    print(f"GOT {name} by a pair") if kind in (D, socket.SOCK_RAW) or close else None
+                except OSError as error:
+                    print("refused a pair", error.errno)
 """
 
 
 def test_nobody_is_talked_to(way: Way, listeners: dict[str, object]) -> None:
-    where = {name: listeners[name] for name in ("tcp", "udp", "unix", "abstract")}
+    where = {name: listeners[name] for name in ("tcp", "udp", "unix", "log", "abstract")}
     ran = way.run(TALK, argv=[json.dumps(where)])
     time.sleep(0.2)
     got = [line for line in ran.text.splitlines() if not line.startswith("refused")]
@@ -267,7 +293,7 @@ def test_what_a_gpu_s_driver_needs_leads_to_nobody(way: Way, listeners: dict[str
 
 
 def test_with_the_network_on_it_is_there(way: Way, listeners: dict[str, object]) -> None:
-    where = {name: listeners[name] for name in ("tcp", "udp", "unix", "abstract")}
+    where = {name: listeners[name] for name in ("tcp", "udp", "unix", "log", "abstract")}
     ran = way.run(TALK, argv=[json.dumps(where)], network=True)
     assert "GOT tcp" in ran.text
     assert "no-network" not in ran.layers
