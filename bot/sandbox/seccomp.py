@@ -36,11 +36,21 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "mount_setattr": (442, 442),
     "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264),
-    # what stays when all processes have ended: System V's shared memory, queues and semaphores, and message queues
+    # what stays when all processes have ended: System V's shared memory, queues and semaphores, and message queues. Those of others are
+    # had by a number that is guessed.
     "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
     "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
     "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "semctl": (66, 191),
     "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
     # keys
     "add_key": (248, 217),
     "request_key": (249, 218),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from tests.sandbox.ways import WAYS, Way, prepared
+from tests.sandbox.ways import SYSTEM_PYTHON, WAYS, Way, prepared
 
 CANARY = "canary-" + "7f3a9c"
 
@@ -45,19 +46,48 @@ os.chmod(folder, 0)
     assert stayed == []
 
 
+# Somebody's shared memory and queue, which everybody may use.
+SHARING = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_void_p
+memory, queue = libc.shmget(0, 4096, 0o1666), libc.msgget(0, 0o1666)
+place = libc.shmat(memory, None, 0)
+ctypes.memmove(place, b"private", 7)
+libc.msgsnd(queue, ctypes.create_string_buffer(bytes([1]) + bytes(7) + b"private", 16), 7, 0)
+print(memory, queue, flush=True)
+sys.stdin.read()
+print(ctypes.string_at(place, 7).decode(), libc.msgrcv(queue, ctypes.create_string_buffer(16), 7, 0, 0o4000), flush=True)
+libc.shmctl(memory, 0, None), libc.msgctl(queue, 0, None)
+"""
+
+
 def test_no_system_v_ipc_can_be_made(way: Way) -> None:
-    """It stays until somebody removes it, and no account's limit counts it."""
+    """It stays until somebody removes it, and no account's limit counts it. That of others is neither read nor changed nor removed."""
     code = """
-import ctypes
+import ctypes, sys
 libc = ctypes.CDLL(None, use_errno=True)
-queue = (b"/attack", 0o102, 0o600, None)
-asked = {"shmget": (0, 1 << 20, 0o1600), "msgget": (0, 0o1600), "semget": (0, 1, 0o1600), "mq_open": queue}
+memory, queue = map(int, sys.argv[1:])
+message = ctypes.create_string_buffer(16)
+asked = {
+    "shmget": (0, 1 << 20, 0o1600), "msgget": (0, 0o1600), "semget": (0, 1, 0o1600), "mq_open": (b"/attack", 0o102, 0o600, None),
+    "shmat": (memory, None, 0), "shmctl": (memory, 0, None), "msgrcv": (queue, message, 8, 0, 0o4000),
+    "msgsnd": (queue, ctypes.create_string_buffer(bytes([1]) + bytes(15)), 8, 0o4000), "msgctl": (queue, 0, None),
+    "semop": (0, message, 1), "semtimedop": (0, message, 1, None), "semctl": (0, 0, 0), "mq_unlink": (b"/attack",),
+}
 for name, arguments in asked.items():
-    if getattr(libc, name)(*arguments) >= 0 or ctypes.get_errno() != 1:
+    # the C library calls it EACCES where a queue is removed
+    if getattr(libc, name)(*arguments) != -1 or ctypes.get_errno() not in (1, 13 if name == "mq_unlink" else 1):
         print("GOT", name)
 print("done")
 """
-    assert way.run(code).text == "done\n"
+    words = [*WAYS[way.name], SYSTEM_PYTHON, "-c", SHARING]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        ran = way.run(code, argv=other.stdout.readline().split())
+        held, _ = other.communicate()
+    assert ran.text == "done\n"
+    assert held == "private 7\n"
 
 
 def test_files_are_not_made_without_end(way: Way) -> None:
