@@ -90,7 +90,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "setdomainname": (171, 162),
 }
 _CLONE, _CLONE3 = (56, 220), 435
-_SOCKET, _SOCKETPAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
+_SOCKET, _SOCKETPAIR, _IOCTL, _PRLIMIT = (41, 198), (53, 199), (16, 29), (302, 261)
 # every namespace that a process can be cloned into
 _NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # typing for others on a terminal
@@ -148,6 +148,8 @@ def program(machine: str, families: frozenset[int], *, gpu: bool = False) -> byt
         add(_RETURN, _ALLOW)
 
     within(_CLONE[column], [(_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NAMESPACES), (_RETURN, 0, 0, _ERRNO | errno.EPERM)])
+    # its own limits alone: without time or files, another process of the account ends
+    within(_PRLIMIT[column], [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO | errno.EPERM)])
     terminal = [
         (_EQUAL, 0, 1, _TIOCSTI),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),

@@ -496,7 +496,7 @@ def test_no_signal_reaches_anybody_else(way: Way) -> None:
         pytest.skip("the processes of one account are kept apart from Linux 6.12 on")
     bystander = subprocess.Popen([*WAYS[way.name], "sleep", "60"])
     code = f"""
-import os, signal
+import os, resource, signal
 for pid in (os.getppid(), {bystander.pid}, {os.getpid()}, 1, -{os.getpgid(0)}):
     for number in (0, signal.SIGCONT, signal.SIGTERM):
         try:
@@ -504,6 +504,14 @@ for pid in (os.getppid(), {bystander.pid}, {os.getpid()}, 1, -{os.getpgid(0)}):
             print("GOT", pid, number)
         except OSError:
             pass
+    # without time or files it ends as well
+    for limit in (resource.RLIMIT_CPU, resource.RLIMIT_NOFILE):
+        try:
+            resource.prlimit(pid, limit, (1, 1))
+            print("GOT", pid, "limit", limit)
+        except OSError:
+            pass
+resource.prlimit(0, resource.RLIMIT_CORE, (0, 0))
 try:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.kill(-1, signal.SIGTERM)
