@@ -36,6 +36,9 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "mount_setattr": (442, 442),
     "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264),
+    # names of files in directories of others, as they are opened: Landlock is not asked
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
     # what stays when all processes have ended: System V's shared memory, queues and semaphores, and message queues. Those of others are
     # had by a number that is guessed.
     "shmget": (29, 194),

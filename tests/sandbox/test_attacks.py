@@ -545,6 +545,7 @@ CALLS = {
     "userfaultfd": (323, 282, (0,)),
     "perf_event_open": (298, 241, (0, 0, 0, 0, 0)),
     "open_by_handle_at": (304, 265, (0, 0, 0)),
+    "inotify_init1": (294, 26, (0,)),
     "init_module": (175, 105, (0, 0, 0)),
     "kexec_load": (246, 104, (0, 0, 0, 0)),
     "reboot": (169, 142, (0, 0, 0, 0)),
