@@ -1,4 +1,5 @@
-"""Exported programs: zip files, whose texts are searched for secrets but not changed, since what was proven is the file as it is."""
+"""Zip files of others, read within bounds. Exported programs are such: their texts are searched for secrets but not changed, since what was
+proven is the file as it is."""
 
 from __future__ import annotations
 
@@ -15,13 +16,29 @@ from bot.action.redaction import redact
 MOST_PACKED = 8 << 10
 # Bytes: a larger member holds tensors; of all together; members.
 _LARGEST, _MOST, _MEMBERS = 4 << 20, 32 << 20, 2_000
+# What a zip file may raise that is none, torn, locked with a password, or compressed in a way that is not read.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
+# The others give back all that a piece holds at once, however little is asked for: of 500 bytes half a gigabyte.
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def beginning(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
+    """The first `most` bytes of a `member` of the `archive`: what that says of their number is not believed.
+
+    Raises:
+        UNREADABLE: it cannot be read.
+    """
+    if member.compress_type not in _BOUNDED:
+        raise NotImplementedError(f"compressed in the way {member.compress_type}")
+    with archive.open(member) as opened:
+        return opened.read(most)
 
 
 def holds_secret(file: IO[bytes]) -> bool:
     """Whether there is a secret or a personal path in the archive `file`, or in its names. What is unreadable counts as one."""
     try:
         return any(redact(text) != text for text in _texts(file))
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError):
+    except UNREADABLE:
         return True
 
 
@@ -34,9 +51,7 @@ def _texts(file: IO[bytes]) -> Iterator[str]:
             raise ValueError("too many members")
         yield "\n".join(member.filename for member in members)
         for member in members:
-            with archive.open(member) as opened:
-                # what the directory says about a size need not be true
-                text = opened.read(min(_LARGEST, left) + 1)
+            text = beginning(archive, member, min(_LARGEST, left) + 1)
             if len(text) <= min(_LARGEST, left):
                 left -= len(text)
                 yield text.decode("latin-1")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
+
+from bot.action.archives import UNREADABLE, beginning
 
 MAX_FILES = 500
 # Bytes.
@@ -20,12 +21,10 @@ def members(archive: bytes, wanted: Callable[[str], bool]) -> Iterator[tuple[str
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             names = [info for info in opened.infolist() if wanted(info.filename)]
             for info in names[:MAX_FILES]:
-                with opened.open(info) as member:
-                    # what the directory says about a size need not be true
-                    content = member.read(min(MAX_FILE, left) + 1)
+                content = beginning(opened, info, min(MAX_FILE, left) + 1)
                 if len(content) > min(MAX_FILE, left):
                     continue
                 left -= len(content)
                 yield info.filename, content
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError):
-        return  # no zip file, torn, or locked with a password
+    except UNREADABLE:
+        return

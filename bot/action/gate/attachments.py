@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Protocol
 
+from bot.action.archives import UNREADABLE, beginning
 from bot.action.gate.code_blocks import Found
 from bot.action.github.transport import GitHubError
 
@@ -80,11 +81,10 @@ def _unpacked(name: str, raw: bytes) -> Iterator[tuple[str, str]]:
                 last = entry.filename.rpartition("/")[2]
                 if not last.endswith((".py", ".ipynb", ".log", ".txt")):
                     continue
-                with archive.open(entry) as member:
-                    inner = member.read(MOST_TEXT + 1)  # what it says of its size is not believed
+                inner = beginning(archive, entry, MOST_TEXT + 1)
                 if len(inner) <= MOST_TEXT:
                     yield f"{last} in {name}", _decoded(inner)
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError, ValueError):
+    except UNREADABLE:
         return
 
 
