@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from bot.action.archives import UNREADABLE, beginning
-from bot.action.gate.code_blocks import Found
+from bot.action.gate.code_blocks import IMPORTS_TORCH, Found
 from bot.action.github.transport import GitHubError
 
 # Of one file as it is sent, of the program in it, files that are looked at, and members of an archive.
@@ -18,7 +18,6 @@ _FILE = re.compile(
     r"https://github\.com/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|zip|log|txt))\b"
 )
 _GIST = re.compile(r"https://gist\.github\.com/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})\b")
-_TORCH = re.compile(r"^\s*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
 # How the records of a structured log begin, see bot/engine/inputs/trace.py.
 _TRACE = re.compile(r"^V\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{", re.MULTILINE)
 _TRACEBACK = re.compile(r"^\S*\s?Traceback \(most recent call last\):", re.MULTILINE)
@@ -98,4 +97,4 @@ def _is_program(name: str, text: str) -> bool:
         return False
     if kind == "ipynb":
         return '"nbformat"' in text and "torch" in text
-    return _TRACE.search(text) is not None or (kind == "py" and _TORCH.search(text) is not None)
+    return _TRACE.search(text) is not None or (kind == "py" and IMPORTS_TORCH.search(text) is not None)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from bot.action.gate.command_lines import code_blocks
 
 _PYTHON = frozenset({"python", "py", "python3", "py3", "pycon3", ""})
-_TORCH = re.compile(r"^\s*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
+# Without empty lines before it: to look from each of them for the end of all takes the square of their number.
+IMPORTS_TORCH = re.compile(r"^[ \t\f]*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
 _COMPILES = re.compile(r"\b(?:compile|export|aoti?_\w+|_dynamo|_inductor)\b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 # What a rank says of one block, and of several.
@@ -37,7 +38,7 @@ def _rank(language: str, text: str) -> int:
     """How sure it is that a block is the program; 0: it is none."""
     if language not in _PYTHON or not text.strip():
         return 0
-    torch = bool(_TORCH.search(text))
+    torch = bool(IMPORTS_TORCH.search(text))
     if not _parses(text):
         # Half a program is still what the person meant, where nothing else is there; the run will say what is wrong with it.
         return 1 if torch and language else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from bot.action.gate import attachments
@@ -71,6 +73,15 @@ def test_what_is_no_program_or_too_large_or_elsewhere_is_not_taken(body: str) ->
     held = {"setup.py": b"x = 1\n", "large.py": large, "bomb.zip": zipped({"r.py": large * 8}), "broken.zip": b"PK\x03\x04"}
     api = Memory(files={FILE + name: content for name, content in held.items()} | {"https://evil.example/repro.py": SCRIPT.encode()})
     assert "There is no code to run" in refused(api, "/minify", body)
+
+
+@pytest.mark.parametrize("empty", ["\n", " \n", "\t", "import\n"])
+def test_a_long_file_of_nothing_is_looked_through_once(empty: str) -> None:
+    """In time that grows with its length alone: the largest took hours."""
+    text = empty * (attachments.MOST_TEXT // len(empty) - 1) + "x"
+    started = time.process_time()
+    assert "There is no code to run" in refused(Memory(files={FILE + "a.py": text.encode()}), "/minify", f"{FILE}a.py")
+    assert time.process_time() - started < 5
 
 
 def test_only_so_many_files_are_asked_for() -> None:
