@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -124,6 +125,29 @@ def zipped(path: Path, **files: bytes) -> Path:
         for name, content in files.items():
             out.writestr(name, content)
     return path
+
+
+@pytest.mark.parametrize("name", ["a.zip", "b.zip", "a.tar.bz2", "a.tar.xz"])
+def test_what_would_unpack_all_at_once_is_not_opened(tmp_path, name):
+    """Python's zipfile and tarfile (3.10 to 3.14) give back all that a piece of bzip2 or LZMA holds."""
+    content = bytes(2**26)
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_BZIP2 if name == "a.zip" else zipfile.ZIP_LZMA) as out:
+            out.writestr("x.py", content)
+    else:
+        with tarfile.open(tmp_path / name, "w:bz2" if name.endswith("bz2") else "w:xz") as tar:
+            info = tarfile.TarInfo("x.py")
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    del content
+    tracemalloc.start()
+    try:
+        with pytest.raises(NotUnderstood):
+            archive.unpack(tmp_path / name, _new(tmp_path / "into"))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 2**23
 
 
 def tarred(path: Path, *members: tuple[str, bytes, bytes]) -> Path:
