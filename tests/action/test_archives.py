@@ -5,6 +5,7 @@ import io
 import tracemalloc
 import zipfile
 import zlib
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from bot.action.archives import MOST_PACKED, holds_secret, packed
 from bot.action.ci import archive as artifact
 from bot.action.gate import attachments
+from bot.action.github.resources import Gist
 from tests.action import canaries
 
 RESULTS = Path(__file__).resolve().parents[1] / "fixtures" / "results"
@@ -77,10 +79,10 @@ def unpacked(content: bytes) -> list[str]:
         def attachment(self, url: str, limit: int) -> bytes | None:
             return content
 
-        def gist(self, name: str) -> dict[str, str]:
-            return {}
+        def gist(self, name: str) -> Gist:
+            raise AssertionError
 
-    found = attachments.find("https://github.com/user-attachments/files/1/a.zip", Files())
+    found = attachments.find("https://github.com/user-attachments/files/1/a.zip", Files(), datetime.now(timezone.utc))
     return [found.text] if found else []
 
 

@@ -6,10 +6,13 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Protocol
 
 from bot.action.archives import UNREADABLE, beginning
 from bot.action.gate.code_blocks import IMPORTS_TORCH, Found
+from bot.action.gate.requests import Refusal
+from bot.action.github.resources import Gist
 from bot.action.github.transport import GitHubError
 
 # Of one file as it is sent, of the program in it, files that are looked at, and members of an archive.
@@ -35,8 +38,8 @@ class AttachedFiles(Protocol):
         """The file behind the address `url`; None where it has more than `limit` bytes."""
         ...
 
-    def gist(self, name: str) -> dict[str, str]:
-        """The texts of the gist `name` by the names of their files."""
+    def gist(self, name: str) -> Gist:
+        """The gist `name`."""
         ...
 
 
@@ -45,23 +48,29 @@ def is_traceback(body: str) -> bool:
     return _TRACEBACK.search(body) is not None
 
 
-def find(body: str, files: AttachedFiles) -> Found | None:
+def find(body: str, files: AttachedFiles, asked_at: datetime) -> Found | None:
     """The first program among what is attached to `body`, which `files` fetches: a script, a notebook, or a structured log.
 
     A file that GitHub does not give is passed over.
+
+    Raises:
+        Refusal: a gist was changed after `asked_at`. What is attached as a file stays as it is.
     """
-    for name, text in _texts(body, files):
+    for name, text in _texts(body, files, asked_at):
         if _is_program(name, text):
             return Found(text, f"the attached file {name}")
     return None
 
 
-def _texts(body: str, files: AttachedFiles) -> Iterator[tuple[str, str]]:
+def _texts(body: str, files: AttachedFiles, asked_at: datetime) -> Iterator[tuple[str, str]]:
     links = sorted([*_FILE.finditer(body), *_GIST.finditer(body)], key=lambda match: match.start())
     for match in links[:MOST_FILES]:
         try:
             if match.re is _GIST:
-                yield from files.gist(match["id"]).items()
+                gist = files.gist(match["id"])
+                if gist.updated_at > asked_at:
+                    raise Refusal(f"The gist {match['id']} was changed after the request. Look at it, then ask again.")
+                yield from gist.texts.items()
             else:
                 raw = files.attachment(match[0], MOST_SENT)
                 yield from _unpacked(match["name"], raw) if raw is not None else ()

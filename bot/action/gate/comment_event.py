@@ -188,12 +188,12 @@ class Conversation:
         if in_comment is not None:
             whose = CodeOrigin(where="comment", author=author, trusted=True, url=url or None, note=in_comment.note)
             return (self._request(command, name, checkout, whose, script=in_comment.text),)
-        attached = attachments.find(text, self._api)
+        attached = attachments.find(text, self._api, self._comment.created_at)
         if attached is not None:
             # whoever links a file need not have written it
             whose = CodeOrigin(where="comment", author=author, trusted=False, url=url or None, note=attached.note)
             return (self._request(command, name, checkout, whose, script=attached.text),)
-        in_issue = in_issue or attachments.find(body, self._api)
+        in_issue = in_issue or attachments.find(body, self._api, self._comment.created_at)
         if in_issue is not None:
             writer = self._event.issue.user.login
             trusted = self._api.permission(self._repository, writer) in WRITERS

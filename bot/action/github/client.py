@@ -14,6 +14,7 @@ from bot.action.github import storage
 from bot.action.github.resources import (
     Artifact,
     Comment,
+    Gist,
     Issue,
     Permission,
     PullRequest,
@@ -270,11 +271,13 @@ class GitHub:
         """The file that somebody attached, at `url`; None where it has more than `limit` bytes."""
         return self._http.fetch(url, limit)
 
-    def gist(self, name: str) -> dict[str, str]:
-        """The texts of the gist `name` by the names of their files. GitHub leaves out what is beyond a megabyte."""
+    def gist(self, name: str) -> Gist:
+        """The gist `name`. GitHub leaves out what is beyond a megabyte."""
         with _wrong_keys():
-            files = self._http.ask("GET", f"/gists/{quote(name, safe='')}")["files"]
-            return {str(file["filename"]): str(file["content"]) for file in files.values() if not file.get("truncated")}
+            data = self._http.ask("GET", f"/gists/{quote(name, safe='')}")
+            files = data["files"].values()
+            texts = {str(file["filename"]): str(file["content"]) for file in files if not file.get("truncated")}
+            return _read(Gist, {"texts": texts, "updated_at": data["updated_at"]})
 
     def cancel(self, repository: str, run: int) -> bool:
         """Cancel a run; false where it had ended before."""

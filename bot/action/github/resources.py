@@ -186,6 +186,13 @@ class Artifact(Resource):
     expires_at: datetime | None = None
 
 
+class Gist(Resource):
+    """A gist: its `texts` by the names of their files, as far as GitHub hands them out whole, and when it was last changed."""
+
+    texts: dict[str, str]
+    updated_at: datetime
+
+
 class IssueComment(Resource):
     """The event `issue_comment`."""
 

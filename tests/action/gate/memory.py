@@ -20,6 +20,7 @@ from bot.action.github.resources import (
     Artifact,
     Branch,
     Comment,
+    Gist,
     Issue,
     IssueComment,
     Permission,
@@ -95,6 +96,7 @@ class Memory(GitHub):
     silent: bool = False  # takes no comment
     files: dict[str, bytes] = field(default_factory=dict)  # what is attached, by its address
     gists: dict[str, dict[str, str]] = field(default_factory=dict)
+    gists_changed: datetime = NOW - timedelta(hours=1)
 
     def __post_init__(self) -> None:
         super().__init__(Nowhere(), BOT)
@@ -104,10 +106,10 @@ class Memory(GitHub):
             raise GitHubError("404", 404)
         return self.files[url] if len(self.files[url]) <= limit else None
 
-    def gist(self, name: str) -> dict[str, str]:
+    def gist(self, name: str) -> Gist:
         if name not in self.gists:
             raise GitHubError("404", 404)
-        return self.gists[name]
+        return Gist(texts=self.gists[name], updated_at=self.gists_changed)
 
     def comments(self, repository: str, issue: int) -> Sequence[Comment]:
         return list(self.written.get(issue, []))

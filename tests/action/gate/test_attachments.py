@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 
 import pytest
 
 from bot.action.gate import attachments
 from bot.action.gate.comment_event import Conversation
 from bot.models.request import Request
-from tests.action.gate.memory import BLOCK, REPO, SCRIPT, Memory, asked, settings, zipped
+from tests.action.gate.memory import BLOCK, NOW, REPO, SCRIPT, Memory, asked, settings, zipped
 
 FILE = "https://github.com/user-attachments/files/123456/"
 GIST = "0123456789abcdef0123456789abcdef"
@@ -48,6 +49,17 @@ def test_a_gist_that_a_maintainer_links_is_still_somebody_s() -> None:
     api = Memory(gists={GIST: {"notes.md": "x", "fail.py": SCRIPT}})
     request = only(api, f"/minify\nhttps://gist.github.com/someone/{GIST}#file-fail-py", issue=BLOCK)
     assert (request.script, request.code.where, request.code.trusted) == (SCRIPT, "comment", False)
+
+
+@pytest.mark.parametrize(("comment", "issue"), [("/minify\n{}", ""), ("/minify", "See {}.")])
+def test_a_gist_that_was_changed_after_the_request_is_not_what_was_looked_at(comment: str, issue: str) -> None:
+    """A gist can be changed, what is attached as a file cannot. `updated_at` is by GitHub's clock, the dates of its commits are not."""
+    address = f"https://gist.github.com/someone/{GIST}"
+    for after in (0, 1):
+        api = Memory(gists={GIST: {"fail.py": SCRIPT}}, gists_changed=NOW + timedelta(seconds=after))
+        made = Conversation(asked(comment.format(address), issue_body=issue.format(address)), settings(), api).outcome()
+        assert made.status == ("refused" if after else "requests")
+    assert f"The gist {GIST} was changed after the request." in api.comments(REPO, 7)[-1].body
 
 
 def test_code_in_the_text_comes_before_what_is_attached() -> None:

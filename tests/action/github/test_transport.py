@@ -309,11 +309,13 @@ def test_a_gist_without_what_was_cut_off(stub: Stub) -> None:
         "a.py": {"filename": "a.py", "content": "x", "truncated": False},
         "b.py": {"filename": "b.py", "content": "y", "truncated": True},
     }
-    stub.answers["GET", "/gists/abc"] = 200, {"files": files}
-    assert client(stub, Clock()).gist("abc") == {"a.py": "x"}
-    stub.answers["GET", "/gists/odd"] = 200, {"files": {"a.py": {}}}
-    with pytest.raises(GitHubError, match="lacks"):
-        client(stub, Clock()).gist("odd")
+    stub.answers["GET", "/gists/abc"] = 200, {"files": files, "updated_at": "2026-11-03T10:00:00Z"}
+    gist = client(stub, Clock()).gist("abc")
+    assert (gist.texts, gist.updated_at.isoformat()) == ({"a.py": "x"}, "2026-11-03T10:00:00+00:00")
+    for odd in ({"files": {"a.py": {}}, "updated_at": "2026-11-03T10:00:00Z"}, {"files": {}}):
+        stub.answers["GET", "/gists/odd"] = 200, odd
+        with pytest.raises(GitHubError, match="lacks"):
+            client(stub, Clock()).gist("odd")
 
 
 RUN = {"id": 1, "created_at": "2026-11-03T10:00:00Z"}
