@@ -59,7 +59,9 @@ class RedRun:
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
-        head = permissions.Head(source is None or source.lower() != self._repository.lower(), run.created_at, gone=source is None)
+        # a merge queue's branch is the repository's own, what it tries need not be
+        fork = source is None or source.lower() != self._repository.lower() or (pull is not None and pull.from_fork)
+        head = permissions.Head(fork, run.created_at, gone=source is None)
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)
@@ -100,7 +102,8 @@ class RedRun:
         if source is not None and source.full_name.lower() != self._repository.lower() and run.head_branch:
             owner = source.full_name.partition("/")[0]
             return next(iter(self._api.pull_requests_from(self._repository, owner, run.head_branch, run.head_sha)), None)
-        return next(iter(self._api.pull_requests_of(self._repository, run.head_sha)), None)
+        # somebody's fork may have a pull request with the same head
+        return next((pull for pull in self._api.pull_requests_of(self._repository, run.head_sha) if not pull.from_fork), None)
 
     def _told(self, comments: Sequence[Comment]) -> list[str]:
         """The fingerprints that those of the comments are about that answer red runs; not this one, which may be delivered again."""
@@ -127,7 +130,7 @@ class RedRun:
 
     def _first(self, pull: PullRequest | None, checkout: Checkout, group: groups.Group, options: RequestOptions) -> Request:
         if pull is not None:
-            whose = code_of_pull_request(pull.user.login, checkout.repository if checkout.fork else None, pull.html_url)
+            whose = code_of_pull_request(pull)
         else:
             whose = CodeOrigin(where="push", author=self._run.actor.login, trusted=True, url=self._run.html_url or None)
         return Request(

@@ -237,11 +237,15 @@ class Conversation:
                 raise Refusal("There is no such run.") from None
             raise
         source = run.head_repository.full_name if run.head_repository else None
-        fork = source is None or source.lower() != self._repository.lower()
+        number = run.queued_pull_request
+        queued = self._api.pull_request(self._repository, number) if number is not None else None
+        # a merge queue's branch is the repository's own, what it tries need not be
+        fork = source is None or source.lower() != self._repository.lower() or (queued is not None and queued.from_fork)
         self._may_run(permissions.Head(fork, run.created_at, gone=source is None))
         where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
         note = f"from the fork {source}" if fork else None
         whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
+        whose = code_of_pull_request(queued) if queued is not None else whose
         base = pull.base.ref if pull else self._event.repository.default_branch
         return self._of_red(command, name, Checkout(source or self._repository, run.head_sha, fork), whose, [run], base, url.job)
 
@@ -278,8 +282,7 @@ class Conversation:
         """Whose code a test of the checkout is."""
         if pull is None:
             return CodeOrigin(where="push", author=self._repository.partition("/")[0], trusted=True)
-        fork = (pull.head.repo.full_name if pull.head.repo else "that is gone") if pull.from_fork else None
-        return code_of_pull_request(pull.user.login, fork, pull.html_url)
+        return code_of_pull_request(pull)
 
     def _request(
         self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, *, script: str | None = None, test: str | None = None

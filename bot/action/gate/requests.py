@@ -13,6 +13,7 @@ from bot.action.ci.judge import sign
 from bot.action.command_template import CommandTemplate, TemplateError, parse
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
+from bot.action.github.resources import PullRequest
 from bot.action.redaction import redact
 from bot.action.set_up import BESIDE_BUDGET
 from bot.action.settings import Settings
@@ -164,13 +165,13 @@ def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
     ]
 
 
-def code_of_pull_request(author: str, fork: str | None, url: str) -> CodeOrigin:
-    """The origin of the code of a pull request by `author` at `url`, from the repository `fork` if it is one.
+def code_of_pull_request(pull: PullRequest) -> CodeOrigin:
+    """The origin of the code of a pull request.
 
     Who may push to the repository itself has write permission; a fork's owner need not.
     """
-    note = f"from the fork {fork}" if fork else None
-    return CodeOrigin(where="pull_request", author=author, trusted=fork is None, url=url or None, note=note)
+    note = f"from the fork {pull.head.repo.full_name if pull.head.repo else 'that is gone'}" if pull.from_fork else None
+    return CodeOrigin(where="pull_request", author=pull.user.login, trusted=not pull.from_fork, url=pull.html_url or None, note=note)
 
 
 def fork_policy(api: GitHub, repository: str, settings: Settings, head: Head) -> ForkPolicy:

@@ -9,9 +9,11 @@ import pytest
 
 from bot.action.gate import ci_failures
 from bot.action.gate.ci_event import RedRun
+from bot.action.gate.comment_event import Conversation
+from bot.action.gate.gate import matrix
 from bot.action.gate.requests import Decision
 from bot.action.github.resources import WorkflowRun
-from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, finished, settings, zipped
+from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, asked, finished, settings, zipped
 
 
 def outcome(event: WorkflowRun, api: Memory, **given: object) -> Decision:
@@ -238,6 +240,32 @@ def test_a_merge_queue_answers_on_the_pull_request_that_it_tries() -> None:
     assert len(api.comments(REPO, 123)) == 1
     api.pulls[123] = api.pulls[123].model_copy(update={"state": "closed"})
     assert outcome(finished(run), api).status == "nothing"
+
+
+def test_a_fork_s_code_in_a_merge_queue_is_a_fork_s() -> None:
+    """Its branch, and so the run, is the repository's own (GitHub's documentation of `merge_group`)."""
+    api = Memory()
+    api.add_pull(number=123, fork="stranger/fork")
+    run = api.add_run(20, "pytest", sha="c" * 40, branch=f"gh-readonly-queue/main/pr-123-{MAIN}", event="merge_group")
+    asking = asked(f"/minify {run.html_url}")
+    assert outcome(finished(run), api).status == "nothing"
+    assert Conversation(asking, settings(), api).outcome().status == "refused"
+    api.protected.add("forks")
+    asked_for = Conversation(asking, settings(fork_environment="forks"), api).outcome()
+    for made in (asked_for, outcome(finished(run), api, fork_environment="forks")):
+        facts = {(each.fork, each.repository, each.code.author, each.code.trusted, each.code.note) for each in made.requests}
+        assert facts == {(True, REPO, "contributor", False, "from the fork stranger/fork")}
+        assert all(row["fork"] for row in matrix(made.requests))
+
+
+def test_a_fork_with_the_same_head_is_not_the_pull_request_that_ran() -> None:
+    api = Memory()
+    api.add_pull(number=8, fork="stranger/fork")
+    api.add_pull(number=9)
+    # whether GitHub names the fork's as well where both have the commit is not documented
+    api.pull_requests_of = lambda *_: list(api.pulls.values())  # type: ignore[method-assign, assignment]
+    made = outcome(finished(api.add_run(20, "pytest")), api)
+    assert {request.answer.issue for request in made.requests} == {9}
 
 
 @pytest.mark.parametrize("branch", ["gh-readonly-queue/main/pr-7", f"x/pr-7-{'a' * 40}", f"gh-readonly-queue/main/pr-x-{'a' * 40}"])
