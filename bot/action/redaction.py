@@ -85,8 +85,8 @@ _SETTING = re.compile(
     r"|(?<=r)efresh_?token|(?<=i)d_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
     r"\\?['\"]?\s{0,3}[=:]\s{0,3}\\?['\"]?)(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])[A-Za-z0-9_/+=~!@#$%^&*-]{12,2000}(?![\w.(\[])"
 )
-# Behind its slash: whether a path begins there.
-_PATH = r"(?:(?<![\w.~-]/)|(?<=\\[abefnrtv0]/)|(?<=\\x[0-9a-fA-F]{2}/)|(?<=[\[;][0-9]m/)|(?<=[\[;][0-9]{2}m/))"
+# Behind its slash: whether a path begins there, also behind an option of a compiler (-I).
+_PATH = r"(?:(?<![\w.~-]/)|(?<=[\s'\"]-[A-Za-z]/)|(?<=\\[abefnrtv0]/)|(?<=\\x[0-9a-fA-F]{2}/)|(?<=[\[;][0-9]m/)|(?<=[\[;][0-9]{2}m/))"
 # The second: homes that are mounted elsewhere, below an absolute path.
 _HOME = re.compile(
     rf"/(?:{_PATH}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)"

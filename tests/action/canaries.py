@@ -67,6 +67,7 @@ KEY_LINE = _LETTERS[:64]
 PATHS = {
     "home": ("/home/carol/src/model.py", "carol"),
     "home on a disk of its own": ("/mnt/data/home/carol/src/model.py", "carol"),
+    "home behind a compiler's option": ("g++ -O2 -I/home/carol/include x.cpp", "carol"),
     "home of a Mac": ("/Users/carol/model.py", "carol"),
     "cache": ("/tmp/torchinductor_carol/ab/c.py", "carol"),
     "host of a cloud": ("ip-10-17-200-3.us-west-2.compute.internal", "ip-10-17-200-3"),

@@ -110,6 +110,8 @@ def test_variables_urls_headers_and_keys() -> None:
         ("/root/x", "~/x"),
         ("/tmp/torchinductor_bob/ab/c.py", "/tmp/torchinductor_user/ab/c.py"),
         ("cd /home/bob", "cd ~"),
+        # as the compiler's command stands in the message of a CppCompileError (torch 2.13)
+        ("g++ -I/home/bob/include -L/home/bob/lib\n-B/root/x '-I/mnt/a/home/bob'", "g++ -I~/include -L~/lib\n-B~/x '-I~'"),
     ],
 )
 def test_personal_paths(path: str, shown: str) -> None:
