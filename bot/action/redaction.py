@@ -33,6 +33,10 @@ _TOKENS = re.compile(
     r"|gl(?:ptt|dt|rt|cbt|ft|soat|agent)-[A-Za-z0-9_-]{20,}|nvapi-[A-Za-z0-9_-]{40,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
     r"|r8_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|hv[sbr]\.[A-Za-z0-9_-]{24,}|do[opr]_v1_[0-9a-f]{40,}|AT(?:ATT3|BB|CTT3)[A-Za-z0-9_=-]{24,}"
     r"|gl(?:c|sa)_[A-Za-z0-9_=]{30,}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"
+    # Weights & Biases, Pinecone, LangSmith, Kaggle, Tailscale, Buildkite, CircleCI, Linear, Notion, Terraform
+    r"|wandb_v1_[A-Za-z0-9_]{30,}|pcsk_[A-Za-z0-9_]{30,}|lsv2_[a-z]{2}_[0-9a-f]{32}(?:_[0-9a-f]{4,})?|KGAT_[0-9a-f]{32}"
+    r"|tskey-[a-z]{2,10}-[A-Za-z0-9-]{20,}|bk[a-z]{2}_[0-9a-f]{40}|CCI(?:PAT|PRJ)_[A-Za-z0-9_]{40,}|lin_(?:api|oauth)_[A-Za-z0-9]{30,}"
+    r"|ntn_[A-Za-z0-9]{30,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"
     # AWS, Google, Azure
     r"|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,}"
     r"|[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,}"
@@ -60,6 +64,7 @@ _IN_TOKENS = (
         "hvr.",
     ),
     *("hvr.", "_v1_", "ATATT3", "ATBB", "ATCTT3", "glc_", "glsa_", "shpat_", "shpca_", "shppa_", "shpss_", "AGE-SECRET-KEY-1"),
+    *("wandb_v1_", "pcsk_", "lsv2_", "KGAT_", "tskey-", "bk", "CCIPAT_", "CCIPRJ_", "lin_", "ntn_", ".atlasv1."),
     *("pypi-", "k_live_", "dckr_pat_", "dapi", "SG.", "AKIA", "ASIA", "ABIA", "ACCA", "AIza", "ya29.", "GOCSPX-", "1//0", "Q~", "eyJ"),
 )
 _PRIVATE_KEY = re.compile(
@@ -72,7 +77,15 @@ _BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z
 _IN_URL = re.compile(r"(?<=://)(?:[^/\s:@'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
 # Parameters of addresses that were signed, and the address that is itself a secret.
 _SIGNED = re.compile(r"(?i)((?<=[?&;])(?:sig|x-(?:amz|goog)-(?:signature|security-token|credential))=)[A-Za-z0-9%+/=._~-]{10,}")
-_HOOK = re.compile(r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}")
+_HOOK = re.compile(
+    r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}|(?<=/api/webhooks/)\d{10,25}/[A-Za-z0-9_-]{40,}"
+)
+# On a command line, and in what a client of HTTP prints.
+_OPTION = re.compile(
+    r"((?<![\w-])--(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|secret|(?:api|access|secret)-key)[ =]['\"]?)"
+    r"(?=[^\s'\"]{0,100}?\d)[^\s'\"]{8,2000}"
+)
+_COOKIE = re.compile(r"((?i:\bcookie:)[ \t]{0,3})[^\s;=]{1,100}=[^\r\n'\"]{8,4000}")
 _NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})\S+")
 # As PyTorch's dumps and a shell's `env` write them. A value without a digit is rather a name or a word.
 _VARIABLE = re.compile(
@@ -81,7 +94,7 @@ _VARIABLE = re.compile(
 )
 # As files of settings and programs write them: a value that goes on as an expression is none.
 _SETTING = re.compile(
-    r"([sSaArRiIcCpP\"](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess_?token|uth_?token|pi_?key|ccount_?key)"
+    r"([sSaArRiIcCpP\"](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess[_-]?token|uth[_-]?token|pi[_-]?key|ccount_?key)"
     r"|(?<=r)efresh_?token|(?<=i)d_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
     r"\\?['\"]?\s{0,3}[=:]\s{0,3}\\?['\"]?)(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])[A-Za-z0-9_/+=~!@#$%^&*-]{12,2000}(?![\w.(\[])"
 )
@@ -108,7 +121,9 @@ _REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (_BEARER, _KEEPING, ("bearer ", "basic ", "token ")),
     (_IN_URL, SECRET, ("://",)),
     (_SIGNED, _KEEPING, ("sig=", "x-amz-", "x-goog-")),
-    (_HOOK, SECRET, ("hooks.slack.com/",)),
+    (_HOOK, SECRET, ("hooks.slack.com/", "/api/webhooks/")),
+    (_OPTION, _KEEPING, ("--",)),
+    (_COOKIE, _KEEPING, ("cookie:",)),
     (_NETRC, _KEEPING, ("password",)),
     (_VARIABLE, _KEEPING, ("token", "secret", "password", "passwd", "apikey", "api_key", "access_key", "private_key", "credentials")),
     (
@@ -123,6 +138,7 @@ _REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
                 "auth",
                 "apikey",
                 "api_key",
+                "api-key",
                 "account",
                 "refresh",
                 "id_token",

@@ -181,6 +181,14 @@ def test_once_is_enough(text: str) -> None:
         "1//0",
         "x-amz-signature=",
         "://",
+        "--",
+        "--a-",
+        "--password ",
+        "cookie:",
+        "cookie: a=",
+        "/api/webhooks/1",
+        "aaaaaaaaaaaaaa.atlasv1.",
+        " -I/home/",
     ],
 )
 def test_hostile_text_costs_linear_time(piece: str) -> None:
