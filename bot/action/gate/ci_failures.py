@@ -15,6 +15,7 @@ from bot.action.ci.judge import fault, sign
 from bot.action.ci.paths import CheckoutPaths
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
+from bot.models.failure import Signature
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class Reader:
         self._api, self._repository, self._junit_artifacts = api, repository, junit_artifacts
         self._clock, self._until = clock, clock() + READING
         self._paths: dict[tuple[str, str], CheckoutPaths] = {}
+        self._signed: dict[Failure, Signature | None] = {}
 
     def failing_tests(self, run: int, job: int | None = None) -> tuple[Failure, ...]:
         """The failing tests of `run`, or of its one `job`, as far as GitHub has them.
@@ -104,6 +106,21 @@ class Reader:
                 self._paths[key] = CheckoutPaths(())
         return tuple(map(self._paths[key].locate, failures))
 
+    def signed(self, failures: Sequence[Failure]) -> tuple[Failure, ...]:
+        """Those of `failures` whose signatures can be read in time: the worst take a twentieth of a second each."""
+        done: list[Failure] = []
+        for failure in failures:
+            if failure not in self._signed:
+                if self._is_late(failure.name):
+                    break
+                self._signed[failure] = sign(failure)
+            done.append(failure)
+        return tuple(done)
+
+    def sign(self, failure: Failure) -> Signature | None:
+        """The signature of `failure`, one of those that `signed` gave."""
+        return self._signed[failure]
+
 
 def _in_archive(archive: bytes, name: str) -> tuple[Failure, ...]:
     return (*junit.in_archive(archive, name), *text_reports.in_archive(archive, name))
@@ -122,12 +139,12 @@ def base_of(reader: Reader, api: GitHub, repository: str, subject: Subject) -> g
     if last.conclusion == "success":
         return groups.BaseRun(subject.base, frozenset())
     try:
-        failures = reader.located(reader.failing_tests(last.id), subject)
+        failures = reader.signed(reader.located(reader.failing_tests(last.id), subject))
     except GitHubError as error:
         log.warning("cannot read the last run of %s: %s", subject.base, error)
         return None
     # a red run that names no test says nothing about any
-    return groups.BaseRun.of(subject.base, failures, sign) if failures else None
+    return groups.BaseRun.of(subject.base, failures, reader.sign) if failures else None
 
 
 def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> tuple[groups.Group, ...]:
@@ -141,9 +158,9 @@ def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_art
     reader = Reader(api, repository, junit_artifacts)
     found: dict[tuple[str, ...], groups.Group] = {}
     for subject in subjects[:MAX_RUNS]:
-        failures = reader.located(reader.failing_tests(subject.run, subject.job), subject)
+        failures = reader.signed(reader.located(reader.failing_tests(subject.run, subject.job), subject))
         base = base_of(reader, api, repository, subject) if failures else None
-        for group in groups.group(failures, base, sign, fault):
+        for group in groups.group(failures, base, reader.sign, fault):
             key = (group.signature.fingerprint,) if group.signature else group.tests
             if key not in found or groups.ORDER[group.verdict] < groups.ORDER[found[key].verdict]:
                 found[key] = group

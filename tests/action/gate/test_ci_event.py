@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.action.ci.failing_test import Failure
 from bot.action.gate import ci_failures
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
@@ -227,6 +228,17 @@ def test_reading_ends_with_its_time() -> None:
     api.job_log = lambda _, job: read.append(job) or ""  # type: ignore[method-assign, func-returns-value]
     ci_failures.Reader(api, REPO, "*", lambda: next(ticks)).failing_tests(20)
     assert read == [200]
+
+
+def test_signatures_are_read_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of eight megabytes names 2,000 failures, whose messages are slow to read: thirty of them outlasted the job."""
+    ticks, signed = iter(range(0, 100_000, 100)), []
+    monkeypatch.setattr(ci_failures, "sign", signed.append)
+    reader = ci_failures.Reader(Memory(), REPO, "*", lambda: next(ticks))
+    failures = [Failure(str(number), f"test_a.py::test_{number}", "") for number in range(9)]
+    assert reader.signed(failures) == tuple(failures[:3])
+    assert reader.signed(failures[:3]) == tuple(failures[:3])
+    assert signed == failures[:3]
 
 
 def test_a_merge_queue_answers_on_the_pull_request_that_it_tries() -> None:
