@@ -254,12 +254,18 @@ def redacted(model: M) -> M:
     return type(model).model_validate(redact_all(model.model_dump(by_alias=True, round_trip=True)))
 
 
+def _redact_entry(key: Any, held: Any) -> tuple[Any, Any]:
+    """An entry, both parts of which are redacted, with the value too that its key gives away."""
+    told = f'"{key}": "{held}"' if isinstance(key, str) and isinstance(held, str) else ""
+    return key, held if redact(told) == told else SECRET
+
+
 def redact_all(value: Any) -> Any:
     """A value as JSON has it, with all its texts redacted."""
     if isinstance(value, str) and type(value) is str:
         return redact(value)
     if isinstance(value, dict):
-        return {redact_all(key): redact_all(held) for key, held in value.items()}
+        return dict(_redact_entry(redact_all(key), redact_all(held)) for key, held in value.items())
     if isinstance(value, (list, tuple)):
         return [redact_all(held) for held in value]
     return value

@@ -14,6 +14,7 @@ from bot.action.minify import scrub
 from bot.action.minify.handover import hand_over
 from bot.action.minify.isolation import Account
 from bot.action.minify.scrub import is_text, scrubbed
+from tests.action import canaries
 
 SECRET = "ghs" + "_" + "a1B2" * 9
 HOLDS = f"/home/bob/x.py {SECRET}"
@@ -45,6 +46,18 @@ def test_lines_of_json_stay_so(values: list[str]) -> None:
     rows = "".join(json.dumps({"pass": value}) + "\n" for value in values)
     shown = scrubbed(PurePath("reduction.jsonl"), rows.encode()).decode()
     assert [json.loads(row)["pass"] for row in shown.split("\n")[:-1]] == [value.replace(HOLDS, "~/x.py [secret]") for value in values]
+
+
+IN_JSON = [text for text in (form.format(value) for form, value in canaries.SETTINGS.values()) if text.startswith('"')]
+
+
+@pytest.mark.parametrize("said", [*IN_JSON, '"WANDB_API_KEY": "0123456789abcdef0123"', '"X-API-Key": "0123456789abcdef0123"'])
+def test_a_key_gives_its_value_away_in_json_too(said: str) -> None:
+    name, value = json.loads(f"[{said.replace(': ', ', ')}]")
+    for content in ({name: value, "b": 1}, [{"a": {name: value}}]):
+        shown = scrubbed(PurePath("x.json"), json.dumps(content).encode()).decode()
+        assert value not in shown
+        assert json.dumps(json.loads(shown)) == json.dumps(content).replace(value, "[secret]")
 
 
 def test_deep_json_is_a_text() -> None:
