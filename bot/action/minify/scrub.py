@@ -7,8 +7,11 @@ from pathlib import PurePath
 
 from bot.action.redaction import redact, redact_all
 
-# Of these files the text is searched. The others hold tensors.
-_TEXTS = frozenset({".cpp", ".csv", ".h", ".html", ".json", ".jsonl", ".log", ".md", ".out", ".py", ".txt", ".xml", ".yaml", ".yml", ""})
+# These files hold tensors and machine code. Of all others the text is searched.
+_NO_TEXTS = frozenset(
+    {".pt2", ".pt", ".pth", ".bin", ".safetensors", ".npy", ".npz", ".pkl", ".pickle", ".so", ".o", ".a", ".cubin", ".fatbin", ".pyc"}
+    | {".zip", ".gz", ".png"}
+)
 # Bytes; a longer text is not searched, and so does not leave.
 LONGEST = 64 << 20
 # Bytes; a longer JSON text is a text like others: what it says may take sixty times as much memory.
@@ -17,7 +20,7 @@ _LONGEST_JSON = 4 << 20
 
 def is_text(path: PurePath) -> bool:
     """Whether the file `path` is, by its suffix, searched for secrets."""
-    return path.suffix.lower() in _TEXTS
+    return path.suffix.lower() not in _NO_TEXTS
 
 
 def is_program(path: PurePath) -> bool:

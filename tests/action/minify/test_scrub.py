@@ -65,8 +65,23 @@ def test_deep_json_is_a_text() -> None:
 
 
 def test_tensors_are_not_searched() -> None:
-    assert not is_text(PurePath("exported_program.pt2"))
-    assert is_text(PurePath("original/log.txt"))
+    for name in ("exported_program.pt2", "original/pytorch/checkpoints/x.PT", "kernel.so"):
+        assert not is_text(PurePath(name))
+    # what else PyTorch's dumps hold (torch 2.13: a kernel in each of Triton's languages, graphs), and what programs write
+    for name in (
+        "log.txt",
+        "kernel.ttir",
+        "kernel.ptx",
+        "graph.dot",
+        "graph.svg",
+        "kernel.cu",
+        "run.sh",
+        "x.env",
+        "x.toml",
+        "log.1",
+        "x.so.log",
+    ):
+        assert is_text(PurePath("original", name))
 
 
 def handed(source: Path, target: Path) -> list[str]:
