@@ -44,6 +44,7 @@ class Children:
     console: Console
     watch: Callable[[str], None] = ignore_line
     _stopped: threading.Event = field(default_factory=threading.Event)
+    _speaking: threading.Lock = field(default_factory=threading.Lock)
 
     def run(
         self,
@@ -70,9 +71,11 @@ class Children:
         child = (account or self.account).start(
             command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
+        # the runner reads its two streams at once: only within one of them is a line between two others
+        errors = self.console.stdout if self.console.in_actions else self.console.stderr
         relays = [
             threading.Thread(target=self._relay, args=pair, daemon=True)
-            for pair in ((child.stdout, self.console.stdout), (child.stderr, self.console.stderr))
+            for pair in ((child.stdout, self.console.stdout), (child.stderr, errors))
         ]
         for relay in relays:
             relay.start()
@@ -130,8 +133,9 @@ class Children:
             self.watch(text)
             if written <= LONGEST_LOG:
                 written += len(text) + 1
-                target.write((text if written <= LONGEST_LOG else "[the log ends here: it is too long]") + "\n")
-                target.flush()
+                with self._speaking:
+                    target.write((text if written <= LONGEST_LOG else "[the log ends here: it is too long]") + "\n")
+                    target.flush()
 
 
 def _lines(source: IO[bytes]) -> Iterator[str]:

@@ -35,6 +35,15 @@ def test_lines_and_status_come_through(tmp_path: Path) -> None:
     assert sorted(heard) == ["err", "out"]
 
 
+def test_the_runner_reads_one_stream(tmp_path: Path) -> None:
+    """It reads standard output and error by two threads (actions/runner, ProcessInvoker.cs): what stands in one does not come before or
+    behind what stands in the other, and so not between the lines that keep it from obeying."""
+    out, err = io.StringIO(), io.StringIO()
+    program = "import sys; print('out'); print('::error::late', file=sys.stderr)"
+    Children(Account(), Console(out, err, in_actions=True)).run(python(program), cwd=tmp_path, env={}, limit=30)
+    assert (sorted(out.getvalue().split()), err.getvalue()) == (["::error::late", "out"], "")
+
+
 def test_its_environment_is_the_given_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
