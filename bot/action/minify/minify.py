@@ -210,8 +210,9 @@ class JobDirectory:
             self._run_setup(["bash", "-eo", "pipefail", "-c", self.config.setup], checkout, "the setup commands")
         if self.request.doctor is not None:
             look = [*self.config.engine, "doctor", "--python", python]
-            account = self.config.identities.engine
-            return self.children.run(look, cwd=checkout, env=self._environment(engine=True), limit=LIMIT, account=account)
+            with self._group("torch-minify doctor"):
+                account = self.config.identities.engine
+                return self.children.run(look, cwd=checkout, env=self._environment(engine=True), limit=LIMIT, account=account)
         where = self._directory(checkout)
         if self.request.launcher and not self.venv.is_dir():
             python = self._launched(where)

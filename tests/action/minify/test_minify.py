@@ -256,3 +256,12 @@ def test_what_a_program_prints_is_no_command(tmp_path: Path, checkout: Path, eng
     assert lines[at - 2] == "::group::the setup commands"
     assert lines[at - 1].startswith("::stop-commands::")
     assert lines[at + 1 : at + 3] == [f"::{lines[at - 1].removeprefix('::stop-commands::')}::", "::endgroup::"]
+
+
+def test_what_the_interpreter_says_to_doctor_is_no_command(tmp_path: Path, checkout: Path) -> None:
+    (tmp_path / "engine.py").write_text("print('::add-mask::x')")
+    console = Console(io.StringIO(), io.StringIO(), in_actions=True)
+    config = RunnerConfig(checkout, engine=(sys.executable, "-I", str(tmp_path / "engine.py")), environ=dict(os.environ))
+    minify.minify(request(script=None, doctor=("ok      all",)), config, tmp_path / "out", console)
+    lines = printed(console).splitlines()
+    assert lines[lines.index("::add-mask::x") - 1].startswith("::stop-commands::")
