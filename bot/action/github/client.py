@@ -49,7 +49,7 @@ def _wrong_keys() -> Iterator[None]:
     """An answer that lacks what it always has is an error of GitHub's, not of ours."""
     try:
         yield
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise GitHubError(f"GitHub's answer lacks {error}") from error
 
 
@@ -276,7 +276,7 @@ class GitHub:
         with _wrong_keys():
             data = self._http.ask("GET", f"/gists/{quote(name, safe='')}")
             files = data["files"].values()
-            texts = {str(file["filename"]): str(file["content"]) for file in files if not file.get("truncated")}
+            texts = {str(file["filename"]): str(file["content"]) for file in files if file is not None and not file.get("truncated")}
             return _read(Gist, {"texts": texts, "updated_at": data["updated_at"]})
 
     def cancel(self, repository: str, run: int) -> bool:

@@ -308,11 +308,12 @@ def test_a_gist_without_what_was_cut_off(stub: Stub) -> None:
     files = {
         "a.py": {"filename": "a.py", "content": "x", "truncated": False},
         "b.py": {"filename": "b.py", "content": "y", "truncated": True},
+        "c.py": None,  # as GitHub's description of its API allows it
     }
     stub.answers["GET", "/gists/abc"] = 200, {"files": files, "updated_at": "2026-11-03T10:00:00Z"}
     gist = client(stub, Clock()).gist("abc")
     assert (gist.texts, gist.updated_at.isoformat()) == ({"a.py": "x"}, "2026-11-03T10:00:00+00:00")
-    for odd in ({"files": {"a.py": {}}, "updated_at": "2026-11-03T10:00:00Z"}, {"files": {}}):
+    for odd in ({"files": {"a.py": {}}, "updated_at": "2026-11-03T10:00:00Z"}, {"files": {}}, {"files": None}):
         stub.answers["GET", "/gists/odd"] = 200, odd
         with pytest.raises(GitHubError, match="lacks"):
             client(stub, Clock()).gist("odd")
