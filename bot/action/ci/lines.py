@@ -21,23 +21,32 @@ _PREFIX = re.compile(
     | _bk;t=\d{10,16}\x07?
     # `gh run view --log`: job, step, then the stamp
     | [^\t\n]{1,200}\t[^\t\n]{1,200}\t(?=\ufeff?\d{4}-\d\d-\d\dT)
-    # GitHub, Azure, GitLab (with its stream behind it), Buildkite and Jenkins (in brackets)
-    | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE][ +])?\ ?
-    | \[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ ?(?:Z|UTC))?\]\ ?
+    # GitHub, Azure, GitLab and Kubernetes (with the stream behind it), Buildkite and Jenkins (in brackets)
+    | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE][ +]|\ std(?:out|err)\ [FP](?=\ |$))?\ ?
+    # loggers, some with their ranks
+    | \[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ ?(?:Z|UTC))?(?:\ (?:[A-Z]{1,3}\d{1,4}|\d{1,4})){0,4}\]\ ?
+    # Jenkins' Timestamper, Google's Cloud Build
+    | \d\d:\d\d:\d\d(?:\.\d{3})?(?:\ \ |$)
+    | Step\ \#\d{1,4}(?:\ -\ "[^"\n]{1,80}")?:(?:\ |$)
     # a log of several containers, as docker compose and viewers show it
     | (?:[\w.-]{1,60})?\ {0,20}\|\ (?=(?:ERROR|CRITICAL)\ \d|\((?:EngineCore|Worker|VllmWorker|APIServer)|\[rank\d)
     | (?P<who>
-        \[[\w.-]{1,40}\]\ (?=\[(?:rank|default)\d{1,5}\]:)
+        # docker compose numbers its containers
+        [a-z][\w.-]{0,60}[_-]\d{1,4}\ {1,40}\|(?=\ |$)
+        | \[[\w.-]{1,40}\]\ (?=\[(?:rank|default)\d{1,5}\]:)
         | \[(?:rank|default|trainer)\d{1,5}\]:
         | \[\d{1,4},\d{1,5}\]<std(?:out|err)>:
         | \((?:[A-Za-z_]\w{0,60}(?:\ [\w=.]{1,40}){0,4}\ )?pid=\d{1,10}(?:,\ ip=[\d.]{1,40})?\)
         # a server's logger: what it logs below an error was handled
+        | (?P<torch>[EC]\d{4}\ \d\d:\d\d:\d\d\.\d{6}\ \d{1,20}\ [\w./\\-]{1,200}\.py:\d{1,6}\](?:\ \[[\d/_!]{1,40}\])?)
         | (?:ERROR|CRITICAL)\ \d\d-\d\d\ \d\d:\d\d:\d\d\ (?:\[[\w./-]{1,80}:\d{1,6}\]|[\w./-]{1,80}:\d{1,6}\])
       )(?P<blanks>\ {0,40})
     """,
     re.VERBOSE,
 )
-_STAMPED = re.compile(r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[^\t]{1,200}\t|^[\w.-]{0,60} {0,20}\| ")
+_STAMPED = re.compile(r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[EC]\d{4} \d|^Step #|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)")
+# What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
+LOGGED = "(logged)"
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,8 @@ def _bare(line: str) -> tuple[str, str]:
             break
         blanks = ""
         if found["who"] is not None:
-            name += "ERROR" if found["who"].startswith(("ERROR", "CRITICAL")) else found["who"]
+            error = found["who"].startswith(("ERROR", "CRITICAL"))
+            name += LOGGED if found["torch"] else "ERROR" if error else found["who"]
             # Some write a blank behind the mark, some do not; Python indents by two.
             blanks = found["blanks"]
             blanks = blanks[1:] if len(blanks) % 2 else blanks

@@ -15,7 +15,7 @@ from functools import cached_property
 from bot.action.ci import benchmarks, deaths, lines, unittest_log
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, allowed_variables
 from bot.action.ci.judge import in_compiler, sign
-from bot.action.ci.lines import Lines
+from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.pytest_log import PytestLog, ShownFailure, running
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog
 from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere
@@ -137,7 +137,7 @@ class _Log:
         # what tests printed that passed in the end ended nothing
         tested = max((i for i, line in enumerate(self.lines.text) if line.startswith(("=", "Ran ")) and _TESTED.match(line)), default=-1)
         for block in reversed(self.printed.between(tested, len(self.lines.text))[-MAX_LOOSE:]):
-            if block.who not in last and _OF_COMPILER.search(block.text):
+            if block.who not in last and not block.who.endswith(LOGGED) and _OF_COMPILER.search(block.text):
                 chosen.append(block)
             if not is_elsewhere(block.text):
                 last.add(block.who)

@@ -33,6 +33,18 @@ STAMP = "2026-11-03T09:14:07.1234567Z "
         ("ERROR 05-27 11:47:57 engine.py:389] x", "x", "ERROR"),
         ("(RayWorkerWrapper pid=8, ip=10.0.0.7) x", "x", "(RayWorkerWrapper pid=8, ip=10.0.0.7)"),
         ("(VllmWorker rank=1 pid=9) x", "x", "(VllmWorker rank=1 pid=9)"),
+        ("2026-11-03T09:14:07.123456789Z stdout F   File", "  File", ""),
+        ("2026-11-03T09:14:07.123456789Z stderr F", "", ""),
+        ("09:14:07    File", "  File", ""),
+        ("09:14:07", "", ""),
+        ('Step #2 - "gpu tests":   File', "  File", ""),
+        ("Step #2: x", "x", ""),
+        ("[2026-11-03 09:14:07 DP0 TP1] x", "x", ""),
+        ("server-1  |   File", "  File", "server-1  |"),
+        ("model_server_12 | x", "x", "model_server_12 |"),
+        ("server-1  |", "", "server-1  |"),
+        ("E1103 09:14:07.377000 24573 site-packages/torch/a.py:768]   File", "  File", lines.LOGGED),
+        ("[rank1]:E1103 09:14:07.377000 24573 torch/a.py:768] [0/1]   File", "  File", f"[rank1]:{lines.LOGGED}"),
         # not these
         (
             "(EngineCore_DP0 pid=7) WARNING 11-03 09:14:07 [core.py:708] x",
@@ -43,6 +55,10 @@ STAMP = "2026-11-03T09:14:07.1234567Z "
         ("[test] x", "[test] x", ""),
         ("ERROR collecting", "ERROR collecting", ""),
         ("a\tb", "a\tb", ""),
+        ("W1103 09:14:07.377000 24573 torch/a.py:768] [0/1]   File", "W1103 09:14:07.377000 24573 torch/a.py:768] [0/1]   File", ""),
+        ("resnet | 1", "resnet | 1", ""),
+        ("| a | b |", "| a | b |", ""),
+        ("09:14:07 x", "09:14:07 x", ""),
     ],
 )
 def test_it_goes(line: str, text: str, who: str) -> None:
