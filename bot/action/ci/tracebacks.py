@@ -32,6 +32,8 @@ _ENDS = (
     "To execute this test, run",
     "-----",
 )
+# A logger's words stand before the first line, on the same one.
+_BEHIND = f": {HEADER}"
 _CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _IGNORED = ("Exception ignored in", "Exception in thread", "Exception ignored while")
 
@@ -47,13 +49,19 @@ class PrintedTraceback:
 
 
 class _Unfinished:
-    """A traceback that is being read."""
+    """A traceback that is being read; all of its lines are `indented` by so many blanks."""
 
-    def __init__(self, start: int) -> None:
-        self.start, self.lines, self.said, self.joined = start, [HEADER], 0, False
+    def __init__(self, start: int, indented: int = 0) -> None:
+        self.start, self.lines, self.said, self.joined, self.indented = start, [HEADER], 0, False, indented
 
     def take(self, line: str) -> bool:
         """Whether the line belongs to it."""
+        if self.indented:
+            if line[: self.indented].strip():
+                return False
+            line = line[self.indented :]
+        if self.said and line.endswith(_BEHIND):
+            return False
         if line == HEADER and (self.joined or self.said == 0):
             self.said, self.joined = 0, False
         elif line == HEADER or len(self.lines) >= MAX_BLOCK or self.said > MAX_SAID or (self.said and line.startswith(_ENDS)):
@@ -84,8 +92,11 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             # the log, or what was pasted of it, begins within a traceback
             open_[who] = _Unfinished(i)
             open_[who].take(line)
-        if reading is None and line == HEADER and not before.get(who, "").startswith(_IGNORED):
-            open_[who] = _Unfinished(i)
+        if reading is None and line.endswith(HEADER) and not before.get(who, "").startswith(_IGNORED):
+            if line.endswith(_BEHIND):
+                open_[who] = _Unfinished(i)
+            elif not (above := line[: -len(HEADER)]).strip():
+                open_[who] = _Unfinished(i, len(above))
         if line.strip():
             before[who] = line
     done.extend(reading.block(len(log.text), who) for who, reading in open_.items())

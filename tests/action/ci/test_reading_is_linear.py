@@ -20,6 +20,7 @@ LOWERING = (
     + '  File "/x/torch/_inductor/graph.py", line 7, in call_function\n    raise E\n'
     + "torch._inductor.exc.InductorError: LoweringException: A: b{}\n\n"
 )
+BLAMING = f"{'=' * 70}\nERROR: test_{{i}} (m.C.test_{{i}})\n{'-' * 70}\n{HEADER}E: exited with code 1\n{'-' * 70}\nRan 1 test in 1s\n"
 
 # What repeats in a hostile log, with the number of the repetition.
 HOSTILE: dict[str, Callable[[int], str]] = {
@@ -36,7 +37,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "progress": lambda i: f"a/test_{i}.py::test_{i} FAILED [ 1%]\n",
     "unittest": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n{'-' * 70}\n{LOWERING.format(i)}",
     "unittest without an end": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n",
+    "unittest whose child failed": lambda i: LOWERING.format(i) + BLAMING.format(i=i),
     "tracebacks": lambda i: LOWERING.format(i),
+    "tracebacks behind a logger's words": lambda i: f"E: {LOWERING.format(i)}",
+    "tracebacks that are indented": lambda i: "".join(f"  {line}\n" for line in LOWERING.format(i).split("\n")),
     "headers": lambda i: HEADER,
     "ranks": lambda i: "".join(f"[rank{i % 99}]: {line}\n" for line in LOWERING.format(i).split("\n")),
     "hints": lambda i: f"    A=1 python test/a{i}/test_a.py T.test_a\nFAILED test_a.py::T::test_a{i}\n",
