@@ -6,9 +6,10 @@ What comes out is run only as a test's id, in quotation marks. Reading takes tim
 
 from __future__ import annotations
 
+import bisect
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -18,7 +19,7 @@ from bot.action.ci.judge import in_compiler, sign
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.pytest_log import PytestLog, ShownFailure, running
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog
-from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere
+from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, tracebacks
 
 MAX_FAILURES = 2_000
 # Tracebacks outside tests that are looked at; the last ones.
@@ -59,7 +60,7 @@ class _Log:
         for section, shown in self.pytest.shown:
             self._add(self._cause(section, shown))
         for source in (
-            unittest_log.failures(self.lines.text),
+            self._of_unittest(),
             deaths.failures(self.lines.text),
             benchmarks.failures(self.lines.text, self.printed),
             self.pytest.summarized(),
@@ -100,20 +101,37 @@ class _Log:
             located = replace(failure, test=self._located(failure.test), hint=hint)
             self.found[key] = located if old is None else replace(located, name=old.name)
 
-    def _cause(self, section: ShownFailure, shown: Failure) -> Failure:
-        """A test whose process only says that its child failed, with the child's own error: captured below it, or printed as it ran."""
+    def _of_unittest(self) -> Iterator[Failure]:
+        """What unittest shows. It does not tell what was printed while a test ran: where one test alone of a run says that its child
+        failed, what was printed before is the child's."""
+        ends = [i for i, line in enumerate(self.lines.text) if line.startswith("Ran ") and _TESTED.match(line)]
+        runs: dict[int, list[tuple[ShownFailure, Failure]]] = {}
+        for section, shown in unittest_log.failures(self.lines.text):
+            runs.setdefault(bisect.bisect(ends, section.start), []).append((section, shown))
+        for at, found in runs.items():
+            before = self.printed.between(ends[at - 1] if at else -1, found[0][0].start)
+            alone = sum(is_elsewhere(shown.text) for _, shown in found) == 1
+            for section, shown in found:
+                yield self._cause(section, shown, before if alone else ())
+
+    def _cause(self, section: ShownFailure, shown: Failure, before: Sequence[PrintedTraceback] = ()) -> Failure:
+        """A test whose process only says that its child failed, with the child's own error: quoted, captured below it, printed as it
+        ran or `before`."""
         if not is_elsewhere(shown.text):
             return shown
+        for block in reversed(tracebacks(lines.read(shown.text))[-MAX_CHILDREN:]):
+            if _is_of_compiler(block):
+                return replace(shown, text=block.text)
         captured = [block for block in self.printed.between(section.start, section.end)[-MAX_CHILDREN:] if block.text not in shown.text]
-        for block in reversed(captured or self._printed_by.get(shown.test, [])):
+        for block in reversed(captured or before[-MAX_CHILDREN:] or self._printed_by.get(shown.test, ())):
             if block.start < section.end and self._is_of_compiler(block):
                 return replace(shown, text=block.text)
         return shown
 
     @cached_property
-    def _printed_by(self) -> dict[str, list[PrintedTraceback]]:
+    def _printed_by(self) -> dict[str, Sequence[PrintedTraceback]]:
         """The last tracebacks that were printed while pytest ran each test."""
-        found: dict[str, list[PrintedTraceback]] = {}
+        found: dict[str, Sequence[PrintedTraceback]] = {}
         ran, at = "", 0
         for block in self.printed.all:
             while at < block.start:
@@ -124,8 +142,7 @@ class _Log:
 
     def _is_of_compiler(self, block: PrintedTraceback) -> bool:
         if block.start not in self._judged:
-            failure = Failure("", "", block.text)
-            self._judged[block.start] = bool(_OF_COMPILER.search(block.text)) and in_compiler(sign(failure), failure)
+            self._judged[block.start] = _is_of_compiler(block)
         return self._judged[block.start]
 
     # programs that are no tests
@@ -175,6 +192,11 @@ def _is_plain(command: str) -> bool:
         return not any(set(word) & set("|&;<>$`(){}*?") for word in shlex.split(command))
     except ValueError:
         return False
+
+
+def _is_of_compiler(block: PrintedTraceback) -> bool:
+    failure = Failure("", "", block.text)
+    return bool(_OF_COMPILER.search(block.text)) and in_compiler(sign(failure), failure)
 
 
 def _weight(failure: Failure) -> int:

@@ -120,7 +120,8 @@ _ELSEWHERE = re.compile(
     r"Engine core initialization failed|Server (?:exited unexpectedly|failed to start)|See (?:root cause|stack trace) \(?above"
     r"|EngineCore encountered|EngineDead|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException"
     r"|ProcessRaisedException|returned non-zero|Integration test failed|process \d+ (?:terminated|exited|failed)"
-    r"|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError",
+    r"|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError|failed with (?:return ?code|exit)|non-?zero exit"
+    r"|failed when called with args",
     re.IGNORECASE,
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from bot.action.ci.failing_test import Failure, file_of_module, pytest_id
-from bot.action.ci.pytest_log import MAX_SECTION, id_by_frame
+from bot.action.ci.pytest_log import MAX_SECTION, ShownFailure, id_by_frame
 from bot.action.ci.pytest_text import as_traceback
 
 MAX_HEAD = 40
@@ -15,8 +15,8 @@ _HEAD = re.compile(r"^(?:ERROR|FAIL): (?P<name>\w+) \((?P<where>[\w.]+)\)(?P<sub
 _DOUBLE, _SINGLE = "=" * 70, re.compile(r"-{10,70}$")
 
 
-def failures(lines: list[str]) -> Iterator[Failure]:
-    """The failing tests in `lines`, each with its traceback."""
+def failures(lines: list[str]) -> Iterator[tuple[ShownFailure, Failure]]:
+    """The failing tests in `lines`, each with its traceback, and where it is shown."""
     i = 0
     while i < len(lines):
         match = _HEAD.match(lines[i]) if lines[i].startswith(("ERROR: ", "FAIL: ")) else None
@@ -35,11 +35,16 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         # Python 3.11 and later name the method twice
         where = where.removesuffix("." + name)
         module, _, cls = where.rpartition(".")
-        if module.startswith("unittest.") or not cls:  # a file that cannot be imported: `ERROR: test_x (unittest.loader._FailedTest...)`
+        if name == "setUpModule":
+            test = id_by_frame(name, body).partition("::")[0]
+        elif module.startswith("unittest.") or not cls:  # a file that cannot be imported: `ERROR: test_x (unittest.loader._FailedTest...)`
             test = ""
         elif module in ("", "__main__"):  # a program that is run by its path
             test = id_by_frame(f"{cls}.{name}", body)
         else:
             test = pytest_id(file_of_module(module), f"{cls}.{name}")
-        yield Failure(f"{cls}.{name}{match['sub']}", test, as_traceback(body) or body)
+        if name in ("setUpClass", "tearDownClass"):  # no test is called that; it is what all those of the class need
+            test = test.removesuffix("::" + name)
+        failure = Failure(f"{cls}.{name}{match['sub']}", test, as_traceback(body) or body)
+        yield ShownFailure(name, "UNITTEST", i, end), failure
         i = end
