@@ -10,8 +10,8 @@ import re
 
 from bot.action.ci.tracebacks import HEADER, JOINTS
 
-_SHORT = re.compile(r"^(?P<path>[^\s:][^:]{0,500}):(?P<line>\d{1,7}): in (?P<function>.{1,200})$")
-_LONG = re.compile(r"^(?P<path>[^\s:][^:]{0,500}):(?P<line>\d{1,7}): ?(?P<name>[\w.]{0,200})$")
+_SHORT = re.compile(r"^(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:][^:]{0,500}):(?P<line>\d{1,7}): in (?P<function>.{1,200})$")
+_LONG = re.compile(r"^(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:][^:]{0,500}):(?P<line>\d{1,7}): ?(?P<name>[\w.]{0,200})$")
 _DEF = re.compile(r"^[> ]\s{0,200}(?:async )?def (?P<function>\w{1,200})")
 _CLASS = re.compile(r"^[A-Za-z_][\w.]*(?::|$)")
 
