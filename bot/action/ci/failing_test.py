@@ -19,7 +19,7 @@ MAX_ID = 1_000
 # Variables of a hint that reach the program: those by which a test suite says in which mode it runs. A log is hostile text, so what
 # loads code, names files or changes the search path is not among them.
 _VARIABLE = re.compile(
-    r"(?P<name>PYTORCH_TEST\w*|(?:PYTORCH|PYTORCH_CUDA)_ALLOC_CONF|TORCHINDUCTOR_\w+|TORCHDYNAMO_\w+|TORCH_COMPILE\w*|TEST_\w+|RUN_\w+|VLLM_\w+"
+    r"(?P<name>PYTORCH_(?:TEST|OPINFO)\w*|(?:PYTORCH|PYTORCH_CUDA)_ALLOC_CONF|TORCHINDUCTOR_\w+|TORCHDYNAMO_\w+|TORCH_COMPILE\w*|TEST_\w+|RUN_\w+|VLLM_\w+"
     r"|CUDA_LAUNCH_BLOCKING|CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS|ATEN_CPU_CAPABILITY|NGPU)=(?P<value>[\w.,:+=-]{0,200})",
     re.ASCII,
 )
