@@ -6,10 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from signal import Signals
 
 from bot.action.ci.failing_test import Failure, Seen, pytest_id, repository_path
 from bot.action.ci.pytest_text import as_traceback
-from bot.action.ci.run_test import hinted
+from bot.action.ci.run_test import KILLED, hinted
 from bot.action.ci.tracebacks import HEADER
 
 MAX_SECTION = 400_000
@@ -37,6 +38,8 @@ _ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
 _RUNNING = re.compile(r"^(?P<id>[^\s:]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)")
 _TIMEOUT = re.compile(r"^(?:Failed: )?Timeout \(?>")
 _CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running '(?P<id>[^\n]{1,1000})'$")
+# pytest-forked, instead of an error.
+_SIGNALED = re.compile(r"^:-1: running the test CRASHED with signal (?P<number>\d{1,3})$")
 # The last lines of an error message in the summary.
 _SUMMARY_ENDS = (
     "FAILED",
@@ -118,6 +121,16 @@ def sections(lines: list[str]) -> Iterator[ShownFailure]:
         yield ShownFailure(title, block, start, len(lines))
 
 
+def _died(name: str, test: str, number: int) -> Failure:
+    try:
+        signal = Signals(number).name
+    except ValueError:
+        signal = str(number)
+    if signal in KILLED:
+        return Failure(name, test, "", seen=Seen.FILE, note=f"ended from outside by {signal}")
+    return Failure(name, test, "", signal=signal, seen=Seen.DEATH)
+
+
 def id_by_frame(qualified: str, text: str) -> str:
     """The id of the test with a `qualified` name by its own frame in the traceback `text`; empty where it has none."""
     function = qualified.partition("[")[0].rpartition(".")[2]
@@ -162,10 +175,12 @@ class PytestLog:
         crashed = next((found for line in body.split("\n")[:20] if (found := _CRASHED.match(line))), None)
         if crashed:
             return Failure(crashed["id"], crashed["id"], "", seen=Seen.DEATH, note="the process died while it ran the test")
+        name = _CASE.sub("", _STAGE.sub("", section.title))
+        if signaled := _SIGNALED.match(body.strip()):
+            return _died(name, self._named(name, body), int(signaled["number"]))
         text = as_traceback(body)
         if not text:
             return None
-        name = _CASE.sub("", _STAGE.sub("", section.title))
         collecting = section.title.startswith("ERROR collecting ") and name.endswith(".py")
         named = next((hint for line in below[:MAX_BELOW] if (hint := hinted(line))), None)
         test = name if collecting else named[0] if named else self._named(name, body) or id_by_frame(name, text)

@@ -32,7 +32,7 @@ _RUNNING = re.compile(
     r"^(?:Running \S{1,300} \d{1,4}/\d{1,4} \.\.\. \[|Running \d{1,9} items in this shard: test/|Executing \[.{1,300}'--shard-id=)"
 )
 # ended from outside: the runner's or the system's doing
-_KILLED = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+KILLED = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 # A file that Python cannot read or that does not find what it imports fails before any test of it does.
 NOT_IMPORTED = ("SyntaxError", "IndentationError", "TabError", "ImportError", "ModuleNotFoundError")
 
@@ -132,7 +132,7 @@ class RunTestLog:
             if path in known:
                 continue
             part = self._files.get(file)
-            if signal in _KILLED:
+            if signal in KILLED:
                 yield Failure(path, path, "", seen=Seen.FILE, note=f"ended from outside by {signal}")
             elif signal:
                 yield Failure(path, path, "", "SIGABRT" if signal == "SIGIOT" else signal, seen=Seen.DEATH)
@@ -147,6 +147,6 @@ def _ended(found: re.Match[str]) -> Failure:
     signal = found["signal"]
     if found["code"] == "124":
         return Failure("", "", "", seen=Seen.TIMEOUT)
-    if signal and signal not in _KILLED:
+    if signal and signal not in KILLED:
         return Failure("", "", "", "SIGABRT" if signal == "SIGIOT" else signal, seen=Seen.DEATH)
     return Failure("", "", "", seen=Seen.NAMED)
