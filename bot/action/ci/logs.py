@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import bisect
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from bot.action.ci import benchmarks, deaths, lines, unittest_log
-from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, allowed_variables
+from bot.action.ci.failing_test import NO_HINT, Failure, Seen
 from bot.action.ci.judge import in_compiler, sign
 from bot.action.ci.lines import LOGGED, Lines
+from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import PytestLog, ShownFailure, running
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog
 from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, tracebacks
@@ -28,10 +28,6 @@ MAX_CHILDREN = 20
 
 _OF_COMPILER = re.compile(r"torch[/.]_(?:dynamo|inductor|functorch|export)|torch[/.]export|torchinductor_|triton")
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
-_STARTED = re.compile(
-    r"^(?:\++ |\$ |##\[group\]Run |Run )(?P<variables>(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} )*)"
-    r"(?P<program>(?:python[\d.]{0,6}|torchrun) .{1,2000})$"
-)
 _TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d")
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
@@ -169,29 +165,19 @@ class _Log:
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""
         at, title, ran = 0, "", ""
-        started: dict[str, Hint] = {}
+        started = Started()
         for block in chosen:
             for line in self.lines.text[at : block.start]:
                 ran = running(line) or ran
                 if found := _FLAVOR.search(line[:500]) if "command" in line[:500] else None:
                     title = found["flavor"] or found["test"]
-                elif line.startswith(("+", "$", "#", "Run ")) and (command := _STARTED.match(line)) and _is_plain(command["program"]):
-                    hint = Hint(allowed_variables(command["variables"]), command["program"])
-                    started.update((word.rpartition("/")[2], hint) for word in command["program"].split(" ") if word.endswith(".py"))
+                started.see(line)
             at = block.start
             script = _SCRIPT.search(block.text)
             name = script["path"].rpartition("/")[2] if script else ""
-            hint = started.get(name, NO_HINT)
+            hint = started.find(script["path"]) if script else NO_HINT
             test = "" if hint.program or title else ran
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint)
-
-
-def _is_plain(command: str) -> bool:
-    """Whether a command is one of plain words: nothing of a shell's is in it."""
-    try:
-        return not any(set(word) & set("|&;<>$`(){}*?") for word in shlex.split(command))
-    except ValueError:
-        return False
 
 
 def _is_of_compiler(block: PrintedTraceback) -> bool:

@@ -53,6 +53,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "models": lambda i: f"cuda eval  Model{i} \n{LOWERING.format(i)}fail_to_run\n",
     "tables": lambda i: f"Model{i}    FAIL:   accuracy=fail_to_run, expected=pass\n",
     "programs": lambda i: f"+ python a{i}.py\n{LOWERING.format(i)}",
+    "programs of a step": lambda i: f"##[group]Run x\npython a{i}.py\n{LOWERING.format(i)}",
     "nothing": lambda i: "\n",
 }  # fmt: skip
 # A line that begins as many lines do that mean something, and goes on.

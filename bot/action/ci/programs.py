@@ -1,0 +1,64 @@
+"""The commands by which a log says that programs were started: what the shell echoes, and the lines of a step."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import pairwise
+
+from bot.action.ci.failing_test import NO_HINT, Hint, allowed_variables
+
+_ASSIGNMENTS = r"(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} ){0,40}"
+# What stands before a program without changing what it does.
+_AROUND = (
+    r"(?:(?:uv|poetry|pdm|pixi|hatch) run (?:--[\w-]{1,40}(?:=\S{1,100})? ){0,5}"
+    r"|(?:conda|mamba|micromamba) run (?:-[np] \S{1,200} |--[\w-]{1,40}(?:=\S{1,200})? ){0,5}"
+    r"|timeout (?:-[ks] \S{1,20} |-\S{1,40} ){0,4}\d{1,9}[smhd]? |time |exec |env ){0,3}"
+)
+_STARTED = re.compile(
+    rf"^(?P<echo>\++ |\$ |##\[group\]Run |Run )?(?P<before>{_ASSIGNMENTS}){_AROUND}(?P<behind>{_ASSIGNMENTS})"
+    r"(?P<path>/\S{1,300}/)?(?P<program>(?:python[\d.]{0,6}|torchrun|accelerate launch) .{1,2000})$"
+)
+_STEP = ("##[group]Run ", "##[endgroup]", "shell: ")
+# In single quotes nothing means anything to a shell.
+_QUOTED = re.compile(r"'[^']*'|(\"[^\"]*\")")
+_MEANING = frozenset("|&;<>$`(){}*?#")
+
+
+class Started:
+    """The commands on the lines seen so far, by the names of the files that they run."""
+
+    def __init__(self) -> None:
+        self._hints: dict[str, Hint] = {}
+        self._in_step = False
+
+    def see(self, line: str) -> None:
+        """Take in the next `line` of a log."""
+        if line.startswith(_STEP):
+            self._in_step = line.startswith(_STEP[0])
+        found = _STARTED.match(line) if self._in_step or line.startswith(("+", "$", "Run ")) else None
+        if found and (found["echo"] or self._in_step) and _is_plain(found["program"]):
+            hint = Hint(allowed_variables(found["before"] + found["behind"]), found["program"])
+            self._hints.update((name, hint) for name in _files(found["program"]))
+
+    def find(self, path: str) -> Hint:
+        """The last command that ran the file at `path`, by its name; that of a package by the name of its directory."""
+        directory, _, name = path.replace("\\", "/").rpartition("/")
+        return self._hints.get(directory.rpartition("/")[2] + ".py" if name == "__main__.py" else name, NO_HINT)
+
+
+def _files(program: str) -> list[str]:
+    """The names of the Python files that a command may run; a module is taken for one."""
+    words = shlex.split(program)
+    files = [word.rpartition("/")[2] for word in words if word.endswith(".py")]
+    modules = [module.rpartition(".")[2] + ".py" for option, module in pairwise(words) if option == "-m"]
+    return [*files, *modules]
+
+
+def _is_plain(command: str) -> bool:
+    """Whether a command is one of plain words: nothing of a shell's is in it but in single quotes."""
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return "\\'" not in command and '\\"' not in command and not _MEANING.intersection(_QUOTED.sub(r"\1", command))
