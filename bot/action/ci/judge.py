@@ -6,9 +6,10 @@ import re
 from typing import Literal
 
 from bot.action.ci.failing_test import Failure, Seen
-from bot.failure.machine_faults import fault_of
+from bot.failure.machine_faults import fault_of, missing
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.failure.traceback import error_line
 from bot.models.failure import Kind, Phase, Signature
 
 Verdict = Literal["suggested", "possible", "no"]
@@ -27,6 +28,21 @@ _OF_COMPILER = re.compile(
 _NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")
 _MENTIONS = re.compile(r"torch/_(?:dynamo|inductor|functorch|export)/|torchinductor_|torch\.compile\(|aoti_compile|torch\.export")
 _NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
+_MEMORY_FULL = re.compile(
+    r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|MPS backend out of memory|can't allocate memory"
+)
+# Raised in whatever runs when a job is canceled.
+_INTERRUPTS = frozenset({"KeyboardInterrupt", "SignalException"})
+# What a compiler says on a machine that is not made for it.
+_LACKS = (
+    (re.compile(r"Failed to find C compiler"), "no C compiler"),
+    (re.compile(r"GPUTooOldForTriton|too old to be supported by the triton GPU compiler"), "a GPU that triton does not support"),
+    (re.compile(r"\b0 active drivers"), "no GPU that triton knows"),
+    (
+        re.compile(r"CalledProcessError: Command '\[.{0,2000}'-lcuda'|cannot find -lcuda\b|libcuda\.so cannot found"),
+        "no driver of the GPU to link with",
+    ),
+)
 # Characters of a text in which the class that was raised last stands.
 _END = 20_000
 
@@ -55,13 +71,23 @@ def sign(failure: Failure) -> Signature | None:
 
 def fault(failure: Failure) -> str | None:
     """What was wrong with the machine that ran the test, if that caused `failure`."""
-    return fault_of(_outcome(failure))
+    outcome = _outcome(failure)
+    broken = fault_of(outcome)
+    if broken or outcome.status != "raised":
+        return broken
+    need = missing(outcome)
+    if need is not None and need.what == "hardware":
+        return f"no {need.name} device"
+    said = error_line(failure.text)
+    return next((words for pattern, words in _LACKS if pattern.search(said)), None)
 
 
 def in_compiler(signature: Signature | None, failure: Failure) -> bool:
     """Whether `failure`, of that `signature`, was raised in the compiler."""
-    if signature is None or signature.kind is not Kind.EXCEPTION:
-        return signature is not None and signature.phase is not Phase.RUN
+    if signature is None or _stopped(signature):
+        return False
+    if signature.kind is not Kind.EXCEPTION:
+        return signature.phase is not Phase.RUN
     if signature.phase is not Phase.RUN or _COMPILERS.intersection(signature.exception):
         return True
     last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
@@ -80,8 +106,23 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         if failure.seen is Seen.NAMED:
             return "possible", "the log names the test, without an error" + (f": {failure.note}" if failure.note else "")
         return "no", "the log does not show how it failed"
+    if stopped := _stopped(signature):
+        return "no", stopped
     if in_compiler(signature, failure):
         return "suggested", "fails in the compiler"
+    return _outside(signature, failure)
+
+
+def _stopped(signature: Signature) -> str:
+    """What ended the compiler from outside; empty where nothing did."""
+    root = signature.exception[-1] if signature.exception else ""
+    if root in _INTERRUPTS:
+        return "it was interrupted"
+    return "out of memory" if root == "MemoryError" or _MEMORY_FULL.search(signature.message) else ""
+
+
+def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
+    """What a `failure` looks like that was not raised in the compiler."""
     if signature.kind is Kind.HANG:
         return "possible", failure.note or "it ran into its time limit"
     if signature.kind is Kind.CRASH:
