@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from bot.action.ci.compiles import compiles, on_stack
 from bot.action.ci.failing_test import Failure, Seen
 from bot.failure.machine_faults import fault_of, missing
 from bot.failure.outcome import Outcome
@@ -26,7 +27,7 @@ _OF_COMPILER = re.compile(
     re.MULTILINE,
 )
 _NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")
-_MENTIONS = re.compile(r"torch/_(?:dynamo|inductor|functorch|export)/|torchinductor_|torch\.compile\(|aoti_compile|torch\.export")
+_SCALARS = re.compile(r"Scalars are not equal!\s+Expected (?P<number>\S{1,50}) but got")
 _NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
 _MEMORY_FULL = re.compile(
     r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|MPS backend out of memory|can't allocate memory"
@@ -94,6 +95,12 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
     return bool(_OF_COMPILER.search(last))
 
 
+def _is_count(message: str) -> bool:
+    """Whether two whole numbers were compared, as counts of graphs or calls are."""
+    found = _SCALARS.search(message)
+    return found is not None and found["number"].lstrip("-").isdecimal()
+
+
 def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
     """What `failure`, of that `signature`, looks like by itself, and why."""
     if failure.seen is Seen.COUNT:
@@ -124,13 +131,18 @@ def _stopped(signature: Signature) -> str:
 def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
     """What a `failure` looks like that was not raised in the compiler."""
     if signature.kind is Kind.HANG:
-        return "possible", failure.note or "it ran into its time limit"
+        said = failure.note or "it ran into its time limit"
+        return ("possible", said) if compiles(failure) else ("no", f"{said}, and nothing shows that it compiles")
     if signature.kind is Kind.CRASH:
         return "possible", "Python died outside the compiler's own code"
     if _NO_MEMORY.intersection(signature.exception) or "out of memory" in signature.message:
         return "no", "out of memory"
     if _NUMBERS.search(signature.message) and "AssertionError" in signature.exception:
-        return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"
-    if _MENTIONS.search(failure.text):
+        if _is_count(failure.text):
+            return "no", "it counted otherwise than expected"
+        if compiles(failure):
+            return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"
+        return "no", "wrong numbers, and nothing shows that it compiles"
+    if on_stack(failure.text):
         return "possible", "the compiler is on its stack, but did not raise"
     return "no", "fails outside the compiler"

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from bot.action.ci.archive import members
 from bot.action.ci.failing_test import Failure, pytest_id, repository_path
 from bot.action.ci.lines import plain
-from bot.action.ci.pytest_text import as_traceback
+from bot.action.ci.pytest_text import as_traceback, calls_compiler
 
 MAX_FAILURES = 2_000
 
@@ -49,7 +49,8 @@ def _failure(case: ElementTree.Element, wrong: ElementTree.Element, job: str) ->
     module, classes = _split(where)
     file = repository_path(case.get("file") or (module.replace(".", "/") + ".py" if module else ""))
     qualified = ".".join([*classes, name])
-    return Failure(qualified, pytest_id(file, qualified) if file and name else "", as_traceback(text) or text, job=job)
+    test = pytest_id(file, qualified) if file and name else ""
+    return Failure(qualified, test, as_traceback(text) or text, job=job, compiles=calls_compiler(text))
 
 
 def _split(where: str) -> tuple[str, list[str]]:

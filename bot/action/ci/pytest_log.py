@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from signal import Signals
 
 from bot.action.ci.failing_test import Failure, Seen, pytest_id, repository_path
-from bot.action.ci.pytest_text import as_traceback
+from bot.action.ci.pytest_text import as_traceback, calls_compiler
 from bot.action.ci.run_test import KILLED, hinted
 from bot.action.ci.tracebacks import HEADER
 
@@ -185,7 +185,8 @@ class PytestLog:
         named = next((hint for line in below[:MAX_BELOW] if (hint := hinted(line))), None)
         test = name if collecting else named[0] if named else self._named(name, body) or id_by_frame(name, text)
         last = text.rstrip().rpartition("\n")[2]
-        return Failure(name, test, text, seen=Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR)
+        seen = Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR
+        return Failure(name, test, text, seen=seen, compiles=calls_compiler(body))
 
     def _named(self, name: str, body: str) -> str:
         """The id of the test with that title, from pytest's summary; of several, that whose file the section names."""

@@ -13,6 +13,7 @@ from bot.action.ci.tracebacks import HEADER, JOINTS
 _SHORT = re.compile(r"^(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:][^:]{0,500}):(?P<line>\d{1,7}): in (?P<function>.{1,200})$")
 _LONG = re.compile(r"^(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:][^:]{0,500}):(?P<line>\d{1,7}): ?(?P<name>[\w.]{0,200})$")
 _DEF = re.compile(r"^[> ]\s{0,200}(?:async )?def (?P<function>\w{1,200})")
+_COMPILES = re.compile(r"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{1,60})?\(|\baoti_\w|\binductor\b")
 _CLASS = re.compile(r"^[A-Za-z_][\w.]*(?::|$)")
 
 
@@ -24,6 +25,16 @@ def _said(lines: list[str], name: str) -> list[str]:
     if not _CLASS.match(said[0]) or said[0].startswith("assert "):
         said[0] = f"{name or 'AssertionError'}: {said[0]}"
     return said
+
+
+def calls_compiler(section: str) -> bool:
+    """Whether the source of the test in `section`, what pytest shows of it above the first place in a file, calls the compiler."""
+    for line in section.split("\n"):
+        if _LONG.match(line) or _SHORT.match(line):
+            return False
+        if _COMPILES.search(line) and not line.startswith(("E ", "_")):
+            return True
+    return False
 
 
 def as_traceback(section: str) -> str:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from bot.action.ci.failing_test import Failure
+from bot.action.ci.failing_test import Failure, Hint, Seen
 from bot.action.ci.judge import fault, judge, sign
 
 TEST = "tests/test_made_up.py::test_a"
 FRAME = '  File "/w/{}", line 6, in {}\n    f(x)\n'
 IN_TEST = FRAME.format("tests/test_made_up.py", "test_a")
 LOWERING = IN_TEST + FRAME.format("site-packages/torch/_inductor/lowering.py", "made_up")
+CALLED = IN_TEST + FRAME.format("site-packages/torch/_dynamo/eval_frame.py", "_fn")
+NEVER = (
+    IN_TEST + FRAME.format("site-packages/torch/_compile.py", "inner") + FRAME.format("site-packages/torch/_dynamo/eval_frame.py", "_fn")
+)
+WRONG = "AssertionError: Tensor-likes are not close!\n\nMismatched elements: 9 / 9 (100.0%)"
 INDUCTOR = "torch._inductor.exc.InductorError: "
 
 
@@ -61,3 +66,55 @@ def test_what_ended_the_compiler_from_outside_is_no_failure_of_it(said: str, exp
 )
 def test_a_machine_that_is_not_made_for_it(said: str, broken: str | None) -> None:
     assert fault(raised(LOWERING, INDUCTOR + said)) == broken
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        (raised(IN_TEST, WRONG), "no"),
+        (raised(IN_TEST, WRONG, compiles=True), "possible"),
+        (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestMadeUp::test_torch_compile"), "possible"),
+        (raised(IN_TEST, WRONG, "test/inductor/test_made_up.py::test_a"), "possible"),
+        (raised(IN_TEST, WRONG, hint=Hint(("PYTORCH_TEST_WITH_INDUCTOR=1",), "python a.py")), "possible"),
+        (raised(IN_TEST, WRONG, job="inductor / test"), "possible"),
+        (raised(CALLED, WRONG), "possible"),
+        (raised(NEVER, WRONG), "no"),
+        # the log shows the message alone
+        (raised("", WRONG), "possible"),
+        (Failure("a", TEST, "AssertionError: Tensor-likes are not close!"), "possible"),
+        (raised(IN_TEST, "AssertionError: Scalars are not equal!\n\nExpected 1 but got 2.", "test/dynamo/test_made_up.py::test_a"), "no"),
+        (
+            raised(IN_TEST, "AssertionError: Scalars are not equal!\n\nExpected 1.5 but got 1.25.", "test/dynamo/test_made_up.py::test_a"),
+            "possible",
+        ),
+    ],
+)
+def test_wrong_numbers(failure: Failure, expected: str) -> None:
+    assert verdict(failure) == expected
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        (raised(IN_TEST, "Failed: Timeout (>300.0s) from pytest-timeout.", seen=Seen.TIMEOUT), "no"),
+        (raised(IN_TEST, "Failed: Timeout (>300.0s) from pytest-timeout.", seen=Seen.TIMEOUT, compiles=True), "possible"),
+        (Failure("a", TEST, "", seen=Seen.TIMEOUT), "possible"),
+    ],
+)
+def test_time_limits(failure: Failure, expected: str) -> None:
+    assert verdict(failure) == expected
+
+
+@pytest.mark.parametrize(
+    ("frames", "said", "expected"),
+    [
+        (CALLED, "ValueError: made up", "possible"),
+        (CALLED.replace("/", "\\"), "ValueError: made up", "possible"),
+        (NEVER, "ValueError: made up", "no"),
+        (IN_TEST + FRAME.format("site-packages/torch/_functorch/vmap.py", "wrapped"), "ValueError: made up", "no"),
+        (IN_TEST.replace("f(x)", "torch.compile(f, made_up=1)"), "TypeError: unexpected", "no"),
+        (IN_TEST, "ImportError: cannot import name 'gone' from 'torch._inductor.utils' (/x/torch/_inductor/utils.py)", "no"),
+    ],
+)
+def test_the_compiler_is_on_the_stack_by_its_frames(frames: str, said: str, expected: str) -> None:
+    assert verdict(raised(frames, said)) == expected
