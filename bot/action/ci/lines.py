@@ -25,8 +25,10 @@ _PREFIX = re.compile(
     | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE][ +]|\ std(?:out|err)\ [FP](?=\ |$))?\ ?
     # loggers, some with their ranks
     | \[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ ?(?:Z|UTC))?(?:\ (?:[A-Z]{1,3}\d{1,4}|\d{1,4})){0,4}\]\ ?
-    # Jenkins' Timestamper, Google's Cloud Build
+    # Jenkins' Timestamper, `ts`, `docker build`, Google's Cloud Build
     | \d\d:\d\d:\d\d(?:\.\d{3})?(?:\ \ |$)
+    | [A-Z][a-z][a-z]\ [\ \d]\d\ \d\d:\d\d:\d\d(?:\ |$)
+    | \#\d{1,4}\ \d{1,6}\.\d{1,3}(?:\ |$)
     | Step\ \#\d{1,4}(?:\ -\ "[^"\n]{1,80}")?:(?:\ |$)
     # a log of several containers, as docker compose and viewers show it
     | (?:[\w.-]{1,60})?\ {0,20}\|\ (?=(?:ERROR|CRITICAL)\ \d|\((?:EngineCore|Worker|VllmWorker|APIServer)|\[rank\d)
@@ -44,7 +46,10 @@ _PREFIX = re.compile(
     """,
     re.VERBOSE,
 )
-_STAMPED = re.compile(r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[EC]\d{4} \d|^Step #|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)")
+_STAMPED = re.compile(
+    r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[EC]\d{4} \d|^Step #|^[A-Z][a-z][a-z] [ \d]\d |^#\d"
+    r"|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)"
+)
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"
 
