@@ -11,7 +11,9 @@ from bot.action.ci.pytest_text import as_traceback
 
 MAX_HEAD = 40
 
-_HEAD = re.compile(r"^(?:ERROR|FAIL): (?P<name>\w+) \((?P<where>[\w.]+)\)(?P<sub>.*)$")
+# unittest-xml-reporting puts seconds behind the first word.
+_HEAD = re.compile(r"^(?:ERROR|FAIL)(?: \[\d{1,9}\.\d{1,9}s\])?: (?P<name>\w+) \((?P<where>[\w.]+)\)(?P<sub>.*)$")
+_HEADS = ("ERROR: ", "FAIL: ", "ERROR [", "FAIL [")
 _DOUBLE, _SINGLE = "=" * 70, re.compile(r"-{10,70}$")
 
 
@@ -19,7 +21,7 @@ def failures(lines: list[str]) -> Iterator[tuple[ShownFailure, Failure]]:
     """The failing tests in `lines`, each with its traceback, and where it is shown."""
     i = 0
     while i < len(lines):
-        match = _HEAD.match(lines[i]) if lines[i].startswith(("ERROR: ", "FAIL: ")) else None
+        match = _HEAD.match(lines[i]) if lines[i].startswith(_HEADS) else None
         if match is None:
             i += 1
             continue
