@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 
 from bot.action.ci.failing_test import Failure
+from bot.action.ci.tracebacks import HEADER
 
 _MENTIONS = re.compile(r"torch/_(?:dynamo|inductor|functorch|export)/|torchinductor_|torch\.compile\(|aoti_compile|torch\.export")
 # The compiler's own files: the rest of functorch runs in eager.
@@ -13,8 +15,11 @@ _FILES = re.compile(
     r"|torchinductor_"
 )
 _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d', re.MULTILINE)
+# Its tools for tests, which call them.
+_TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
 _NEVER = "torch/_compile.py"
+_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.
 _NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|cuda_?graph|flex_?attention", re.IGNORECASE)
 
@@ -24,10 +29,16 @@ def on_stack(text: str) -> bool:
     before = None
     for found in _FRAME.finditer(text):
         path = found["path"].replace("\\", "/")
-        if _FILES.search(path) and not (before or "").endswith(_NEVER):
+        if _FILES.search(path) and not path.endswith(_TOOLS) and not (before or "").endswith(_NEVER):
             return True
         before = path
     return before is None and bool(_MENTIONS.search(text))
+
+
+def raised_in_test(text: str) -> bool:
+    """Whether the innermost frame of the last traceback in `text` is that of a file of tests."""
+    last = next(iter(deque(_FRAME.finditer(text.rpartition(HEADER)[2]), maxlen=1)), None)
+    return last is not None and bool(_TEST_FILE.search(last["path"].replace("\\", "/")))
 
 
 def compiles(failure: Failure) -> bool:

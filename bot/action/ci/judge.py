@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from bot.action.ci.compiles import compiles, on_stack
+from bot.action.ci.compiles import compiles, on_stack, raised_in_test
 from bot.action.ci.failing_test import Failure, Seen
 from bot.failure.machine_faults import fault_of, missing
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.failure.traceback import error_line
+from bot.failure.traceback import exceptions
 from bot.models.failure import Kind, Phase, Signature
 
 Verdict = Literal["suggested", "possible", "no"]
@@ -23,19 +23,21 @@ _COMPILERS = frozenset(
     | {"TorchDynamoException", "RecompileLimitExceeded", "NoTritonConfigsError", "CompileTimeAssertionFailure"}
 )
 _OF_COMPILER = re.compile(
-    r"^(?:torch\.(?:_dynamo|_inductor|_functorch|_export|export|fx\.experimental\.symbolic_shapes)\.|triton\.(?:compiler|language|runtime)\.)[\w.]+(?::|$)",
+    r"^(?:torch\.(?:_dynamo|_inductor|_functorch|_export|export|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)\.|triton\.(?:compiler|language|runtime)\.)[\w.]+(?::|$)",
     re.MULTILINE,
 )
 _NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")
 _SCALARS = re.compile(r"Scalars are not equal!\s+Expected (?P<number>\S{1,50}) but got")
 _NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
-_MEMORY_FULL = re.compile(
-    r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|MPS backend out of memory|can't allocate memory"
-)
+_MEMORY_FULL = re.compile(r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|(?:can't|Cannot) allocate memory")
 # Raised in whatever runs when a job is canceled.
 _INTERRUPTS = frozenset({"KeyboardInterrupt", "SignalException"})
 # What a compiler says on a machine that is not made for it.
 _LACKS = (
+    (re.compile(r"Killed signal terminated program"), "the machine ran out of memory"),
+    (re.compile(r"fatal error: '?omp\.h'?(?: file not found|: No such file)"), "no OpenMP for the C++ compiler"),
+    (re.compile(r"PermissionError: \[Errno 13\]"), "a directory that may not be written"),
+    (re.compile(r"OSError: \[Errno 24\] Too many open files"), "too many open files"),
     (re.compile(r"Failed to find C compiler"), "no C compiler"),
     (re.compile(r"GPUTooOldForTriton|too old to be supported by the triton GPU compiler"), "a GPU that triton does not support"),
     (re.compile(r"\b0 active drivers"), "no GPU that triton knows"),
@@ -79,7 +81,8 @@ def fault(failure: Failure) -> str | None:
     need = missing(outcome)
     if need is not None and need.what == "hardware":
         return f"no {need.name} device"
-    said = error_line(failure.text)
+    last = next(iter(exceptions(failure.text)), None)
+    said = f"{last.name}: {last.message}"[:_END] if last else ""
     return next((words for pattern, words in _LACKS if pattern.search(said)), None)
 
 
@@ -89,8 +92,11 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         return False
     if signature.kind is not Kind.EXCEPTION:
         return signature.phase is not Phase.RUN
-    if signature.phase is not Phase.RUN or _COMPILERS.intersection(signature.exception):
+    if _COMPILERS.intersection(signature.exception):
         return True
+    if signature.phase is not Phase.RUN:
+        # an assertion of a test that one of the compiler's tools for tests called
+        return signature.exception != ("AssertionError",) or not raised_in_test(failure.text)
     last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
     return bool(_OF_COMPILER.search(last))
 

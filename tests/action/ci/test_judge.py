@@ -15,6 +15,7 @@ CALLED = IN_TEST + FRAME.format("site-packages/torch/_dynamo/eval_frame.py", "_f
 NEVER = (
     IN_TEST + FRAME.format("site-packages/torch/_compile.py", "inner") + FRAME.format("site-packages/torch/_dynamo/eval_frame.py", "_fn")
 )
+TOOL = IN_TEST + FRAME.format("site-packages/torch/_inductor/utils.py", "run_and_get_code")
 WRONG = "AssertionError: Tensor-likes are not close!\n\nMismatched elements: 9 / 9 (100.0%)"
 INDUCTOR = "torch._inductor.exc.InductorError: "
 
@@ -40,6 +41,7 @@ def verdict(failure: Failure) -> str:
         (INDUCTOR + "OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB.", "no"),
         ("torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: CUDA error: out of memory", "no"),
         (INDUCTOR + "RuntimeError: MPS backend out of memory (MPS allocated: 9 GB)", "no"),
+        (INDUCTOR + "OSError: [Errno 12] Cannot allocate memory", "no"),
         ("MemoryError", "no"),
         ("KeyboardInterrupt", "no"),
         ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 9 got signal: 15", "no"),
@@ -59,6 +61,17 @@ def test_what_ended_the_compiler_from_outside_is_no_failure_of_it(said: str, exp
             "CalledProcessError: Command '['/usr/bin/gcc', 'a.c', '-o', 'a.so', '-lcuda', '-L/x']' returned non-zero exit status 1.",
             "no driver of the GPU to link with",
         ),
+        (
+            "CppCompileError: C++ compile error\n\nOutput:\ng++: fatal error: Killed signal terminated program cc1plus",
+            "the machine ran out of memory",
+        ),
+        (
+            "CppCompileError: C++ compile error\n\nOutput:\na.cpp:1:10: fatal error: 'omp.h' file not found",
+            "no OpenMP for the C++ compiler",
+        ),
+        ("CppCompileError: C++ compile error\n\nOutput:\na.cpp:1:10: error: 'x' was not declared in this scope", None),
+        ("PermissionError: [Errno 13] Permission denied: '/tmp/made_up'", "a directory that may not be written"),
+        ("OSError: [Errno 24] Too many open files: '/tmp/made_up'", "too many open files"),
         ("GPUTooOldForTriton: Found an old one", "a GPU that triton does not support"),
         ("CalledProcessError: Command '['/usr/bin/ptxas', 'a.ptx']' returned non-zero exit status 1.", None),
         ("AssertionError: made up", None),
@@ -111,6 +124,10 @@ def test_time_limits(failure: Failure, expected: str) -> None:
         (CALLED, "ValueError: made up", "possible"),
         (CALLED.replace("/", "\\"), "ValueError: made up", "possible"),
         (NEVER, "ValueError: made up", "no"),
+        (TOOL + IN_TEST, "AssertionError: False is not true", "no"),
+        (TOOL + IN_TEST, INDUCTOR + "AssertionError: made up", "suggested"),
+        (TOOL, "AssertionError: made up", "suggested"),
+        (IN_TEST, "torch._subclasses.fake_tensor.DataDependentOutputException: made up", "suggested"),
         (IN_TEST + FRAME.format("site-packages/torch/_functorch/vmap.py", "wrapped"), "ValueError: made up", "no"),
         (IN_TEST.replace("f(x)", "torch.compile(f, made_up=1)"), "TypeError: unexpected", "no"),
         (IN_TEST, "ImportError: cannot import name 'gone' from 'torch._inductor.utils' (/x/torch/_inductor/utils.py)", "no"),
