@@ -13,14 +13,16 @@ MAX_LINES = 500_000
 MAX_LINE = 20_000
 MAX_PREFIXES = 8
 
-# Buildkite puts a time into an escape sequence of its own.
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|_[^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][AB0])")
+# Colors, links; Buildkite puts a time into an escape sequence of its own.
+_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|_[^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][AB0])")
 _PREFIX = re.compile(
     r"""
     \ufeff
     | _bk;t=\d{10,16}\x07?
     # `gh run view --log`: job, step, then the stamp
     | [^\t\n]{1,200}\t[^\t\n]{1,200}\t(?=\ufeff?\d{4}-\d\d-\d\dT)
+    # Jenkins, with the branch of a pipeline
+    | \[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\]\ \[(?!gw\d|rank\d|default\d)[A-Za-z][\w\ .,:()/-]{0,80}\](?:\ |$)
     # GitHub, Azure, GitLab and Kubernetes (with the stream behind it), Buildkite and Jenkins (in brackets)
     | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE][ +]|\ std(?:out|err)\ [FP](?=\ |$))?\ ?
     # loggers, some with their ranks
