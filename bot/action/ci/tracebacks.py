@@ -121,7 +121,7 @@ _ELSEWHERE = re.compile(
     r"|EngineCore encountered|EngineDead|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException"
     r"|ProcessRaisedException|returned non-zero|Integration test failed|process \d+ (?:terminated|exited|failed)"
     r"|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError|failed with (?:return ?code|exit)|non-?zero exit"
-    r"|failed when called with args",
+    r"|failed when called with args|APIConnectionError|All connection attempts failed|(?:host='|//)(?:127\.0\.0\.1|localhost|0\.0\.0\.0)\b",
     re.IGNORECASE,
 )  # fmt: skip
 
