@@ -19,6 +19,7 @@ _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d', re.MULT
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
 _NEVER = "torch/_compile.py"
+_CALLS = re.compile(r"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{1,60})?\(|\baoti_\w|\binductor\b")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.
 _NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|cuda_?graph|flex_?attention", re.IGNORECASE)
@@ -47,4 +48,5 @@ def compiles(failure: Failure) -> bool:
     Where the log shows no stack of the `failure`, nothing can be said, and it may.
     """
     words = (failure.test, failure.name, failure.job, failure.hint.program, *failure.hint.variables)
-    return failure.compiles or not _FRAME.search(failure.text) or any(map(_NAMED.search, words)) or on_stack(failure.text)
+    named = any(map(_NAMED.search, words)) or bool(_CALLS.search(failure.source))
+    return named or not _FRAME.search(failure.text) or on_stack(failure.text)

@@ -54,8 +54,8 @@ class Failure:
 
     `test` is what pytest calls it (`tests/test_x.py::TestY::test_z[param]`), the file alone where all of it failed, a model's name
     for a benchmark, empty where the log names none; `name` is for people. `text` ends in a traceback as Python prints it, or holds
-    faulthandler's dump where `signal` is set. `note` is what the log says instead of an error. `compiles`: the test's own source, as
-    far as it is shown, calls the compiler.
+    faulthandler's dump where `signal` is set. `note` is what the log says instead of an error. `source` is the test's own,
+    as far as it is shown.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Failure:
     seen: Seen = Seen.ERROR
     note: str = ""
     hint: Hint = NO_HINT
-    compiles: bool = False
+    source: str = ""
 
     @property
     def file(self) -> str:

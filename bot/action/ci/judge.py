@@ -28,6 +28,8 @@ _OF_COMPILER = re.compile(
 )
 _NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")
 _SCALARS = re.compile(r"Scalars are not equal!\s+Expected (?P<number>\S{1,50}) but got")
+# What a test counts: graphs, calls of a backend, nodes. A result of one element is compared in the same words.
+_COUNTS = re.compile(r"assert\w{0,20}\([^\n]{0,200}(?:count|cnt|\blen\(|\bnum_|calls|breaks|graphs)", re.IGNORECASE)
 _NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
 _MEMORY_FULL = re.compile(r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|(?:can't|Cannot) allocate memory")
 # Raised in whatever runs when a job is canceled.
@@ -101,10 +103,11 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
     return bool(_OF_COMPILER.search(last))
 
 
-def _is_count(message: str) -> bool:
-    """Whether two whole numbers were compared, as counts of graphs or calls are."""
-    found = _SCALARS.search(message)
-    return found is not None and found["number"].lstrip("-").isdecimal()
+def _is_count(failure: Failure) -> bool:
+    """Whether the test counted something, as graphs or calls: two whole numbers differ, and its source says what they are."""
+    found = _SCALARS.search(failure.text)
+    whole = found is not None and found["number"].lstrip("-").isdecimal()
+    return whole and bool(_COUNTS.search(failure.source) or _COUNTS.search(failure.text))
 
 
 def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
@@ -144,7 +147,7 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
     if _NO_MEMORY.intersection(signature.exception) or "out of memory" in signature.message:
         return "no", "out of memory"
     if _NUMBERS.search(signature.message) and "AssertionError" in signature.exception:
-        if _is_count(failure.text):
+        if _is_count(failure):
             return "no", "it counted otherwise than expected"
         if compiles(failure):
             return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"

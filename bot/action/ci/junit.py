@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from bot.action.ci.archive import members
 from bot.action.ci.failing_test import Failure, pytest_id, repository_path
 from bot.action.ci.lines import plain
-from bot.action.ci.pytest_text import as_traceback, calls_compiler
+from bot.action.ci.pytest_text import as_traceback, own_source
 
 MAX_FAILURES = 2_000
 
@@ -50,7 +50,7 @@ def _failure(case: ElementTree.Element, wrong: ElementTree.Element, job: str) ->
     file = repository_path(case.get("file") or (module.replace(".", "/") + ".py" if module else ""))
     qualified = ".".join([*classes, name])
     test = pytest_id(file, qualified) if file and name else ""
-    return Failure(qualified, test, as_traceback(text) or text, job=job, compiles=calls_compiler(text))
+    return Failure(qualified, test, as_traceback(text) or text, job=job, source=own_source(text))
 
 
 def _split(where: str) -> tuple[str, list[str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from signal import Signals
 
 from bot.action.ci.failing_test import Failure, Seen, pytest_id, repository_path
-from bot.action.ci.pytest_text import as_traceback, calls_compiler
+from bot.action.ci.pytest_text import as_traceback, own_source
 from bot.action.ci.run_test import KILLED, hinted
 from bot.action.ci.tracebacks import HEADER
 
@@ -186,7 +186,7 @@ class PytestLog:
         test = name if collecting else named[0] if named else self._named(name, body) or id_by_frame(name, text)
         last = text.rstrip().rpartition("\n")[2]
         seen = Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR
-        return Failure(name, test, text, seen=seen, compiles=calls_compiler(body))
+        return Failure(name, test, text, seen=seen, source=own_source(body))
 
     def _named(self, name: str, body: str) -> str:
         """The id of the test with that title, from pytest's summary; of several, that whose file the section names."""

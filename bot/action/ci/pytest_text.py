@@ -10,10 +10,12 @@ import re
 
 from bot.action.ci.tracebacks import HEADER, JOINTS
 
+# Characters of a section in which the test's source is looked for.
+MAX_SOURCE = 8_000
+
 _SHORT = re.compile(r"^(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:][^:]{0,500}):(?P<line>\d{1,7}): in (?P<function>.{1,200})$")
 _LONG = re.compile(r"^(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:][^:]{0,500}):(?P<line>\d{1,7}): ?(?P<name>[\w.]{0,200})$")
 _DEF = re.compile(r"^[> ]\s{0,200}(?:async )?def (?P<function>\w{1,200})")
-_COMPILES = re.compile(r"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{1,60})?\(|\baoti_\w|\binductor\b")
 _CLASS = re.compile(r"^[A-Za-z_][\w.]*(?::|$)")
 
 
@@ -27,14 +29,17 @@ def _said(lines: list[str], name: str) -> list[str]:
     return said
 
 
-def calls_compiler(section: str) -> bool:
-    """Whether the source of the test in `section`, what pytest shows of it above the first place in a file, calls the compiler."""
-    for line in section.split("\n"):
-        if _LONG.match(line) or _SHORT.match(line):
-            return False
-        if _COMPILES.search(line) and not line.startswith(("E ", "_")):
-            return True
-    return False
+def own_source(section: str) -> str:
+    """The source of the test in `section`: what pytest shows above the place in its file, or below it in its short form."""
+    source: list[str] = []
+    places = 0
+    for line in section[:MAX_SOURCE].split("\n"):
+        places += bool(_SHORT.match(line))
+        if places > 1 or _LONG.match(line):
+            break
+        if not line.startswith("E ") and not _SHORT.match(line):
+            source.append(line)
+    return "\n".join(source)
 
 
 def as_traceback(section: str) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.action.ci import archive as files
 from bot.action.ci import junit, logs
 from bot.action.ci.failing_test import Failure, pytest_id, repository_path
-from bot.action.ci.pytest_text import as_traceback
+from bot.action.ci.pytest_text import as_traceback, own_source
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 
@@ -119,6 +119,15 @@ tests/test_c.py:7: ValueError
     assert signature is not None
     assert signature.exception == ("ValueError", "KeyError")
     assert '  File "tests/test_c.py", line 2, in inner' in as_traceback(section)
+
+
+def test_the_source_of_a_test_is_that_of_its_own_frame() -> None:
+    long = "    def test_a():\n>       f(x)\n\ntests/test_a.py:5: \n_ _ _\n\n    def f(x):\n>       torch.compile(g)\nE       ValueError: x"
+    assert own_source(long) == "    def test_a():\n>       f(x)\n"
+    short = "\ntests/test_a.py:5: in test_a\n    f(x)\ntests/a.py:7: in f\n    torch.compile(g)\nE   ValueError: x"
+    assert own_source(short) == "\n    f(x)"
+    alone = "    def test_a():\n>       assert f(x)\nE       assert 0\n\ntests/test_a.py:5: AssertionError"
+    assert own_source(alone) == "    def test_a():\n>       assert f(x)\n"
 
 
 def test_what_is_printed_is_not_what_is_raised() -> None:

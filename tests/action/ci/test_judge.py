@@ -85,7 +85,7 @@ def test_a_machine_that_is_not_made_for_it(said: str, broken: str | None) -> Non
     ("failure", "expected"),
     [
         (raised(IN_TEST, WRONG), "no"),
-        (raised(IN_TEST, WRONG, compiles=True), "possible"),
+        (raised(IN_TEST, WRONG, source="    compiled = torch.compile(f)"), "possible"),
         (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestMadeUp::test_torch_compile"), "possible"),
         (raised(IN_TEST, WRONG, "test/inductor/test_made_up.py::test_a"), "possible"),
         (raised(IN_TEST, WRONG, hint=Hint(("PYTORCH_TEST_WITH_INDUCTOR=1",), "python a.py")), "possible"),
@@ -95,11 +95,6 @@ def test_a_machine_that_is_not_made_for_it(said: str, broken: str | None) -> Non
         # the log shows the message alone
         (raised("", WRONG), "possible"),
         (Failure("a", TEST, "AssertionError: Tensor-likes are not close!"), "possible"),
-        (raised(IN_TEST, "AssertionError: Scalars are not equal!\n\nExpected 1 but got 2.", "test/dynamo/test_made_up.py::test_a"), "no"),
-        (
-            raised(IN_TEST, "AssertionError: Scalars are not equal!\n\nExpected 1.5 but got 1.25.", "test/dynamo/test_made_up.py::test_a"),
-            "possible",
-        ),
     ],
 )
 def test_wrong_numbers(failure: Failure, expected: str) -> None:
@@ -107,10 +102,30 @@ def test_wrong_numbers(failure: Failure, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "numbers", "expected"),
+    [
+        ("self.assertEqual(cnts.frame_count, 1)", "Expected 1 but got 2.", "no"),
+        ("self.assertEqual(len(counters), 1)", "Expected 1 but got 2.", "no"),
+        # a result of one element
+        ("self.assertEqual(compiled(x), f(x))", "Expected 1 but got 2.", "possible"),
+        ("self.assertEqual(count_loss(x), f(x))", "Expected 1.5 but got 1.25.", "possible"),
+    ],
+)
+def test_what_is_counted(source: str, numbers: str, expected: str) -> None:
+    said = "AssertionError: Scalars are not equal!\n\n" + numbers
+    test = "test/dynamo/test_made_up.py::test_a"
+    assert verdict(raised(IN_TEST, said, test, source=f">       {source}")) == expected
+    assert verdict(raised(IN_TEST.replace("f(x)", source), said, test)) == expected
+
+
+@pytest.mark.parametrize(
     ("failure", "expected"),
     [
         (raised(IN_TEST, "Failed: Timeout (>300.0s) from pytest-timeout.", seen=Seen.TIMEOUT), "no"),
-        (raised(IN_TEST, "Failed: Timeout (>300.0s) from pytest-timeout.", seen=Seen.TIMEOUT, compiles=True), "possible"),
+        (
+            raised(IN_TEST, "Failed: Timeout (>300.0s) from pytest-timeout.", seen=Seen.TIMEOUT, source="    compiled = torch.compile(f)"),
+            "possible",
+        ),
         (Failure("a", TEST, "", seen=Seen.TIMEOUT), "possible"),
     ],
 )
