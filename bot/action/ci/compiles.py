@@ -12,8 +12,12 @@ _MENTIONS = re.compile(r"torch/_(?:dynamo|inductor|functorch|export)/|torchinduc
 # The compiler's own files: the rest of functorch runs in eager.
 _FILES = re.compile(
     r"torch/(?:_(?:dynamo|inductor|export)|export)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
-    r"|torchinductor_"
+    r"|torchinductor_|/inductor_cache/"
 )
+# What Inductor wrote, in its own directory or in vLLM's.
+_MADE = re.compile(r"torchinductor_|/inductor_cache/")
+# So many frames lie between its code and what it calls: a kernel's launcher, an operator.
+_NEAR = 6
 _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d', re.MULTILINE)
 # Its tools for tests, which call them.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py")
@@ -36,10 +40,20 @@ def on_stack(text: str) -> bool:
     return before is None and bool(_MENTIONS.search(text))
 
 
+def _innermost(text: str) -> list[str]:
+    """The files of the innermost frames of the last traceback in `text`, the innermost last."""
+    found = deque(_FRAME.finditer(text.rpartition(HEADER)[2]), maxlen=_NEAR)
+    return [each["path"].replace("\\", "/") for each in found]
+
+
 def raised_in_test(text: str) -> bool:
     """Whether the innermost frame of the last traceback in `text` is that of a file of tests."""
-    last = next(iter(deque(_FRAME.finditer(text.rpartition(HEADER)[2]), maxlen=1)), None)
-    return last is not None and bool(_TEST_FILE.search(last["path"].replace("\\", "/")))
+    return any(map(_TEST_FILE.search, _innermost(text)[-1:]))
+
+
+def raised_in_made(text: str) -> bool:
+    """Whether the last traceback in `text` ends in code that Inductor made, or near it."""
+    return any(map(_MADE.search, _innermost(text)))
 
 
 def compiles(failure: Failure) -> bool:

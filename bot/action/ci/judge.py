@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from bot.action.ci.compiles import compiles, on_stack, raised_in_test
+from bot.action.ci.compiles import compiles, on_stack, raised_in_made, raised_in_test
 from bot.action.ci.failing_test import Failure, Seen
 from bot.failure.machine_faults import fault_of, missing
 from bot.failure.outcome import Outcome
@@ -103,6 +103,12 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
     return bool(_OF_COMPILER.search(last))
 
 
+def is_compiled(signature: Signature | None, failure: Failure) -> bool:
+    """Whether `failure`, of that `signature`, was raised in the compiler or in code that it made."""
+    made = signature is not None and signature.kind is Kind.EXCEPTION and not _stopped(signature) and raised_in_made(failure.text)
+    return made or in_compiler(signature, failure)
+
+
 def _is_count(failure: Failure) -> bool:
     """Whether the test counted something, as graphs or calls: two whole numbers differ, and its source says what they are."""
     found = _SCALARS.search(failure.text)
@@ -152,6 +158,8 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         if compiles(failure):
             return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"
         return "no", "wrong numbers, and nothing shows that it compiles"
+    if raised_in_made(failure.text):
+        return "possible", "it was raised in code that the compiler made"
     if on_stack(failure.text):
         return "possible", "the compiler is on its stack, but did not raise"
     return "no", "fails outside the compiler"

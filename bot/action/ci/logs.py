@@ -14,7 +14,7 @@ from functools import cached_property
 
 from bot.action.ci import benchmarks, deaths, lines, unittest_log
 from bot.action.ci.failing_test import NO_HINT, Failure, Seen
-from bot.action.ci.judge import in_compiler, sign
+from bot.action.ci.judge import is_compiled, sign
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import PytestLog, ShownFailure, running
@@ -26,7 +26,7 @@ MAX_FAILURES = 2_000
 MAX_LOOSE = 200
 MAX_CHILDREN = 20
 
-_OF_COMPILER = re.compile(r"torch[/.]_(?:dynamo|inductor|functorch|export)|torch[/.]export|torchinductor_|triton")
+_OF_COMPILER = re.compile(r"torch[/.]_(?:dynamo|inductor|functorch|export)|torch[/.]export|torchinductor_|/inductor_cache/|triton")
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 _TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d")
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
@@ -144,7 +144,8 @@ class _Log:
     # programs that are no tests
 
     def _loose(self) -> Iterator[Failure]:
-        """The failures of the compiler that ended a process, in a log that names no failing test; each once, whatever ranks died of it."""
+        """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,
+        whatever ranks died of it."""
         last: set[str] = set()
         chosen: list[PrintedTraceback] = []
         # what tests printed that passed in the end ended nothing
@@ -157,7 +158,7 @@ class _Log:
         seen: set[str] = set()
         for failure in self._programs(chosen[::-1]):
             signature = sign(failure)
-            if signature is None or not in_compiler(signature, failure) or _not_imported(failure) or signature.fingerprint in seen:
+            if signature is None or not is_compiled(signature, failure) or _not_imported(failure) or signature.fingerprint in seen:
                 continue
             seen.add(signature.fingerprint)
             yield failure
@@ -182,7 +183,7 @@ class _Log:
 
 def _is_of_compiler(block: PrintedTraceback) -> bool:
     failure = Failure("", "", block.text)
-    return bool(_OF_COMPILER.search(block.text)) and in_compiler(sign(failure), failure)
+    return bool(_OF_COMPILER.search(block.text)) and is_compiled(sign(failure), failure)
 
 
 def _weight(failure: Failure) -> int:

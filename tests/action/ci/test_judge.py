@@ -142,6 +142,7 @@ def test_time_limits(failure: Failure, expected: str) -> None:
         (TOOL + IN_TEST, "AssertionError: False is not true", "no"),
         (TOOL + IN_TEST, INDUCTOR + "AssertionError: made up", "suggested"),
         (TOOL, "AssertionError: made up", "suggested"),
+        (IN_TEST + FRAME.format("tmp/torchinductor_root/ab/cab.py", "call"), "AssertionError: made up", "possible"),
         (IN_TEST, "torch._subclasses.fake_tensor.DataDependentOutputException: made up", "suggested"),
         (IN_TEST + FRAME.format("site-packages/torch/_functorch/vmap.py", "wrapped"), "ValueError: made up", "no"),
         (IN_TEST.replace("f(x)", "torch.compile(f, made_up=1)"), "TypeError: unexpected", "no"),
