@@ -21,6 +21,7 @@ _NEAR = 6
 _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d', re.MULTILINE)
 # Its tools for tests, which call them.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py")
+_MODULE = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}, in <module>$', re.MULTILINE)
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
 _NEVER = "torch/_compile.py"
 _CALLS = re.compile(r"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{1,60})?\(|\baoti_\w|\binductor\b")
@@ -49,6 +50,12 @@ def _innermost(text: str) -> list[str]:
 def raised_in_test(text: str) -> bool:
     """Whether the innermost frame of the last traceback in `text` is that of a file of tests."""
     return any(map(_TEST_FILE.search, _innermost(text)[-1:]))
+
+
+def raised_at_import(text: str) -> bool:
+    """Whether the last traceback in `text` ends in a module of the compiler that was being imported."""
+    found = deque(_MODULE.finditer(text.rpartition(HEADER)[2]), maxlen=1)
+    return any(_FILES.search(path) and not _MADE.search(path) for path in (each["path"].replace("\\", "/") for each in found))
 
 
 def raised_in_made(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from bot.action.ci.compiles import compiles, on_stack, raised_in_made, raised_in_test
+from bot.action.ci.compiles import compiles, on_stack, raised_at_import, raised_in_made, raised_in_test
 from bot.action.ci.failing_test import Failure, Seen
 from bot.failure.machine_faults import fault_of, missing
 from bot.failure.outcome import Outcome
@@ -98,7 +98,8 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         return True
     if signature.phase is not Phase.RUN:
         # an assertion of a test that one of the compiler's tools for tests called
-        return signature.exception != ("AssertionError",) or not raised_in_test(failure.text)
+        asserted = signature.exception == ("AssertionError",) and raised_in_test(failure.text)
+        return not asserted and not raised_at_import(failure.text)
     last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
     return bool(_OF_COMPILER.search(last))
 
@@ -158,6 +159,8 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         if compiles(failure):
             return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"
         return "no", "wrong numbers, and nothing shows that it compiles"
+    if raised_at_import(failure.text):
+        return "no", "the compiler could not be imported"
     if raised_in_made(failure.text):
         return "possible", "it was raised in code that the compiler made"
     if on_stack(failure.text):

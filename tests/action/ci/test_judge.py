@@ -16,6 +16,7 @@ NEVER = (
     IN_TEST + FRAME.format("site-packages/torch/_compile.py", "inner") + FRAME.format("site-packages/torch/_dynamo/eval_frame.py", "_fn")
 )
 TOOL = IN_TEST + FRAME.format("site-packages/torch/_inductor/utils.py", "run_and_get_code")
+IMPORTED = IN_TEST + FRAME.format("site-packages/torch/_inductor/codegen/cpp.py", "<module>")
 WRONG = "AssertionError: Tensor-likes are not close!\n\nMismatched elements: 9 / 9 (100.0%)"
 INDUCTOR = "torch._inductor.exc.InductorError: "
 
@@ -139,6 +140,9 @@ def test_time_limits(failure: Failure, expected: str) -> None:
         (CALLED, "ValueError: made up", "possible"),
         (CALLED.replace("/", "\\"), "ValueError: made up", "possible"),
         (NEVER, "ValueError: made up", "no"),
+        (IMPORTED, "AttributeError: module 'triton' has no attribute 'gone'", "no"),
+        (IMPORTED + FRAME.format("site-packages/torch/_inductor/lowering.py", "register"), "KeyError: 'gone'", "no"),
+        (IMPORTED, INDUCTOR + "AttributeError: module 'triton' has no attribute 'gone'", "suggested"),
         (TOOL + IN_TEST, "AssertionError: False is not true", "no"),
         (TOOL + IN_TEST, INDUCTOR + "AssertionError: made up", "suggested"),
         (TOOL, "AssertionError: made up", "suggested"),
