@@ -33,6 +33,10 @@ _SUMMARY = re.compile(
     r"^(?P<how>FAILED|ERROR|SUBFAIL(?:ED)?(?:\[[^\]]{0,300}\])?(?: ?\(.{0,500}?\))?) (?:\[\d{1,9}\.\d{1,9}s\] )?"
     r"(?P<file>[^\s:]\S{0,500}?\.py)(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"
 )
+# `--tb=line` shows no more of a failure than this.
+_PLACE = re.compile(
+    r"^(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:][^:]{0,500}\.py):(?P<line>\d{1,7}): (?P<said>[A-Za-z_][\w.]{0,200}(?:: .{0,2000})?)$"
+)
 _STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
 _ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
 _RUNNING = re.compile(r"^(?P<id>[^\s:]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)")
@@ -131,6 +135,20 @@ def _died(name: str, test: str, number: int) -> Failure:
     return Failure(name, test, "", signal=signal, seen=Seen.DEATH)
 
 
+def _places(lines: list[str]) -> dict[str, str]:
+    """By what was raised, the frames in which it was, where pytest shows each failure in one line; empty where there are several."""
+    found: dict[str, str] = {}
+    inside = False
+    for line in lines:
+        if line.startswith(("=", "_")):
+            begins = _BLOCK.match(line)
+            inside = begins is not None and begins["name"] == "FAILURES"
+        elif inside and (place := _PLACE.match(line)):
+            frame = f'  File "{place["path"]}", line {place["line"]}, in <unknown>\n'
+            found[place["said"]] = frame if found.get(place["said"], frame) == frame else ""
+    return found
+
+
 def id_by_frame(qualified: str, text: str) -> str:
     """The id of the test with a `qualified` name by its own frame in the traceback `text`; empty where it has none."""
     function = qualified.partition("[")[0].rpartition(".")[2]
@@ -198,6 +216,7 @@ class PytestLog:
 
     def summarized(self) -> Iterator[Failure]:
         """The tests that the summary names, with as much of the error as it holds."""
+        places = _places(self._lines)
         for each in self._summary:
             name = each.test.partition("::")[2].replace("::", ".") or each.test
             # a line that was cut to the width of a terminal may end within the error's class
@@ -206,7 +225,8 @@ class PytestLog:
                 yield Failure(name, each.test, "", seen=Seen.COUNT, note="it passed, and was expected to fail")
             elif whole:
                 timeout = Seen.TIMEOUT if _TIMEOUT.match(each.said) else Seen.ERROR
-                yield Failure(name, each.test, f"{HEADER}\n{each.said}", seen=timeout)
+                frame = places.get(each.said.partition("\n")[0], "")
+                yield Failure(name, each.test, f"{HEADER}\n{frame}{each.said}", seen=timeout)
             elif each.said:
                 yield Failure(
                     name, each.test, f"{HEADER}\nAssertionError: {each.said}" if each.said.startswith("assert ") else "", seen=Seen.NAMED

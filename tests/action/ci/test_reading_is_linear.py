@@ -32,6 +32,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "sections whose child failed": lambda i: (
         f"{SECTION.format(name=i)}{HEADER}E   RuntimeError: Engine core initialization failed\n--- Captured x ---\n{LOWERING.format(i)}"
     ),
+    "a line for each": lambda i: f"=== FAILURES ===\na/x{i}.py:3: ValueError: {i}\n",
     "summaries alone": lambda i: f"FAILED a/test_{i}.py::test_{i} - ValueError: {i}\n",
     "files that are not imported": lambda i: f"ERROR a/test_{i}.py - ValueError: {i}\n",
     "progress": lambda i: f"a/test_{i}.py::test_{i} FAILED [ 1%]\n",
