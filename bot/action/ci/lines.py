@@ -33,7 +33,7 @@ _PREFIX = re.compile(
     | \#\d{1,4}\ \d{1,6}\.\d{1,3}(?:\ |$)
     | Step\ \#\d{1,4}(?:\ -\ "[^"\n]{1,80}")?:(?:\ |$)
     # a log of several containers, as docker compose and viewers show it
-    | (?:[\w.-]{1,60})?\ {0,20}\|\ (?=(?:ERROR|CRITICAL)\ \d|\((?:EngineCore|Worker|VllmWorker|APIServer)|\[rank\d)
+    | (?:[\w.-]{1,60})?\ {0,20}\|\ (?=(?:ERROR|CRITICAL)\ \d|\((?:EngineCore|Worker|VllmWorker|APIServer)|\[rank\d|\[?\d{4}-\d\d-\d\dT)
     | (?P<who>
         # docker compose numbers its containers
         [a-z][\w.-]{0,60}[_-]\d{1,4}\ {1,40}\|(?=\ |$)
