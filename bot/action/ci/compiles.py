@@ -69,5 +69,5 @@ def compiles(failure: Failure) -> bool:
     Where the log shows no stack of the `failure`, nothing can be said, and it may.
     """
     words = (failure.test, failure.name, failure.job, failure.hint.program, *failure.hint.variables)
-    named = any(map(_NAMED.search, words)) or bool(_CALLS.search(failure.source))
+    named = any(map(_NAMED.search, words)) or any(map(_CALLS.search, (failure.source, failure.text)))
     return named or not _FRAME.search(failure.text) or on_stack(failure.text)

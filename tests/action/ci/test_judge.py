@@ -91,6 +91,7 @@ def test_a_machine_that_is_not_made_for_it(said: str, broken: str | None) -> Non
         (raised(IN_TEST, WRONG, "test/inductor/test_made_up.py::test_a"), "possible"),
         (raised(IN_TEST, WRONG, hint=Hint(("PYTORCH_TEST_WITH_INDUCTOR=1",), "python a.py")), "possible"),
         (raised(IN_TEST, WRONG, job="inductor / test"), "possible"),
+        (raised(IN_TEST.replace("f(x)", "assert_close(compiled_f(x), f(x))"), WRONG), "possible"),
         (raised(CALLED, WRONG), "possible"),
         (raised(NEVER, WRONG), "no"),
         # the log shows the message alone
