@@ -34,6 +34,8 @@ _ENDS = (
 )
 # A logger's words stand before the first line, on the same one.
 _BEHIND = f": {HEADER}"
+# What indents a traceback: a group of exceptions has a line at its side.
+_INDENT = " |"
 _CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _IGNORED = ("Exception ignored in", "Exception in thread", "Exception ignored while")
 
@@ -49,7 +51,7 @@ class PrintedTraceback:
 
 
 class _Unfinished:
-    """A traceback that is being read; all of its lines are `indented` by so many blanks."""
+    """A traceback that is being read; all of its lines are `indented` by so many characters."""
 
     def __init__(self, start: int, indented: int = 0) -> None:
         self.start, self.lines, self.said, self.joined, self.indented = start, [HEADER], 0, False, indented
@@ -57,7 +59,7 @@ class _Unfinished:
     def take(self, line: str) -> bool:
         """Whether the line belongs to it."""
         if self.indented:
-            if line[: self.indented].strip():
+            if line[: self.indented].strip(_INDENT):
                 return False
             line = line[self.indented :]
         if self.said and line.endswith(_BEHIND):
@@ -95,7 +97,7 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
         if reading is None and line.endswith(HEADER) and not before.get(who, "").startswith(_IGNORED):
             if line.endswith(_BEHIND):
                 open_[who] = _Unfinished(i)
-            elif not (above := line[: -len(HEADER)]).strip():
+            elif not (above := line[: -len(HEADER)]).strip(_INDENT):
                 open_[who] = _Unfinished(i, len(above))
         if line.strip():
             before[who] = line
