@@ -18,6 +18,8 @@ CUT = "[...]"  # a line that stands for what was left out of a long text
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 
+# What torch.distributed's hook puts before each line of the error with which a rank ends.
+_RANK = re.compile(r"^\[rank\d{1,9}\]: ?", re.MULTILINE)
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 # Indented in any way: a message may quote a traceback.
@@ -91,7 +93,7 @@ class Raised:
 
 
 def plain(text: str) -> str:
-    """`text` without colors and carriage returns, cut to a bounded length by leaving out its middle."""
+    """`text` without colors, carriage returns and the marks of a rank, cut to a bounded length by leaving out its middle."""
     if len(text) > _MAX_TEXT:
         half = _MAX_TEXT // 2
         start = text.rfind("\n" + HEADER, 0, len(text) - half)
@@ -100,7 +102,8 @@ def plain(text: str) -> str:
         text = f"{head}\n{CUT}\n{text[-half:]}"
     if "\x1b" in text:
         text = _ANSI.sub("", text)
-    return text.replace("\r", "") if "\r" in text else text
+    text = text.replace("\r", "") if "\r" in text else text
+    return _RANK.sub("", text) if "[rank" in text else text
 
 
 def short_path(path: str) -> str:

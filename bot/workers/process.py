@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from bot.failure.outcome import Outcome
+from bot.failure.traceback import HEADER, plain
 from bot.inside.own_time import OwnTime
 from bot.sandbox.order import ProcessReport
 from bot.sandbox.process import Process
@@ -236,10 +237,8 @@ def _raised_before_teardown(text: str) -> str | None:
 
 
 def _ends_in_exception(text: str) -> bool:
-    return (
-        "\nTraceback (most recent call last):\n" in "\n" + text
-        or re.search(r"^(?:Syntax|Indentation|Tab)Error: ", text, re.MULTILINE) is not None
-    )
+    text = plain(text)
+    return f"\n{HEADER}\n" in "\n" + text or re.search(r"^(?:Syntax|Indentation|Tab)Error: ", text, re.MULTILINE) is not None
 
 
 def _signal_name(number: int) -> str:

@@ -487,6 +487,14 @@ def test_a_comparison_in_another_process_is_one() -> None:
     assert judged(carried + failed).kind is Kind.EXCEPTION
 
 
+def test_a_rank_s_marks_are_no_part_of_its_error() -> None:
+    """As `torch.distributed.init_process_group` of torch 2.13 has `sys.excepthook` print it; empty lines have no mark."""
+    text = COMPARED.format(harness="/v/site-packages/torch/_dynamo/eval_frame.py", said="rank 1: ")
+    marked = "".join(f"[rank1]: {line}" if line.strip() else line for line in text.splitlines(keepends=True))
+    assert judged(marked) == judged(text)
+    assert judged(marked).exception == ("AssertionError",)
+
+
 def test_fake_tensor_message_in_one_line() -> None:
     """So it was before the graph-break format."""
     text = (

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
 from bot.inside.own_time import OwnTime
 from bot.workers.process import Interrupted, Patience, run_process
 
@@ -122,6 +123,23 @@ def test_what_was_raised_counts_and_not_what_taking_python_down_does(tmp_path: P
 LISTENS = (
     "import faulthandler, signal, time\nfaulthandler.enable()\nfaulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)\n"
 )
+
+
+def test_an_error_that_a_rank_marks_was_raised(tmp_path: Path) -> None:
+    """As the hook of torch.distributed does: `_distributed_excepthook` of torch 2.13."""
+    code = (
+        "import sys, traceback\n"
+        "def hook(*error):\n"
+        "    for line in traceback.format_exception(*error):\n"
+        "        sys.stderr.write('[rank1]: ' + line.replace('\\n', '\\n[rank1]: ').removesuffix('[rank1]: '))\n"
+        "sys.excepthook = hook\n"
+        "raise ValueError('x')\n"
+    )
+    outcome = run(tmp_path, sys.executable, "-c", code)
+    assert outcome.status == "raised", outcome.text
+    signature = signature_of(outcome)
+    assert signature is not None
+    assert (signature.exception, signature.message) == (("ValueError",), "x")
 
 
 def test_stacks_that_are_spread_over_the_time(tmp_path: Path) -> None:
