@@ -105,9 +105,9 @@ _HOME = re.compile(
     rf"/(?:{_PATH}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)"
     rf"|{_PATH}(?<![:/]/)(?:[\w.-]{{1,40}}/){{1,6}}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)|{_PATH}(?<!//)root(?=/))"
 )
-_WINDOWS_HOME = re.compile(r"(?<!\w)[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]{1,64}")
+_WINDOWS_HOME = re.compile(r"(?<!\w)[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]+")
 # Inductor's default cache directory is named after the user.
-_CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]{1,64}")
+_CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]+")
 # Names that clouds give to their machines.
 _CLOUD_HOST = re.compile(
     rf"{_START}(?<!\.)"

@@ -109,6 +109,8 @@ def test_variables_urls_headers_and_keys() -> None:
         ("C:\\Users\\bob\\x.py", "~\\x.py"),
         ("/root/x", "~/x"),
         ("/tmp/torchinductor_bob/ab/c.py", "/tmp/torchinductor_user/ab/c.py"),
+        (f"/tmp/torchinductor_{'b' * 90}/ab/c.py", "/tmp/torchinductor_user/ab/c.py"),
+        (rf"C:\Users\{'b' * 90}\a.py", r"~\a.py"),
         ("cd /home/bob", "cd ~"),
         # as the compiler's command stands in the message of a CppCompileError (torch 2.13)
         ("g++ -I/home/bob/include -L/home/bob/lib\n-B/root/x '-I/mnt/a/home/bob'", "g++ -I~/include -L~/lib\n-B~/x '-I~'"),
