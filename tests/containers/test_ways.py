@@ -28,7 +28,9 @@ pytestmark = [
 ]
 LIGHT, GPU, OWN = (f"torch-minify-{name}:tried" for name in ("light", "gpu", "own"))
 PROGRAM = (ROOT / "examples/aot.py").read_text(encoding="utf-8")
-LONG = (ROOT / "tests/e2e/cases/slow_pass.py").read_text(encoding="utf-8")
+# Slower still: a save comes every 15 s, and the search has to go on after the first that brings a repro.
+LONG = (ROOT / "tests/e2e/cases/slow_pass.py").read_text(encoding="utf-8").replace("time.sleep(0.5)", "time.sleep(3)")
+assert "time.sleep(3)" in LONG
 # Of a container nobody may make namespaces, so there is no /tmp of one's own; the rest is up to the account and the kernel.
 EVERYWHERE = {"no-capabilities", "no-new-privs", "landlock", "seccomp", "rlimits", "no-network"}
 # In the setup, which is a stranger's too: our token, our process, the engine's socket.
