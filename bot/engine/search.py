@@ -31,7 +31,7 @@ from bot.reduce.graph.passes.dynamic import explained
 from bot.reduce.graph.printer.script import lines, render, without_call
 from bot.reduce.graph.reducer import Numerics, Reduced, reduce_program
 from bot.reduce.graph.size import size_key
-from bot.reduce.source.environ import with_surroundings
+from bot.reduce.source.environ import Rank, with_surroundings
 from bot.reduce.source.let_through import let_through
 from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
@@ -288,7 +288,8 @@ class Search:
         # a module of the project that is only looked up there may be one that Python finds elsewhere
         places = search_path(Path.cwd(), os.environ), ()
         found = [whole(source, text, said, where) for text in (source.text, *source.others) for where in places]
-        begun = dict.fromkeys(self._surrounded(*one) for program in found for one in self._letting_through(program))
+        programs = (one for program in found for one in self._letting_through(program))
+        begun = dict.fromkeys(form for one in programs for form in self._surrounded(*one))
         first = found[0]
         alone = next(iter(begun))[0]
         if len(self.trail) == 0:
@@ -300,7 +301,7 @@ class Search:
                 return complete, failing, begins
         # what is caught in a thread, or by a library, is let through where the function that fails is called alone
         for program in self._inner(first.text, first.lines) if capture.ended is not None else ():
-            complete, failing = self._surrounded(unmarked(program), marks(program))
+            complete, failing = next(self._surrounded(unmarked(program), marks(program)))
             begins = self.oracle.begins(Candidate(complete, "start:inner call", (lines(complete), len(complete))))
             if begins is not None:
                 return complete, failing, begins
@@ -321,11 +322,11 @@ class Search:
             yield from let_through(found.text, found.lines)
         yield found.text, found.lines
 
-    def _surrounded(self, text: str, failing: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+    def _surrounded(self, text: str, failing: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The script with what its caller gave it: a repro is run without."""
-        target = self.options.target
-        rank = self.reproduction.capture.rank if target.starts_ranks else None
-        return with_surroundings(text, failing, settings_of(os.environ), target.arguments, rank)
+        target, place = self.options.target, self.reproduction.capture.rank
+        for rank in Rank(*place).forms() if target.starts_ranks and place is not None else (None,):
+            yield with_surroundings(text, failing, settings_of(os.environ), target.arguments, rank)
 
     def _is_wordy(self, found: SearchResult) -> bool:
         """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""

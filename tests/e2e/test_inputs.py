@@ -192,6 +192,42 @@ def test_a_launcher_of_aot_inductor_whose_directory_was_moved(tmp_path: Path) ->
     assert answer.result["stage"] == "aot_inductor"
 
 
+# What the compiler makes wrong, told by the ranks together.
+RANKS = """\
+import torch, torch.distributed as dist
+import torch._inductor.config as config
+
+config.cpp.inject_relu_bug_TESTING_ONLY = "accuracy"
+
+
+def main():
+    dist.init_process_group("gloo")
+    total = torch.stack([torch.compile(torch.relu)(torch.ones(4)).sum(), torch.tensor(float(dist.get_rank()))])
+    dist.all_reduce(total)
+    if total[1] == 1 and total[0] > 8:
+        raise RuntimeError("the ranks diverge")
+    dist.destroy_process_group()
+
+
+main()
+"""
+
+
+@pytest.mark.all
+def test_a_failure_that_takes_two_ranks(tmp_path: Path) -> None:
+    """The sum of the ranks' numbers is 1 in no rank alone."""
+    (tmp_path / "train.py").write_text(RANKS, encoding="utf-8")
+    out = tmp_path / "minified"
+    options = ("--out", out, "--verify-runs", "1", "--budget", "400s")
+    answer = Answer(out, minify("--command", "torchrun --nproc-per-node 2 train.py", *options, cwd=tmp_path))
+    # each form in which one rank waits for the other costs its patience, so the time may be over before the script is smaller
+    assert answer.process.status in (0, 3), answer.described()
+    assert answer.result["signature"]["exception"] == ["RuntimeError"]
+    assert answer.result["verification"]["same"] == 1
+    assert "world_size=2" in answer.repro
+    assert "torch.relu" in answer.repro
+
+
 def test_what_is_not_understood_ends_at_once_with_what_would_do(tmp_path: Path) -> None:
     (tmp_path / "err.txt").write_text('Traceback (most recent call last):\n  File "x.py", line 1\nValueError: x\n')
     answer = minified(tmp_path / "err.txt", tmp_path)

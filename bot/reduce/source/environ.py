@@ -3,31 +3,70 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from bot.reduce.source.text.normal_form import parsed
 
+# Seconds for a rank to wait for the other one: each form of the script in which that does not come costs them.
+_PATIENCE = 20
+_IMPORT = "from torch import distributed"
 # What the program asks for itself it has by then.
-_GROUP = (
-    "from torch import distributed",
-    "from torch.testing._internal.distributed.fake_pg import FakeStore",
-    'distributed.init_process_group("fake", rank={}, world_size={}, store=FakeStore())',
-    "distributed.init_process_group = lambda *args, **kwargs: None",
-)
+_HAS_GROUP = "distributed.init_process_group = lambda *args, **kwargs: None"
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One process of a distributed program: its number, and how many there are in the group that the script makes. `alone`: the others
+    are not needed, since the group is fake and hands back to it what is its own."""
+
+    number: int
+    world: int
+    alone: bool = True
+
+    def forms(self) -> Iterator[Rank]:
+        """It alone, and as one of two that talk to each other."""
+        yield self
+        if self.world > 1:
+            yield Rank(min(self.number, 1), 2, alone=False)
+
+    def statements(self) -> list[str]:
+        """What makes its group, with its place in the environment, where programs look for it."""
+        size = f'WORLD_SIZE="{self.world}", LOCAL_WORLD_SIZE="{self.world}"'
+        if self.alone:
+            return [
+                "import os",
+                _IMPORT,
+                "from torch.testing._internal.distributed.fake_pg import FakeStore",
+                f'os.environ.update(RANK="{self.number}", LOCAL_RANK="{self.number}", {size})',
+                f'distributed.init_process_group("fake", rank={self.number}, world_size={self.world}, store=FakeStore())',
+                _HAS_GROUP,
+            ]
+        return [
+            "import os",
+            "import sys",
+            "import tempfile",
+            "from datetime import timedelta",
+            _IMPORT,
+            f'rank, store = {self.number}, f"file://{{tempfile.mkdtemp()}}/store"',
+            "if os.fork() == 0:",
+            # what it says of an end of its own is not this one's
+            f'    rank, sys.stderr = {1 - self.number}, open(os.devnull, "w")',
+            f"os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), {size})",
+            f'distributed.init_process_group("gloo", init_method=store, timeout=timedelta(seconds={_PATIENCE}), rank=rank, world_size=2)',
+            _HAS_GROUP,
+        ]
 
 
 def with_surroundings(
-    text: str, lines: Sequence[int], variables: Mapping[str, str], arguments: Sequence[str] = (), rank: tuple[int, int] | None = None
+    text: str, lines: Sequence[int], variables: Mapping[str, str], arguments: Sequence[str] = (), rank: Rank | None = None
 ) -> tuple[str, tuple[int, ...]]:
-    """The script `text` with these variables and its arguments set at its top, and where `lines` (1-based) of it are then. With a `rank`,
-    and how many there are, its process group is one that needs no other process.
+    """The script `text` with these variables and its arguments set at its top, and where `lines` (1-based) of it are then. With a `rank`
+    it makes its own process group.
 
     As it is where there are none, or where it is not Python.
     """
-    if rank is not None:
-        own, world = map(str, rank)
-        variables = {**variables, "RANK": own, "LOCAL_RANK": own, "WORLD_SIZE": world, "LOCAL_WORLD_SIZE": world}
-    if not variables and not arguments:
+    if not variables and not arguments and rank is None:
         return text, tuple(lines)
     try:
         place = _top(parsed(text))
@@ -37,7 +76,7 @@ def with_surroundings(
     added = ["import os", *added] if added else []
     if arguments:
         added += ["import sys", f"sys.argv[1:] = [{', '.join(map(_quoted, arguments))}]"]
-    added += [line.format(*rank) for line in _GROUP] if rank is not None else []
+    added += rank.statements() if rank is not None else []
     rows = text.split("\n")
     moved = tuple(number if number <= place else number + len(added) for number in lines)
     return "\n".join([*rows[:place], *added, *rows[place:]]), moved

@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,47 +16,10 @@ torch = pytest.importorskip("torch")
 from bot.engine.capture.region import Capture  # noqa: E402
 from bot.engine.capture.run import STACKS, Watch, capture  # noqa: E402
 from bot.engine.target import Target  # noqa: E402
-from bot.inside.capture.main import Comparison  # noqa: E402
 from bot.inside.protocol import RUN_FILE, RunFacts  # noqa: E402
 from bot.models.failure import Kind  # noqa: E402
 from bot.workers.process import Patience  # noqa: E402
 from tests.inside.wire import misfit  # noqa: E402
-
-
-class TestComparison:
-    """The tolerance of the program's own last comparison."""
-
-    @pytest.fixture
-    def listening(self, monkeypatch: pytest.MonkeyPatch) -> Comparison:
-        monkeypatch.setattr(torch, "allclose", torch.allclose)
-        monkeypatch.setattr(torch.testing, "assert_close", torch.testing.assert_close)
-        return Comparison()
-
-    @pytest.mark.parametrize(
-        ("call", "tolerance"),
-        [
-            (lambda x: torch.allclose(x, x), [1e-5, 1e-8]),
-            (lambda x: torch.allclose(x, x, 1e-3), [1e-3, 1e-8]),
-            (lambda x: torch.allclose(x, x, 1e-3, 1e-4), [1e-3, 1e-4]),
-            (lambda x: torch.allclose(x, x, rtol=0, atol=1e-2), [0.0, 1e-2]),
-            (lambda x: torch.allclose(x, x, atol=1e-2), [1e-5, 1e-2]),
-            (lambda x: torch.testing.assert_close(x, x), []),
-            (lambda x: torch.testing.assert_close(x, x, equal_nan=True), []),
-            (lambda x: torch.testing.assert_close(x, x, rtol=0, atol=0), [0.0, 0.0]),
-            (lambda x: torch.testing.assert_close(x, x, rtol=0.5, atol=1), [0.5, 1.0]),
-        ],
-    )
-    def test_calls(self, listening: Comparison, call: Callable[[Any], Any], tolerance: list[float]) -> None:
-        assert listening.tolerance is None
-        call(torch.ones(2))
-        assert listening.tolerance == tolerance
-
-    def test_the_last_one_counts_and_errors_go_through(self, listening: Comparison) -> None:
-        torch.allclose(torch.ones(2), torch.ones(2))
-        with pytest.raises(AssertionError, match="not close"):
-            torch.testing.assert_close(torch.ones(2), torch.zeros(2), rtol=0.1, atol=0.1)
-        assert listening.tolerance == [0.1, 0.1]
-
 
 BROKEN = """
     import sys

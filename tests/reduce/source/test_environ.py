@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bot.reduce.source.environ import with_surroundings
+from bot.reduce.source.environ import Rank, with_surroundings
 
 ADDED = 'import os\nos.environ["A"] = "1"\n'
 
@@ -56,8 +56,33 @@ dist.destroy_process_group()
 
 
 def test_one_rank_of_several_needs_no_other() -> None:
-    text, lines = with_surroundings(RANKED, (4,), {}, (), (1, 3))
+    text, lines = with_surroundings(RANKED, (4,), {}, (), Rank(1, 3))
     assert text.split("\n")[lines[0] - 1].startswith("found")
     program = f"{text}print(found)\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "('fake', 1, 3, '1')\n"
+
+
+TALKING = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+t = torch.tensor([dist.get_rank() + 1])
+dist.all_reduce(t)
+raise SystemExit(f"rank {dist.get_rank()} has {t.item()}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("rank", "said"), [(Rank(0, 2), "rank 0 has 1"), (Rank(0, 2, alone=False), "rank 0 has 3"), (Rank(1, 2, alone=False), "rank 1 has 3")]
+)
+def test_two_ranks_that_talk_to_each_other(rank: Rank, said: str) -> None:
+    """The one that counts is the process itself; the other one says nothing."""
+    text, _ = with_surroundings(TALKING, (), {}, (), rank)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr.strip().split("\n")[-1]) == (1, said)
+
+
+def test_the_forms_of_a_rank() -> None:
+    assert list(Rank(3, 8).forms()) == [Rank(3, 8), Rank(1, 2, alone=False)]
+    assert list(Rank(0, 1).forms()) == [Rank(0, 1)]

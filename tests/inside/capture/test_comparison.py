@@ -1,0 +1,48 @@
+"""The tolerance of the program's own last comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from bot.inside.capture import comparison  # noqa: E402
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
+    monkeypatch.setattr(torch, "allclose", torch.allclose)
+    monkeypatch.setattr(torch.testing, "assert_close", torch.testing.assert_close)
+    found: list[list[float]] = []
+    comparison.listen(found.append)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("call", "tolerance"),
+    [
+        (lambda x: torch.allclose(x, x), [1e-5, 1e-8]),
+        (lambda x: torch.allclose(x, x, 1e-3), [1e-3, 1e-8]),
+        (lambda x: torch.allclose(x, x, 1e-3, 1e-4), [1e-3, 1e-4]),
+        (lambda x: torch.allclose(x, x, rtol=0, atol=1e-2), [0.0, 1e-2]),
+        (lambda x: torch.allclose(x, x, atol=1e-2), [1e-5, 1e-2]),
+        (lambda x: torch.testing.assert_close(x, x), []),
+        (lambda x: torch.testing.assert_close(x, x, equal_nan=True), []),
+        (lambda x: torch.testing.assert_close(x, x, rtol=0, atol=0), [0.0, 0.0]),
+        (lambda x: torch.testing.assert_close(x, x, rtol=0.5, atol=1), [0.5, 1.0]),
+    ],
+)
+def test_calls(heard: list[list[float]], call: Callable[[Any], Any], tolerance: list[float]) -> None:
+    assert heard == []
+    call(torch.ones(2))
+    assert heard == [tolerance]
+
+
+def test_errors_go_through(heard: list[list[float]]) -> None:
+    torch.allclose(torch.ones(2), torch.ones(2))
+    with pytest.raises(AssertionError, match="not close"):
+        torch.testing.assert_close(torch.ones(2), torch.zeros(2), rtol=0.1, atol=0.1)
+    assert heard == [[1e-5, 1e-8], [0.1, 0.1]]
