@@ -65,7 +65,7 @@ class Setting:
     """How to measure: the interpreter, seconds a program and tool may take, where files go, options of ours.
 
     `enough`: PyTorch's search is ended where it has taken so many times ours. `root`: the checkout of ours that is run, `confined`: with
-    its sandbox.
+    its sandbox. `kept`: what a machine makes once is kept there from one run to the next; without it each run makes it anew.
     """
 
     python: str
@@ -76,6 +76,7 @@ class Setting:
     enough: float | None = None
     root: Path = ROOT
     confined: bool = True
+    kept: Path | None = None
 
     def limit_beside(self, own: Measure) -> float:
         """Seconds that PyTorch's search may take beside this run of ours."""
@@ -157,8 +158,8 @@ def _place(program: Program, setting: Setting, tool: str, site: str) -> tuple[Pa
     if site:
         (place / "site" / "sitecustomize.py").write_text(site, encoding="utf-8")
         path = [str(place / "site")]
-    # nothing is kept from one program to the next
-    env = {"TMPDIR": str(place / "tmp"), "PYTHONPATH": ":".join(path), "TORCH_MINIFY_CACHE_DIR": str(place / "tmp" / "kept")}
+    kept = setting.kept or place / "tmp" / "kept"
+    env = {"TMPDIR": str(place / "tmp"), "PYTHONPATH": ":".join(path), "TORCH_MINIFY_CACHE_DIR": str(kept)}
     return place, watch.environment(env)
 
 
