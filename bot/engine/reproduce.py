@@ -14,7 +14,7 @@ from bot.engine import compile_only, time_split
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture
-from bot.engine.capture.source import source_of
+from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
@@ -137,6 +137,8 @@ class Intake:
             self._judge_tolerance(found, own)
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
+        if found.child and source is not None and not self.options.target.starts_ranks:
+            source = of_child(source, found.call, found.argv)
         original = source_of(self.options.target, Path.cwd(), places=places) or source
         return Reproduction(
             capture=found,

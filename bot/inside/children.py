@@ -14,6 +14,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import math
 import os
 import sys
 import threading
@@ -28,6 +29,8 @@ from .protocol import CUDA_ARCH, FOLLOW_DIRECTORY, CaptureOrder, decode
 _VARIABLE = "TORCH_MINIFY_FOLLOW"
 # Told of the error with which a process ends that the program started.
 _at_end: list[Callable[[BaseException], None]] = []
+# What this process does, where multiprocessing started it: see `ChildFacts.call`.
+_work: list[str] = []
 
 
 def follow(role: str, argument: str = "") -> None:
@@ -86,6 +89,7 @@ def _watch_run() -> None:
     @functools.wraps(original)
     def bootstrap(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = self.run
+        _work[:] = [_call_of(self)]
 
         def watched() -> None:
             try:
@@ -98,6 +102,30 @@ def _watch_run() -> None:
         return original(self, *args, **kwargs)
 
     process._bootstrap = bootstrap
+
+
+def work() -> str | None:
+    """The call that is all that this process does, as `ChildFacts.call` has it; None where multiprocessing did not start it."""
+    return _work[0] if _work else None
+
+
+def _call_of(process: Any) -> str:
+    function: Any = getattr(process, "_target", None)
+    given = tuple(getattr(process, "_args", ()))
+    if getattr(function, "__module__", "") == "torch.multiprocessing.spawn" and len(given) >= 3:
+        function, given = given[0], (given[1], *given[2])
+    named = getattr(process, "_kwargs", None) or {}
+    own = getattr(function, "__module__", "") in ("__main__", "__mp_main__") and str(getattr(function, "__qualname__", ".")).isidentifier()
+    if not own or not all(map(_is_plain, (*given, *named.values()))):
+        return ""
+    return f"{function.__qualname__}({', '.join([*map(repr, given), *(f'{name}={value!r}' for name, value in named.items())])})"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether `repr` gives the value as Python takes it."""
+    if isinstance(value, (tuple, list)):
+        return type(value) in (tuple, list) and all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, str, bytes) or (type(value) is float and math.isfinite(value))
 
 
 def _after(module: str, action: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,9 +56,11 @@ def facts(directory: Path) -> ChildFacts:
         found = json.loads(read_plain(directory / CHILD_FACTS))
         given = found["tolerance"]
         tolerance = None if given is None else [float(value) for value in given]
-        return ChildFacts(rank=str(found["rank"]), world=str(found["world"]), tolerance=tolerance)
+        argv = None if found["argv"] is None else [str(word) for word in found["argv"]]
+        rank, world, call, file = (str(found[name]) for name in ("rank", "world", "call", "file"))
+        return ChildFacts(rank=rank, world=world, tolerance=tolerance, call=call, file=file, argv=argv)
     except (OSError, ValueError, TypeError, KeyError):
-        return ChildFacts(rank="", world="", tolerance=None)
+        return ChildFacts(rank="", world="", tolerance=None, call="", file="", argv=None)
 
 
 def rank(directory: Path) -> tuple[int, int] | None:
@@ -67,6 +70,13 @@ def rank(directory: Path) -> tuple[int, int] | None:
         return int(known["rank"]), int(known["world"])
     except ValueError:
         return None
+
+
+def arguments(directory: Path, file: str | None) -> tuple[str, ...] | None:
+    """What the program's own `file` was given in the process whose `directory` this is; None where that ran something else."""
+    known = facts(directory)
+    own = file is not None and os.path.abspath(file) == known["file"]
+    return tuple(known["argv"]) if own and known["argv"] is not None else None
 
 
 def failing(out: Path, printed: str, *, ended: bool = False) -> FailedChild | None:

@@ -83,6 +83,8 @@ class Capture(Model):
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
     child: str = Field(default="", description="the process in which it failed, where the program started that one")
     rank: tuple[int, int] | None = Field(default=None, description="of the process in which it failed, and how many there are")
+    call: str = Field(default="", description="of a function of the program's file, which is all that the process did in which it failed")
+    argv: tuple[str, ...] | None = Field(default=None, description="of that process, where it ran the program's own file")
     children: bool = Field(default=False, description="whether a process that the program started called the compiler")
     ended: Outcome | None = Field(default=None, description="how the program itself ended, where it caught the compiler's exception before")
     runs: int = Field(default=1, description="of the program, until it failed or was said to pass")

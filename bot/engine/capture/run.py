@@ -135,6 +135,8 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         ended=ended if outcome is not ended else None,
         child=child.name if child else "",
         rank=children.rank(child.directory) if child else None,
+        call=children.facts(child.directory)["call"] if child else "",
+        argv=children.arguments(child.directory, target.file) if child else None,
         children=bool(children.directories(out)),
         signature=signature,
         regions=read_regions(child.directory) if child else (*read_regions(out), *wrong_there),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from bot.engine.capture.local_modules import read_source
 from bot.engine.target import Target
+from bot.reduce.source.environ import with_surroundings
 from bot.reduce.source.text.normal_form import parsed
 
 _CODING = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+.*$", re.M)
@@ -75,6 +76,39 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
         if texts:
             return Source(texts[0], file, tuple(texts[1:]))
     return None
+
+
+def of_child(source: Source, call: str, arguments: Sequence[str] | None) -> Source:
+    """The program of `source` as what a process did that it started; as it is comes after that.
+
+    The `call` was all of that process's work: the file without what runs in the main process alone, with it at its end. Else the file with
+    the `arguments` that it had there (None: it was another file).
+    """
+    if call and (text := _with_call(source.text, call)):
+        return replace(source, text=text, others=(source.text, *source.others))
+    if arguments is not None:
+        text, _ = with_surroundings(source.text, (), {}, arguments)
+        return replace(source, text=text, others=(source.text, *source.others)) if text != source.text else source
+    return source
+
+
+def _with_call(text: str, call: str) -> str | None:
+    """The script as another process imports it, with a `call` of a function by literals at its end; None where it is none."""
+    try:
+        body, made = parsed(text).body, ast.parse(call, mode="eval").body
+        if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name):
+            return None
+        for value in (*made.args, *(keyword.value for keyword in made.keywords)):
+            ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return None
+    lines = text.split("\n")
+    for statement in body:
+        if isinstance(statement, ast.If) and not statement.orelse and ast.unparse(statement.test) == "__name__ == '__main__'":
+            # empty ones: the failure names the others by their numbers
+            end = statement.end_lineno or statement.lineno
+            lines[statement.lineno - 1 : end] = [""] * (end - statement.lineno + 1)
+    return "\n".join(lines).rstrip() + f"\n\n\n{ast.unparse(made)}\n"
 
 
 def _of_module(name: str, places: Sequence[Path]) -> Source | None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import sys
 import time
 import traceback
 from typing import IO
 
+from .. import children
 from ..protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts, write_json
 from .escaped import whole_text
 
@@ -50,7 +52,15 @@ class ChildErrors:
             self._write_facts()
 
     def _write_facts(self) -> None:
-        facts = ChildFacts(rank=os.environ.get("RANK", ""), world=os.environ.get("WORLD_SIZE", ""), tolerance=self.tolerance)
+        call = children.work()
+        facts = ChildFacts(
+            rank=os.environ.get("RANK", ""),
+            world=os.environ.get("WORLD_SIZE", ""),
+            tolerance=self.tolerance,
+            call=call or "",
+            file=os.path.abspath(getattr(sys.modules.get("__main__"), "__file__", None) or ""),
+            argv=sys.argv[1:] if call is None else None,
+        )
         write_json(os.path.join(self.directory, CHILD_FACTS), facts)
 
     def record(self, error: BaseException) -> None:

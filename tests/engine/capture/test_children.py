@@ -15,7 +15,8 @@ def child(out: Path, pid: int, *errors: tuple[str, float], rank: str = "", ended
     directory = out / f"child-{pid}"
     directory.mkdir()
     held: list[dict[str, Any]] = [{"text": f"Traceback\n{said}", "said": said, "time": time, "ended": ended} for said, time in errors]
-    (directory / "process.json").write_text(json.dumps({"rank": rank, "world": rank and "4", "tolerance": None}))
+    facts = {"rank": rank, "world": rank and "4", "tolerance": None, "call": "", "file": "/x/fail.py", "argv": ["child"]}
+    (directory / "process.json").write_text(json.dumps(facts))
     if held:
         (directory / "errors.json").write_text(json.dumps({"errors": held}))
 
@@ -44,6 +45,13 @@ def test_whatever_a_program_writes_there_is_no_rank(tmp_path: Path, text: str) -
     (tmp_path / "child-5" / "process.json").write_text(text)
     assert children.rank(tmp_path / "child-5") is None
     assert children.facts(tmp_path / "child-5")["tolerance"] is None
+
+
+def test_what_the_program_s_own_file_was_given_there(tmp_path: Path) -> None:
+    child(tmp_path, 5)
+    assert children.arguments(tmp_path / "child-5", "/x/fail.py") == ("child",)
+    assert children.arguments(tmp_path / "child-5", "/x/other.py") is None
+    assert children.arguments(tmp_path / "child-5", None) is None
 
 
 def test_an_error_that_nobody_mentions_was_dealt_with(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.engine.capture.source import source_of
+from bot.engine.capture.source import Source, of_child, source_of
 from bot.engine.target import Target
 
 TESTS = """import unittest
@@ -234,3 +234,43 @@ def test_a_module_is_the_file_that_python_runs(tmp_path: Path, module: str, file
     assert source is not None
     assert (source.text, source.file, source.package, source.name) == (f"# {file}\n", place / file, package, name)
     assert source_of(Target(None, "unittest", ("a",)), tmp_path, places=(tmp_path, place)) is None
+
+
+STARTS_ITSELF = """\
+import sys
+done = []
+if __name__ == "__main__":
+    raise SystemExit("the main process")
+def step(number, name="", *, scale=1.0):
+    done.append((number, name, scale))
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("step(3, 'it', scale=0.5)", [(3, "it", 0.5)]),
+        ("step((1, [2]))", [((1, [2]), "", 1.0)]),
+        # of no function of the file, or no call by literals: as it is
+        *((call, None) for call in ("", "step(", "a.step(1)", "step(open('x'))", "step(1); print(2)", "lambda: 1", "step(*x)")),
+    ],
+)
+def test_the_work_of_another_process_is_called(call: str, expected: list[object] | None) -> None:
+    source = Source(STARTS_ITSELF, Path("fail.py"))
+    found = of_child(source, call, None)
+    if expected is None:
+        assert found == source
+        return
+    assert found.others == (STARTS_ITSELF,)
+    assert found.text.split("\n").index('def step(number, name="", *, scale=1.0):') == 4  # as the failure counts its lines
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    exec(found.text, namespace)
+    assert namespace["done"] == expected
+
+
+def test_the_arguments_of_another_process_are_given() -> None:
+    source = Source("import sys\nprint(sys.argv[1:])\n", Path("fail.py"))
+    found = of_child(source, "", ("child",))
+    assert found.text == 'import sys\nsys.argv[1:] = ["child"]\nimport sys\nprint(sys.argv[1:])\n'
+    assert found.others == (source.text,)
+    assert of_child(source, "", ()) == source
