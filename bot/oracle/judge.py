@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -105,8 +106,10 @@ class Judge:
         other._durations = self._durations
         return other
 
-    def judge(self, text: str, criterion: Criterion, plan: RunPlan, is_cancelled: Callable[[], bool] = never) -> Judgment:
-        """What the script `text` shows, run as the `plan` says and held against the `criterion`.
+    def judge(
+        self, text: str, criterion: Criterion, plan: RunPlan, is_cancelled: Callable[[], bool] = never, *, most: float = math.inf
+    ) -> Judgment:
+        """What the script `text` shows, run as the `plan` says and held against the `criterion`; a run has `most` seconds.
 
         Raises:
             Cancelled: `is_cancelled` gave True.
@@ -119,7 +122,8 @@ class Judge:
             if not known.is_same:
                 return known
         for seed in range(plan.tries):
-            outcome, facts = dispatch(self.pool, self.budget, self.question(text, criterion, plan, seed), is_cancelled)
+            question = self.question(text, criterion, plan, seed)
+            outcome, facts = dispatch(self.pool, self.budget, replace(question, limit=min(question.limit, most)), is_cancelled)
             if outcome.status not in ("ok", "stopped"):
                 break
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,6 +30,8 @@ LONG = 5.0
 
 # A run takes much longer than another where it takes so many times as long, and so many seconds more.
 MUCH_LONGER, LEAST_LONGER = 1.5, 1.0
+# Nobody wants to know of a candidate what it shows that takes so many times as long as what stands; and seconds that each is given.
+FAR_LONGER, LEAST_GIVEN = 4.0, 10.0
 
 
 def _much_longer(seconds: float, standing: float) -> bool:
@@ -174,7 +177,7 @@ class ScriptOracle:
         """What a worker showed, which is remembered; None where nobody needs it any more."""
         started = self.budget.clock()
         try:
-            answer = self.judge.judge(candidate.text, self._criterion, plan, is_cancelled)
+            answer = self.judge.judge(candidate.text, self._criterion, plan, is_cancelled, most=self._most())
         except Cancelled:
             return None
         milliseconds = round((self.budget.clock() - started) * 1000)
@@ -276,7 +279,7 @@ class ScriptOracle:
 
     def is_slow(self, text: str, standing: str) -> bool:
         """Whether a run of the script `text` takes much longer than one of `standing`, or of the quickest that stood before it: many small
-        steps make a model as large as one. All are SAME. Each is run once more before that is said, as a busy machine makes any run
+        steps make a model as large as one. All are SAME. It is run once more before that is said, as a busy machine makes any run
         long."""
         seconds, pace = self.seen.seconds, self._pace
         # what stands although it is much slower was taken for its lines: it is the pace from there on
@@ -286,11 +289,18 @@ class ScriptOracle:
             return False
         if not self._seems_slow(text, pace):
             return False
-        plan = replace(self._plan, notes_blame=False)
-        for one in (text, pace):
-            again = self.judge.run(self.judge.question(one, self._criterion, plan)).seconds
-            seconds[one] = min(again, seconds.get(one, again))
+        question = self.judge.question(text, self._criterion, replace(self._plan, notes_blame=False))
+        # longer than this is slow, however long
+        enough = max(MUCH_LONGER * seconds[pace], seconds[pace] + LEAST_LONGER) + LEAST_LONGER
+        again = self.judge.run(replace(question, limit=min(question.limit, enough)))
+        if again.status != "timeout":
+            seconds[text] = min(again.seconds, seconds[text])
         return self._seems_slow(text, pace)
+
+    def _most(self) -> float:
+        """Seconds for a run of the next candidate."""
+        pace = self.seen.seconds.get(self._pace, 0.0) if self._pace is not None else 0.0
+        return max(LEAST_GIVEN, FAR_LONGER * pace) if pace else math.inf
 
     def _seems_slow(self, text: str, standing: str) -> bool:
         return _much_longer(*(self.seen.seconds.get(one, 0.0) for one in (text, standing)))

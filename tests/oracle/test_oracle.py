@@ -25,7 +25,7 @@ from bot.oracle.criterion import Criterion
 from bot.oracle.dispatch import RETRIES
 from bot.oracle.judge import CHECKS, EAGER_TIMES, EXPENSIVE_RUN_SECONDS, Judge
 from bot.oracle.memo import Ledger
-from bot.oracle.oracle import ScriptOracle
+from bot.oracle.oracle import FAR_LONGER, ScriptOracle
 from bot.oracle.run_plan import TRIES, Limits, RunPlan, exit_after
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.workers.pool import PoolError
@@ -44,6 +44,7 @@ WRONG_TEXT = {
 
 OWN_ERROR = {"status": "raised", "text": 'Traceback (most recent call last):\n  File "repro.py", line 9, in <module>\nRuntimeError: NaN\n'}
 INFRA = {"status": "infra"}
+TIMED_OUT = {"status": "timeout"}
 KILLED = {"status": "memory", "signal": "SIGKILL"}
 DISK_FULL = {"status": "exit", "exit": 70, "text": "OSError: [Errno 28] No space left on device: '/x'"}
 
@@ -335,15 +336,42 @@ def test_an_assert_of_the_programs_own_has_to_say_the_same(make: Make) -> None:
 
 @pytest.mark.parametrize(
     ("first", "again", "slow", "runs"),
-    [((9.0, 2.0), (9.0, 2.0), True, 4), ((9.0, 2.0), (3.0, 2.5), False, 4), ((2.9, 2.0), (), False, 2), ((0.9, 0.1), (), False, 2)],
+    [((9.0, 2.0), 9.0, True, 3), ((9.0, 2.0), 3.0, False, 3), ((2.9, 2.0), None, False, 2), ((0.9, 0.1), None, False, 2)],
 )
-def test_what_takes_much_longer(make: Make, first: tuple[float, ...], again: tuple[float, ...], slow: bool, runs: int) -> None:
-    took = {name: [a, *rest] for name, a, rest in zip(("new", "old"), first, [again[:1], again[1:]], strict=True)}
+def test_what_takes_much_longer(make: Make, first: tuple[float, ...], again: float | None, slow: bool, runs: int) -> None:
+    took = {"new": [first[0], again], "old": [first[1]]}
     oracle, pool = make(lambda q: CONTROL if q.task == "control" else {**FAILS, "seconds": took[q.text].pop(0)})
     for name in ("old", "new"):
         oracle.ask(candidate(name))
     assert oracle.is_slow("new", "old") is slow
     assert sum(q.task == "run" for q in pool.asked) == runs
+
+
+def test_what_is_slow_is_not_waited_for_twice(make: Make) -> None:
+    def answer(question: Question) -> dict[str, Any]:
+        seconds = {"new": 62.0, "old": 4.0}[question.text]
+        return CONTROL if question.task == "control" else TIMED_OUT if seconds > question.limit else {**FAILS, "seconds": seconds}
+
+    oracle, pool = make(answer, run=100.0)
+    oracle.ask(candidate("old"))
+    assert oracle.ask(candidate("new")) is Verdict.SAME
+    assert oracle.is_slow("new", "old")
+    again = pool.asked[-1]
+    assert (again.text, again.task) == ("new", "run")
+    assert again.limit < 10.0
+
+
+def test_nobody_waits_for_what_is_far_slower_than_what_stands(make: Make) -> None:
+    def answer(question: Question) -> dict[str, Any]:
+        return CONTROL if question.task == "control" else {**FAILS, "seconds": 5.0}
+
+    oracle, pool = make(answer, run=100.0)
+    for name in ("first", "second"):
+        oracle.ask(candidate(name))
+    assert not oracle.is_slow("second", "first")
+    oracle.ask(candidate("third"))
+    limits = {question.text: question.limit for question in pool.asked if question.task == "run"}
+    assert (limits["second"], limits["third"]) == (100.0, FAR_LONGER * 5.0)
 
 
 def test_nothing_is_slow_beside_what_was_never_run(make: Make) -> None:
