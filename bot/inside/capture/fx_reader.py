@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -21,34 +21,26 @@ __all__ = ["Unreadable", "read_exported", "read_graph"]
 _LAUNCH = "triton_kernel_wrapper_"
 
 
-def read_graph(
-    gm: torch.fx.GraphModule,
-    example_inputs: Sequence[Any] | None,
-    *,
-    blob_dir: str | None,
-    below_autograd: bool | None = None,
-) -> dict[str, Any]:
+def read_graph(gm: torch.fx.GraphModule, example_inputs: Sequence[Any] | None, *, blob_dir: str | None) -> dict[str, Any]:
     """The graph `gm` with its inputs as they were in the failing run.
 
     `example_inputs` are in the order of the placeholders, real or fake; real ones are dumped to `blob_dir` (raw bytes,
-    without gaps; the inputs' values name the files). `below_autograd` is for what AOTAutograd hands to a compiler:
-    nothing there requires grad, and parameters are plain inputs; by default the graph itself tells. Raises `Unreadable`.
+    without gaps; the inputs' values name the files). In what AOTAutograd hands to a compiler, as the graph itself tells,
+    nothing requires grad, and parameters are plain inputs. Raises `Unreadable`.
     """
-    reader = _Reader(Form(blob_dir, _traced_by_aot(gm) if below_autograd is None else below_autograd))
+    reader = _Reader(Form(blob_dir, _traced_by_aot(gm)))
     output = reader.top(gm, example_inputs)
     return reader.form.result(output)
 
 
-def read_exported(
-    ep: Any, args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None, *, blob_dir: str | None
-) -> dict[str, Any]:
+def read_exported(ep: Any, *, blob_dir: str | None) -> dict[str, Any]:
     """An exported program `ep` as a module: its parameters, buffers and lifted constants are the constants.
 
-    The inputs are the leaves of its arguments, in order; one that was passed by keyword keeps its keyword. `args` and
-    `kwargs` default to the program's own example inputs; `blob_dir` as for `read_graph`. Raises `Unreadable`.
+    The inputs are the leaves of its own example arguments, in order; one that was passed by keyword keeps its keyword.
+    `blob_dir` as for `read_graph`. Raises `Unreadable`.
     """
     reader = _Reader(Form(blob_dir, below_autograd=False))
-    output = reader.exported(ep, args, kwargs)
+    output = reader.exported(ep)
     return reader.form.result(output)
 
 
@@ -73,10 +65,9 @@ class _Reader:
     def body(self, gm: torch.fx.GraphModule) -> Any:
         return self._walk(gm, {node: self.arguments.unknown(node) for node in gm.graph.find_nodes(op="placeholder")}, "")
 
-    def exported(self, ep: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> Any:
+    def exported(self, ep: Any) -> Any:
         gm, signature = ep.graph_module, ep.graph_signature
-        if args is None and kwargs is None and ep.example_inputs is not None:
-            args, kwargs = ep.example_inputs
+        args, kwargs = ep.example_inputs or (None, None)
         leaves = exported_call.leaves(ep, args, kwargs)
         keywords = exported_call.keywords(ep)
         specs = {spec.arg.name: spec for spec in signature.input_specs}
