@@ -288,7 +288,6 @@ def test_a_package_that_draws_is_compared_with_eager_alone() -> None:
     exported = torch.export.export(Module(), (ONES,))
     found = accuracy.compare_package(exported, lambda x: (x + 1) * torch.rand_like(x), (ONES,), {}, ComparisonRule())
     assert found.wrong
-    assert "random" in found.instead
     assert not accuracy.compare_package(exported, lambda x: x * torch.rand_like(x), (ONES,), {}, ComparisonRule()).wrong
 
 
