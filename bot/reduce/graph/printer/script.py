@@ -40,8 +40,8 @@ _IMPORTS = (
 )
 
 
-def render(program: Program, *, header: Sequence[str] = ()) -> str:
-    """The script. `header` lines become comments at its top. Equal programs under canonical names have equal text."""
+def render(program: Program) -> str:
+    """The script. Equal programs under canonical names have equal text."""
     graph = program.graph if is_legal(program.graph) else canonical(program.graph)
     recipe = program.recipe
     if recipe.accuracy and not recipe.strict:
@@ -68,8 +68,7 @@ def render(program: Program, *, header: Sequence[str] = ()) -> str:
         "\n".join([*first, *_reason(program, graph), *marks, *call.lines()]),
     ]
     body = "\n".join(blocks)
-    top = [f"# {line}".rstrip() for line in header] + future + _imports(body, graph, imports)
-    return _joined("\n".join(top), blocks)
+    return _joined("\n".join([*future, *_imports(body, graph, imports)]), blocks)
 
 
 def without_call(script: str) -> str:

@@ -71,10 +71,8 @@ def test_the_plain_script() -> None:
     )
 
 
-def test_header_lines_are_comments_and_do_not_count() -> None:
-    script = render(Program(RELU), header=["fails 3 of 3", ""])
-    assert script.startswith("# fails 3 of 3\n#\nimport torch\n")
-    assert lines(script) == lines(render(Program(RELU)))
+def test_comments_and_blank_lines_do_not_count() -> None:
+    assert lines("# fails 3 of 3\n\nimport torch  # the compiler\n    # x\nf(1)\n") == 2
 
 
 # -- operations -------------------------------------------------------------------------------------------------------
