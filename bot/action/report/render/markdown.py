@@ -68,15 +68,15 @@ def fold(summary: str, body: str) -> str:
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
-def fold_within(summary: str, head: str, text: str, room: int, language: str = "text") -> str:
-    """A fold under `summary` of `head` (both ours) and a code block of `text` in `language`, of which as much as fits `room` bytes.
+def fold_within(summary: str, head: str, text: str, room: int) -> str:
+    """A fold under `summary` of `head` (both ours) and a block of plain `text`, of which as much as fits `room` bytes.
 
     Empty where not even the head fits.
     """
     empty = fold(summary, head)
     if size(empty) > room:
         return ""
-    block = fence_within(text, room - size(empty) - 2, language)
+    block = fence_within(text, room - size(empty) - 2, "text")
     return fold(summary, "\n\n".join(part for part in (head, block) if part)) if block or head else ""
 
 

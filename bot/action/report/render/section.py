@@ -72,8 +72,8 @@ def _lines(rows: Iterable[str]) -> str:
     return "\n".join(one_line(row) for row in rows)
 
 
-def _folded(rank: int, index: int, summary: str, head: str, text: str, language: str = "text") -> Block:
-    return Block((rank, index), lambda room: fold_within(summary, head, text, room, language))
+def _folded(rank: int, index: int, summary: str, head: str, text: str) -> Block:
+    return Block((rank, index), lambda room: fold_within(summary, head, text, room))
 
 
 def _failure(section: Section) -> str:
