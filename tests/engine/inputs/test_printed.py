@@ -6,7 +6,7 @@ import pytest
 
 from bot.engine.inputs import dump
 from bot.engine.inputs.printed import as_dump
-from tests.engine.inputs.test_input_trace import end, graph, read, record
+from tests.engine.inputs.test_trace import end, graph, read, record
 
 PRINTED = """\
 class GraphModule(torch.nn.Module):

@@ -14,8 +14,8 @@ import pytest
 from bot.engine.inputs import archive, folder
 from bot.engine.inputs.take import take
 from bot.engine.inputs.taken import NotUnderstood, Place, Taken
-from tests.engine.inputs.test_input_dump import AOT
-from tests.engine.inputs.test_input_trace import end, graph
+from tests.engine.inputs.test_dump import AOT
+from tests.engine.inputs.test_trace import end, graph
 
 RUN = AOT.replace("command='minify'", "command='run'")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from bot.engine.inputs.bodies import with_bodies
-from tests.engine.inputs.test_input_dump import AOT
-from tests.engine.inputs.test_input_trace import end, graph, read, record
+from tests.engine.inputs.test_dump import AOT
+from tests.engine.inputs.test_trace import end, graph, read, record
 
 SCRIPT = AOT.replace("        super().__init__()\n", "        super().__init__()\n        self.true_graph_0 = <lambda>()\n", 1)
 READABLE = """\

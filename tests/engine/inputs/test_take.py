@@ -11,7 +11,7 @@ import pytest
 from bot.engine.inputs import notebook, prepare
 from bot.engine.inputs.take import take
 from bot.engine.inputs.taken import NotUnderstood, Place
-from tests.engine.inputs.test_input_dump import AOT, AOTI
+from tests.engine.inputs.test_dump import AOT, AOTI
 
 
 def place(path: Path, **more: Any) -> Place:
