@@ -246,7 +246,7 @@ class Intake:
                 self._keep(found)
                 return found.model_copy(update={"regions": _wrong(found)})
         compare = Tolerance(strict=strict) if self.options.accuracy in ("on", "strict") else None
-        found = self._capture("capture", own, compare)
+        found = self._capture("capture", own, compare, afterwards=self.options.accuracy == "auto")
         self._keep(found)
         outcome = found.outcome
         if outcome.cut and self.options.hang_after is not None:
@@ -261,6 +261,8 @@ class Intake:
             (kind is None and outcome.status == "ok" and self.options.accuracy == "auto")
             or (kind is Kind.ACCURACY and self.options.accuracy != "off")
         ):
+            if found.compared is not None:
+                return found.model_copy(update={"regions": found.compared})
             self.progress.step("comparing every compiled region with eager and float64")
             # where the program compares for itself, its own tolerance decides
             tolerance = found.tolerance if kind is Kind.ACCURACY else None
@@ -302,12 +304,11 @@ class Intake:
         self.progress.step(f"so it is another failure ({seen}): the script itself is reduced")
         return found
 
-    def _capture(
-        self, name: str, own: float, compare: Tolerance | None = None, *, beforehand: bool = False, synchronous: bool = False
-    ) -> Capture:
+    def _capture(self, name: str, own: float, compare: Tolerance | None = None, **looked_for: bool) -> Capture:
+        """One run of the program, for which `Watch` says what is `looked_for`."""
         out = self.space.work / name
         remove(out)
-        watch = Watch(out, self.cache, compare, beforehand, synchronous, self.box, self.made)
+        watch = Watch(out, self.cache, compare, box=self.box, made=self.made, **looked_for)
         patience = Patience(own, self.budget.remaining(), STACKS, spread=self.options.hang_after is None)
         found = capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
         if found.outcome.status == "timeout":

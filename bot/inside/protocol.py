@@ -40,6 +40,8 @@ FOLLOW_DIRECTORY = os.path.join(INSIDE, "follow")
 CUDA_ARCH = "TORCH_MINIFY_CUDA_ARCH"
 # Files of a capture, in its directory.
 ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
+# The directory, in that of a capture, of regions whose numbers were compared when the program had ended.
+COMPARED_DIR = "compared"
 # The directory of each process that the program started and that compiled, and the file of its errors.
 CHILD_PREFIX, CHILD_ERRORS, CHILD_DEATH, CHILD_FACTS = "child-", "errors.json", "death.txt", "process.json"
 
@@ -104,6 +106,7 @@ class CaptureOrder:
     beforehand: bool  # write each graph before it is compiled
     synchronous: bool  # write each graph before it is first called: a device whose context is dead gives nothing back
     dump: bool  # call PyTorch's own dumpers too
+    afterwards: bool = False  # compare each compiled graph when the program has ended well, or in its own comparison
 
 
 class ValueMeta(TypedDict, total=False):
@@ -163,6 +166,8 @@ class RunFacts(Facts, total=False):
     errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
     test: str  # the failing test, as its runner names it
     behind: str  # the traceback of the compiler's exception that the program handled when it ended otherwise
+    compared: bool | None  # every compiled graph, when the program had ended; None while that goes on
+    ended: float  # on the system's monotonic clock; what the process does after that is not the program's
 
 
 @final

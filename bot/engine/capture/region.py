@@ -80,6 +80,9 @@ class Capture(Model):
     errors: tuple[float, float] | None = Field(
         default=None, description="root mean squares against float64, of compiled and eager, where compiled is farthest for what eager is"
     )
+    compared: tuple[Region, ...] | None = Field(
+        default=None, description="those whose numbers are wrong, of all, compared when the program had ended; None where that was not done"
+    )
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
     child: str = Field(default="", description="the process in which it failed, where the program started that one")
     rank: tuple[int, int] | None = Field(default=None, description="of the process in which it failed, and how many there are")

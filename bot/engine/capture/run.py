@@ -14,7 +14,7 @@ from bot.engine.capture.region import Capture, Region, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.inside.protocol import ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
+from bot.inside.protocol import COMPARED_DIR, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox.files import read_plain
@@ -42,7 +42,7 @@ class Watch:
     `out` is an empty directory, where the log stays; `cache` is the compile directory. With `compare`, every compiled region is
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
     `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
-    before its first call.
+    before its first call. `afterwards` compares when the program has ended, where that can be done.
     The program runs in the sandbox `box`, if any, and waits some time for what is `made`.
     """
 
@@ -53,6 +53,7 @@ class Watch:
     synchronous: bool = False
     box: Sandbox | None = None
     made: toolchain.Maker | None = None
+    afterwards: bool = False
 
 
 def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
@@ -78,6 +79,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         beforehand=watch.beforehand,
         synchronous=watch.synchronous,
         dump=compare is None and not watch.beforehand and not watch.synchronous,
+        afterwards=watch.afterwards,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     if watch.made is not None:
@@ -100,19 +102,22 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         linked=target.script is not None,
         write=(out, watch.box.share(watch.cache)) if watch.box else (),
     )
+    returned = time.monotonic()
     # not in it: a program may have left a link of that name
     log = out.with_name(f"{out.name}.log.txt")
     log.write_text(outcome.text, encoding="utf-8")
     written = _facts(out)
     facts: RunFacts = written or {"status": "infra"}
-    if outcome.status not in ("timeout", "signal") and written:
+    if written and (outcome.status not in ("timeout", "signal") or "compared" in written):
+        # comparing is not the program: how long that took, or that it died there, says nothing
+        own = 1.0 - min(1.0, (returned - written.get("ended", returned)) / max(outcome.elapsed, 1e-9))
         outcome = Outcome(
             status=facts["status"],
             text=facts.get("text", ""),
             exit=facts.get("exit"),
             calls=facts.get("calls", 0),
-            seconds=outcome.seconds,
-            elapsed=outcome.elapsed,
+            seconds=own * outcome.seconds,
+            elapsed=own * outcome.elapsed,
         )
     ended, child = outcome, None
     printed = outcome.text + log.read_text(encoding="utf-8")
@@ -138,6 +143,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         call=children.facts(child.directory)["call"] if child else "",
         argv=children.arguments(child.directory, target.file) if child else None,
         children=bool(children.directories(out)),
+        compared=read_regions(out / COMPARED_DIR) if facts.get("compared") and not children.directories(out) else None,
         signature=signature,
         regions=read_regions(child.directory) if child else (*read_regions(out), *wrong_there),
         versions=facts.get("versions", {}),

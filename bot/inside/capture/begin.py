@@ -9,6 +9,7 @@ from .. import children
 from ..eager import accuracy
 from ..protocol import CaptureOrder
 from . import comparison, escaped, hooks
+from .afterwards import Afterwards
 
 
 def tracker_for(order: CaptureOrder) -> hooks.Tracker:
@@ -21,6 +22,7 @@ def tracker_for(order: CaptureOrder) -> hooks.Tracker:
         dump=order.dump,
         escaped=escaped.Escaped(order.out),
         synchronous=order.synchronous,
+        later=Afterwards() if order.afterwards else None,
     )
 
 

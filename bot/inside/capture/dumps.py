@@ -3,13 +3,52 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import torch
+
+from ..protocol import HookPoint
+
+# Seconds for a dump.
+DUMP_LIMIT = 120
 # Seconds that they get after the program has ended: what it leaves behind is ended then.
 LAST_WAIT = 10.0
+
+
+def begin(root: str, hook: HookPoint, graph: Any, inputs: Sequence[Any] | None, compiler: str) -> int:
+    """Have PyTorch dump, below the directory `root`, the `graph` that the `compiler` did not take at this `hook`, with its `inputs`.
+    Returns the process that does.
+
+    In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
+    """
+    if pid := os.fork():
+        return pid
+    os.setsid()
+    signal.alarm(DUMP_LIMIT)
+    os.makedirs(root, exist_ok=True)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    try:
+        with torch._dynamo.config.patch(debug_dir_root=root, disable=True):
+            if hook == "aot":
+                importlib.import_module("torch._dynamo.repro.after_aot").dump_to_minify(graph, inputs, compiler)
+            elif hook == "dynamo":
+                importlib.import_module("torch._dynamo.repro.after_dynamo").dump_to_minify_after_dynamo(graph, inputs, compiler)
+            else:
+                importlib.import_module("torch._dynamo.repro.aoti").dump_to_minify(graph, "aot_inductor")
+        scrub(root)
+    except BaseException as error:
+        with open(os.path.join(root, "failed.txt"), "a", encoding="utf-8") as file:
+            file.write(f"{hook}: {type(error).__name__}: {error}\n")
+    finally:
+        os._exit(0)
 
 
 def finish(pids: Sequence[int], seconds: float = LAST_WAIT) -> None:

@@ -13,7 +13,6 @@ import functools
 import importlib
 import json
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,13 +24,12 @@ from ..eager import accuracy
 from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
 from ..shortcuts import shortcut
 from . import dumps, fx_reader, recipe
+from .afterwards import Afterwards
 from .child_errors import ChildErrors
 from .escaped import Escaped
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
-# Seconds for PyTorch's own dumper.
-DUMP_LIMIT = 120
 
 
 @dataclass
@@ -68,6 +66,7 @@ class Tracker:
     dumping: list[int] = field(default_factory=list)  # processes that write PyTorch's dumps
     errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
     blame: Blame = field(default_factory=lambda: Blame(node_names))
+    later: Afterwards | None = None  # keeps first calls, to compare them when the program has ended
 
     def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
         """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
@@ -82,7 +81,7 @@ class Tracker:
 
     def enter_child(self) -> None:
         """From here on this is a process that the program started: what it writes has a place of its own."""
-        self.out, self.written, self.calls = self.child.enter(), 0, 0
+        self.out, self.written, self.calls, self.later = self.child.enter(), 0, 0, None
         self.escaped.listener = self.child.record
 
     def reached(self) -> None:
@@ -141,36 +140,9 @@ class Tracker:
         return {"strict": given.strict, "tolerance": given.tolerance}
 
     def pytorch_dump(self, region: CapturedGraph) -> None:
-        """PyTorch's own dump of the graph of a `region` that failed to compile.
-
-        In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
-        """
+        """PyTorch's own dump of the graph of a `region` that failed to compile, beside what goes on."""
         root = os.path.join(self.top, "pytorch")
-        if pid := os.fork():
-            self.dumping.append(pid)
-            return
-        os.setsid()
-        signal.alarm(DUMP_LIMIT)
-        os.makedirs(root, exist_ok=True)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(nothing, descriptor)
-        try:
-            with torch._dynamo.config.patch(debug_dir_root=root, disable=True):
-                if region.hook == "aot":
-                    importlib.import_module("torch._dynamo.repro.after_aot").dump_to_minify(region.graph, region.inputs, region.compiler)
-                elif region.hook == "dynamo":
-                    importlib.import_module("torch._dynamo.repro.after_dynamo").dump_to_minify_after_dynamo(
-                        region.graph, region.inputs, region.compiler
-                    )
-                else:
-                    importlib.import_module("torch._dynamo.repro.aoti").dump_to_minify(region.graph, "aot_inductor")
-            dumps.scrub(root)
-        except BaseException as error:
-            with open(os.path.join(root, "failed.txt"), "a", encoding="utf-8") as file:
-                file.write(f"{region.hook}: {type(error).__name__}: {error}\n")
-        finally:
-            os._exit(0)
+        self.dumping.append(dumps.begin(root, region.hook, region.graph, region.inputs, region.compiler))
 
     @contextlib.contextmanager
     def watching(
@@ -226,6 +198,8 @@ class Tracker:
             with self.watching(region, "run", kept, beforehand=self.beforehand or self.synchronous):
                 result = compiled(*args)
             worked = True
+            if self.later is not None:
+                self.later.keep(region, compiled, kept, boxed=boxed)
             return result
 
         return call
@@ -340,6 +314,8 @@ def _aot_inductor(tracker: Tracker) -> None:
     @functools.wraps(compile_original)
     def compile_and_package(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
         tracker.reached()
+        if tracker.later is not None:
+            tracker.later.forget()  # the package is what is to be compared, and the program may remove it
         region = CapturedGraph("aoti", exported_program, None, _current_recipe({"options": kwargs.get("inductor_configs")}))
         tracker.aoti += 1
         try:

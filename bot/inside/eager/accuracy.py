@@ -44,13 +44,15 @@ class Compared:
 
     `wrong` are the positions of tensors, of all that were compared, that are wrong. `own`: by the program's own tolerance. `near`: eager
     is so near to float64 there that a tolerance alone tells right from wrong. `errors` are root mean squares against float64, of the
-    compiled tensor and of eager's, where compiled is farthest from it for what eager is.
+    compiled tensor and of eager's, where compiled is farthest from it for what eager is. `broke`: one of the runs raised, so nothing was
+    compared.
     """
 
     wrong: tuple[int, ...] = ()
     own: bool = False
     near: bool = True
     errors: tuple[float, float] | None = None
+    broke: bool = False
 
 
 def compare_graph(
@@ -70,7 +72,7 @@ def compare_graph(
     A graph that draws random numbers is compiled once more so that it draws eager's numbers: Inductor's own generator
     gives other ones, which is no bug.
     """
-    if backend is not None and any(_draws(node) for node in gm.graph.nodes):
+    if backend is not None and draws(gm.graph):
         with importlib.import_module("torch._inductor.config").patch(fallback_random=True):
             again = backend(copy.deepcopy(gm), list(inputs))
             return _compare(gm, again, inputs, getattr(again, "_boxed_call", False) and boxed, backward, rule)
@@ -129,7 +131,7 @@ def _compare_results(
     try:
         expected, actual = run(eager), run(compiled)
     except Exception:
-        return Compared()
+        return Compared(broke=True)
     precise = None
     if not eager.drew:  # random numbers are not the same in float64
         with contextlib.suppress(Exception):  # integer-only operators and the like have no float64 form
@@ -139,7 +141,7 @@ def _compare_results(
             with noise.Jittered():
                 moved = run(module)
         except Exception:
-            return Compared()
+            return Compared(broke=True)
         found = rule.compare(expected, actual, None, moved)
     else:
         found = rule.compare(expected, actual, precise)
@@ -149,7 +151,7 @@ def _compare_results(
         with made_to_differ(code_of(module)):
             return found if rule.same(expected, run(eager)) else replace(found, wrong=())
     except Exception:
-        return replace(found, wrong=())
+        return replace(found, wrong=(), broke=True)
 
 
 def tensors_of(tree: Any) -> list[torch.Tensor]:
@@ -320,6 +322,11 @@ def _errors(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
         return None
     compiled, eager = ((one.double() - exact).square().mean().sqrt().item() for one in (theirs, ours))
     return compiled, eager
+
+
+def draws(graph: Any) -> bool:
+    """Whether a `torch.fx` graph draws random numbers, as far as its operations' names and tags say."""
+    return any(_draws(node) for node in graph.nodes)
 
 
 def _draws(node: Any) -> bool:
