@@ -56,8 +56,8 @@ def write(source: str) -> None:
             shutil.copyfile(beside, f"{target}.{os.getpid()}")
             os.replace(f"{target}.{os.getpid()}", target)
         else:
-            py_compile.compile(source, cfile=target, doraise=True, quiet=2)
-    except (OSError, py_compile.PyCompileError, ValueError, RecursionError):
+            py_compile.compile(source, cfile=target, quiet=2)
+    except (OSError, ValueError, RecursionError):
         return
 
 
