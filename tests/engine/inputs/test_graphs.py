@@ -105,8 +105,10 @@ def test_an_exported_program_lies_beside_its_script(tmp_path: Path) -> None:
     with pytest.raises(NotUnderstood, match="which is neither beside it nor where it was"):
         taken(held(graph("0", AOTI, beside=tmp_path)), place(tmp_path))
     (tmp_path / "exported_program.pt2").write_bytes(b"x")
-    found = taken(held(graph("0", AOTI, beside=tmp_path)), place(tmp_path))
-    assert found.read == ((tmp_path / "exported_program.pt2").resolve(),)
+    renamed = AOTI.replace("/checkpoints/exported_program.pt2", "/checkpoints/another.pt2")
+    for text in (AOTI, renamed):
+        found = taken(held(graph("0", text, beside=tmp_path)), place(tmp_path))
+        assert found.read == ((tmp_path / "exported_program.pt2").resolve(),)
     assert " ops" not in found.detail
 
 
