@@ -1,0 +1,261 @@
+"""`scripts/faults`: the command line with faults at random moments; what comes of it is the same, or an honest error."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import platform
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchlib.cli import count, matches, own_python, positive, save
+
+from faultlib import processes, programs, report
+from faultlib.catalog import FAULTS, Fault
+from faultlib.judge import Judgement, Reference, judge
+from faultlib.live import Moment
+from faultlib.runs import Seen, Setting, Timeline, Undisturbed, alone, disturbed, mount, undisturbed
+
+CHILD = "import json, sys, torch; print(json.dumps({'torch': torch.__version__, 'python': sys.version.split()[0]}))"
+LEAST_BUDGET, TIMES_BUDGET = 90.0, 5.0
+UNDISTURBED = 600.0  # of the first runs, in seconds
+NEVER = 1e9
+CLOCK = Path(__file__).with_name("clock.c")
+
+
+def grammar() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="scripts/faults", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--python", help="the interpreter with torch and our dependencies (default: .venv, set up first)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=["*"], help="these faults; a name may end in *")
+    parser.add_argument("--list", action="store_true", help="print the names and end")
+    parser.add_argument("--moments", type=count, default=20, metavar="N", help="so many of each fault (default 20)")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first moment, to go on (default 0)")
+    parser.add_argument("--lanes", type=count, default=1, metavar="N", help="so many runs at a time, each on its share of the CPUs")
+    parser.add_argument("--within", type=positive, default=NEVER, metavar="SECONDS", help="be over by then, with as many as can be done")
+    parser.add_argument("--budget", type=positive, metavar="SECONDS", help="of each run (default: five times an undisturbed one)")
+    parser.add_argument(
+        "--programs", nargs="+", choices=[each.name for each in programs.USUAL], help="on these alone (default: all, by turns)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the moments (default 0)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every run")
+    parser.add_argument("--read", type=Path, nargs="+", metavar="FILE", help="print the table of these --json files together, and end")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Try the faults; 0 where nothing that came of them is wrong, else 1."""
+    parser = grammar()
+    arguments = parser.parse_args(argv)
+    for one in arguments.only:
+        if not any(matches(name, one) for name in FAULTS):
+            parser.error(f"there is no {one}; --list prints the names")
+    faults = [fault for name, fault in FAULTS.items() if any(matches(name, one) for one in arguments.only)]
+    if arguments.list:
+        print("\n".join(fault.name for fault in faults))
+        return 0
+    if arguments.read:
+        return said([row for path in arguments.read for row in json.loads(path.read_text(encoding="utf-8"))["rows"]])
+    if arguments.lanes > len(os.sched_getaffinity(0)):
+        parser.error(f"--lanes {arguments.lanes}: there are fewer CPUs")
+    python = own_python(arguments.python)
+    until = time.monotonic() + arguments.within
+    with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as made:
+        os.chmod(made, 0o755)  # for the accounts that programs run as
+        setting = Setting(python, Path(made), arguments.budget or UNDISTURBED, until)
+        facts = json.loads(subprocess.run([python, "-c", CHILD], check=True, capture_output=True, text=True).stdout)
+        machine = {
+            **facts,
+            "cpus": len(os.sched_getaffinity(0)),
+            "lanes": arguments.lanes,
+            "system": platform.platform(),
+            "root": not os.geteuid(),
+        }
+        print(", ".join(f"{key} {value}" for key, value in machine.items()), flush=True)
+        setting, faults, missing = had(setting, faults)
+        with lanes_of(arguments.lanes) as pool:
+            return Suite(setting, faults, missing, arguments, machine, pool).run()
+
+
+def had(setting: Setting, faults: Sequence[Fault]) -> tuple[Setting, list[Fault], dict[str, str]]:
+    """What of the `faults` can be had here, the `setting` that they need, and why the others cannot."""
+    missing: dict[str, str] = {}
+    if any(fault.disk for fault in faults):
+        place = setting.scratch / "disk"
+        place.mkdir()
+        try:
+            mount(place)
+            subprocess.run(["umount", str(place)], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            missing |= {fault.name: f"no disk of its own: {error}" for fault in faults if fault.disk}
+    if any(fault.clock for fault in faults):
+        library = setting.scratch / "clock.so"
+        compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+        words = [compiler or "cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(CLOCK), "-ldl"]
+        try:
+            subprocess.run(words, check=True, capture_output=True, text=True)
+            setting = replace(setting, clock=library)
+        except (OSError, subprocess.CalledProcessError) as error:
+            missing |= {fault.name: f"the clock cannot be set: {error}" for fault in faults if fault.clock}
+    return setting, [fault for fault in faults if fault.name not in missing], missing
+
+
+def lanes_of(number: int) -> ProcessPoolExecutor:
+    """So many processes, each with CPUs of its own, and to each comes what its runs leave behind."""
+    cpus = sorted(os.sched_getaffinity(0))
+    context = multiprocessing.get_context("fork")
+    shares = context.SimpleQueue()
+    for lane in range(number):
+        shares.put(cpus[lane::number])
+    return ProcessPoolExecutor(number, context, _settle, (shares,))
+
+
+def _settle(shares: Any) -> None:
+    os.sched_setaffinity(0, shares.get())
+    processes.adopt_orphans()
+
+
+class Suite:
+    """The `faults` in one `setting`, as `arguments` say, on a `machine`, run by a `pool`. `missing`: those that cannot be had, and why."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        faults: Sequence[Fault],
+        missing: dict[str, str],
+        arguments: argparse.Namespace,
+        machine: dict[str, Any],
+        pool: ProcessPoolExecutor,
+    ) -> None:
+        self.setting, self.faults, self.missing = setting, faults, missing
+        self.arguments, self.machine, self.pool = arguments, machine, pool
+        self.usual = [each for each in programs.USUAL if arguments.programs is None or each.name in arguments.programs]
+        self.rows: list[dict[str, Any]] = []
+        self._timelines: dict[str, Timeline] = {}
+        self._references: dict[str, Reference] = {}
+        self._alone: dict[tuple[str, str], bool] = {}
+
+    def run(self) -> int:
+        """Everything; the exit status."""
+        for name, why in self.missing.items():
+            print(f"cannot be had: {name}: {why}", flush=True)
+        wrong = self._learn()
+        if wrong:
+            print(f"without a fault: {wrong}")
+            return 1
+        todo = self._moments()
+        running: dict[Future[Seen], Fault] = {}
+        for fault, number, program, moments in todo:
+            running[self.pool.submit(disturbed, self.setting, fault.name, number, program, moments, self.arguments.seed)] = fault
+            while len(running) >= self.arguments.lanes and not self._settled(running):
+                pass
+            if time.monotonic() > self.setting.until - self._usual:
+                break
+        while running:
+            self._settled(running)
+        return said(self.rows, self.missing)
+
+    def _settled(self, running: dict[Future[Seen], Fault]) -> int:
+        """Wait for one of those that run, and judge what has ended: how many."""
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            self._take(future.result(), running.pop(future))
+        return len(done)
+
+    def _learn(self) -> str:
+        """Run each program undisturbed, on each lane one at least; what is wrong already."""
+        tried = [fault.program(number, self.usual) for fault in self.faults for number in range(len(self.usual))]
+        wanted = list({(known := self._kin(program)).name: known for program in tried}.values())
+        turns = [wanted[n % len(wanted)] for n in range(max(len(wanted), self.arguments.lanes))]
+        found = list(self.pool.map(undisturbed, [self.setting] * len(turns), turns, range(len(turns))))
+        seconds: list[float] = []
+        for each in found:
+            print(f"undisturbed {each.program.name}: {each.ran.status} in {each.ran.seconds:.0f} s", flush=True)
+            if why := self._wrong(each):
+                return why
+            seconds.append(each.ran.seconds)
+        self._usual = statistics.median(seconds)
+        if self.arguments.budget is None:
+            self.setting = replace(self.setting, budget=max(LEAST_BUDGET, TIMES_BUDGET * max(seconds)))
+        print(f"each run has {self.setting.budget:.0f} s", flush=True)
+        return ""
+
+    def _wrong(self, each: Undisturbed) -> str:
+        program, ran = each.program, each.ran
+        if ran.status != 0 or ran.repro is None or not isinstance(ran.result, dict):
+            return f"{program.name} ended with {ran.status}\n{ran.err[-3000:]}"
+        if not self._fails_alone(ran.repro, program.message):
+            return f"the repro of {program.name} does not fail alone:\n{ran.repro}"
+        reference = Reference(program.key(ran.repro), ran.result["reduction"]["ops_after"])
+        if self._references.setdefault(program.name, reference) != reference:
+            return f"two repros of {program.name}:\n{self._references[program.name].key}\n{ran.repro}"
+        self._timelines.setdefault(program.name, each.timeline)
+        return ""
+
+    def _moments(self) -> Iterator[tuple[Fault, int, programs.Program, list[Moment]]]:
+        """All that is to be run: of each fault one, then of each the next."""
+        for number in range(self.arguments.first, self.arguments.first + self.arguments.moments):
+            for fault in self.faults:
+                rng = random.Random(f"{self.arguments.seed} {fault.name} {number} moment")
+                program = fault.program(number, self.usual)
+                timeline = self._timelines[self._kin(program).name]
+                moments = [timeline.draw(fault.roles, number, rng) for _ in range(fault.times)]
+                drawn = [moment for moment in moments if moment is not None]
+                if drawn:
+                    yield fault, number, program, drawn
+                else:
+                    print(f"nothing to strike: {fault.name} {number}", flush=True)
+
+    def _kin(self, program: programs.Program) -> programs.Program:
+        """The program that goes, undisturbed, as this one does."""
+        return programs.THREE if program.name.startswith("spoil-") else program
+
+    def _fails_alone(self, repro: str, message: str) -> bool:
+        key = (message, "\n".join(line for line in repro.splitlines() if not line.startswith("#")))
+        if key not in self._alone:
+            self._alone[key] = alone(self.setting, repro, message)
+        return self._alone[key]
+
+    def _take(self, seen: Seen, fault: Fault) -> None:
+        judged: Judgement = judge(seen, fault, self._references[self._kin(seen.program).name], self.setting.budget, self._fails_alone)
+        runs = [
+            {
+                "status": ran.status, "seconds": ran.seconds, "hits": list(ran.hits), "left": list(ran.left), "repro": ran.repro,
+                **({"result": ran.result, "said": (ran.out + ran.err)[-6000:]} if judged.outcome not in ("same", "resumed") else {}),
+            }
+            for ran in seen.runs
+        ]  # fmt: skip
+        row = {
+            "fault": seen.fault, "number": seen.number, "program": seen.program.name, "moment": [seen.moment.phase, seen.moment.seconds],
+            "outcome": judged.outcome, "why": judged.why, "runs": runs,
+        }  # fmt: skip
+        self.rows.append(row)
+        print(report.line(row), flush=True)
+        facts = {"machine": self.machine, "missing": self.missing, "budget": self.setting.budget}
+        save(self.arguments.json, {**facts, "summary": report.summary(self.rows), "rows": self.rows})
+
+
+def said(rows: Sequence[report.Row], missing: dict[str, str] | None = None) -> int:
+    """Print the table of the `rows`, and those faults that are `missing`; the exit status."""
+    print("\n" + report.table(rows))
+    for name, why in (missing or {}).items():
+        print(f"cannot be had: {name}: {why}")
+    wrong = report.bad(rows)
+    print(f"\n{len(rows)} runs, {len(wrong)} of them wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
