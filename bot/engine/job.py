@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -101,15 +102,14 @@ class Job:
 
     def run(self) -> Result | None:
         """Do the job and write the result directory; None where the directory cannot be used (said on standard error)."""
-        earlier: Result | None = None
+        program, resume = Path(self.options.target.file) if self.options.target.file else None, self.options.resume
+        earlier = self.space.earlier() if resume else None
+        nothing = Ending("error", "interrupted", "the job was ended before it found anything")
+        first = partial(self._result, self._found, nothing) if earlier is None else None
         try:
-            self.space.prepare(Path(self.options.target.file) if self.options.target.file else None, resume=self.options.resume)
-            earlier = self.space.earlier()
+            self.space.prepare(program, resume=resume, first=first)
             if self.options.taken is None:  # else it was said when that was found out
                 self.progress.say(self._input.detail)
-            if earlier is None:
-                nothing = Ending("error", "interrupted", "the job was ended before it found anything")
-                self.space.save(self._result(self._found, nothing))
         except (NotOurs, OSError) as error:
             sys.stderr.write(f"torch-minify: {error}\n")
             if isinstance(error, OSError) and error.errno in FULL:

@@ -6,12 +6,14 @@ import contextlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from bot.models.result import Files, Result
 from bot.sandbox.files import copy_plain_file, copy_plain_tree, remove
 
 _MARK = "result.json"
+_NEW = ".new"  # what is at the end of the name of a file that is being written
 _OURS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original")
 
 
@@ -34,8 +36,10 @@ class Workspace:
         # capture and compile directories, needed only while the job runs or is resumed
         self.work = self.original / "work"
 
-    def prepare(self, program: Path | None = None, *, resume: bool) -> None:
+    def prepare(self, program: Path | None = None, *, resume: bool, first: Callable[[], Result] | None = None) -> None:
         """Make the directory ready; what an earlier run left is kept only to resume from it. `program`: the file that is to be run.
+
+        `first` gives the result that is there before anything else is, by which the directory is known as ours; None: one is there.
 
         Raises:
             NotOurs: it holds something else.
@@ -43,20 +47,25 @@ class Workspace:
         """
         if self.root.exists() and not self.root.is_dir():
             raise NotOurs(f"{self.root} is a file")
-        held = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
+        # a job may have been ended while it wrote its first result
+        held = sorted({path.name for path in self.root.iterdir()} - {_MARK + _NEW}) if self.root.exists() else []
         if held and not self._is_ours():
             raise NotOurs(f"{self.root} exists and was not written by torch-minify (it holds {held[0]}): choose another --out")
         if program is not None and program.resolve().is_relative_to(self.root):
             raise NotOurs(f"{program} lies in the result directory {self.root}, which would be emptied: choose another --out")
         if resume and program is not None and self._holds_another(program):
             raise NotOurs(f"{self.root} holds the result of another program: leave --resume out, or choose another --out")
+        self.root.mkdir(parents=True, exist_ok=True)
+        if first is not None:
+            self.save(first())
         if not resume:
-            for name in _OURS:
+            for name in _OURS[first is not None :]:
                 path = self.root / name
                 if path.is_dir():
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)
+                path.with_name(name + _NEW).unlink(missing_ok=True)
         self.work.mkdir(parents=True, exist_ok=True)
 
     def _is_ours(self) -> bool:
@@ -80,7 +89,7 @@ class Workspace:
 
     def write(self, path: Path, text: str) -> None:
         """Replace the file `path` by one with this `text` in one step."""
-        new = path.with_name(path.name + ".new")
+        new = path.with_name(path.name + _NEW)
         try:
             new.write_text(text, encoding="utf-8")
             os.replace(new, path)

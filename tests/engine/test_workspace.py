@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,6 +141,66 @@ def test_only_the_same_program_is_resumed(tmp_path: Path) -> None:
     assert (out / "repro.py").read_text() == "kept"
     Workspace(out).prepare(program, resume=False)
     assert not (out / "repro.py").exists()
+
+
+class Ended(BaseException):
+    """Stands for kill -9: nothing of ours runs any more."""
+
+
+CHANGES = ("os.mkdir", "os.open", "os.replace", "os.unlink", "os.rmdir", "io.open")
+
+
+def ended_at(number: int, work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether `work` came to its change of a file or directory of this number, and was ended before it."""
+    made = 0
+
+    def before(real: Callable[..., Any]) -> Callable[..., Any]:
+        def change(*given: Any, **more: Any) -> Any:
+            nonlocal made
+            made += 1
+            if made > number:
+                raise Ended
+            return real(*given, **more)
+
+        return change
+
+    with monkeypatch.context() as patch:
+        for name in CHANGES:
+            module, function = name.split(".")
+            patch.setattr(name, before(getattr(importlib.import_module(module), function)))
+        try:
+            work()
+        except Ended:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("before", ["nothing", "an empty directory", "an earlier result"])
+def test_whenever_it_is_killed_the_next_job_takes_the_directory(
+    before: str, resume: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(100):
+        out = tmp_path / str(number)
+        if before != "nothing":
+            out.mkdir()
+        if before == "an earlier result":
+            used(out)
+
+        def prepare(out: Path = out) -> None:
+            space = Workspace(out)
+            has = resume and space.earlier() is not None
+            space.prepare(resume=resume, first=None if has else lambda: Result(status="error"))
+
+        ended = ended_at(number, prepare, monkeypatch)
+        prepare()
+        expected = {"original", "result.json"}
+        if before == "an earlier result":
+            expected |= {"notes.txt"} | ({"repro.py", "exported_program.pt2", "reduction.jsonl"} if resume else set())
+        assert names(out) == expected, f"ended before change {number}"
+        if not ended:
+            return
+    pytest.fail("it never came to its end")
 
 
 def test_a_full_disk_leaves_a_directory_that_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
