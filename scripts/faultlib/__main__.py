@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,10 @@ from faultlib import processes, programs, report
 from faultlib.catalog import FAULTS, Fault
 from faultlib.judge import Judgement, Reference, judge
 from faultlib.live import Moment
-from faultlib.runs import Seen, Setting, Timeline, Undisturbed, alone, disturbed, mount, undisturbed
+from faultlib.runs import Seen, Setting, Timeline, Undisturbed, bare, disturbed, mount, undisturbed
 
 CHILD = "import json, sys, torch; print(json.dumps({'torch': torch.__version__, 'python': sys.version.split()[0]}))"
-LEAST_BUDGET, TIMES_BUDGET = 90.0, 5.0
+LEAST_BUDGET, TIMES_BUDGET = 90.0, 3.0
 UNDISTURBED = 600.0  # of the first runs, in seconds
 NEVER = 1e9
 CLOCK = Path(__file__).with_name("clock.c")
@@ -45,7 +45,7 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first moment, to go on (default 0)")
     parser.add_argument("--lanes", type=count, default=1, metavar="N", help="so many runs at a time, each on its share of the CPUs")
     parser.add_argument("--within", type=positive, default=NEVER, metavar="SECONDS", help="be over by then, with as many as can be done")
-    parser.add_argument("--budget", type=positive, metavar="SECONDS", help="of each run (default: five times an undisturbed one)")
+    parser.add_argument("--budget", type=positive, metavar="SECONDS", help="of each run (default: three times an undisturbed one)")
     parser.add_argument(
         "--programs", nargs="+", choices=[each.name for each in programs.USUAL], help="on these alone (default: all, by turns)"
     )
@@ -127,6 +127,16 @@ def _settle(shares: Any) -> None:
     processes.adopt_orphans()
 
 
+@dataclass(frozen=True)
+class Todo:
+    """A run that is to be made: the `fault`, its `number`, the `program`, and the `moments` at which it strikes."""
+
+    fault: Fault
+    number: int
+    program: programs.Program
+    moments: tuple[Moment, ...]
+
+
 class Suite:
     """The `faults` in one `setting`, as `arguments` say, on a `machine`, run by a `pool`. `missing`: those that cannot be had, and why."""
 
@@ -145,7 +155,6 @@ class Suite:
         self.rows: list[dict[str, Any]] = []
         self._timelines: dict[str, Timeline] = {}
         self._references: dict[str, Reference] = {}
-        self._alone: dict[tuple[str, str], bool] = {}
 
     def run(self) -> int:
         """Everything; the exit status."""
@@ -155,30 +164,38 @@ class Suite:
         if wrong:
             print(f"without a fault: {wrong}")
             return 1
-        todo = self._moments()
-        running: dict[Future[Seen], Fault] = {}
-        for fault, number, program, moments in todo:
-            running[self.pool.submit(disturbed, self.setting, fault.name, number, program, moments, self.arguments.seed)] = fault
-            while len(running) >= self.arguments.lanes and not self._settled(running):
-                pass
+        running: dict[Future[Seen], Todo] = {}
+        for one in self._todo():
+            seen = self.pool.submit(disturbed, self.setting, one.fault.name, one.number, one.program, one.moments, self.arguments.seed)
+            running[seen] = one
+            while len(running) >= self.arguments.lanes:
+                self._settle(running)
             if time.monotonic() > self.setting.until - self._usual:
                 break
         while running:
-            self._settled(running)
+            self._settle(running)
         return said(self.rows, self.missing)
 
-    def _settled(self, running: dict[Future[Seen], Fault]) -> int:
-        """Wait for one of those that run, and judge what has ended: how many."""
-        done, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in done:
-            self._take(future.result(), running.pop(future))
-        return len(done)
+    def _settle(self, running: dict[Future[Seen], Todo]) -> None:
+        """Wait for one of those that run, and judge what has ended."""
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            one = running.pop(future)
+            try:
+                seen = future.result()
+            except OSError as error:
+                seen, judged = Seen(one.fault.name, one.number, one.program, one.moments[0], ()), Judgement("BROKEN", str(error))
+            else:
+                reference = self._references[self._kin(one.program).name]
+                judged = judge(seen, one.fault, reference, self.setting.budget)
+            self._note(seen, judged)
 
     def _learn(self) -> str:
         """Run each program undisturbed, on each lane one at least; what is wrong already."""
         tried = [fault.program(number, self.usual) for fault in self.faults for number in range(len(self.usual))]
         wanted = list({(known := self._kin(program)).name: known for program in tried}.values())
         turns = [wanted[n % len(wanted)] for n in range(max(len(wanted), self.arguments.lanes))]
+        # what a machine makes once is made by the first, whose times are no one else's
+        self.pool.submit(undisturbed, self.setting, programs.LOWERING, -1).result()
         found = list(self.pool.map(undisturbed, [self.setting] * len(turns), turns, range(len(turns))))
         seconds: list[float] = []
         for each in found:
@@ -196,15 +213,16 @@ class Suite:
         program, ran = each.program, each.ran
         if ran.status != 0 or ran.repro is None or not isinstance(ran.result, dict):
             return f"{program.name} ended with {ran.status}\n{ran.err[-3000:]}"
-        if not self._fails_alone(ran.repro, program.message):
+        if not ran.fails_alone:
             return f"the repro of {program.name} does not fail alone:\n{ran.repro}"
         reference = Reference(program.key(ran.repro), ran.result["reduction"]["ops_after"])
         if self._references.setdefault(program.name, reference) != reference:
             return f"two repros of {program.name}:\n{self._references[program.name].key}\n{ran.repro}"
         self._timelines.setdefault(program.name, each.timeline)
+        self.setting = replace(self.setting, proven=self.setting.proven | {bare(ran.repro)})
         return ""
 
-    def _moments(self) -> Iterator[tuple[Fault, int, programs.Program, list[Moment]]]:
+    def _todo(self) -> Iterator[Todo]:
         """All that is to be run: of each fault one, then of each the next."""
         for number in range(self.arguments.first, self.arguments.first + self.arguments.moments):
             for fault in self.faults:
@@ -212,9 +230,9 @@ class Suite:
                 program = fault.program(number, self.usual)
                 timeline = self._timelines[self._kin(program).name]
                 moments = [timeline.draw(fault.roles, number, rng) for _ in range(fault.times)]
-                drawn = [moment for moment in moments if moment is not None]
+                drawn = tuple(moment for moment in moments if moment is not None)
                 if drawn:
-                    yield fault, number, program, drawn
+                    yield Todo(fault, number, program, drawn)
                 else:
                     print(f"nothing to strike: {fault.name} {number}", flush=True)
 
@@ -222,14 +240,7 @@ class Suite:
         """The program that goes, undisturbed, as this one does."""
         return programs.THREE if program.name.startswith("spoil-") else program
 
-    def _fails_alone(self, repro: str, message: str) -> bool:
-        key = (message, "\n".join(line for line in repro.splitlines() if not line.startswith("#")))
-        if key not in self._alone:
-            self._alone[key] = alone(self.setting, repro, message)
-        return self._alone[key]
-
-    def _take(self, seen: Seen, fault: Fault) -> None:
-        judged: Judgement = judge(seen, fault, self._references[self._kin(seen.program).name], self.setting.budget, self._fails_alone)
+    def _note(self, seen: Seen, judged: Judgement) -> None:
         runs = [
             {
                 "status": ran.status, "seconds": ran.seconds, "hits": list(ran.hits), "left": list(ran.left), "repro": ran.repro,

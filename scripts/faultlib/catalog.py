@@ -86,9 +86,8 @@ def _out_of_memory(live: Live) -> None:
 def _limit_memory(live: Live) -> None:
     process = live.one(PROGRAM)
     if process is not None:
-        with contextlib.suppress(ProcessLookupError):
-            most = addresses(process.pid) + ROOM
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (most, most))
+        most = addresses(process.pid) + ROOM
+        if _limited(process.pid, resource.RLIMIT_AS, lambda _: (most, most)):
             live.note(f"no more memory for {process.role}")
 
 
@@ -112,19 +111,30 @@ def _fill(live: Live, *, freed: bool) -> None:
 
 def _no_writes(live: Live) -> None:
     """No file of the engine, nor of what it starts from now on, may grow; half of the times for a while."""
-    pids = [live.engine.pid, *all_below(live.engine.pid)]
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, before[1]))
+    if not live.goes_on():
+        return
+    before = {pid: limit for pid in _of(live) if (limit := _limited(pid, resource.RLIMIT_FSIZE, lambda limits: (0, limits[1])))}
     live.note("nothing can be written")
     if live.rng.random() < 0.5:
         live.wait(live.rng.uniform(*SHORTLY))
         if live.goes_on():
-            for pid in (live.engine.pid, *all_below(live.engine.pid)):
-                with contextlib.suppress(ProcessLookupError):
-                    resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+            usual = before[live.engine.pid]
+            for pid in _of(live):
+                _limited(pid, resource.RLIMIT_FSIZE, lambda limits, pid=pid: (min(before.get(pid, usual)[0], limits[1]), limits[1]))  # type: ignore[misc]
             live.note("it can again")
+
+
+def _of(live: Live) -> list[int]:
+    return [live.engine.pid, *all_below(live.engine.pid)]
+
+
+def _limited(pid: int, what: int, changed: Callable[[tuple[int, int]], tuple[int, int]]) -> tuple[int, int] | None:
+    """Change a limit of the process `pid`; what it was. None where it has ended, or is another account's and we may not."""
+    try:
+        was = resource.prlimit(pid, what)
+        return resource.prlimit(pid, what, changed(was))
+    except (ProcessLookupError, PermissionError):
+        return None
 
 
 def _set_clock(seconds: int) -> Callable[[Live], None]:

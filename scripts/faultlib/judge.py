@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from faultlib.catalog import Fault
-from faultlib.programs import Program
 from faultlib.runs import OVER, Ran, Seen
 
 # By the contract of the command line.
@@ -18,7 +17,7 @@ LEAST_RUNS = 3
 GOOD = ("same", "resumed", "honest", "honest, resumed")
 # Nothing was done to it, or it could not be seen to its end: it says nothing.
 NOTHING = ("missed", "cut")
-BAD = ("LOST", "FALSE", "CRASH", "LEFT", "LATE", "STUCK", "OTHER")
+BAD = ("LOST", "FALSE", "CRASH", "LEFT", "LATE", "STUCK", "OTHER", "BROKEN")
 _CRASH = re.compile(r"^Traceback \(most recent call last\)|torch-minify itself failed|^Exception in thread|^Exception ignored in", re.M)
 
 
@@ -32,16 +31,13 @@ class Reference:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The `outcome`, one of `GOOD`, `NOTHING` or `BAD`, and `why`."""
+    """The `outcome`, one of `GOOD`, `NOTHING` or `BAD`, and `why`. BROKEN: this suite failed itself."""
 
     outcome: str
     why: str = ""
 
 
-Alone = Callable[[str, str], bool]
-
-
-def judge(seen: Seen, fault: Fault, reference: Reference, budget: float, fails_alone: Alone) -> Judgement:
+def judge(seen: Seen, fault: Fault, reference: Reference, budget: float) -> Judgement:
     """What came of `seen`, which the `fault` was done to.
 
     Args:
@@ -49,7 +45,6 @@ def judge(seen: Seen, fault: Fault, reference: Reference, budget: float, fails_a
         fault: What was done.
         reference: What comes of it without the fault.
         budget: Of each run, in seconds.
-        fails_alone: Whether a repro fails alone with a message.
     """
     if seen.cut:
         return Judgement("cut")
@@ -59,7 +54,7 @@ def judge(seen: Seen, fault: Fault, reference: Reference, budget: float, fails_a
     for ran in seen.runs:
         # the run that is killed while it is resumed may be killed before it has begun
         killed = fault.engine and ran.status == -9
-        bad = _harm(ran, budget, killed) or _claims(ran, seen.program, fault, fails_alone, killed)
+        bad = _harm(ran, budget, killed) or _claims(ran, fault, killed)
         if bad is not None:
             return bad
         if ran.repro is not None:
@@ -88,11 +83,11 @@ def _harm(ran: Ran, budget: float, killed: bool) -> Judgement | None:
     return None
 
 
-def _claims(ran: Ran, program: Program, fault: Fault, fails_alone: Alone, killed: bool) -> Judgement | None:
+def _claims(ran: Ran, fault: Fault, killed: bool) -> Judgement | None:
     """What is said that is not so."""
     if isinstance(ran.result, str):
         return Judgement("FALSE", f"result.json cannot be read: {ran.result}")
-    if ran.repro is not None and not fails_alone(ran.repro, program.message):
+    if ran.repro is not None and not ran.fails_alone:
         return Judgement("FALSE", "the repro on the disk does not fail alone")
     if ran.result is None:
         return Judgement("FALSE", "minimized, and no result.json") if ran.status == 0 else None

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,8 +25,9 @@ from faultlib.programs import HANG, Program
 ROOT = Path(__file__).resolve().parents[2]
 OVER = 10.0  # seconds that a run may take beyond its budget
 CUT = 20.0  # seconds after which it is cut off then
-GONE = 5.0  # seconds that what it started may take to go
+GONE = 10.0  # seconds that what it started may take to go
 DISK = 1 << 30  # bytes of the disk that is filled
+EARLIER = 3  # a moment that did not come is tried so often, each time half as late
 TICK = 0.05  # seconds between two looks at an undisturbed run
 ALONE_LIMIT = 240.0
 
@@ -33,19 +35,21 @@ ALONE_LIMIT = 240.0
 @dataclass(frozen=True)
 class Setting:
     """How to run: the interpreter, the directory `scratch` for everything, `budget` in seconds, `until` when all has to be over, by the
-    monotonic clock, and the library that sets the clock (None: it cannot be had)."""
+    monotonic clock, and the library that sets the clock (None: it cannot be had). `proven` are repros that are known to fail alone."""
 
     python: str
     scratch: Path
     budget: float
     until: float
     clock: Path | None = None
+    proven: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Ran:
     """One run of the command line. `status` as Popen says it, None: it did not end in time. `result` is `result.json`, or why it cannot be
-    read; None where there is none. `lost_repro`: one was there in the meantime, and is no more. `left` still ran afterwards."""
+    read; None where there is none. `fails_alone`: the repro does. `lost_repro`: one was there in the meantime, and is no more. `left` still
+    ran afterwards, `hits` are what was done to it."""
 
     status: int | None
     seconds: float
@@ -53,6 +57,7 @@ class Ran:
     err: str
     result: Mapping[str, Any] | str | None
     repro: str | None
+    fails_alone: bool
     lost_repro: bool
     left: tuple[str, ...]
     hits: tuple[str, ...] = ()
@@ -176,7 +181,7 @@ def run(
     repro = _text(out / "repro.py")
     return Ran(
         status, round(seconds, 2), _text(place / "out.txt") or "", _text(said) or "", _result(out / "result.json"), repro,
-        live.had_repro and repro is None, tuple(left), tuple(live.hits),
+        repro is not None and fails_alone(setting, repro, program.message), live.had_repro and repro is None, tuple(left), tuple(live.hits),
     )  # fmt: skip
 
 
@@ -214,9 +219,18 @@ def undisturbed(setting: Setting, program: Program, number: int) -> Undisturbed:
 def disturbed(setting: Setting, name: str, number: int, program: Program, moments: Sequence[Moment], seed: int) -> Seen:
     """Run the `program` with the fault of this `name` at each of these `moments`, and resume until that is done. The `number` of the run,
     and `seed`, decide what is left to chance."""
+    for earlier in range(EARLIER):
+        at = [Moment(moment.phase, moment.seconds / 2**earlier) for moment in moments]
+        seen = _disturbed(setting, name, number, program, at, seed)
+        if seen.cut or seen.runs[0].hits:
+            break
+    return seen
+
+
+def _disturbed(setting: Setting, name: str, number: int, program: Program, moments: Sequence[Moment], seed: int) -> Seen:
     fault, rng = FAULTS[name], random.Random(f"{seed} {name} {number}")
     ran: list[Ran] = []
-    with place_of(setting, f"{fault.name}-{number}", disk=fault.disk) as place:
+    with place_of(setting, f"{name}-{number}", disk=fault.disk) as place:
 
         def again(disturb: Callable[[Live], object]) -> Ran:
             ran.append(run(setting, place, program, disturb, rng, resume=bool(ran), clock=fault.clock))
@@ -237,13 +251,30 @@ def disturbed(setting: Setting, name: str, number: int, program: Program, moment
         # what ended without its answer goes on from there
         if not over() and ran[-1].status != 0 and ran[-1].hits:
             again(lambda _: None)
-        return Seen(fault.name, number, program, moments[0], tuple(ran), cut=over())
+        return Seen(name, number, program, moments[0], tuple(ran), cut=over())
 
 
-def alone(setting: Setting, repro: str, message: str) -> bool:
-    """Whether a `repro` fails with this `message` in a process without anything of ours, in an empty directory, its caches cold."""
-    place = setting.scratch / f"alone-{abs(hash(repro))}-{time.monotonic_ns()}"
-    place.mkdir()
+_known: dict[str, bool] = {}  # what this process has found out
+
+
+def bare(repro: str) -> str:
+    """A `repro` without its comments, which say how often it failed."""
+    return "\n".join(line for line in repro.splitlines() if not line.startswith("#"))
+
+
+def fails_alone(setting: Setting, repro: str, message: str) -> bool:
+    """Whether a `repro` fails alone with this `message`, as is known by the `setting` or was found out before, or is now."""
+    key = bare(repro)
+    if key in setting.proven:
+        return True
+    if key not in _known:
+        _known[key] = _alone(setting, repro, message)
+    return _known[key]
+
+
+def _alone(setting: Setting, repro: str, message: str) -> bool:
+    """Whether it does, in a process without anything of ours, in an empty directory, its caches cold."""
+    place = Path(tempfile.mkdtemp(prefix="alone-", dir=setting.scratch))
     (place / "repro.py").write_text(repro, encoding="utf-8")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "PYTHON"))}
     env = {**kept, "TORCHINDUCTOR_CACHE_DIR": str(place / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}

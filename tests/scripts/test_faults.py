@@ -17,7 +17,7 @@ from faultlib import processes, programs, report
 from faultlib.catalog import FAULTS
 from faultlib.judge import BAD, GOOD, NOTHING, Judgement, Reference, judge
 from faultlib.live import Live, Moment
-from faultlib.runs import Ran, Seen, Timeline, mount
+from faultlib.runs import Ran, Seen, Setting, Timeline, fails_alone, mount
 
 faults = importlib.import_module("faultlib.__main__")
 REPRO = "# accuracy in run: accuracy\n# failed in 3 of 3 fresh processes\nimport torch\nx = 1\n"
@@ -31,16 +31,16 @@ RESULT = {
 }
 ERROR = {"status": "error", "reason": "the disk is full", "verification": {"same": 0}, "files": {"repro": None}}
 REFERENCE = Reference("import torch\nx = 1", 1)
-DONE = Ran(0, 30.0, "minimized", "", RESULT, REPRO, False, (), ("SIGKILL to worker",))
-FAILED = Ran(1, 30.0, "error", "", ERROR, None, False, (), ("the disk is full",))
-KILLED = Ran(-9, 10.0, "", "", ERROR, None, False, (), ("SIGKILL to engine",))
+DONE = Ran(0, 30.0, "minimized", "", RESULT, REPRO, True, False, (), ("SIGKILL to worker",))
+FAILED = Ran(1, 30.0, "error", "", ERROR, None, False, False, (), ("the disk is full",))
+KILLED = Ran(-9, 10.0, "", "", ERROR, None, False, False, (), ("SIGKILL to engine",))
 RESUMED = replace(DONE, hits=())
 LONGER = "import torch\nx = 1\ny = 1\n"
 
 
-def judged(fault, *runs, cut=False, fails_alone=lambda repro, message: True):
+def judged(fault, *runs, cut=False):
     seen = Seen(fault, 0, programs.ACCURACY, Moment("search", 1.0), runs, cut)
-    return judge(seen, FAULTS[fault], REFERENCE, 100.0, fails_alone)
+    return judge(seen, FAULTS[fault], REFERENCE, 100.0)
 
 
 def with_status(status, exit_status, **changed):
@@ -60,8 +60,8 @@ def with_status(status, exit_status, **changed):
         ("missed", "kill-worker", []),
         ("STUCK", "fill-disk", [FAILED, FAILED]),
         ("OTHER", "kill-worker", [replace(DONE, repro=LONGER)]),
-        ("LOST", "kill-engine", [replace(KILLED, repro=REPRO), replace(RESUMED, repro=LONGER)]),
-        ("LOST", "kill-engine", [replace(KILLED, repro=REPRO), replace(FAILED, hits=())]),
+        ("LOST", "kill-engine", [replace(KILLED, repro=REPRO, fails_alone=True), replace(RESUMED, repro=LONGER)]),
+        ("LOST", "kill-engine", [replace(KILLED, repro=REPRO, fails_alone=True), replace(FAILED, hits=())]),
         ("LOST", "kill-worker", [replace(FAILED, lost_repro=True)]),
         ("CRASH", "kill-worker", [replace(FAILED, err="[ 1.0 s] x\nTraceback (most recent call last):\n  File\nKeyError: 1")]),
         ("CRASH", "kill-worker", [replace(FAILED, out="error: torch-minify itself failed: KeyError: 1")]),
@@ -91,12 +91,22 @@ def test_what_is_judged_how(outcome, fault, runs):
 
 
 def test_a_repro_that_does_not_fail_alone_is_false_wherever_it_lies():
-    assert judged("kill-worker", DONE, fails_alone=lambda repro, message: False).outcome == "FALSE"
-    left = replace(FAILED, repro=REPRO)
-    assert judged("fill-disk", left, fails_alone=lambda repro, message: False).outcome == "FALSE"
-    asked = []
-    assert judged("fill-disk", left, fails_alone=lambda *given: not asked.append(given)).outcome == "honest"
-    assert asked == [(REPRO, programs.ACCURACY.message)]
+    assert judged("kill-worker", replace(DONE, fails_alone=False)).outcome == "FALSE"
+    assert judged("fill-disk", replace(FAILED, repro=REPRO)).outcome == "FALSE"
+    assert judged("fill-disk", replace(FAILED, repro=REPRO, fails_alone=True)).outcome == "honest"
+
+
+def test_a_repro_is_run_alone_once(tmp_path):
+    setting = Setting(sys.executable, tmp_path, 10.0, 10.0, proven=frozenset({"known"}))
+    ran = tmp_path / "ran"
+    fails = f"# 1 of 3\nopen({str(ran)!r}, 'a').write('x')\nraise KeyError('of this')"
+    assert fails_alone(setting, fails, "KeyError: 'of this'")
+    assert fails_alone(setting, fails.replace("1 of", "3 of"), "KeyError: 'of this'")
+    assert ran.read_text() == "x"
+    assert fails_alone(setting, "# 3 of 3\nknown", "whatever")
+    assert not fails_alone(setting, "import os\nprint(os.listdir())", "repro.py")
+    assert not fails_alone(setting, "raise KeyError('another')", "of this")
+    assert [path.name for path in tmp_path.iterdir()] == ["ran"]
 
 
 def test_what_had_no_time_says_nothing():
