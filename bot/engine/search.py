@@ -15,6 +15,7 @@ from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, parts, starts
 from bot.engine.capture.whole import Whole, whole
 from bot.engine.evidence.passing_edit import edit_between
+from bot.engine.leftovers import without_leftovers
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
 from bot.engine.state import Findings, Reproduction, SearchResult
@@ -27,7 +28,6 @@ from bot.oracle.diagnose import Localized, inner_calls, localize, operations
 from bot.oracle.oracle import Begun, ScriptOracle
 from bot.oracle.run_plan import TRIES
 from bot.reduce.candidate import BudgetSpent, Candidate
-from bot.reduce.graph.passes.dynamic import explained
 from bot.reduce.graph.printer.script import lines, render, without_call
 from bot.reduce.graph.reducer import Numerics, Reduced, reduce_program
 from bot.reduce.graph.size import size_key
@@ -35,14 +35,13 @@ from bot.reduce.source.environ import Rank, with_surroundings
 from bot.reduce.source.let_through import let_through
 from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
-from bot.reduce.source.preamble import drop_statements
 from bot.reduce.source.reducer import ReducedSource, reduce_source
 from bot.reduce.source.text.normal_form import marks, unmarked
 
 # A graph of so few operations is the form that a maintainer wants, however short the script was.
 FEW_OPS = 4
-# Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
-MOST_LEFTOVERS = 40
+# A graph of so many operations is asked after what is wrong in it: to run it costs more than to look for that.
+LARGE_GRAPH = 20
 # Of so many graphs so many operations are tried alone, where no graph is a start.
 MOST_PARTED, MOST_PARTS = 2, 3
 # Of a script of so many lines only few are made, since each takes seconds.
@@ -67,6 +66,7 @@ class Search:
         self.oracle = self.new_oracle()  # the one that knows the script that is reduced, and at the end the one that was found
         self._start: tuple[Start, Begun] | None = None
         self._queries = 0  # of the search that came before the present one
+        self._errors: dict[str, Localized] = {}  # of scripts
 
     def begin(self) -> Start | None:
         """Find the form to start from; None: the script itself.
@@ -106,9 +106,9 @@ class Search:
         for start in starts(found.regions, self.reproduction.failure, text_of, line, seed=self.options.seed):
             if self.options.stage not in (None, start.stage):
                 continue
+            known = any(other.program.graph == start.program.graph for other in tried)
             tried.append(start)
-            named = named_alone(found.outcome.text, start) if self.reproduction.failure.kind is not Kind.ACCURACY else ()
-            for one in (*named, start):
+            for one in chain(self._alone(start, known), (start,)):
                 begun = self._begins(one)
                 if begun is not None:
                     return one, begun
@@ -120,12 +120,22 @@ class Search:
                 break
             graph = tried[0].program.graph
             alike, tried = [s for s in tried if s.program.graph == graph], [s for s in tried if s.program.graph != graph]
-            guesses = self._localized(alike[0]).guesses(self.options.accuracy == "strict")[:MOST_PARTS]
-            for part in chain.from_iterable(parts(start, guesses) for start in alike):
+            for part in chain.from_iterable(parts(start, self._wrong_parts(alike[0])) for start in alike):
                 begun = self._begins(part)
                 if begun is not None:
                     return part, begun
         return None
+
+    def _alone(self, start: Start, known: bool) -> Iterator[Start]:
+        """The operations of a start that the failure names, or at which wrong numbers begin in a large graph that is not `known` yet."""
+        if self.reproduction.failure.kind is not Kind.ACCURACY:
+            yield from named_alone(self.reproduction.capture.outcome.text, start)
+        elif not known and start.program.graph.ops >= LARGE_GRAPH:
+            yield from parts(start, self._wrong_parts(start))
+
+    def _wrong_parts(self, start: Start) -> Sequence[frozenset[str]]:
+        """The operations at which wrong numbers begin, each to be asked alone."""
+        return self._localized(start).guesses(self.options.accuracy == "strict")[:MOST_PARTS]
 
     def _begins(self, start: Start) -> Begun | None:
         """How the search can begin there; its oracle is the search's from then on."""
@@ -154,7 +164,7 @@ class Search:
         oracle = self.oracle
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = first.reference is not None and first.reference.kind is Kind.ACCURACY
-        error = self._localized(start) if accuracy else Localized()
+        error = self._localized(start) if accuracy and start.program.graph.ops > 1 else Localized()
         strict = self.options.accuracy == "strict"
         exposable, draws = None if strict else error.exposable, oracle.criterion.may_depend_on_numbers
         numerics = Numerics(exposable, error.chain, keep_seed=accuracy, seed_last=draws)
@@ -174,7 +184,8 @@ class Search:
             )
 
         reduced = self.trail.past_slips(reduce, first, oracle.reject)
-        smallest, finished = self._without_leftovers(first.step(render(reduced.program), reduced.program))
+        found = first.step(render(reduced.program), reduced.program)
+        smallest, finished = without_leftovers(found, oracle, self._accept)
         nearest = reduced.nearest_passing
         neighbors = (reduced.candidate.text, nearest.text) if nearest is not None else None
         return replace(smallest, fixed_point=reduced.fixed_point and finished, neighbors=neighbors)
@@ -185,39 +196,10 @@ class Search:
 
     def _localized(self, start: Start) -> Localized:
         """Where wrong numbers begin, and the way that they take."""
-        return localize(self.oracle.answer, render(start.program), start.program, self.reproduction.limit)
-
-    def _without_leftovers(self, result: SearchResult) -> tuple[SearchResult, bool]:
-        """The result with only those of the user's own statements that the failure needs, and whether the time was enough."""
-        program, oracle = result.program, self.oracle
-        if program is None or not program.preamble:
-            return result, True
-        best, asked = result, 0
-
-        def ask(preambles: Sequence[str]) -> int | None:
-            nonlocal best, asked
-            asked += len(preambles)
-            if asked > MOST_LEFTOVERS:
-                return None
-            programs = [replace(program, preamble=preamble) for preamble in preambles]
-            texts = [render(smaller) for smaller in programs]
-            sizes = [size_key(smaller, text)[0] for smaller, text in zip(programs, texts, strict=True)]
-            index = oracle.first([Candidate(text, "preamble", size) for text, size in zip(texts, sizes, strict=True)])
-            if index is not None:
-                best = result.step(texts[index], programs[index])
-                self._accept(best)
-            return index
-
-        try:
-            smaller = replace(program, preamble=drop_statements(program.preamble, ask))
-            if smaller.preamble != program.preamble:
-                said = explained(smaller, oracle, render, oracle.passes)
-                best = result.step(render(said), said)
-                if said != smaller:
-                    self._accept(best)
-            return best, True
-        except BudgetSpent:
-            return best, False
+        text = render(start.program)
+        if text not in self._errors:
+            self._errors[text] = localize(self.oracle.answer, text, start.program, self.reproduction.limit)
+        return self._errors[text]
 
     def _reduce_source(self) -> SearchResult:
         source = self.reproduction.source

@@ -13,7 +13,7 @@ from bot.engine.capture.region import Capture, Object
 from bot.engine.capture.source import Source
 from bot.engine.options import Options
 from bot.engine.progress import Progress
-from bot.engine.search import Search
+from bot.engine.search import LARGE_GRAPH, Search
 from bot.engine.state import Reproduction
 from bot.engine.target import Target
 from bot.engine.trail import Trail
@@ -129,3 +129,48 @@ def test_a_few_operations_are_asked_at_once(search: Callable[..., tuple[Search, 
     found, oracle = search(held=graph(*(f"torch.ops.aten.{word}.default" for word in WORDS[:4])), text="While executing %n3 : ")
     found.begin()
     assert "aten.sin" in oracle.texts[0]
+
+
+WRONG = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("AssertionError",))
+
+
+@pytest.mark.parametrize("operations", [LARGE_GRAPH, LARGE_GRAPH - 1], ids=["large", "small"])
+def test_where_wrong_numbers_begin_is_asked_before_a_large_graph(
+    search: Callable[..., tuple[Search, Asked]], monkeypatch: pytest.MonkeyPatch, operations: int
+) -> None:
+    found, oracle = search(held=graph(*["torch.ops.aten.sin.default"] * (operations - 1), "torch.ops.aten.log.default"), failure=WRONG)
+    asked: list[str] = []
+
+    def answer(question: Any) -> tuple[Outcome, dict[str, Any]]:
+        asked.append(question.task)
+        return Outcome(status="ok"), {"first": ["return"], "wrong": ["return"], "harmless": []}
+
+    monkeypatch.setattr(oracle, "answer", answer)
+    monkeypatch.setattr(oracle, "observe", lambda _text: (Outcome(status="ok"), None))
+    start = found.begin()
+    assert start is not None
+    assert len(oracle.texts) == 1
+    large = operations == LARGE_GRAPH
+    assert asked == (["localize"] if large else [])
+    assert start.program.graph.ops == (1 if large else operations)
+    assert start.program.graph.nodes[-1].target == "torch.ops.aten.log.default"
+
+
+def test_a_large_graph_is_asked_where_what_is_wrong_in_it_passes_alone(
+    search: Callable[..., tuple[Search, Asked]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, oracle = search(
+        needs="aten.sin", held=graph(*["torch.ops.aten.sin.default"] * LARGE_GRAPH, "torch.ops.aten.log.default"), failure=WRONG
+    )
+    asked: list[str] = []
+
+    def answer(question: Any) -> tuple[Outcome, dict[str, Any]]:
+        asked.append(question.text)
+        return Outcome(status="ok"), {"first": ["return"], "wrong": ["return"], "harmless": []}
+
+    monkeypatch.setattr(oracle, "answer", answer)
+    monkeypatch.setattr(oracle, "observe", lambda _text: (Outcome(status="ok"), None))
+    start = found.begin()
+    assert start is not None
+    assert start.program.graph.ops == LARGE_GRAPH + 1
+    assert len(asked) == 1, "each graph is looked through once"
