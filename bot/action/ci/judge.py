@@ -44,6 +44,13 @@ _LACKS = (
     (re.compile(r"GPUTooOldForTriton|too old to be supported by the triton GPU compiler"), "a GPU that triton does not support"),
     (re.compile(r"\b0 active drivers"), "no GPU that triton knows"),
     (
+        re.compile(
+            r"(?:Dynamo|torch\.compile) is not supported (?:on|with) (?:Python|Windows|macOS)\b"
+            r"|(?:Windows|macOS|Python [\d.]{1,9}\+?) not (?:yet )?supported for torch\.compile"
+        ),
+        "a Python or a system that torch.compile does not support",
+    ),
+    (
         re.compile(r"CalledProcessError: Command '\[.{0,2000}'-lcuda'|cannot find -lcuda\b|libcuda\.so cannot found"),
         "no driver of the GPU to link with",
     ),
