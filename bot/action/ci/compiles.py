@@ -28,6 +28,12 @@ _CALLS = re.compile(r"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bc
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.
 _NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|cuda_?graph|flex_?attention", re.IGNORECASE)
+# Where it is switched off: by a parameter of the test, by a variable.
+_OFF = re.compile(
+    r"(?:torch_|use_)?(?:compiled?|dynamo|inductor)[_=-](?:False|off|none|0)(?![a-z0-9])|(?:no|not|without)_(?:torch_)?compil(?:ed|e|ing)"
+    r"|TORCH(?:DYNAMO|_COMPILE)_DISABLE=1",
+    re.IGNORECASE,
+)
 
 
 def on_stack(text: str) -> bool:
@@ -63,11 +69,13 @@ def raised_in_made(text: str) -> bool:
     return any(map(_MADE.search, _innermost(text)))
 
 
-def compiles(failure: Failure) -> bool:
-    """Whether anything says that the test compiles: its name, its command, its job, its source, its stack.
-
-    Where the log shows no stack of the `failure`, nothing can be said, and it may.
-    """
+def says_that_it_compiles(failure: Failure) -> bool:
+    """Whether anything says that the test of the `failure` compiles: its name, its command, its job, its source, its stack."""
     words = (failure.test, failure.name, failure.job, failure.hint.program, *failure.hint.variables)
-    named = any(map(_NAMED.search, words)) or any(map(_CALLS.search, (failure.source, failure.text)))
-    return named or not _FRAME.search(failure.text) or on_stack(failure.text)
+    named = any(_NAMED.search(_OFF.sub("", word)) for word in words)
+    return named or any(map(_CALLS.search, (failure.source, failure.text))) or on_stack(failure.text)
+
+
+def compiles(failure: Failure) -> bool:
+    """Whether the test compiles, as far as can be seen: where the log shows no stack of its `failure`, it may."""
+    return not _FRAME.search(failure.text) or says_that_it_compiles(failure)

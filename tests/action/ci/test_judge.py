@@ -99,6 +99,13 @@ def test_a_machine_that_is_not_made_for_it(said: str, broken: str | None) -> Non
         (raised(IN_TEST.replace("f(x)", "assert_close(compiled_f(x), f(x))"), WRONG), "possible"),
         (raised(CALLED, WRONG), "possible"),
         (raised(NEVER, WRONG), "no"),
+        # the switch of a test that has both
+        (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestA::test_a_compile_False_config0"), "no"),
+        (raised(IN_TEST, WRONG, "tests/test_made_up.py::test_a[torch_compile=False-cuda]"), "no"),
+        (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestA::test_a_no_compile"), "no"),
+        (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestA::test_a_compile_True_config0"), "possible"),
+        (raised(IN_TEST, WRONG, "tests/test_compile.py::TestA::test_a_compile_False"), "possible"),
+        (raised(IN_TEST, WRONG, hint=Hint(("TORCHDYNAMO_DISABLE=1",), "python a.py")), "no"),
         # the log shows the message alone
         (raised("", WRONG), "possible"),
         (Failure("a", TEST, "AssertionError: Tensor-likes are not close!"), "possible"),
