@@ -116,6 +116,22 @@ def test_wrong_numbers(failure: Failure, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "test", "expected"),
+    [
+        ("tensor(2.5, dtype=torch.float16) not greater than 40 : made_up failed when compiled", TEST, "possible"),
+        ("tensor(2.5) not greater than 40", "tests/test_made_up.py::test_compiled", "possible"),
+        ("SQNR -2.9 is too low", "tests/test_made_up.py::test_compiled", "possible"),
+        ("SQNR -2.9 is too low", TEST, "no"),
+        ("made_up failed when compiled", TEST, "no"),
+        ("expected it to be compiled", "tests/test_made_up.py::test_compiled", "no"),
+    ],
+)
+@pytest.mark.parametrize("frames", [IN_TEST, ""])
+def test_numbers_that_a_test_compares_by_itself(said: str, test: str, expected: str, frames: str) -> None:
+    assert verdict(raised(frames, "AssertionError: " + said, test)) == expected
+
+
+@pytest.mark.parametrize(
     ("source", "numbers", "expected"),
     [
         ("self.assertEqual(cnts.frame_count, 1)", "Expected 1 but got 2.", "no"),
