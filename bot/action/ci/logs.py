@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from bot.action.ci import benchmarks, deaths, lines, unittest_log
-from bot.action.ci.failing_test import NO_HINT, Failure, Seen
+from bot.action.ci.failing_test import NO_HINT, Failure, Seen, file_of_module
 from bot.action.ci.judge import is_compiled, sign
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
@@ -28,6 +28,9 @@ MAX_CHILDREN = 20
 
 _OF_COMPILER = re.compile(r"torch[/.]_(?:dynamo|inductor|functorch|export)|torch[/.]export|torchinductor_|/inductor_cache/|triton")
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
+# torchelastic's table of the ranks that failed, below the name of what each of them ran.
+_TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
+_IN_TABLE = "  traceback : "
 _TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d")
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
@@ -165,20 +168,28 @@ class _Log:
 
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""
-        at, title, ran = 0, "", ""
+        at, title, ran, launched = 0, "", "", ""
         started = Started()
         for block in chosen:
             for line in self.lines.text[at : block.start]:
                 ran = running(line) or ran
                 if found := _FLAVOR.search(line[:500]) if "command" in line[:500] else None:
                     title = found["flavor"] or found["test"]
+                if line.endswith(" FAILED") and (found := _TABLE.match(line)):
+                    launched = _as_path(found["program"])
                 started.see(line)
             at = block.start
             script = _SCRIPT.search(block.text)
-            name = script["path"].rpartition("/")[2] if script else ""
-            hint = started.find(script["path"]) if script else NO_HINT
+            path = script["path"] if script else launched if self.lines.text[at].startswith(_IN_TABLE) else ""
+            name = path.rpartition("/")[2]
+            hint = started.find(path) if path else NO_HINT
             test = "" if hint.program or title else ran
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint)
+
+
+def _as_path(program: str) -> str:
+    """The path of a `program` that is a file, or a module."""
+    return program if program.endswith(".py") else file_of_module(program)
 
 
 def _is_of_compiler(block: PrintedTraceback) -> bool:

@@ -32,10 +32,11 @@ _ENDS = (
     "To execute this test, run",
     "-----",
 )
-# A logger's words stand before the first line, on the same one.
+# A logger's words stand before the first line, on the same one; so do those of torchelastic's table, which indents what follows.
 _BEHIND = f": {HEADER}"
 # What indents a traceback: a group of exceptions has a line at its side.
 _INDENT = " |"
+_FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _IGNORED = ("Exception ignored in", "Exception in thread", "Exception ignored while")
 
@@ -51,13 +52,16 @@ class PrintedTraceback:
 
 
 class _Unfinished:
-    """A traceback that is being read; all of its lines are `indented` by so many characters."""
+    """A traceback that is being read; all of its lines are `indented` by so many characters, None: by as many as the first one."""
 
-    def __init__(self, start: int, indented: int = 0) -> None:
+    def __init__(self, start: int, indented: int | None = 0) -> None:
         self.start, self.lines, self.said, self.joined, self.indented = start, [HEADER], 0, False, indented
 
     def take(self, line: str) -> bool:
         """Whether the line belongs to it."""
+        if self.indented is None:
+            first = _FRAME.match(line)
+            self.indented = len(first["indent"]) if first else 0
         if self.indented:
             if line[: self.indented].strip(_INDENT):
                 return False
@@ -96,7 +100,7 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             open_[who].take(line)
         if reading is None and line.endswith(HEADER) and not before.get(who, "").startswith(_IGNORED):
             if line.endswith(_BEHIND):
-                open_[who] = _Unfinished(i)
+                open_[who] = _Unfinished(i, None)
             elif not (above := line[: -len(HEADER)]).strip(_INDENT):
                 open_[who] = _Unfinished(i, len(above))
         if line.strip():
