@@ -52,6 +52,11 @@ _STAMPED = re.compile(
     r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[EC]\d{4} \d|^Step #|^[A-Z][a-z][a-z] [ \d]\d |^#\d"
     r"|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)"
 )
+# Scripts that run in a container indent all that it prints: so much stands before what test runners write at the first column.
+_INDENTED = re.compile(
+    r"^(?P<blanks> {1,8})(?:={3,} (?:test session starts|short test summary info|FAILURES|ERRORS) ={3,}$|={70}$"
+    r"|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-)"
+)
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"
 
@@ -82,7 +87,27 @@ def read(log: str) -> Lines:
         bare, name = _bare(line[:MAX_LINE].rstrip())
         text.append(bare)
         who.append(name)
+    _outdent(text, who)
     return Lines(text, who)
+
+
+def _outdent(text: list[str], who: list[str]) -> None:
+    """Take the blanks away that stand before all lines around one which a test runner writes at the first column."""
+    done = 0
+    for i, line in enumerate(text):
+        indented = _INDENTED.match(line) if i >= done and line.startswith(" ") else None
+        if indented is None:
+            continue
+        blanks = indented["blanks"]
+        start = end = i
+        while start > done and (not text[start - 1] or text[start - 1].startswith(blanks)):
+            start -= 1
+        while end < len(text) and (not text[end] or text[end].startswith(blanks)):
+            end += 1
+        for j in range(start, end):
+            text[j], name = _bare(text[j][len(blanks) :])
+            who[j] += name
+        done = end
 
 
 def _bare(line: str) -> tuple[str, str]:

@@ -55,6 +55,8 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "tables": lambda i: f"Model{i}    FAIL:   accuracy=fail_to_run, expected=pass\n",
     "programs": lambda i: f"+ python a{i}.py\n{LOWERING.format(i)}",
     "programs of a step": lambda i: f"##[group]Run x\npython a{i}.py\n{LOWERING.format(i)}",
+    "indented": lambda i: f"{' ' * (i % 9)}=== FAILURES ===\n  x\n\n",
+    "indented, all": lambda i: "  === FAILURES ===\n   === FAILURES ===\n",
     "nothing": lambda i: "\n",
 }  # fmt: skip
 # A line that begins as many lines do that mean something, and goes on.
