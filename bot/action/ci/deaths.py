@@ -62,11 +62,22 @@ def _dumped(dump: list[str], ran: str, above: list[str], signal: str) -> Failure
     text = "\n".join(dump)
     if frame is None:
         return Failure(ran.partition("::")[2].replace("::", ".") or signal, ran, text, signal=signal, seen=Seen.DEATH)
-    test = _last_id([*above, ran], frame["function"]) or f"{repository_path(frame['path'])}::{frame['function']}"
+    test = _last_id([*above, ran], frame) or f"{repository_path(frame['path'])}::{frame['function']}"
     return Failure(frame["function"], test, text, signal=signal, seen=Seen.DEATH)
 
 
-def _last_id(lines: list[str], function: str) -> str:
-    """The id that pytest wrote before it ran the test (with `-v`): the dump knows of functions alone."""
-    ids = [word for line in lines for word in line.split() if ".py::" in word and word.partition("[")[0].endswith("::" + function)]
-    return ids[-1] if ids else ""
+def _last_id(lines: list[str], frame: re.Match[str]) -> str:
+    """The id that pytest wrote before it ran the test (with `-v`): the dump knows of functions alone.
+
+    Torch's own parametrizing puts the parameters into the method's name, and leaves the function's as it was.
+    """
+    ids = [word for line in lines for word in line.split() if ".py::" in word]
+    function, file = frame["function"], repository_path(frame["path"])
+    whole = [word for word in ids if word.partition("[")[0].endswith("::" + function)]
+    made = [word for word in ids if f"::{function}_" in word.partition("[")[0] and _same_file(word.partition("::")[0], file)]
+    return (whole or made or [""])[-1]
+
+
+def _same_file(one: str, other: str) -> bool:
+    """Whether two paths may be of one file: logs have them from several directories."""
+    return f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")

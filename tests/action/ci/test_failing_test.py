@@ -82,6 +82,23 @@ def test_a_death_names_its_test_and_signal() -> None:
     assert (signature.kind.value, signature.signal) == ("crash", "SIGSEGV")
 
 
+@pytest.mark.parametrize(
+    ("ran", "expected"),
+    [
+        ("test/test_a.py::TestA::test_pool", "test/test_a.py::TestA::test_pool"),
+        # torch's own parameters are part of the method's name, which the frame has without them
+        ("test/test_a.py::TestA::test_pool_size_2_mode_max", "test/test_a.py::TestA::test_pool_size_2_mode_max"),
+        ("test/test_a.py::TestA::test_pool_size_2[x_y::z]", "test/test_a.py::TestA::test_pool_size_2[x_y::z]"),
+        # of another file, or of another test
+        ("test/test_b.py::TestB::test_pool_size_2", "test/test_a.py::test_pool"),
+        ("test/test_a.py::TestA::test_pooled", "test/test_a.py::test_pool"),
+    ],
+)
+def test_a_death_in_a_test_that_torch_parametrized(ran: str, expected: str) -> None:
+    (found,) = logs.failures(f'{ran} Fatal Python error: Aborted\n\n  File "/w/test/test_a.py", line 3 in test_pool\n')
+    assert (found.test, found.signal) == (expected, "SIGABRT")
+
+
 def test_run_test_of_pytorch_names_the_path_from_the_repository_s_root() -> None:
     (found,) = logs.failures((CI / "run-test.txt").read_text(encoding="utf-8"))
     assert found.test == "test/inductor/test_pool.py::CpuTests::test_pool_cpu"
