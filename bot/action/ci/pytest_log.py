@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
@@ -17,11 +17,14 @@ MAX_SECTION = 400_000
 MAX_LINES_SAID = 30
 MAX_SAME_NAME = 50
 MAX_BELOW = 20
+MAX_MARKS = 20_000
 
 _TITLE = re.compile(r"^_+ (?!_ )(?P<title>\S.*?) _+$")
 _BLOCK = re.compile(r"^=+ (?P<name>FAILURES|ERRORS|RERUNS|FAILURES SHORT STACK) =+$")
 _RULE = re.compile(r"^={2,} .{0,200} ={2,}$")
 _CAPTURED = re.compile(r"^-+ (?:Captured |generated xml)")
+# A mark for each test behind its file, and on the lines below where they are many.
+_MARKS = re.compile(r"^(?:(?P<file>[^\s:]{1,500}\.py) )?(?P<marks>[.sxXFER]{1,300}) *(?P<percent>\[ *\d{1,3}%\])?$")
 # An excerpt may begin below the block's own title.
 _TEST = re.compile(r"(?:\w+\.)*[Tt]est\w*(?:\[.*\])?$")
 _TEST_FILE = re.compile(r'^  File "((?:[^"\n]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py)", line ', re.MULTILINE)
@@ -125,6 +128,11 @@ def sections(lines: list[str]) -> Iterator[ShownFailure]:
         yield ShownFailure(title, block, start, len(lines))
 
 
+def _kind(section: ShownFailure) -> tuple[str, str]:
+    """The block of `section`, and the mark of its test in the progress."""
+    return section.block, "R" if section.block == "RERUNS" else "E" if _STAGE.match(section.title) else "F"
+
+
 def _died(name: str, test: str, number: int) -> Failure:
     try:
         signal = Signals(number).name
@@ -146,6 +154,24 @@ def _places(lines: list[str]) -> dict[str, str]:
         elif inside and (place := _PLACE.match(line)):
             frame = f'  File "{place["path"]}", line {place["line"]}, in <unknown>\n'
             found[place["said"]] = frame if found.get(place["said"], frame) == frame else ""
+    return found
+
+
+def marked(lines: list[str]) -> dict[str, list[str]]:
+    """The file of each test that failed (`F`), had an error around it (`E`) or ran again (`R`), in the order of the marks in `lines`."""
+    found: dict[str, list[str]] = {"F": [], "E": [], "R": []}
+    file = ""
+    for line in lines:
+        begins = ".py " in line[:510] and line[:1] not in " =_-"
+        if not begins and not (file and line[:1] in ".sxXFER" and line.endswith("]")):
+            continue
+        marks = _MARKS.match(line)
+        if marks is None or not (marks["file"] or marks["percent"]):
+            continue
+        file = marks["file"] or file
+        for each, files in found.items():
+            if len(files) < MAX_MARKS:
+                files += [file] * marks["marks"].count(each)
     return found
 
 
@@ -175,8 +201,17 @@ class PytestLog:
                 same.append(pytest_id(file, qualified.replace("::", ".")) if qualified else file)
         self.shown: list[tuple[ShownFailure, Failure]] = []
         self.rerun: dict[str, Failure] = {}
-        for section in sections(lines):
-            failure = self._shown(section)
+        shown = list(sections(lines))
+        blocks = Counter(map(_kind, shown))
+        marks = marked(lines) if shown else {}
+        at: Counter[tuple[str, str]] = Counter()
+        for section in shown:
+            kind = _kind(section)
+            files = marks[kind[1]]
+            # the file of the same place where all have one, or the only one
+            file = files[at[kind]] if len(files) == blocks[kind] else files[0] if len(set(files)) == 1 else ""
+            at[kind] += 1
+            failure = self._shown(section, file)
             if failure is not None and section.block == "RERUNS":
                 self.rerun.setdefault(failure.test or failure.name, failure)
             elif failure is not None:
@@ -188,7 +223,8 @@ class PytestLog:
         end = next((i for i, line in enumerate(lines) if _is_captured(line) or line.startswith("To execute this test, run")), len(lines))
         return "\n".join(lines[:end])[-MAX_SECTION:], lines[end:]
 
-    def _shown(self, section: ShownFailure) -> Failure | None:
+    def _shown(self, section: ShownFailure, file: str = "") -> Failure | None:
+        """The failure in `section`; `file` is that of its test, if the progress says so."""
         body, below = self._parts(section)
         crashed = next((found for line in body.split("\n")[:20] if (found := _CRASHED.match(line))), None)
         if crashed:
@@ -202,6 +238,7 @@ class PytestLog:
         collecting = section.title.startswith("ERROR collecting ") and name.endswith(".py")
         named = next((hint for line in below[:MAX_BELOW] if (hint := hinted(line))), None)
         test = name if collecting else named[0] if named else self._named(name, body) or id_by_frame(name, text)
+        test = test or (pytest_id(file, name) if file else "")
         last = text.rstrip().rpartition("\n")[2]
         seen = Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR
         return Failure(name, test, text, seen=seen, source=own_source(body))

@@ -36,6 +36,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "summaries alone": lambda i: f"FAILED a/test_{i}.py::test_{i} - ValueError: {i}\n",
     "files that are not imported": lambda i: f"ERROR a/test_{i}.py - ValueError: {i}\n",
     "progress": lambda i: f"a/test_{i}.py::test_{i} FAILED [ 1%]\n",
+    "marks": lambda i: f"a/test_{i}.py F.E [ 1%]\nFF.{'F' * 60} [ 2%]\n=== FAILURES ===\n___ test_{i} ___\nE   ValueError: x\n",
     "unittest": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n{'-' * 70}\n{LOWERING.format(i)}",
     "unittest without an end": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n",
     "unittest whose child failed": lambda i: LOWERING.format(i) + BLAMING.format(i=i),
