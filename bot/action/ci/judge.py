@@ -46,6 +46,7 @@ _LACKS = (
     (re.compile(r"PermissionError: \[Errno 13\]"), "a directory that may not be written"),
     (re.compile(r"OSError: \[Errno 24\] Too many open files"), "too many open files"),
     (re.compile(r"Failed to find C compiler"), "no C compiler"),
+    (re.compile(r"Compiler: \S{1,100} is not found"), "no C++ compiler"),
     (re.compile(r"GPUTooOldForTriton|too old to be supported by the triton GPU compiler"), "a GPU that triton does not support"),
     (re.compile(r"\b0 active drivers"), "no GPU that triton knows"),
     (
