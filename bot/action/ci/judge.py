@@ -20,7 +20,7 @@ _COMPILERS = frozenset(
     {"BackendCompilerFailed", "CppCompileError", "CUDACompileError", "InductorError", "InternalTorchDynamoError", "LoweringException"}
     | {"TorchRuntimeError", "Unsupported", "UncapturedHigherOrderOpError", "RecompileError", "FailOnRecompileLimitHit"}
     | {"TritonMissing", "CompilationError", "PTXASError", "SubprocException", "GuardOnDataDependentSymNode", "ConstraintViolationError"}
-    | {"TorchDynamoException", "RecompileLimitExceeded", "NoTritonConfigsError", "CompileTimeAssertionFailure"}
+    | {"TorchDynamoException", "RecompileLimitExceeded", "NoTritonConfigsError", "CompileTimeAssertionFailure", "TorchExportError"}
 )
 _OF_COMPILER = re.compile(
     r"^(?:torch\.(?:_dynamo|_inductor|_functorch|_export|export|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)\.|triton\.(?:compiler|language|runtime)\.)[\w.]+(?::|$)",

@@ -178,6 +178,9 @@ def test_time_limits(failure: Failure, expected: str) -> None:
         (TOOL, "AssertionError: made up", "suggested"),
         (IN_TEST + FRAME.format("tmp/torchinductor_root/ab/cab.py", "call"), "AssertionError: made up", "possible"),
         (IN_TEST, "torch._subclasses.fake_tensor.DataDependentOutputException: made up", "suggested"),
+        # torch.export, called by the exporter to ONNX; its later steps are none of the compiler
+        (IN_TEST, "torch.onnx._internal.exporter._errors.TorchExportError: made up", "suggested"),
+        (IN_TEST, "torch.onnx._internal.exporter._errors.ConversionError: made up", "no"),
         (IN_TEST + FRAME.format("site-packages/torch/_functorch/vmap.py", "wrapped"), "ValueError: made up", "no"),
         (IN_TEST.replace("f(x)", "torch.compile(f, made_up=1)"), "TypeError: unexpected", "no"),
         (IN_TEST, "ImportError: cannot import name 'gone' from 'torch._inductor.utils' (/x/torch/_inductor/utils.py)", "no"),
