@@ -11,8 +11,10 @@ from bot.action.ci.pytest_text import as_traceback
 
 MAX_HEAD = 40
 
-# unittest-xml-reporting puts seconds behind the first word.
-_HEAD = re.compile(r"^(?:ERROR|FAIL)(?: \[\d{1,9}\.\d{1,9}s\])?: (?P<name>\w+) \((?P<where>[\w.]+)\)(?P<sub>.*)$")
+# unittest-xml-reporting puts seconds behind the first word, absl the parameters behind the name.
+_HEAD = re.compile(
+    r"^(?:ERROR|FAIL)(?: \[\d{1,9}\.\d{1,9}s\])?: (?P<name>\w+)(?: \(.{0,1000}?\))?? \((?P<where>[A-Za-z_]\w*(?:\.\w+)*)\)(?P<sub>.*)$"
+)
 _HEADS = ("ERROR: ", "FAIL: ", "ERROR [", "FAIL [")
 _DOUBLE, _SINGLE = "=" * 70, re.compile(r"-{10,70}$")
 
