@@ -182,7 +182,7 @@ class _Log:
             script = _SCRIPT.search(block.text)
             path = script["path"] if script else launched if self.lines.text[at].startswith(_IN_TABLE) else ""
             name = path.rpartition("/")[2]
-            hint = started.find(path) if path else NO_HINT
+            hint = started.find(path) if path else NO_HINT if ran else started.last
             test = "" if hint.program or title else ran
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint)
 

@@ -20,26 +20,52 @@ _STARTED = re.compile(
     r"(?P<path>/\S{1,300}/)?(?P<program>(?:python[\d.]{0,6}|torchrun|accelerate launch) .{1,2000})$"
 )
 _STEP = ("##[group]Run ", "##[endgroup]", "shell: ")
+# What changes the shell alone, or only looks.
+_QUIET = re.compile(
+    r"(?:\++ |\$ )?(?:#|'?\[|(?:[A-Za-z_]\w{0,100}=\S{0,300}(?: |$)){1,40}$"
+    r"|(?:cd|export|set|source|\.|echo|printf|true|mkdir|ls|pwd|which|unset|ulimit|nvidia-smi)(?: |$))"
+)
 # In single quotes nothing means anything to a shell.
 _QUOTED = re.compile(r"'[^']*'|(\"[^\"]*\")")
 _MEANING = frozenset("|&;<>$`(){}*?#")
 
 
 class Started:
-    """The commands on the lines seen so far, by the names of the files that they run."""
+    """The commands on the lines seen so far, by the names of the files that they run.
+
+    `last` is the one that was started last, and no other program after it; none where the log does not show that. Of the lines of a
+    step it is that with the only program.
+    """
 
     def __init__(self) -> None:
+        self.last = NO_HINT
         self._hints: dict[str, Hint] = {}
         self._in_step = False
+        self._step: set[Hint] = set()
 
     def see(self, line: str) -> None:
         """Take in the next `line` of a log."""
         if line.startswith(_STEP):
             self._in_step = line.startswith(_STEP[0])
-        found = _STARTED.match(line) if self._in_step or line.startswith(("+", "$", "Run ")) else None
+            if not self._in_step:
+                return
+            self._step, self.last = set(), NO_HINT
+        echoed = line.startswith(("+", "$"))
+        if not (self._in_step or echoed or line.startswith("Run ")):
+            return
+        found = _STARTED.match(line)
+        hint = NO_HINT
         if found and (found["echo"] or self._in_step) and _is_plain(found["program"]):
             hint = Hint(allowed_variables(found["before"] + found["behind"]), found["program"])
             self._hints.update((name, hint) for name in _files(found["program"]))
+        command = line.removeprefix(_STEP[0])
+        if _QUIET.match(command):
+            return
+        if self._in_step:
+            self._step.add(hint)
+            self.last = hint if len(self._step) == 1 else NO_HINT
+        elif echoed:
+            self.last = hint
 
     def find(self, path: str) -> Hint:
         """The last command that ran the file at `path`, by its name; that of a package by the name of its directory."""

@@ -64,5 +64,34 @@ def test_a_package_is_run_by_its_main_file() -> None:
     assert command("+ python -m bench.tool", path="C:\\w\\bench\\tool\\__main__.py") == "python -m bench.tool"
 
 
+def last(*lines: str) -> str:
+    started = Started()
+    for line in lines:
+        started.see(line)
+    return " ".join([*started.last.variables, started.last.program])
+
+
+@pytest.mark.parametrize(
+    ("lines", "program"),
+    [
+        (("+ python a.py", "x", "+ NGPU=2 python b.py --c"), "NGPU=2 python b.py --c"),
+        (("+ python -m a.main --b", "+ export C=1", "+ C=1", "+ '[' 0 -ne 0 ']'"), "python -m a.main --b"),
+        # another program came after it, perhaps one that does not show what it starts
+        (("+ python a.py", "+ vllm serve x"), ""),
+        (("+ python a.py", "+ ./run.sh"), ""),
+        (("+ python a.py | tee log",), ""),
+        (("+ python a.py", "##[group]Run make"), ""),
+        (("##[group]Run cd x", "cd x", "python a.py --b", "shell: bash", "##[endgroup]"), "python a.py --b"),
+        (("##[group]Run python a.py", "python a.py", "shell: bash", "##[endgroup]"), "python a.py"),
+        # which of them it was cannot be told
+        (("##[group]Run python a.py", "python a.py", "python b.py", "shell: bash", "##[endgroup]"), ""),
+        (("##[group]Run python a.py", "python a.py", "./run.sh", "shell: bash", "##[endgroup]"), ""),
+        ((), ""),
+    ],
+)
+def test_the_last_program(lines: tuple[str, ...], program: str) -> None:
+    assert last(*lines) == program
+
+
 def test_nothing_was_started() -> None:
     assert Started().find("run.py") == NO_HINT
