@@ -6,7 +6,7 @@ import re
 from collections import deque
 
 from bot.action.ci.failing_test import Failure
-from bot.action.ci.tracebacks import HEADER
+from bot.action.ci.lines import HEADER
 
 _MENTIONS = re.compile(r"torch/_(?:dynamo|inductor|functorch|export)/|torchinductor_|torch\.compile\(|aoti_compile|torch\.export")
 # The compiler's own files: the rest of functorch runs in eager.

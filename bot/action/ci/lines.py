@@ -8,6 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+# What Python prints above the frames of an exception, and between two of a chain.
+HEADER = "Traceback (most recent call last):"
+JOINTS = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
 # The last lines of a log, and the beginning of a line: the causes of a failure stand at the end, long lines are lists.
 MAX_LINES = 500_000
 MAX_LINE = 20_000

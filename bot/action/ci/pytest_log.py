@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from signal import Signals
 
 from bot.action.ci.failing_test import Failure, Seen, pytest_id, repository_path
+from bot.action.ci.lines import HEADER
 from bot.action.ci.pytest_text import as_traceback, own_source
 from bot.action.ci.run_test import KILLED, hinted
-from bot.action.ci.tracebacks import HEADER
 
 MAX_SECTION = 400_000
 MAX_LINES_SAID = 30

@@ -7,13 +7,8 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from bot.action.ci.lines import Lines
+from bot.action.ci.lines import HEADER, JOINTS, Lines
 
-HEADER = "Traceback (most recent call last):"
-JOINTS = (
-    "The above exception was the direct cause of the following exception:",
-    "During handling of the above exception, another exception occurred:",
-)
 MAX_TRACEBACKS = 2_000
 # Lines of one traceback with its message; of the message alone.
 MAX_BLOCK = 2_000
