@@ -7,6 +7,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
+from bot.action.ci.drawn_tracebacks import Drawn, begins
 from bot.action.ci.lines import HEADER, JOINTS, Lines
 
 MAX_TRACEBACKS = 2_000
@@ -47,13 +48,20 @@ class PrintedTraceback:
 
 
 class _Unfinished:
-    """A traceback that is being read; all of its lines are `indented` by so many characters, None: by as many as the first one."""
+    """A traceback that is being read; all of its lines are `indented` by so many characters, None: by as many as the first one.
 
-    def __init__(self, start: int, indented: int | None = 0) -> None:
-        self.start, self.lines, self.said, self.joined, self.indented = start, [HEADER], 0, False, indented
+    One that is `drawn` is so up to its message.
+    """
+
+    def __init__(self, start: int, indented: int | None = 0, drawn: Drawn | None = None) -> None:
+        self.start, self.said, self.joined, self.indented = start, 0, False, indented
+        self.drawn = drawn
+        self.lines = drawn.lines if drawn else [HEADER]
 
     def take(self, line: str) -> bool:
         """Whether the line belongs to it."""
+        if self.drawn and self.drawn.state != "said":
+            return self.drawn.take(line)
         if self.indented is None:
             first = _FRAME.match(line)
             self.indented = len(first["indent"]) if first else 0
@@ -68,11 +76,20 @@ class _Unfinished:
         elif line == HEADER or len(self.lines) >= MAX_BLOCK or self.said > MAX_SAID or (self.said and line.startswith(_ENDS)):
             return False
         elif line in JOINTS:
+            if self.drawn:
+                self.drawn.join(line)
+                self.said = 0
+                return True
             self.joined = True
         elif self.said or not line.startswith(" "):
             self.said += 1
         self.lines.append(line)
         return True
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has what was raised; one that Python printed is taken without it, for the log may end there."""
+        return self.drawn is None or self.drawn.state in ("said", "joined")
 
     def block(self, end: int, who: str) -> PrintedTraceback:
         """What was read."""
@@ -87,7 +104,8 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
     for i, (line, who) in enumerate(zip(log.text, log.who, strict=True)):
         reading = open_.get(who)
         if reading is not None and not reading.take(line):
-            done.append(open_.pop(who).block(i, who))
+            if open_.pop(who).whole:
+                done.append(reading.block(i, who))
             reading = None
         if reading is None and who not in before and _CUT_OFF.match(line):
             # the log, or what was pasted of it, begins within a traceback
@@ -98,9 +116,11 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
                 open_[who] = _Unfinished(i, None)
             elif not (above := line[: -len(HEADER)]).strip(_INDENT):
                 open_[who] = _Unfinished(i, len(above))
+        if reading is None and begins(line):
+            open_[who] = _Unfinished(i, drawn=Drawn(line))
         if line.strip():
             before[who] = line
-    done.extend(reading.block(len(log.text), who) for who, reading in open_.items())
+    done.extend(reading.block(len(log.text), who) for who, reading in open_.items() if reading.whole)
     return tuple(sorted(done, key=lambda block: block.start))
 
 

@@ -44,6 +44,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "tracebacks behind a logger's words": lambda i: f"E: {LOWERING.format(i)}",
     "tracebacks that are indented": lambda i: "".join(f"  {line}\n" for line in LOWERING.format(i).split("\n")),
     "headers": lambda i: HEADER,
+    "notebooks": lambda i: f"A      {HEADER[:-2]}\nFile /x/torch/_inductor/a.py:{i}, in f(x)\n---> 7 g()\n\nA: b{i}\n",
+    "notebooks without an end": lambda i: f"A      {HEADER[:-2]}\nFile /x/a.py:{i}, in f(x)\n",
+    "boxes": lambda i: f"+--- {HEADER[:-2]} ---+\n| /x/torch/_inductor/a.py:{i} in f |\n+---+\nA: b{i}\n",
+    "boxes without an end": lambda i: f"+--- {HEADER[:-2]} ---+\n| /x/torch/_inductor/{'a' * i} |\n",
     "ranks": lambda i: "".join(f"[rank{i % 99}]: {line}\n" for line in LOWERING.format(i).split("\n")),
     "hints": lambda i: f"    A=1 python test/a{i}/test_a.py T.test_a\nFAILED test_a.py::T::test_a{i}\n",
     "files of run_test": lambda i: (

@@ -1,0 +1,107 @@
+"""Tracebacks as IPython (notebooks) and rich (command lines) draw them, rewritten as Python prints them."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from bot.action.ci.lines import HEADER
+
+MAX_LINES = 4_000
+
+_IPYTHON = re.compile(r"^(?P<name>[A-Za-z_][\w.]{0,100}) +Traceback \(most recent call last\)$")
+_RICH = re.compile(r"^ {0,200}[╭┌+][─-]{2,300} Traceback \(most recent call last\) [─-]{2,300}[╮┐+]$")
+# `File a.py:5, in f(x)`, `Cell In[2], line 5, in f(x)`, and what older ones wrote; Colab makes links of the paths.
+_PLACE = re.compile(
+    r"^(?:File )?\[?(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s\[\]:][^\[\]:]{0,500}?\.py|<[\w-]{1,100}>|(?:Cell |Input )?In ?\[\d{1,6}\])"
+    r"(?:\]\(https?:[^()\s]{0,200}\))?(?::(?P<line>\d{1,7}))?(?:, line (?P<at>\d{1,7}))?"
+    r"(?:,? in (?P<function><[^<>]{1,100}>|[\w.<>]{1,200}))?(?:\(.{0,2000}\))?$"
+)
+_ARROW = re.compile(r"^-+> ?(?P<line>\d{1,7}) ?(?P<source>.{0,500})")
+_SOURCE = re.compile(r"^(?:\s|\d{1,7} |-+>)")
+_BOXED = re.compile(r"^(?P<path>\S[^│|]{0,500}?\.py): ?(?P<line>\d{1,7}) in ?(?P<function>\S{0,200})$")
+_BAR = re.compile(r"[│|]")
+_BEGUN = re.compile(r"^(?:/|~|[A-Za-z]:[\\/])\S{1,500}$")
+_SAID = re.compile(r"^(?P<name>[A-Za-z_][\w.]{0,200})(?:: |$)")
+
+
+def begins(line: str) -> bool:
+    """Whether a traceback of that kind begins on `line`."""
+    return "Traceback (most recent call last)" in line and bool(_IPYTHON.match(line) or _RICH.match(line))
+
+
+class Drawn:
+    """A traceback that is being read, from its first line `first`, until its message begins; that and a chain's joints included."""
+
+    def __init__(self, first: str) -> None:
+        self.lines = [HEADER]
+        self.state: Literal["frames", "closed", "said", "joined"] = "frames"
+        self._begin(first)
+
+    def _begin(self, first: str) -> None:
+        notebook = _IPYTHON.match(first)
+        self._name = notebook["name"].rpartition(".")[2] if notebook else ""
+        self._pending = ""
+
+    def take(self, line: str) -> bool:
+        """Whether the line belongs to what stands above the message, or is its first."""
+        if len(self.lines) >= MAX_LINES:
+            return False
+        if self.state == "joined":
+            if line.strip() and not begins(line):
+                return False
+            if line.strip():
+                self.lines.append(HEADER)
+                self._begin(line)
+                self.state = "frames"
+            return True
+        return self._in_notebook(line) if self._name else self._in_box(line.strip())
+
+    def join(self, line: str) -> None:
+        """The message ended, with one of `JOINTS`: what follows is the next exception of the chain."""
+        self.lines.extend(["", line, ""])
+        self.state = "joined"
+
+    def _frame(self, path: str, line: str, function: str) -> None:
+        self.lines.append(f'  File "{path}", line {line}, in {function or "<module>"}')
+
+    def _in_notebook(self, line: str) -> bool:
+        said = _SAID.match(line)
+        if said and said["name"].rpartition(".")[2] == self._name:
+            self.lines.append(line)
+            self.state = "said"
+            return True
+        if arrow := _ARROW.match(line):
+            if self.lines[-1].startswith("  File "):
+                # older ones say the line here alone
+                self.lines[-1] = self.lines[-1].replace("line 0, in ", f"line {arrow['line']}, in ")
+                self.lines.append(f"    {arrow['source'].strip()}")
+            return True
+        if place := _PLACE.match(line):
+            self._frame(place["path"], place["line"] or place["at"] or "0", place["function"] or "")
+            return True
+        return not line.strip() or bool(_SOURCE.match(line))
+
+    def _in_box(self, line: str) -> bool:
+        if self.state == "closed":
+            if not line:
+                return True
+            if not _SAID.match(line):
+                return False
+            self.lines.append(line)
+            self.state = "said"
+            return True
+        if line.startswith(("╰", "└", "+-")):
+            self.state = "closed"
+            return True
+        if not line.startswith(("│", "|")):
+            return False
+        inside = line[1:].rstrip("│| ").strip()
+        # a long path goes on below
+        place = _BOXED.match(self._pending + inside)
+        self._pending = inside if not place and _BEGUN.match(inside) else ""
+        if place:
+            self._frame(place["path"], place["line"], place["function"] or "<unknown>")
+        elif inside.startswith(("❱", "> ")) and self.lines[-1].startswith("  File "):
+            self.lines.append("    " + _BAR.split(inside, maxsplit=1)[-1].replace("│", " ").strip())
+        return True

@@ -1,0 +1,160 @@
+"""Tracebacks that IPython and rich draw, as Python prints them."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import lines
+from bot.action.ci.tracebacks import tracebacks
+
+RULE = "-" * 75
+NOTEBOOK = f"""{RULE}
+Unsupported                               Traceback (most recent call last)
+Cell In[11], line 14
+     12 x = torch.ones(2)
+---> 14 y = timed(lambda: f(x))
+     15 z = 1
+
+Cell In[6], line 5, in timed(fn)
+      4 start()
+----> 5 result = fn()
+
+File /opt/venv/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py:574, in _Context.__call__.<locals>._fn(*args, **kwargs)
+    570 try:
+   (...)
+--> 574     return fn(*args, **kwargs)
+
+File c:\\venv\\torch\\_dynamo\\exc.py:1465, in unimplemented(msg)
+   1464 if made_up:
+-> 1465     raise Unsupported(msg)
+
+Unsupported: a made-up call
+  Explanation: made up
+
+from user code:
+   File "a.py", line 1
+"""
+AS_PRINTED = """Traceback (most recent call last):
+  File "Cell In[11]", line 14, in <module>
+    y = timed(lambda: f(x))
+  File "Cell In[6]", line 5, in timed
+    result = fn()
+  File "/opt/venv/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py", line 574, in _Context.__call__.<locals>._fn
+    return fn(*args, **kwargs)
+  File "c:\\venv\\torch\\_dynamo\\exc.py", line 1465, in unimplemented
+    raise Unsupported(msg)
+Unsupported: a made-up call
+  Explanation: made up
+
+from user code:
+   File "a.py", line 1"""
+OLDER = """ValueError                                Traceback (most recent call last)
+<ipython-input-3-0a1b> in <module>
+      1 import torch
+----> 2 f(torch.ones(2))
+
+[/opt/venv/torch/_dynamo/eval_frame.py](https://localhost:8080/#) in _fn(*args, **kwargs)
+--> 209             return fn(*args, **kwargs)
+
+ValueError: made up"""
+OLDER_AS_PRINTED = """Traceback (most recent call last):
+  File "<ipython-input-3-0a1b>", line 2, in <module>
+    f(torch.ones(2))
+  File "/opt/venv/torch/_dynamo/eval_frame.py", line 209, in _fn
+    return fn(*args, **kwargs)
+ValueError: made up"""
+CHAIN = """KeyError                                  Traceback (most recent call last)
+Cell In[1], line 1
+----> 1 f()
+
+KeyError: 'a'
+
+The above exception was the direct cause of the following exception:
+
+ValueError                                Traceback (most recent call last)
+Cell In[1], line 2
+----> 2 g()
+
+ValueError: made up"""
+CHAIN_AS_PRINTED = """Traceback (most recent call last):
+  File "Cell In[1]", line 1, in <module>
+    f()
+KeyError: 'a'
+
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "Cell In[1]", line 2, in <module>
+    g()
+ValueError: made up"""
+BOX = """╭─────────────────────── Traceback (most recent call last) ───────────────────────╮
+│ /work/made_up.py:397 in main                                                    │
+│                                                                                 │
+│   396 │   f = torch.compile(f)                                                  │
+│ ❱ 397 │   f(torch.ones(2))                                                      │
+│ ╭──── locals ────╮                                                              │
+│ │ x = 'a.py:3'   │                                                              │
+│ ╰────────────────╯                                                              │
+│                                                                                 │
+│ /opt/hostedtoolcache/Python/3.12.1/x64/lib/python3.12/site-packages/torch/_dyna │
+│ mo/eval_frame.py:845 in compile_wrapper                                         │
+╰─────────────────────────────────────────────────────────────────────────────────╯
+InductorError: RuntimeError: made up"""
+BOX_AS_PRINTED = """Traceback (most recent call last):
+  File "/work/made_up.py", line 397, in main
+    f(torch.ones(2))
+  File "/opt/hostedtoolcache/Python/3.12.1/x64/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py", line 845, in compile_wrapper
+InductorError: RuntimeError: made up"""
+ASCII = """+------------------- Traceback (most recent call last) ------------------+
+| D:\\work\\made_up.py:7 in main                                         |
+|                                                                      |
+| > 7 |   f(1)                                                         |
++----------------------------------------------------------------------+
+ValueError: made up"""
+ASCII_AS_PRINTED = """Traceback (most recent call last):
+  File "D:\\work\\made_up.py", line 7, in main
+    f(1)
+ValueError: made up"""
+
+
+def printed(log: str) -> list[str]:
+    return [block.text for block in tracebacks(lines.read(log))]
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (NOTEBOOK, AS_PRINTED),
+        (NOTEBOOK + "FAILED made_up.ipynb::Cell 3\n", AS_PRINTED),
+        (OLDER, OLDER_AS_PRINTED),
+        (CHAIN, CHAIN_AS_PRINTED),
+        (BOX, BOX_AS_PRINTED),
+        (BOX.replace("\n", "\n   "), BOX_AS_PRINTED),
+        (ASCII, ASCII_AS_PRINTED),
+    ],
+)
+def test_it_is_read_as_python_prints_it(log: str, expected: str) -> None:
+    assert printed(log) == [expected]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "ValueError      Traceback (most recent call last)",
+        "ValueError      Traceback (most recent call last)\nand so on",
+        # another class than that of the header
+        OLDER.replace("\nValueError: made up", "\nKeyError: made up"),
+        BOX.rpartition("\n")[0],
+        BOX.replace("InductorError: ", "and so on "),
+        BOX.replace("│ ❱", "  ❱"),
+        "the words Traceback (most recent call last)",
+    ],
+)
+def test_what_has_no_message_is_none(log: str) -> None:
+    assert printed(log) == []
+
+
+def test_what_comes_before_is_not_lost() -> None:
+    before = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: a\n'
+    assert printed(before + "-----\nKeyError      Traceback (most recent call last)\nand so on") == [before.rstrip()]
