@@ -58,10 +58,11 @@ _STAMPED = re.compile(
     r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[EC]\d{4} \d|^Step #|^[A-Z][a-z][a-z] [ \d]\d |^#\d"
     r"|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)"
 )
-# Scripts that run in a container indent all that it prints: so much stands before what test runners write at the first column.
+# Scripts that run in a container indent all that it prints: so much stands before what test runners and ranks write at the first column.
 _INDENTED = re.compile(
     r"^(?P<blanks> {1,8})(?:={3,} (?:test session starts|short test summary info|FAILURES|ERRORS) ={3,}$|={70}$"
-    r"|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-)"
+    r"|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-"
+    r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}\))"
 )
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"

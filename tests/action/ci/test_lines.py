@@ -80,3 +80,18 @@ def test_the_end_of_a_log_and_the_beginning_of_a_line(monkeypatch: pytest.Monkey
     monkeypatch.setattr(lines, "MAX_LINES", 3)
     monkeypatch.setattr(lines, "MAX_LINE", 4)
     assert lines.read("1\n2\n3\n4\r\n555555\r6").text == ["4", "5555", "6"]
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("x\n  + run\n  [rank0]:  File\n\n    y\nz", [("x", ""), ("+ run", ""), ("  File", "[rank0]:"), ("", ""), ("  y", ""), ("z", "")]),
+        ("    [default1]:x", [("x", "[default1]:")]),
+        ("  (Worker_TP0 pid=7) x\n  y", [("x", "(Worker_TP0 pid=7)"), ("y", "")]),
+        ("  === FAILURES ===\n  x\n y", [("=== FAILURES ===", ""), ("x", ""), (" y", "")]),
+        ("  x\n    y", [("  x", ""), ("    y", "")]),
+    ],
+)
+def test_what_a_script_indents(log: str, expected: list[tuple[str, str]]) -> None:
+    read = lines.read(log)
+    assert list(zip(read.text, read.who, strict=True)) == expected
