@@ -33,6 +33,8 @@ _PREFIX = re.compile(
     | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE][ +]|\ std(?:out|err)\ [FP](?=\ |$))?\ ?
     # loggers, some with their ranks
     | \[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ ?(?:Z|UTC))?(?:\ (?:[A-Z]{1,3}\d{1,4}|\d{1,4})){0,4}\]\ ?
+    # nix: the derivation
+    | [a-z][\w.+-]{1,60}>(?:\ |$)
     # Jenkins' Timestamper, `ts`, `docker build`, Google's Cloud Build
     | \d\d:\d\d:\d\d(?:\.\d{3})?(?:\ \ |$)
     | [A-Z][a-z][a-z]\ [\ \d]\d\ \d\d:\d\d:\d\d(?:\ |$)
@@ -56,7 +58,7 @@ _PREFIX = re.compile(
 )
 _STAMPED = re.compile(
     r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[EC]\d{4} \d|^Step #|^[A-Z][a-z][a-z] [ \d]\d |^#\d"
-    r"|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)"
+    r"|^[a-z][\w.+-]{1,60}>|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)"
 )
 # Scripts that run in a container indent all that it prints: so much stands before what test runners and ranks write at the first column.
 _INDENTED = re.compile(

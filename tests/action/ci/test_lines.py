@@ -53,7 +53,12 @@ STAMP = "2026-11-03T09:14:07.1234567Z "
         ("server-1  |", "", "server-1  |"),
         ("E1103 09:14:07.377000 24573 site-packages/torch/a.py:768]   File", "  File", lines.LOGGED),
         ("[rank1]:E1103 09:14:07.377000 24573 torch/a.py:768] [0/1]   File", "  File", f"[rank1]:{lines.LOGGED}"),
+        ("python3.12-made-up>   File", "  File", ""),
+        ("made_up>", "", ""),
         # not these
+        (">       f(x)", ">       f(x)", ""),
+        (">>> f(x)", ">>> f(x)", ""),
+        ("A> x", "A> x", ""),
         (
             "(EngineCore_DP0 pid=7) WARNING 11-03 09:14:07 [core.py:708] x",
             "WARNING 11-03 09:14:07 [core.py:708] x",
