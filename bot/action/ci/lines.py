@@ -30,7 +30,7 @@ _PREFIX = re.compile(
     # Jenkins, with the branch of a pipeline
     | \[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\]\ \[(?!gw\d|rank\d|default\d)[A-Za-z][\w\ .,:()/-]{0,80}\](?:\ |$)
     # GitHub, Azure, GitLab and Kubernetes (with the stream behind it), Buildkite and Jenkins (in brackets)
-    | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE][ +]|\ std(?:out|err)\ [FP](?=\ |$))?\ ?
+    | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE](?:[ +]|$)|\ std(?:out|err)\ [FP](?:\ |$)|\ ?)
     # loggers, some with their ranks
     | \[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ ?(?:Z|UTC))?(?:\ (?:[A-Z]{1,3}\d{1,4}|\d{1,4})){0,4}\]\ ?
     # nix: the derivation
