@@ -33,6 +33,8 @@ _PREFIX = re.compile(
     | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE](?:[ +]|$)|\ std(?:out|err)\ [FP](?:\ |$)|\ ?)
     # loggers, some with their ranks
     | \[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ ?(?:Z|UTC))?(?:\ (?:[A-Z]{1,3}\d{1,4}|\d{1,4})){0,4}\]\ ?
+    # TeamCity, with the number of the step; AppVeyor, `rich`
+    | \[\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\](?:[A-Za-z\ ]?:\t\ \[[^\]\n]{1,80}\]|:)?(?:\ |$)
     # nix: the derivation
     | [a-z][\w.+-]{1,60}>(?:\ |$)
     # Jenkins' Timestamper, `ts`, `docker build`, Google's Cloud Build
@@ -64,7 +66,8 @@ _STAMPED = re.compile(
 _INDENTED = re.compile(
     r"^(?P<blanks> {1,8})(?:={3,} (?:test session starts|short test summary info|FAILURES|ERRORS) ={3,}$|={70}$"
     r"|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-"
-    r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}\))"
+    r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}\)"
+    r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"
