@@ -145,6 +145,8 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
     if stopped := _stopped(signature):
         return "no", stopped
     if in_compiler(signature, failure):
+        if signature.kind is Kind.EXCEPTION and not signature.exception:
+            return "possible", "the log ends within a traceback, in the compiler: what was raised may be of the machine"
         return "suggested", "fails in the compiler"
     return _outside(signature, failure)
 

@@ -188,3 +188,8 @@ def test_time_limits(failure: Failure, expected: str) -> None:
 )
 def test_the_compiler_is_on_the_stack_by_its_frames(frames: str, said: str, expected: str) -> None:
     assert verdict(raised(frames, said)) == expected
+
+
+@pytest.mark.parametrize(("frames", "expected"), [(LOWERING, "possible"), (CALLED, "possible"), (IN_TEST, "no")])
+def test_a_traceback_that_ends_before_it_says_what_was_raised(frames: str, expected: str) -> None:
+    assert verdict(raised(frames, "")) == expected
