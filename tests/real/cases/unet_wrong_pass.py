@@ -9,7 +9,7 @@ from torch._inductor.custom_graph_pass import CustomGraphPass
 class FoldScale(CustomGraphPass):
     def __call__(self, graph):
         for node in graph.nodes:
-            if node.target is torch.ops.aten.sigmoid.default:
+            if node.target is torch.ops.aten.rsqrt.default:
                 with graph.inserting_after(node):
                     scaled = graph.call_function(torch.ops.aten.mul.Tensor, (node, 1.05))
                     node.replace_all_uses_with(scaled, delete_user_cb=lambda user: user is not scaled)
