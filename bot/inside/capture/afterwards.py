@@ -20,7 +20,7 @@ from ..protocol import COMPARED_DIR
 from . import recipe
 
 if TYPE_CHECKING:
-    from .hooks import CapturedGraph, Tracker
+    from .tracker import CapturedGraph, Tracker
 
 # Of the memory that was free when it was kept, the share that may be held; and bytes at most.
 SHARE, MOST = 1 / 8, 2 << 30

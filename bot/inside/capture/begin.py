@@ -10,11 +10,12 @@ from ..eager import accuracy
 from ..protocol import CaptureOrder
 from . import comparison, escaped, hooks
 from .afterwards import Afterwards
+from .tracker import Tracker
 
 
-def tracker_for(order: CaptureOrder) -> hooks.Tracker:
+def tracker_for(order: CaptureOrder) -> Tracker:
     """What the hooks report to, as `order` has it. Nothing is watched yet."""
-    return hooks.Tracker(
+    return Tracker(
         out=order.out,
         check=order.check,
         rule=accuracy.ComparisonRule(order.strict, order.tolerance),
@@ -26,7 +27,7 @@ def tracker_for(order: CaptureOrder) -> hooks.Tracker:
     )
 
 
-def watch(tracker: hooks.Tracker) -> None:
+def watch(tracker: Tracker) -> None:
     """Put the hooks of the `tracker` in place, in this process."""
     if tracker.check:
         # Inductor's own random numbers differ from eager's, and that is no bug

@@ -1,8 +1,6 @@
 """The three hook points, where PyTorch's own minifiers are: between Dynamo and a backend, before Inductor, around AOTInductor.
 
-Each graph that passes is remembered until it has proved healthy. One that fails is written at once as a *region*: the
-graph, how it was compiled and called, and real inputs where they matter. PyTorch's dumpers are called too, at the same
-moment; their files are kept beside ours, but nothing is read from them (docs/capture.md says what they lose).
+Each graph that passes goes to the tracker.
 """
 
 from __future__ import annotations
@@ -11,198 +9,17 @@ import contextlib
 import copy
 import functools
 import importlib
-import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-from ..blame import Blame, node_names
 from ..eager import accuracy
-from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
-from ..shortcuts import shortcut
-from . import dumps, fx_reader, recipe
-from .afterwards import Afterwards
-from .child_errors import ChildErrors
-from .escaped import Escaped
+from . import recipe
+from .tracker import CapturedGraph, Tracker
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
-
-
-@dataclass
-class CapturedGraph:
-    """One graph on its way through a hook point."""
-
-    hook: HookPoint
-    graph: Any  # a GraphModule as it was before compiling, or an ExportedProgram
-    inputs: Sequence[Any] | None
-    recipe: dict[str, Any]
-    compiler: str = "inductor"
-    backward: bool = False
-    backend: Callable[..., Any] | None = None
-    failed: Failed = ""
-    compared: accuracy.Compared = field(default_factory=accuracy.Compared)
-
-
-@dataclass
-class Tracker:
-    """What the hook points have seen, and where to write it."""
-
-    out: str
-    check: bool  # compare each region with eager and fp64 at its first call
-    rule: accuracy.ComparisonRule
-    beforehand: bool  # write each region before it is compiled: the process may die of it
-    dump: bool  # call PyTorch's dumpers too
-    escaped: Escaped
-    synchronous: bool = False  # write each region before its first call: what that leaves of the device may not be read any more
-    calls: int = 0
-    written: int = 0
-    dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
-    aoti: int = 0  # depth of AOTInductor calls
-    kwargs: dict[str, Any] | None = None
-    dumping: list[int] = field(default_factory=list)  # processes that write PyTorch's dumps
-    errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
-    blame: Blame = field(default_factory=lambda: Blame(node_names))
-    later: Afterwards | None = None  # keeps first calls, to compare them when the program has ended
-
-    def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
-        """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
-        self.errors = accuracy.farther(self.errors, found.errors)
-        if found.wrong:
-            region.compared = found
-            self.flag(region, "accuracy", inputs)
-
-    def __post_init__(self) -> None:
-        self.top, self.child = self.out, ChildErrors(self.out)
-        os.register_at_fork(after_in_child=self.enter_child)
-
-    def enter_child(self) -> None:
-        """From here on this is a process that the program started: what it writes has a place of its own."""
-        self.out, self.written, self.calls, self.later = self.child.enter(), 0, 0, None
-        self.escaped.listener = self.child.record
-
-    def reached(self) -> None:
-        """Count a call of the compiler."""
-        self.calls += 1
-        self.child.reached()
-
-    def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None, error: Exception | None = None) -> str | None:
-        """Write a region that failed (`how`) with this `error` on these `inputs` (None: its own); the file's path. Each failure of
-        a graph is written once."""
-        if region.failed not in ("", "pending"):
-            return None
-        region.failed = how
-        self.written += 1
-        name = f"{REGION_PREFIX}{self.written:03d}"
-        real = inputs if inputs is not None else region.inputs
-        facts: dict[str, Any] = {
-            "hook": region.hook,
-            "rule": self._rule(region.compared),
-            "wrong": region.compared.wrong,
-            "against_float64": not region.compared.near,
-            "failed": how,
-            "backward": region.backward,
-            "recipe": region.recipe,
-            "graph": None,
-            "reason": None,
-            "launches": [],
-            "blamed": [],
-        }
-        if how == "compile" and region.hook == "aot" and error is not None:
-            with shortcut("reading an error"):
-                facts["blamed"] = self.blame.guesses(str(error))
-        blobs = os.path.join(self.out, name)
-        try:
-            os.makedirs(blobs, exist_ok=True)
-            if region.hook == "aoti":
-                facts["graph"] = fx_reader.read_exported(region.graph, blob_dir=blobs)
-            else:
-                facts["launches"] = fx_reader.launch_stacks(region.graph)
-                facts["graph"] = fx_reader.read_graph(region.graph, real, blob_dir=blobs)
-        except fx_reader.Unreadable as error:
-            facts["reason"] = str(error)
-        except Exception as error:  # a fault of ours must not take the place of the program's own failure
-            facts["reason"] = f"{type(error).__name__}: {error}"
-        path = os.path.join(self.out, f"{name}.json")
-        write_json(path, facts)
-        if self.dump and how == "compile":
-            self.pytorch_dump(region)
-        return path
-
-    def _rule(self, compared: accuracy.Compared) -> dict[str, Any]:
-        """By which rule numbers were found wrong: the program's own comparison, which counts integers too, or PyTorch's."""
-        given = self.rule
-        if given.tolerance is not None and not compared.own:
-            return {"strict": False, "tolerance": None}
-        return {"strict": given.strict, "tolerance": given.tolerance}
-
-    def pytorch_dump(self, region: CapturedGraph) -> None:
-        """PyTorch's own dump of the graph of a `region` that failed to compile, beside what goes on."""
-        root = os.path.join(self.top, "pytorch")
-        self.dumping.append(dumps.begin(root, region.hook, region.graph, region.inputs, region.compiler))
-
-    @contextlib.contextmanager
-    def watching(
-        self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None, *, beforehand: bool = False
-    ) -> Iterator[None]:
-        """An exception that passes is the failure of this `region`: `how`, `inputs` see `flag`. `beforehand`: it is written before."""
-        pending = self.flag(region, "pending", inputs) if beforehand else None
-        try:
-            yield
-        except Exception as error:
-            if pending:
-                self._settle(region, how, pending)
-                pending = None
-            else:
-                self.flag(region, how, inputs, error)
-            self.escaped.note(error)
-            raise
-        finally:
-            if pending:
-                os.unlink(pending)
-
-    def _settle(self, region: CapturedGraph, how: Failed, pending: str) -> None:
-        """The `region` that is in the file `pending` has failed."""
-        region.failed = how
-        with open(pending, encoding="utf-8") as file:
-            facts = json.load(file)
-        write_json(pending, {**facts, "failed": how})
-        if self.dump and how == "compile":
-            self.pytorch_dump(region)
-
-    def first_call(self, region: CapturedGraph, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
-        """The `compiled` callable of a `region`, watched closely until it has worked once. `boxed`: it takes its arguments in one list."""
-        worked = False
-
-        def call(*args: Any) -> Any:
-            nonlocal worked
-            if worked and boxed:
-                return compiled(*args)  # holding its inputs would keep what it frees on its way
-            if worked:
-                with self.watching(region, "run", list(args)):
-                    return compiled(*args)
-            inputs = list(args[0]) if boxed else list(args)
-            kept = accuracy.clones(inputs)
-            if region.hook == "dynamo":
-                # while it compiles, Dynamo makes inference mode look like no_grad
-                region.recipe = {**region.recipe, "contexts": recipe.contexts()}
-            if self.check:
-                backward = region.hook == "dynamo"
-                found = accuracy.compare_graph(
-                    region.graph, compiled, kept, boxed=boxed, backward=backward, rule=self.rule, backend=region.backend
-                )
-                self.judged(region, found, kept)
-            with self.watching(region, "run", kept, beforehand=self.beforehand or self.synchronous):
-                result = compiled(*args)
-            worked = True
-            if self.later is not None:
-                self.later.keep(region, compiled, kept, boxed=boxed)
-            return result
-
-        return call
 
 
 def install(tracker: Tracker) -> None:

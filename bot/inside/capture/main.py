@@ -23,7 +23,7 @@ from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode, w
 from ..shortcuts import shortcut
 
 if TYPE_CHECKING:
-    from .hooks import Tracker
+    from .tracker import Tracker
 
 
 def main(arguments: list[str]) -> None:

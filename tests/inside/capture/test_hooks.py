@@ -23,8 +23,9 @@ INSTALL = """
     del os.environ["AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL"]
     from torch_minify_inside.eager import accuracy
     from torch_minify_inside.capture import escaped, hooks
+    from torch_minify_inside.capture.tracker import Tracker
     seen = escaped.Escaped({out!r})
-    tracker = hooks.Tracker(
+    tracker = Tracker(
         out={out!r}, check={check}, rule=accuracy.ComparisonRule(), beforehand={beforehand}, dump=False, escaped=seen,
         synchronous={synchronous},
     )
