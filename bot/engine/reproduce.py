@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.engine import compile_only, time_split
+from bot.engine import compile_only, slowness, time_split
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture
@@ -29,8 +29,8 @@ from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
 from bot.failure.machine_faults import fault_of, last_line
 from bot.failure.outcome import Outcome
-from bot.failure.signature import shows_one_place, signature_of, waits_for_a_program
-from bot.failure.traceback import failed_later_than
+from bot.failure.signature import signature_of
+from bot.failure.traceback import failed_later_than, last_path
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
@@ -38,7 +38,6 @@ from bot.oracle.budget import Budget
 from bot.sandbox import paths
 from bot.sandbox.files import remove
 from bot.sandbox.sandbox import Sandbox
-from bot.units import spoken
 from bot.workers.process import HANG_RATIO, Patience
 from bot.workers.toolchain import Maker
 
@@ -48,9 +47,8 @@ CONTROL_LIMIT = 300.0
 MOST_RUNS = 5
 # Beyond this a script is no longer something that a person has read.
 LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
-# What a program says that met itself: its control runs beside it.
-_FRAME = re.compile(r'^ +File "([^"]+)", line \d+', re.MULTILINE)
 _COMPARING = ("bot/inside/eager/accuracy.py", "bot/inside/eager/noise.py")
+# What a program says that met itself: its control runs beside it.
 _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily unavailable", re.I)
 
 
@@ -102,7 +100,7 @@ class Intake:
         if _COLLIDED.search(found.outcome.text[-20_000:]):
             found = self._captured(own)
         else:
-            longer = self._longer(found, without)
+            longer = slowness.longer(self.options, found.outcome, without)
             if longer is not None and not self._runs(found, without).eager_fails:
                 self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
                 own = longer
@@ -125,7 +123,8 @@ class Intake:
         if self._lookups().fails_to_load_alike(failure, found.outcome.text, device):
             said = f"no AOTInductor package can be loaded here: that of one relu fails in the same way ({failure.line()})"
             raise Ended("error", "machine_fault", said, machine_fault="AOTInductor packages cannot be loaded")
-        hang_after = self._hang_after(found, without, own) if failure.kind is Kind.HANG else self.options.hang_after or own
+        hangs = failure.kind is Kind.HANG
+        hang_after = slowness.hang_after(self.options, found.outcome, without, own) if hangs else self.options.hang_after or own
         found = self._with_graphs(found, failure.kind, hang_after)
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
         if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
@@ -182,43 +181,6 @@ class Intake:
                 return again.model_copy(update={"runs": runs})
             found = found.model_copy(update={"runs": runs})
         return found
-
-    def _longer(self, found: Capture, without: Outcome) -> float | None:
-        """More seconds for a program that takes so long in eager that it was given too little to say that it hangs, if there are any."""
-        named = self.options.hang_after
-        if named is None or not _too_soon(found, without, named):
-            return None
-        longer = min(HANG_RATIO * (without.seconds - START), self.options.budget / 3)
-        return longer + START if longer > named else None
-
-    def _hang_after(self, found: Capture, without: Outcome, own: float) -> float:
-        """Seconds after which a run of the program hangs, which did not end within `own` seconds.
-
-        Raises:
-            Ended: it may only be slow.
-        """
-        waited, named = found.outcome.seconds, self.options.hang_after
-        limit = waited if named is None else own - START
-        if _too_soon(found, without, limit):
-            said = f"still running after {waited:.0f} s, but without the compiler it takes {without.seconds:.0f} s: no hang by that limit"
-            raise Ended("error" if named is None else "not_reproduced", "budget", f"{said}; {self._more_time()}")
-        if named is not None:
-            return limit
-        if waited < time_split.LEAST_SAMPLED:
-            raise Ended("error", "budget", f"still running after {waited:.0f} s of its own time: too little to tell; {self._more_time()}")
-        if waits_for_a_program(found.outcome):
-            said = f"still running after {waited:.0f} s, waiting for a program that it started (a compiler, for one): it may only be slow"
-            raise Ended("error", "budget", f"{said}; {self._more_time()}, --hang-after says from when on it hangs")
-        if not shows_one_place(found.outcome):
-            said = f"still running after {waited:.0f} s, each time in another place: it may only be slow"
-            raise Ended("error", "budget", f"{said}; {self._more_time()}")
-        return time_split.hang_limit(self.options, waited)
-
-    def _more_time(self) -> str:
-        if self.options.hang_after is not None:
-            return "--hang-after sets a longer one"
-        twice = 2 * self.options.budget
-        return f"a run may take a third of the budget, so --budget {spoken(twice)} gives it {spoken(twice / 3)}"
 
     def _runs(self, found: Capture, without: Outcome) -> TwoRuns:
         later = without.status == "raised" and failed_later_than(without.text, found.outcome.text, self.options.target.name)
@@ -385,15 +347,9 @@ class Intake:
             raise kept
 
 
-def _too_soon(found: Capture, without: Outcome, hang_after: float) -> bool:
-    """Whether a program that takes so long in eager was given too little time to say that it hangs."""
-    return found.outcome.status == "timeout" and without.seconds > hang_after / HANG_RATIO + START
-
-
 def _raised_in_comparing(outcome: Outcome) -> bool:
     """Whether a run ended by an error of what compares its numbers, rather than of what is compared."""
-    frames = _FRAME.findall(outcome.text) if outcome.status == "raised" else []
-    return bool(frames) and frames[-1].endswith(_COMPARING)
+    return outcome.status == "raised" and last_path(outcome.text).endswith(_COMPARING)
 
 
 def _wrong(found: Capture) -> tuple[Region, ...]:

@@ -24,6 +24,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 # Indented in any way: a message may quote a traceback.
 _QUOTED_FRAME = re.compile(r'^\s*File "(?P<path>[^"\n]+)", line (?P<line>\d+), in (?P<function>.*)$', re.MULTILINE)
+_SHOWN_FRAME = re.compile(r'^ +File "([^"]+)", line \d+', re.MULTILINE)
 _FAULT_FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+|\?\?\?) in (?P<function>.+)$')
 _FAULT_CUT = re.compile(r"^ +\.\.\.$")  # stands for the outermost frames of a deep stack
 _FAULT_THREAD = re.compile(r"^(?:(?P<current>Current thread|Stack)|Thread)\b.*\(most recent call first\):$")
@@ -200,6 +201,12 @@ def error_line(text: str) -> str:
         return ""
     said = next((line.strip() for line in chain[0].message.split("\n") if line.strip()), "")
     return ": ".join(part for part in (chain[0].name, said) if part)
+
+
+def last_path(text: str) -> str:
+    """The file of the last frame that `text` shows, as it is printed and however deep it is quoted; empty where there is none."""
+    paths = _SHOWN_FRAME.findall(text)
+    return paths[-1] if paths else ""
 
 
 def failed_later_than(control: str, failed: str, script: str) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.failure.traceback import Frame, exceptions, failed_later_than, fault_frames, final_stack
+from bot.failure.traceback import Frame, exceptions, failed_later_than, fault_frames, final_stack, last_path
 
 
 def trace(*frames: tuple[str, int, str], error: str = "KeyError: 7") -> str:
@@ -88,3 +88,11 @@ def test_a_traceback_in_a_message_is_read_too() -> None:
     quoted = trace(("/b/repro.py", 2, "<module>"), error='Failed:\n    File "/b/repro.py", line 7, in inner')
     assert [frame.line for frame in final_stack(quoted).frames] == [2, 7]
     assert not failed_later_than(quoted, trace(("/b/repro.py", 2, "<module>"), ("/b/repro.py", 6, "inner")), "repro.py")
+
+
+def test_the_last_file_that_is_shown() -> None:
+    printed = trace(("/a/first.py", 1, "f"), ("/b/last.py", 22, "g"))
+    assert last_path(printed) == "/b/last.py"
+    assert last_path(f'{printed}      File "<quoted>", line 3\n') == "<quoted>"
+    assert last_path('File "/at/the/margin.py", line 1\n') == ""
+    assert last_path("") == ""

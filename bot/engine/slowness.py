@@ -1,0 +1,60 @@
+"""Whether a program that did not end hangs, or is only slow."""
+
+from __future__ import annotations
+
+from bot.engine import time_split
+from bot.engine.evidence.verify import START
+from bot.engine.options import Ended, Options
+from bot.failure.outcome import Outcome
+from bot.failure.signature import shows_one_place, waits_for_a_program
+from bot.units import spoken
+from bot.workers.process import HANG_RATIO
+
+
+def longer(options: Options, compiled: Outcome, eager: Outcome) -> float | None:
+    """More seconds for a program that takes so long in eager that it was given too little to say that it hangs, if there are any.
+
+    `options` are what the user asked for, `compiled` and `eager` its outcomes with the compiler and without.
+    """
+    named = options.hang_after
+    if named is None or not _too_soon(compiled, eager, named):
+        return None
+    most = min(HANG_RATIO * (eager.seconds - START), options.budget / 3)
+    return most + START if most > named else None
+
+
+def hang_after(options: Options, compiled: Outcome, eager: Outcome, own: float) -> float:
+    """Seconds after which a run of the program hangs, which did not end within `own` seconds; `options`, `compiled` and
+    `eager` as for `longer`.
+
+    Raises:
+        Ended: it may only be slow.
+    """
+    waited, named = compiled.seconds, options.hang_after
+    limit = waited if named is None else own - START
+    if _too_soon(compiled, eager, limit):
+        said = f"still running after {waited:.0f} s, but without the compiler it takes {eager.seconds:.0f} s: no hang by that limit"
+        raise Ended("error" if named is None else "not_reproduced", "budget", f"{said}; {_more_time(options)}")
+    if named is not None:
+        return limit
+    if waited < time_split.LEAST_SAMPLED:
+        raise Ended("error", "budget", f"still running after {waited:.0f} s of its own time: too little to tell; {_more_time(options)}")
+    if waits_for_a_program(compiled):
+        said = f"still running after {waited:.0f} s, waiting for a program that it started (a compiler, for one): it may only be slow"
+        raise Ended("error", "budget", f"{said}; {_more_time(options)}, --hang-after says from when on it hangs")
+    if not shows_one_place(compiled):
+        said = f"still running after {waited:.0f} s, each time in another place: it may only be slow"
+        raise Ended("error", "budget", f"{said}; {_more_time(options)}")
+    return time_split.hang_limit(options, waited)
+
+
+def _more_time(options: Options) -> str:
+    if options.hang_after is not None:
+        return "--hang-after sets a longer one"
+    twice = 2 * options.budget
+    return f"a run may take a third of the budget, so --budget {spoken(twice)} gives it {spoken(twice / 3)}"
+
+
+def _too_soon(compiled: Outcome, eager: Outcome, limit: float) -> bool:
+    """Whether a program that takes so long in eager was given too little time to say that it hangs."""
+    return compiled.status == "timeout" and eager.seconds > limit / HANG_RATIO + START
