@@ -1,8 +1,11 @@
-"""What of a repro a terminal shows: its beginning, and no data."""
+"""What a terminal shows at the end of a job: the beginning of the repro, without data, and how the job ended."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+from bot.models.result import Result
 
 MOST_LINES = 40
 # Characters of a line beyond which the rest is left out, and of a word beyond which it is data.
@@ -10,13 +13,28 @@ MOST_CHARACTERS, DATA = 160, 64
 _DATA = re.compile(rf"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{{{DATA},}}")
 
 
+def shown(result: Result, repro: Path, out: Path) -> str:
+    """What is said of a `result` whose script is the file `repro`, if there is one; `out` is the result directory as the user named it."""
+    rows: list[str] = []
+    if result.files.repro and repro.exists():
+        rows.append(excerpt(repro.read_text(encoding="utf-8"), str(out / repro.name)))
+    rows.append(f"{result.status} (ended by: {result.ended_by})" + (f": {result.reason}" if result.reason else ""))
+    for other in result.evidence.elsewhere:
+        version = other.versions.get("torch", "no torch")
+        rows.append(f"with {other.python} (torch {version}): {'the same failure' if other.same else other.said}")
+    if result.culprit:
+        rows.append(f"to blame: {result.culprit}")
+    rows.append(f"files: {out}")
+    return "\n".join(rows) + "\n"
+
+
 def excerpt(text: str, name: str) -> str:
     """At most `MOST_LINES` lines of the script `text`; what is left out is said, with the `name` of the file that has it."""
     rows = text.rstrip("\n").split("\n")
-    shown = [_row(row, name) for row in rows]
-    if len(shown) > MOST_LINES:
-        shown = [*shown[: MOST_LINES - 1], f"# ... {len(rows) - MOST_LINES + 1:,} more lines are in {name}"]
-    return "\n".join(shown) + "\n"
+    short = [_row(row, name) for row in rows]
+    if len(short) > MOST_LINES:
+        short = [*short[: MOST_LINES - 1], f"# ... {len(rows) - MOST_LINES + 1:,} more lines are in {name}"]
+    return "\n".join(short) + "\n"
 
 
 def _row(row: str, name: str) -> str:

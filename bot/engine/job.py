@@ -23,7 +23,7 @@ from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
 from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.verify import at_once
-from bot.engine.excerpt import excerpt
+from bot.engine.excerpt import shown
 from bot.engine.explain import Explainer
 from bot.engine.options import Ended, Options
 from bot.engine.package_code import first_that_fails
@@ -120,7 +120,8 @@ class Job:
         with self._signals():
             result = self._guarded(earlier)
         self.progress.close()
-        self._show(result)
+        sys.stdout.write(shown(result, self.space.repro, self.options.out))
+        sys.stdout.flush()
         return result
 
     def _guarded(self, earlier: Result | None) -> Result:
@@ -351,19 +352,6 @@ class Job:
         assert found.proof is not None
         text = with_header(found.proof.text, found.reproduction.failure, found.proof.facts, self._versions)
         self.space.write(self.space.repro, text)
-
-    def _show(self, result: Result) -> None:
-        say = sys.stdout.write
-        if result.files.repro and self.space.repro.exists():
-            say(excerpt(self.space.repro.read_text(encoding="utf-8"), str(self.options.out / self.space.repro.name)) + "\n")
-        say(f"{result.status} (ended by: {result.ended_by})" + (f": {result.reason}" if result.reason else "") + "\n")
-        for other in result.evidence.elsewhere:
-            version = other.versions.get("torch", "no torch")
-            say(f"with {other.python} (torch {version}): {'the same failure' if other.same else other.said}\n")
-        if result.culprit:
-            say(f"to blame: {result.culprit}\n")
-        say(f"files: {self.options.out}\n")
-        sys.stdout.flush()
 
     # --- small things
 

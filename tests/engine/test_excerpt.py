@@ -1,13 +1,15 @@
-"""What a terminal shows of a repro."""
+"""What a terminal shows of a repro, and of how a job ended."""
 
 from __future__ import annotations
 
 import base64
 import random
+from pathlib import Path
 
 import pytest
 
-from bot.engine.excerpt import MOST_LINES, excerpt
+from bot.engine.excerpt import MOST_LINES, excerpt, shown
+from bot.models.result import Elsewhere, Evidence, Files, Result
 
 
 @pytest.mark.parametrize(("count", "left_out"), [(40, None), (41, 2), (300, 261)])
@@ -26,17 +28,41 @@ def test_at_most_forty_lines(count: int, left_out: int | None) -> None:
 def test_data_is_never_printed(size: int) -> None:
     packed = base64.b64encode(random.Random(0).randbytes(size)).decode()
     row = f'x = torch.frombuffer(bytearray(base64.b64decode("{packed}")), dtype=torch.float32)'
-    (shown,) = excerpt(row, "repro.py").splitlines()
-    assert packed[:20] not in shown
-    assert f'b64decode("<{len(packed):,} characters of data, in repro.py>")' in shown
+    (row_shown,) = excerpt(row, "repro.py").splitlines()
+    assert packed[:20] not in row_shown
+    assert f'b64decode("<{len(packed):,} characters of data, in repro.py>")' in row_shown
 
 
 def test_a_table_of_numbers_is_cut() -> None:
-    (shown,) = excerpt(f"x = torch.tensor({[number / 7 for number in range(2000)]})", "repro.py").splitlines()
-    assert len(shown) < 250
-    assert "more characters are in repro.py" in shown
+    (row_shown,) = excerpt(f"x = torch.tensor({[number / 7 for number in range(2000)]})", "repro.py").splitlines()
+    assert len(row_shown) < 250
+    assert "more characters are in repro.py" in row_shown
 
 
 def test_what_people_write_is_shown() -> None:
     text = "x = a_long_name_that_somebody_wrote_for_a_function_in_a_library_of_their_own_and_more(1)\n# " + "-" * 90 + "\n"
     assert excerpt(text, "repro.py") == text
+
+
+def test_the_end_of_a_job(tmp_path: Path) -> None:
+    repro = tmp_path / "repro.py"
+    repro.write_text("x = 1\n", encoding="utf-8")
+    elsewhere = (
+        Elsewhere(python="old/python", versions={"torch": "2.9.1"}, same=True),
+        Elsewhere(python="new/python", same=False, said="passes"),
+    )
+    result = Result(status="minimized", culprit="my_pass", files=Files(repro="repro.py"), evidence=Evidence(elsewhere=elsewhere))
+    assert shown(result, repro, Path("minified")) == (
+        "x = 1\n\nminimized (ended by: fixed_point)\n"
+        "with old/python (torch 2.9.1): the same failure\nwith new/python (torch no torch): passes\n"
+        "to blame: my_pass\nfiles: minified\n"
+    )
+    repro.unlink()
+    assert shown(result, repro, Path("minified")).startswith("minimized ")
+
+
+def test_a_script_that_is_no_result_is_not_shown(tmp_path: Path) -> None:
+    repro = tmp_path / "repro.py"
+    repro.write_text("x = 1\n", encoding="utf-8")
+    result = Result(status="error", ended_by="budget", reason="out of time")
+    assert shown(result, repro, Path("out")) == "error (ended by: budget): out of time\nfiles: out\n"
