@@ -8,19 +8,15 @@ end. Where one cannot be made again as it was, nothing is said here, and the pro
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from ..eager import accuracy
-from ..protocol import COMPARED_DIR
 from . import recipe
-
-if TYPE_CHECKING:
-    from .tracker import CapturedGraph, Tracker
+from .captured_graph import CapturedGraph
 
 # Of the memory that was free when it was kept, the share that may be held; and bytes at most.
 SHARE, MOST = 1 / 8, 2 << 30
@@ -83,22 +79,19 @@ class Afterwards:
         self.whole = False
         self._calls.clear()
 
-    def compare(self, tracker: Tracker) -> bool:
-        """Write the regions whose numbers are wrong by the rule of the `tracker` into a directory of their own, below its own. Whether all
-        of them could be compared."""
-        tracker.out, tracker.written, tracker.dump = os.path.join(tracker.out, COMPARED_DIR), 0, False
-        os.makedirs(tracker.out, exist_ok=True)
+    def compare(self, rule: accuracy.ComparisonRule, judged: Callable[[CapturedGraph, accuracy.Compared, Sequence[Any]], None]) -> bool:
+        """Compare each call by this `rule`; what was found is told to `judged`, with the inputs. Whether all of them could be compared."""
         place = 0
         # a backward that the program never called is compiled here, and joins the others
         while self.whole and place < len(self._calls):
             call = self._calls[place]
             place += 1
             with call.modes.in_force() as same:
-                found = _compared(call, tracker.rule) if same else None
+                found = _compared(call, rule) if same else None
             if found is None or found.broke:
                 self.forget()
             else:
-                tracker.judged(call.region, found, call.inputs)
+                judged(call.region, found, call.inputs)
         return self.whole
 
 

@@ -16,7 +16,8 @@ import torch
 
 from ..eager import accuracy
 from . import recipe
-from .tracker import CapturedGraph, Tracker
+from .captured_graph import CapturedGraph
+from .tracker import Tracker
 
 # What `dynamic=` of torch.compile sets for as long as it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")

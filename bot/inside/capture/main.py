@@ -104,7 +104,7 @@ def _compare(facts: RunFacts, tracker: Tracker, run_file: str) -> None:
     facts["compared"] = False
     if tracker.later is not None:
         with shortcut("comparing numbers at the end"):
-            facts["compared"] = tracker.later.compare(tracker)
+            facts["compared"] = tracker.compare_later()
             facts["errors"] = list(tracker.errors) if tracker.errors else None
     write_json(run_file, facts)
 

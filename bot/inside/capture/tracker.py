@@ -16,27 +16,13 @@ from typing import Any
 
 from ..blame import Blame, node_names
 from ..eager import accuracy
-from ..protocol import REGION_PREFIX, Failed, HookPoint, write_json
+from ..protocol import COMPARED_DIR, REGION_PREFIX, Failed, write_json
 from ..shortcuts import shortcut
 from . import dumps, fx_reader, recipe
 from .afterwards import Afterwards
+from .captured_graph import CapturedGraph
 from .child_errors import ChildErrors
 from .escaped import Escaped
-
-
-@dataclass
-class CapturedGraph:
-    """One graph on its way through a hook point."""
-
-    hook: HookPoint
-    graph: Any  # a GraphModule as it was before compiling, or an ExportedProgram
-    inputs: Sequence[Any] | None
-    recipe: dict[str, Any]
-    compiler: str = "inductor"
-    backward: bool = False
-    backend: Callable[..., Any] | None = None
-    failed: Failed = ""
-    compared: accuracy.Compared = field(default_factory=accuracy.Compared)
 
 
 @dataclass
@@ -66,6 +52,13 @@ class Tracker:
         if found.wrong:
             region.compared = found
             self.flag(region, "accuracy", inputs)
+
+    def compare_later(self) -> bool:
+        """Compare what first calls were kept, and write the regions whose numbers are wrong into a directory of their own, below this one.
+        Whether all of them could be compared."""
+        self.out, self.written, self.dump = os.path.join(self.out, COMPARED_DIR), 0, False
+        os.makedirs(self.out, exist_ok=True)
+        return self.later is not None and self.later.compare(self.rule, self.judged)
 
     def __post_init__(self) -> None:
         self.top, self.child = self.out, ChildErrors(self.out)

@@ -15,7 +15,7 @@ from bot.engine.capture.region import Capture  # noqa: E402
 from bot.engine.capture.run import STACKS, Watch, capture  # noqa: E402
 from bot.engine.target import Target  # noqa: E402
 from bot.inside.capture.afterwards import Afterwards  # noqa: E402
-from bot.inside.capture.tracker import CapturedGraph  # noqa: E402
+from bot.inside.capture.captured_graph import CapturedGraph  # noqa: E402
 from bot.models.failure import Kind  # noqa: E402
 from bot.workers.process import Patience  # noqa: E402
 
