@@ -1,4 +1,4 @@
-"""What reducers ask, and whom they ask: the seam between `reduce` and `oracle`."""
+"""What reducers ask, and whom they ask: the interface between `reduce` and `oracle`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data between the rooms, and its JSON."""
+"""The data that crosses from one package to another, and its JSON."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The only room that talks to GitHub."""
+"""The only package that talks to GitHub."""
