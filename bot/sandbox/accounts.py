@@ -58,7 +58,7 @@ def draw(environ: Mapping[str, str]) -> int | None:
     None where this process can have none.
     """
     people = {account.pw_uid for account in pwd.getpwall()} | {group.gr_gid for group in grp.getgrall()}
-    taken = _owners(environ) | people | _at_work() | _given
+    taken = _owners(environ) | people | at_work() | _given
     for low, high in _DRAWN:
         if not (_mapped("uid_map", high) and _mapped("gid_map", high)):
             continue
@@ -96,7 +96,7 @@ def _owners(environ: Mapping[str, str]) -> set[int]:
     return found
 
 
-def _at_work() -> set[int]:
+def at_work() -> set[int]:
     """The accounts of the processes that run: another job's programs may have been given theirs in the same way."""
     found: set[int] = set()
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bot.engine import reproduce
 from bot.engine.capture.region import Capture
 from bot.engine.capture.run import Watch
 from bot.engine.evidence import verify
@@ -408,15 +409,15 @@ def test_what_was_dumped_for_its_numbers_is_compared_at_once(
     """And where they are right here, it is run as any other program: what only comparing shows is no failure."""
     made = intake([PASSED if wrong_at_once else RAISED, RAISED], [PASSED], wrong_numbers=True)
     asked: list[bool] = []
-    capture = made._capture
+    capture = reproduce.capture
     region = SimpleNamespace(failed="accuracy", graph=None)
 
-    def once(name: str, own: float, compare: Any = None, **how: Any) -> Capture:
-        asked.append(compare is not None)
-        found = capture(name, own, compare, **how)
-        return found.model_copy(update={"regions": (region,)}) if wrong_at_once and compare else found
+    def once(target: Target, python: str, cwd: Path, watch: Watch, *more: Any) -> Capture:
+        asked.append(watch.compare is not None)
+        found = capture(target, python, cwd, watch, *more)
+        return found.model_copy(update={"regions": (region,)}) if wrong_at_once and watch.compare else found
 
-    monkeypatch.setattr(made, "_capture", once)
+    monkeypatch.setattr(reproduce, "capture", once)
     kind = made.run().failure.kind
     assert asked == [True, False][:captures]
     assert kind is (Kind.ACCURACY if wrong_at_once else Kind.EXCEPTION)

@@ -30,7 +30,7 @@ def test_none_is_drawn_twice_nor_one_that_is_at_work(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(accounts, "_mapped", lambda *_: True)
     monkeypatch.setattr(accounts, "_DRAWN", ((70_000, 70_002),))
     monkeypatch.setattr(accounts, "_given", set())
-    monkeypatch.setattr(accounts, "_at_work", lambda: {70_001})
+    monkeypatch.setattr(accounts, "at_work", lambda: {70_001})
     monkeypatch.setattr(accounts, "_TRIES", 1000)
     assert {accounts.draw({}), accounts.draw({})} == {70_000, 70_002}
     assert accounts.draw({}) is None
@@ -39,9 +39,9 @@ def test_none_is_drawn_twice_nor_one_that_is_at_work(monkeypatch: pytest.MonkeyP
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
 def test_whose_processes_run() -> None:
     with subprocess.Popen(["sleep", "60"], user=69_123) as process:
-        assert 69_123 in accounts._at_work()
+        assert 69_123 in accounts.at_work()
         process.kill()
-    assert 69_123 not in accounts._at_work()
+    assert 69_123 not in accounts.at_work()
 
 
 def test_none_beyond_the_namespace(monkeypatch: pytest.MonkeyPatch) -> None:

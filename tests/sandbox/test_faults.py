@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.sandbox.order import ProcessReport
 from bot.sandbox.process import Process
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from tests.sandbox.ways import prepared, running_with
@@ -96,8 +97,7 @@ def test_the_engine_is_killed_at_any_moment() -> None:
 
 def test_a_layer_that_is_lost_is_not_done_without(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first process had, each later one has, or it does not start."""
-    report = box._probe()
-    monkeypatch.setattr(box, "_probed", type(report)((*report.layers, "of-tomorrow")))
+    monkeypatch.setattr(box, "_probed", ProcessReport((*box.layers, "of-tomorrow")))
     process = started(box, "mark")
     process.wait(20)
     process.end()
