@@ -63,13 +63,13 @@ def _with_far_neighbors(moved: torch.Tensor, exact: torch.Tensor, dtype: torch.d
 
 
 class Jittered(TorchDispatchMode):
-    """While this is entered, half of each new result is moved by one unit in its last place, up or down by a generator of `seed`."""
+    """While this is entered, half of each new result is moved by one unit in its last place, up or down as one generator says."""
 
     supports_higher_order_operators = True
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._generator = torch.Generator().manual_seed(seed)
+        self._generator = torch.Generator().manual_seed(0)
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
