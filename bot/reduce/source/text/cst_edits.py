@@ -33,11 +33,6 @@ def remove(*nodes: cst.CSTNode) -> Edit:
     return Edit(tuple((node, _gone) for node in nodes), sum(width(n) for n in nodes))
 
 
-def put(node: cst.CSTNode, instead: cst.CSTNode) -> Edit:
-    """Replaces `node` by `instead`; edits inside `node` are lost."""
-    return Edit(((node, lambda _: instead),), max(width(node) - width(instead), 0))
-
-
 def together(edits: Iterable[Edit]) -> Edit:
     """One edit that makes all of the `edits` or none."""
     all_edits = list(edits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from bot.reduce.source.text.cst_edits import apply, is_pass, level, put, remove, show, small, statements, together, walk
+from bot.reduce.source.text.cst_edits import Edit, apply, is_pass, level, remove, show, small, statements, together, walk
 
 MODULE = cst.parse_module("if a:\n    b = f(x, y)\nelse:\n    c\n")
 
@@ -33,7 +33,7 @@ def test_an_argument_goes_with_its_comma() -> None:
 
 
 def test_edits_are_made_together_and_weighed() -> None:
-    a, c = put(at("a"), cst.Name("z")), remove(level(MODULE, 1)[1])
+    a, c = Edit(((at("a"), lambda _: cst.Name("z")),), 3), remove(level(MODULE, 1)[1])
     both = together([a, c])
     assert apply(MODULE, [both]) == apply(MODULE, [a, c]) == "if z:\n    b = f(x, y)\nelse:\n    pass\n"
     assert both.weight == a.weight + c.weight
