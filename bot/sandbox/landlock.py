@@ -61,7 +61,7 @@ class Ruleset:
                 continue
             try:
                 directory = stat.S_ISDIR(os.fstat(place).st_mode)
-                allowed = rights if directory else rights & _OF_FILES & self._handled
+                allowed = rights if directory else rights & _OF_FILES
                 rule = struct.pack("=Qi", allowed, place)
                 kernel.call(_ADD_RULE, self._fd, _PATH_BENEATH, ctypes.create_string_buffer(rule, len(rule)), 0)
             finally:
