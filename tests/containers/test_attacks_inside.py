@@ -125,7 +125,9 @@ def test_security_md_says_what_the_record_says() -> None:
     """Its table of the containers: a row for each, with how many were held, which could not be tried, which layers there are none of."""
     page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     every = {"uid", "no-capabilities", "no-new-privs", "landlock", "landlock-signals", "private-tmp", "seccomp", "rlimits", "no-network"}
-    for way, told in json.loads(RECORD.read_text(encoding="utf-8")).items():
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    assert record
+    for way, told in record.items():
         row = next(line for line in page.splitlines() if line.startswith(f"| `{way}` |"))
         _, _, held, not_run, lacks = (cell.strip() for cell in row.strip("|").split("|"))
         tried = len(told["held"]) - len(told["not_run"])

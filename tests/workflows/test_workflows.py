@@ -111,6 +111,7 @@ def test_no_event_text_in_a_command_or_in_the_options_of_a_container(path: Path)
 
 def test_the_reusable_workflow_names_nothing_by_path() -> None:
     """`./` would be the caller's checkout."""
+    assert any("uses" in step for step in steps(ROOT / ".github/workflows/minify.yml"))
     assert all(not step.get("uses", "").startswith("./") for step in steps(ROOT / ".github/workflows/minify.yml"))
     assert all("uses" not in job for job in jobs(ROOT / ".github/workflows/minify.yml").values())
 

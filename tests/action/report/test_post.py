@@ -213,6 +213,7 @@ def test_an_id_cannot_climb_out_of_the_branch(api: Memory) -> None:
     folder = Folder(RECORDED / "lowering")
     part = post.result_dir.section(reports.request(id="../../x y"), folder)
     durable.keep(part, folder, "branch", api, "owner/name", 7)  # type: ignore[arg-type]
+    assert api.kept
     assert all(path.startswith("torch-minify-results:7--x-y/") for path in api.kept)
 
 
