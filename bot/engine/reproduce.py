@@ -13,7 +13,7 @@ from pathlib import Path
 from bot.engine import compile_only, slowness, time_split
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.region import Capture, Region
-from bot.engine.capture.run import STACKS, Tolerance, Watch, capture
+from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
 from bot.engine.evidence import verify
@@ -27,10 +27,10 @@ from bot.engine.warm_control import WarmControl
 from bot.engine.withheld import withheld
 from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
-from bot.failure.machine_faults import fault_of, last_line
+from bot.failure.machine_faults import fault_of, last_line, may_pass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.failure.traceback import failed_later_than, last_path
+from bot.failure.traceback import failed_later_than
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
@@ -47,7 +47,6 @@ CONTROL_LIMIT = 300.0
 MOST_RUNS = 5
 # Beyond this a script is no longer something that a person has read.
 LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
-_COMPARING = ("bot/inside/eager/accuracy.py", "bot/inside/eager/noise.py")
 # What a program says that met itself: its control runs beside it.
 _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily unavailable", re.I)
 
@@ -234,7 +233,7 @@ class Intake:
                 said = f"the program ends well, but comparing its numbers did not end within {checked.outcome.seconds:.0f} s"
                 raise Ended("error", "budget", f"{said}; a longer --budget gives it more time, --accuracy off leaves it out")
             wrote_nothing = checked.outcome.status != "ok" and bool(found.versions) and not checked.versions
-            if kind is None and (wrote_nothing or _raised_in_comparing(checked.outcome)):
+            if kind is None and (wrote_nothing or raised_in_comparing(checked.outcome)):
                 # our part of it broke off, and so the program was not compared
                 raise Ended(
                     "error", "internal", f"the program ends well, but comparing its numbers broke off: {last_line(checked.outcome)}"
@@ -268,12 +267,18 @@ class Intake:
 
     def _capture(self, name: str, own: float, compare: Tolerance | None = None, **looked_for: bool) -> Capture:
         """One run of the program, for which `Watch` says what is `looked_for`."""
-        out = self.space.work / name
-        remove(out)
-        watch = Watch(out, self.cache, compare, box=self.box, made=self.made, **looked_for)
+        watch = Watch(self.space.work / name, self.cache, compare, box=self.box, made=self.made, **looked_for)
+        found = self._watched(watch, own)
+        if found.outcome.status != "infra" and may_pass(found.outcome):
+            self.progress.step("it was killed, or met a full disk: once more")
+            found = self._watched(watch, own)
+        return found
+
+    def _watched(self, watch: Watch, own: float) -> Capture:
+        remove(watch.out)
         patience = Patience(own, self.budget.remaining(), STACKS, spread=self.options.hang_after is None)
         found = capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
-        if found.outcome.status == "timeout":
+        if found.outcome.status == "timeout" or may_pass(found.outcome):
             # a compiler that was killed leaves half a library, which the next run would load: a failure of ours, not the program's
             shutil.rmtree(self.cache, ignore_errors=True)
             self.cache.mkdir(parents=True, exist_ok=True)
@@ -345,11 +350,6 @@ class Intake:
         """Raises `Ended` where the sandbox kept from the program what it needs: see `withheld`."""
         if kept := withheld(outcome, self.box, failure):
             raise kept
-
-
-def _raised_in_comparing(outcome: Outcome) -> bool:
-    """Whether a run ended by an error of what compares its numbers, rather than of what is compared."""
-    return outcome.status == "raised" and last_path(outcome.text).endswith(_COMPARING)
 
 
 def _wrong(found: Capture) -> tuple[Region, ...]:

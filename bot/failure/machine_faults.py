@@ -10,9 +10,14 @@ from bot.failure.outcome import Outcome
 from bot.failure.traceback import error_line
 from bot.models.result import ReasonCode
 
-_DISK = "the disk is full"
+_DISK, _MEMORY = "the disk is full", "the machine ran out of memory"
 _KNOWN = (
     (re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found"), "no C++ compiler"),
+    # the kernel took the compiler, or what it had started
+    (
+        re.compile(r"fatal error: Killed signal terminated program|died with <Signals\.SIGKILL: 9>\.\n(?s:.*)\bCppCompileError: "),
+        _MEMORY,
+    ),
     (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left"), _DISK),
     # not of a package that is called like it, nor of a name that torch does not have
     (
@@ -80,15 +85,18 @@ def missing(outcome: Outcome) -> Need | None:
 
 
 def may_pass(outcome: Outcome) -> bool:
-    """Whether the next run may end otherwise than this `outcome`: a fault of ours, a disk that was full, a run that the kernel killed.
-    The kernel takes the largest process, whoever filled the memory. A run that met its own limit meets it again."""
-    return outcome.status == "infra" or outcome.signal == "SIGKILL" or fault_of(outcome) == _DISK
+    """Whether the next run may end otherwise than this `outcome`: a fault of ours, a disk that was full, a run that the kernel killed, or
+    whose compiler it killed. The kernel takes the largest process, whoever filled the memory. A run that met its own limit meets it
+    again."""
+    if outcome.status == "infra" or outcome.signal == "SIGKILL":
+        return True
+    return outcome.status != "memory" and fault_of(outcome) in (_DISK, _MEMORY)
 
 
 def fault_of(outcome: Outcome) -> str | None:
     """What is wrong with the machine by this `outcome`, in a few words; None where the program is to blame."""
     if outcome.status == "memory":
-        return "the machine ran out of memory"
+        return _MEMORY
     for pattern, words in _KNOWN:
         if pattern.search(outcome.text[-20_000:]):
             return words

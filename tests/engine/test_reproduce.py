@@ -172,6 +172,29 @@ def test_what_a_killed_compiler_left_is_not_used(intake: Callable[..., Intake]) 
         assert (made.cache / "half.so").exists() is kept
 
 
+KILLED = Outcome(status="signal", signal="SIGKILL")
+NO_MEMORY = Outcome(
+    status="raised", text="CppCompileError: C++ compile error\nc++: fatal error: Killed signal terminated program cc1plus\n"
+)
+
+
+@pytest.mark.parametrize("first", [KILLED, NO_MEMORY])
+def test_a_program_that_the_kernel_killed_is_run_once_more(intake: Callable[..., Intake], first: Outcome) -> None:
+    """The kernel takes the largest process, whoever filled the memory."""
+    made = intake([first, RAISED], [PASSED])
+    (made.cache / "half.so").write_bytes(b"")
+    assert made.run().failure.exception == ("InternalTorchDynamoError",)
+    assert not (made.cache / "half.so").exists()
+
+
+def test_one_that_it_kills_each_time_is_one_that_dies_of_it(intake: Callable[..., Intake]) -> None:
+    failure = intake([KILLED, KILLED, KILLED, KILLED], [PASSED]).run().failure
+    assert (failure.kind, failure.signal) == (Kind.CRASH, "SIGKILL")
+    with pytest.raises(Ended, match="ran out of memory") as ended:
+        intake([NO_MEMORY, NO_MEMORY], [PASSED]).run()
+    assert ended.value.code == "machine_fault"
+
+
 @pytest.mark.parametrize(
     ("right", "errors", "said"),
     [

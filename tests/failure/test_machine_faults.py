@@ -7,6 +7,8 @@ import pytest
 from bot.failure.machine_faults import fault_of, last_line, may_pass, missing
 from bot.failure.outcome import Outcome
 
+CXX = "torch._inductor.exc.InductorError: CppCompileError: C++ compile error\n\nCommand:\ng++ x.cpp\n\nOutput:\n"
+
 
 @pytest.mark.parametrize(
     ("text", "words"),
@@ -25,6 +27,10 @@ from bot.failure.outcome import Outcome
         ("torch._inductor.exc.TritonMissing: no", "triton"),
         ("RuntimeError: Cannot find a working triton installation. Either the package is not installed or it is too old.", "triton"),
         ("fatal error: Python.h: No such file or directory", "headers"),
+        (f"{CXX}g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.", "memory"),
+        (f"subprocess.CalledProcessError: Command '['g++', 'x.cpp']' died with <Signals.SIGKILL: 9>.\n\nThe above\n\n{CXX}", "memory"),
+        (f"{CXX}x.cpp:3:1: error: expected ';'", None),
+        ("subprocess.CalledProcessError: Command '['server']' died with <Signals.SIGKILL: 9>.", None),
         ("AssertionError: the number of dimensions", None),
         ("", None),
     ],
@@ -48,6 +54,7 @@ def test_memory_is_the_machine_and_old_output_is_not_looked_at() -> None:
         (Outcome(status="memory", text="MemoryError"), False),
         (Outcome(status="raised", text="OSError: [Errno 28] No space left on device"), True),
         (Outcome(status="raised", text="InvalidCxxCompiler: No working C++ compiler found"), False),
+        (Outcome(status="raised", text=f"{CXX}g++: fatal error: Killed signal terminated program cc1plus"), True),
         (Outcome(status="signal", signal="SIGSEGV"), False),
         (Outcome(status="timeout"), False),
     ],

@@ -14,6 +14,7 @@ from bot.engine.capture.region import Capture, Region, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.failure.traceback import last_path
 from bot.inside.protocol import COMPARED_DIR, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
@@ -25,6 +26,7 @@ from bot.workers.process import Patience, run_process
 PROBE_SHARE = 0.1  # of the time for a run, that in which it waits for what every compile of C++ begins with
 MOST_WORDS = 60  # characters of a message by which it is known again
 STACKS = 7  # of a program that does not end
+_COMPARING = ("bot/inside/eager/accuracy.py", "bot/inside/eager/noise.py")
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,11 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         errors=(pair[0], pair[1]) if (pair := facts.get("errors")) else None,
         test=facts.get("test", ""),
     )
+
+
+def raised_in_comparing(outcome: Outcome) -> bool:
+    """Whether a run (its `outcome`) ended by an error of what compares its numbers, rather than of what is compared."""
+    return outcome.status == "raised" and last_path(outcome.text).endswith(_COMPARING)
 
 
 def _tolerance(facts: RunFacts, child: Path | None, out: Path) -> tuple[float, ...] | None:
