@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     until = time.monotonic() + arguments.within
     with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as made:
         os.chmod(made, 0o755)  # for the accounts that programs run as
-        setting = Setting(python, Path(made), arguments.budget or UNDISTURBED, until)
+        setting = Setting(python, Path(made), UNDISTURBED, until)
         facts = json.loads(subprocess.run([python, "-c", CHILD], check=True, capture_output=True, text=True).stdout)
         machine = {
             **facts,
@@ -204,8 +204,7 @@ class Suite:
                 return why
             seconds.append(each.ran.seconds)
         self._usual = statistics.median(seconds)
-        if self.arguments.budget is None:
-            self.setting = replace(self.setting, budget=max(LEAST_BUDGET, TIMES_BUDGET * max(seconds)))
+        self.setting = replace(self.setting, budget=self.arguments.budget or max(LEAST_BUDGET, TIMES_BUDGET * max(seconds)))
         print(f"each run has {self.setting.budget:.0f} s", flush=True)
         return ""
 
