@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import json
 import queue
+import signal
 import subprocess
 import tempfile
 import threading
@@ -38,6 +39,8 @@ OFTEN, MOST_WITH_LIBRARIES = 2, 2
 START_LIMIT = 180.0
 # Seconds that it gets to end by itself; its children die with it.
 LAST_WAIT = 0.3
+# Seconds within which one whose answers have ended is seen to be dead.
+DEATH = 5.0
 # How often in a row a parent that died without an answer is replaced.
 RESTARTS = 5
 # Bytes of one answer; the longest hold a traceback and what was printed.
@@ -95,6 +98,7 @@ class _Parent:
         self._on_ready = on_ready
         self._ready = False
         self._over = False
+        self._killed = False  # by the kernel, which takes the largest process: the next may come up
         self.answered = False
         self._waiting: dict[int, Asked] = {}
         self._state = threading.Lock()
@@ -156,6 +160,9 @@ class _Parent:
                     self._heard(json.loads(line))
                 except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                     break  # a library of the program, which it has imported, wrote into the pipe
+            else:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._killed = self.process.wait(DEATH) == -signal.SIGKILL
         self.process.end()
         self._alarm.cancel()
         self._lines.put(None)
@@ -163,7 +170,7 @@ class _Parent:
         with self._state:
             self._over = True
             lost, self._waiting = self._waiting, {}
-            if self.failure is None and not self._ready:
+            if self.failure is None and not self._ready and not self._killed:
                 self.failure = (
                     self.process.report.failed or f"the worker's parent ended with status {self.process.returncode} before it was ready"
                 )

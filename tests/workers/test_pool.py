@@ -334,6 +334,25 @@ class TestProtocol:
             with pytest.raises(PoolError, match="ended with status 9 before"):
                 ask(pool, "")
 
+    def test_a_parent_that_the_kernel_killed_before_it_was_ready_is_replaced(self, fake: Fake, tmp_path: Path) -> None:
+        """The kernel takes the largest process, whoever filled the memory."""
+        begun = tmp_path / "begun"
+        pool = fake(f"""
+            if not os.path.exists({str(begun)!r}):
+                open({str(begun)!r}, "w").close()
+                os.kill(os.getpid(), 9)
+            say({{"ready": {{}}}})
+            for line in sys.stdin: say({{"id": json.loads(line)["id"], "outcome": {{"status": "ok"}}}})
+        """)
+        assert [ask(pool, "").status for _ in range(2)] == ["infra", "ok"]
+
+    def test_one_that_it_kills_each_time_is_given_up(self, fake: Fake) -> None:
+        pool = fake("os.kill(os.getpid(), 9)")
+        for _ in range(room.RESTARTS + 1):
+            assert ask(pool, "").status == "infra"
+        with pytest.raises(PoolError, match="keeps dying"):
+            ask(pool, "")
+
     def test_a_parent_that_keeps_dying(self, fake: Fake) -> None:
         pool = fake("say({'ready': {}})\nsys.stdin.readline()")
         for _ in range(room.RESTARTS + 1):
