@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from bot import __version__
 from bot.engine.inputs.taken import ACCEPTED
+from bot.engine.workspace import FULL
 from bot.models.failure import Stage
-from bot.models.result import UNUSABLE, InputTaken
+from bot.models.result import EXIT_STATUS, UNUSABLE, InputTaken
 from bot.units import cuda_arch, duration, duration_or_auto, positive
 
 if TYPE_CHECKING:
@@ -132,9 +133,15 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
             grammar.error("run takes either X or --command")
         if arguments.command is not None and rest:
             grammar.error("arguments after -- belong to a SCRIPT; with --command write them into the command")
-        with tempfile.TemporaryDirectory(prefix="torch-minify-input-", ignore_cleanup_errors=True) as scratch:
-            os.chmod(scratch, 0o755)  # a program of an account of its own reads its script there
-            return _run(grammar, arguments, rest, Path(scratch))
+        try:
+            with tempfile.TemporaryDirectory(prefix="torch-minify-input-", ignore_cleanup_errors=True) as scratch:
+                os.chmod(scratch, 0o755)  # a program of an account of its own reads its script there
+                return _run(grammar, arguments, rest, Path(scratch))
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            sys.stderr.write(f"torch-minify: {error}\n")
+            return EXIT_STATUS["error"]
     if rest:
         grammar.error("only run takes arguments after --")
     if arguments.command_name == "snippet":

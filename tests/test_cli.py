@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,28 @@ def test_exit_statuses(asked: list[Options], script: str, monkeypatch: pytest.Mo
 def test_a_directory_that_cannot_be_used(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bot.engine.job.Job, "answer", None)
     assert main(["run", script]) == 2
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("where", ["tempfile.TemporaryDirectory", "bot.engine.job.Scratch"])
+def test_a_disk_that_is_full_from_the_start(
+    script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str, number: int
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(number, "no room", "/t/x")
+
+    monkeypatch.setattr(where, full)
+    assert main(["run", script]) == 1
+    assert capsys.readouterr().err == f"torch-minify: [Errno {number}] no room: '/t/x'\n"
+
+
+def test_another_error_of_the_system_is_a_fault_of_ours(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(**_: object) -> None:
+        raise PermissionError(errno.EACCES, "no")
+
+    monkeypatch.setattr("bot.engine.job.Scratch", refused)
+    with pytest.raises(PermissionError):
+        main(["run", script])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import resource
 import signal
@@ -36,7 +35,7 @@ from bot.engine.taken import taken, unreadable
 from bot.engine.time_split import ASK_SHARE, enough, of_first_runs, reserve
 from bot.engine.trail import Trail
 from bot.engine.warm_control import warm_control
-from bot.engine.workspace import NotOurs, Workspace
+from bot.engine.workspace import FULL, NotOurs, Workspace
 from bot.machine import facts
 from bot.models.failure import Kind
 from bot.models.result import ReasonCode, Result, Status, VerificationFacts
@@ -57,8 +56,6 @@ from bot.workers.pool import Pool, PoolError, memory_for
 from bot.workers.process import Interrupted
 from bot.workers.toolchain import Maker
 
-# What a system says of a disk, or of what an account may write on it.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # The reason codes of what the proof left without one.
 _UNPROVEN: dict[Status, ReasonCode] = {"flaky": "flaky", "error": "internal"}
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
@@ -170,7 +167,7 @@ class Job:
             return Ending("error", reason=said, machine_fault=fault, code="machine_fault" if fault else "internal")
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             self._fall_back()
-            with open(self.space.original / "torch-minify.log", "a", encoding="utf-8") as file:
+            with contextlib.suppress(OSError), open(self.space.original / "torch-minify.log", "a", encoding="utf-8") as file:
                 file.write(traceback.format_exc())
             return Ending("error", reason=f"torch-minify itself failed: {type(error).__name__}: {error}", code="internal")
 

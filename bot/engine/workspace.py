@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 from bot.models.result import Files, Result
 from bot.sandbox.files import copy_plain_file, copy_plain_tree, remove
 
+# What a system says of a disk, or of what an account may write on it.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARK = "result.json"
 _NEW = ".new"  # what is at the end of the name of a file that is being written
 _OURS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original")

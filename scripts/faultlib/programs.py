@@ -94,7 +94,7 @@ SPOILS: Mapping[str, str] = {
     "config": "inductor.freezing = inductor.max_autotune = True; torch._dynamo.config.recompile_limit = 1",
     "dtype": "torch.set_default_dtype(torch.float64)",
     "device": "torch.set_default_device('meta')",
-    "thread": "threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()",
+    "thread": "threading.Thread(target=lambda: any(False for _ in iter(int, 1)), daemon=True).start()",
     "process": "subprocess.Popen(['sleep', '600'], start_new_session=True)",
     "cwd": "os.chdir('/')",
     "stdout": "os.close(1)",
