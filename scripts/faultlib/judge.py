@@ -69,8 +69,8 @@ def judge(seen: Seen, fault: Fault, reference: Reference, budget: float) -> Judg
 
 def _harm(ran: Ran, budget: float, killed: bool) -> Judgement | None:
     """What must never be, whatever was done."""
-    if ran.status is None or ran.seconds > budget + OVER:
-        return Judgement("LATE", f"{ran.seconds:.0f} s for a budget of {budget:.0f} s")
+    if ran.status is None or ran.own > budget + OVER:
+        return Judgement("LATE", f"{ran.own:.0f} s for a budget of {budget:.0f} s")
     if found := _CRASH.search(ran.err) or _CRASH.search(ran.out):
         text = ran.err if _CRASH.search(ran.err) else ran.out
         return Judgement("CRASH", " | ".join(text[found.start() :].splitlines())[:1500])

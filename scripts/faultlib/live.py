@@ -48,6 +48,7 @@ class Live:
     rng: random.Random
     hits: list[str] = field(default_factory=list)  # what was done to it
     had_repro: bool = False  # one was seen on the disk
+    begun: float = 0.0  # seconds until it said something: until then it has begun to run, and its budget has not
     _began: float = field(default_factory=time.monotonic)
     _phases: dict[str, float] = field(default_factory=dict)
 
@@ -65,6 +66,8 @@ class Live:
         if missing:
             text = self.said.read_text(encoding="utf-8", errors="replace")
             now = time.monotonic()
+            if text and not self.begun:
+                self.begun = now - self._began
             self._phases.update({name: now for name, mark in missing if mark.search(text)})
 
     @property

@@ -47,12 +47,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of the command line. `status` as Popen says it, None: it did not end in time. `result` is `result.json`, or why it cannot be
-    read; None where there is none. `fails_alone`: the repro does. `lost_repro`: one was there in the meantime, and is no more. `left` still
-    ran afterwards, `hits` are what was done to it."""
+    """One run of the command line. `status` as Popen says it, None: it did not end in time. `own` are those of its `seconds` that its
+    budget is about: from when it said something. `result` is `result.json`, or why it cannot be read; None where there is none.
+    `fails_alone`: the repro does. `lost_repro`: one was there in the meantime, and is no more. `left` still ran afterwards, `hits` are what
+    was done to it.
+    """
 
     status: int | None
     seconds: float
+    own: float
     out: str
     err: str
     result: Mapping[str, Any] | str | None
@@ -180,7 +183,8 @@ def run(
         engine.poll()
     repro = _text(out / "repro.py")
     return Ran(
-        status, round(seconds, 2), _text(place / "out.txt") or "", _text(said) or "", _result(out / "result.json"), repro,
+        status, round(seconds, 2), round(seconds - live.begun, 2),
+        _text(place / "out.txt") or "", _text(said) or "", _result(out / "result.json"), repro,
         repro is not None and fails_alone(setting, repro, program.message), live.had_repro and repro is None, tuple(left), tuple(live.hits),
     )  # fmt: skip
 

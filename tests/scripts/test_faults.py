@@ -31,9 +31,9 @@ RESULT = {
 }
 ERROR = {"status": "error", "reason": "the disk is full", "verification": {"same": 0}, "files": {"repro": None}}
 REFERENCE = Reference("import torch\nx = 1", 1)
-DONE = Ran(0, 30.0, "minimized", "", RESULT, REPRO, True, False, (), ("SIGKILL to worker",))
-FAILED = Ran(1, 30.0, "error", "", ERROR, None, False, False, (), ("the disk is full",))
-KILLED = Ran(-9, 10.0, "", "", ERROR, None, False, False, (), ("SIGKILL to engine",))
+DONE = Ran(0, 33.0, 30.0, "minimized", "", RESULT, REPRO, True, False, (), ("SIGKILL to worker",))
+FAILED = Ran(1, 33.0, 30.0, "error", "", ERROR, None, False, False, (), ("the disk is full",))
+KILLED = Ran(-9, 13.0, 10.0, "", "", ERROR, None, False, False, (), ("SIGKILL to engine",))
 RESUMED = replace(DONE, hits=())
 LONGER = "import torch\nx = 1\ny = 1\n"
 
@@ -68,7 +68,8 @@ def with_status(status, exit_status, **changed):
         ("CRASH", "kill-worker", [replace(FAILED, status=-11)]),
         ("LEFT", "kill-worker", [replace(DONE, left=("sleep 600",))]),
         ("LEFT", "kill-engine", [replace(KILLED, left=("python boot.py server",)), RESUMED]),
-        ("LATE", "stop-worker", [replace(DONE, seconds=111.0)]),
+        ("LATE", "stop-worker", [replace(DONE, own=111.0)]),
+        ("same", "stop-worker", [replace(DONE, own=109.0, seconds=140.0)]),
         ("LATE", "stop-worker", [replace(DONE, status=None)]),
         ("FALSE", "kill-worker", [replace(DONE, result="Expecting value")]),
         ("FALSE", "kill-engine", [replace(KILLED, result="Expecting value"), RESUMED]),
