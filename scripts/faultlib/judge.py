@@ -100,7 +100,9 @@ def _claims(ran: Ran, fault: Fault, killed: bool) -> Judgement | None:
     facts = ran.result.get("verification", {})
     if status in PROVEN and (named is None or facts.get("same", 0) < LEAST_RUNS or facts.get("eager") != "passes"):
         return Judgement("FALSE", f"{status}, with {facts.get('same')} runs the same, eager {facts.get('eager')}, repro {named}")
-    if status == "not_reproduced" or (status == "flaky" and not fault.hangs):
+    # of a process that hangs it may be said that the program does
+    of_a_hang = fault.hangs and (status == "flaky" or ran.result.get("reason_code") == "fails_in_eager")
+    if status in ("not_reproduced", "flaky") and not of_a_hang:
         return Judgement("FALSE", f"{status}: {ran.result.get('reason')}")
     return None
 

@@ -83,6 +83,9 @@ def with_status(status, exit_status, **changed):
         ("FALSE", "kill-worker", [with_status("not_reproduced", 4)]),
         ("FALSE", "kill-worker", [with_status("flaky", 5)]),
         ("honest", "stop-proof", [with_status("flaky", 5)]),
+        ("honest", "stop-capture", [with_status("not_reproduced", 4, reason_code="fails_in_eager")]),
+        ("FALSE", "stop-capture", [with_status("not_reproduced", 4, reason_code="passes")]),
+        ("FALSE", "kill-capture", [with_status("not_reproduced", 4, reason_code="fails_in_eager")]),
         ("honest", "kill-worker", [with_status("reproduced", 3)]),
     ],
 )
