@@ -163,7 +163,8 @@ class TwoRuns:
         compiled, eager = self.compiled.outcome, self.eager
         said = f"without the compiler the program does not end within {eager.seconds:.0f} s; its last line: {last[:200]}"
         longer = eager.seconds >= HANG_RATIO * compiled.seconds + START
-        if compiled.status == "timeout" or longer:
+        # where both were, one that was cut off with the budget may have had less time than it needs
+        if longer or (compiled.status == "timeout" and not eager.cut):
             return Ended("not_reproduced", "fails_in_eager", said)
         return Ended("error", "budget", f"{said}; a longer --budget gives it more time")
 

@@ -204,6 +204,16 @@ def test_eager_that_does_not_end(eager: float, compiled: dict[str, Any], status:
     assert "does not end within 300 s; its last line: y" in found[2]
 
 
+def test_a_control_that_was_cut_off_does_not_say_that_eager_never_ends() -> None:
+    """The time was over for both of them, whatever they would have done."""
+    hung = {"status": "timeout", "text": "y\n", "seconds": 2.0}
+    assert refusal(runs(hung, status="timeout", seconds=2.0), Told()) is not None
+    found = refusal(runs({**hung, "cut": True}, status="timeout", seconds=2.0), Told())
+    assert found is not None
+    assert found[:2] == ("error", "budget")
+    assert "a longer --budget" in found[2]
+
+
 def test_the_compiler_is_said_to_be_out_of_reach_only_where_no_process_comes_to_it() -> None:
     quiet, child = Told(), Told(compiles=True)
     of = runs({"status": "ok", "seconds": 4.0}, seconds=2.0)
