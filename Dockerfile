@@ -20,10 +20,11 @@ LABEL org.opencontainers.image.title="torch-minify-gpu" \
 # What the runtime of NVIDIA gives a container that asks for it.
 ENV NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
+# git and git-lfs are for actions/checkout, which runs in the job's container.
 # Not pinned: Debian keeps no old versions, and the base image, which is pinned, decides the release.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends g++ git \
+    && apt-get install --yes --no-install-recommends g++ git git-lfs \
     && rm -rf /var/lib/apt/lists/*
 # scripts/try-container gives a smaller list, without CUDA; a release builds the image of docker/gpu-cu126.in too, whose torch is on an index
 # of its own

@@ -82,6 +82,15 @@ def test_bases_are_pinned_and_alike() -> None:
     assert first == second
 
 
+def test_the_image_holds_what_the_checkout_looks_for() -> None:
+    """actions/checkout v6.0.2 runs in the job's container. Without git it refuses submodules (src/git-source-provider.ts), with `lfs` it
+    fails where there is no git-lfs on PATH (src/git-command-manager.ts)."""
+    checkout = next(step for step in workflow("minify.yml")["jobs"]["minify"]["steps"] if "actions/checkout@" in step.get("uses", ""))
+    assert {"submodules", "lfs"} <= set(checkout["with"])
+    (installed,) = re.findall(r"apt-get install ([^\\]*)", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
+    assert {"git", "git-lfs"} <= set(installed.split())
+
+
 def test_no_digest_of_an_image_is_in_a_workflow() -> None:
     """The token of a workflow cannot push a change to such a file: GitHub wants the permission `workflows`, which it never has."""
     for path in WORKFLOWS:
