@@ -90,9 +90,9 @@ class GitHub:
         return self._all(Comment, f"{_repo(repository)}/issues/{issue}/comments", limit=50)
 
     def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
-        """The comments on all issues that were written or edited since `since`, oldest first."""
-        wanted = {"since": since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "asc"}
-        return self._all(Comment, f"{_repo(repository)}/issues/comments", wanted, limit=50)
+        """The comments on all issues that were written or edited since `since`, the newest first; of very many not all."""
+        wanted = {"since": since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "desc"}
+        return self._all(Comment, f"{_repo(repository)}/issues/comments", wanted, limit=100)
 
     def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
         """Our own comment whose body begins with `marker`."""

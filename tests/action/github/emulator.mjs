@@ -136,7 +136,9 @@ function extra(app, gh) {
     const issues = await own("/issues?state=all&per_page=100");
     const all = (await Promise.all(issues.map((one) => own(`/issues/${one.number}/comments?per_page=100`)))).flat();
     const since = c.req.query("since") ?? "", page = Number(c.req.query("page") ?? 1), size = Number(c.req.query("per_page") ?? 30);
-    return c.json(all.filter((one) => one.updated_at >= since).slice((page - 1) * size, page * size));
+    // by the time of creation, which the ids follow; without `sort` the direction is ignored
+    const down = c.req.query("sort") && c.req.query("direction") !== "asc" ? -1 : 1;
+    return c.json(all.filter((one) => one.updated_at >= since).sort((a, b) => down * (a.id - b.id)).slice((page - 1) * size, page * size));
   });
   app.get(`${repo}/activity`, (c) => c.json(state.activity.filter((one) => one.ref === c.req.query("ref"))));
   app.get(`${repo}/environments/:name`, (c) => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from datetime import datetime, timezone
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from github import GithubException, RateLimitExceededException
@@ -317,6 +318,23 @@ def test_a_gist_without_what_was_cut_off(stub: Stub) -> None:
         stub.answers["GET", "/gists/odd"] = 200, odd
         with pytest.raises(GitHubError, match="lacks"):
             client(stub, Clock()).gist("odd")
+
+
+def test_the_newest_comments_of_a_busy_repository_are_among_the_recent_ones(stub: Stub) -> None:
+    """GitHub's documentation of "List issue comments for a repository": `direction` is `asc` or `desc`, and ignored without `sort`."""
+    count = 30_000
+
+    def work(verb: str, path: str, body: bytes) -> tuple[int, object]:
+        asked = parse_qs(urlsplit(stub.seen[-1][1]).query)
+        size, page = int(asked["per_page"][0]), int(asked["page"][0])
+        numbers = range(count, 0, -1) if "sort" in asked and asked["direction"] == ["desc"] else range(1, count + 1)
+        shown = numbers[(page - 1) * size : page * size]
+        return 200, [{"id": number, "body": "x", "created_at": "2026-11-03T10:00:00Z", "user": None} for number in shown]
+
+    stub.work = work  # type: ignore[method-assign]
+    found = [comment.id for comment in client(stub, Clock()).recent_comments(REPO, datetime.now(timezone.utc))]
+    # as many as a week has of the largest repositories, by a hundred requests of the thousand that an hour has
+    assert found == list(range(count, count - 10_000, -1))
 
 
 RUN = {"id": 1, "created_at": "2026-11-03T10:00:00Z"}
