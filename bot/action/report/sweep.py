@@ -13,7 +13,9 @@ from bot.action.report.render import notes
 
 # A run waits one day, and a self-hosted one works five at most.
 LOOK_BACK = timedelta(days=7)
-_WAITING = frozenset({"queued", "waiting", "pending", "requested"})
+_WAITING = frozenset({"queued", "pending", "requested"})
+# GitHub's documentation of protection rules: a job is `waiting` until its environment's reviewers have decided.
+_FOR_APPROVAL = "waiting"
 
 
 def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> int:
@@ -56,6 +58,9 @@ def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetim
     if run.status == "completed":
         return notes.ended(run.conclusion, run.html_url)
     waited = (now - run.created_at).total_seconds() / 3600
-    if waited >= stale_after and not any(job.status == "in_progress" for job in jobs) and any(job.status in _WAITING for job in jobs):
-        return notes.waiting(waited, run.html_url)
+    if waited >= stale_after and not any(job.status == "in_progress" for job in jobs):
+        if any(job.status in _WAITING for job in jobs):
+            return notes.waiting(waited, run.html_url)
+        if any(job.status == _FOR_APPROVAL for job in jobs):
+            return notes.waiting(waited, run.html_url, approval=True)
     return None

@@ -165,6 +165,7 @@ def test_a_fork_runs_only_behind_a_protected_environment(environment: str, prote
     assert (made.status == "requests") == allowed
     if allowed:
         assert only(made).repository == "contributor/models"
+        assert "a reviewer of the workflow's `fork-environment` has to approve it first" in said(api)
     else:
         assert "fork" in said(api)
 

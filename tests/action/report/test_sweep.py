@@ -74,6 +74,15 @@ def test_what_waits_too_long_is_marked_in_place() -> None:
     assert "30 hours" in body
 
 
+def test_what_waits_for_a_reviewer_is_not_said_to_lack_a_runner() -> None:
+    ((_, _, body, _),) = swept(Hub(comment(), run("waiting"), ("completed", "waiting")))
+    assert body.startswith("### Still waiting")
+    assert "Nobody has approved" in body
+    assert "No runner" not in body
+    ((_, _, body, _),) = swept(Hub(comment(), run(), ("waiting", "queued")))
+    assert "No runner took" in body
+
+
 def test_what_ended_without_a_word() -> None:
     ((_, _, body, _),) = swept(Hub(comment(), run("completed", "cancelled"), ()))
     assert body.startswith("### Ended without a result")

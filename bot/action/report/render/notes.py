@@ -12,6 +12,7 @@ from bot.models.request import Cause, Request
 _ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed behind it
 _WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
 _PATIENCE = "Where no runner with that label is online it waits for 24 hours, and nothing more is said here until then."
+_APPROVAL = "It is code from a fork: a reviewer of the workflow's `fork-environment` has to approve it first, on the page of its run."
 MOST_ROWS = 20
 # Characters of the title of an issue, titles in a reply.
 MOST_TITLE, MOST_NAMED = 200, 5
@@ -23,7 +24,8 @@ _END = "</table>"
 def queued(requests: Sequence[Request], runner_label: str, run_url: str | None) -> str:
     """Which `requests` were taken, the `runner_label` they wait for, and the `run_url` where to watch."""
     waiting = f"Waiting for a runner with the label {code(runner_label)}; {link('its run', run_url)} shows how far it is."
-    blocks = [whole((0,), f"### Queued\n\n{waiting} {_PATIENCE}")]
+    approval = f"\n\n{_APPROVAL}" if any(request.fork for request in requests) else ""
+    blocks = [whole((0,), f"### Queued\n\n{waiting} {_PATIENCE}{approval}")]
     for index, request in enumerate(requests):
         numbered = f"{index + 1}. " if len(requests) > 1 else ""
         words = f"{numbered}{code(what(request))}"
@@ -83,8 +85,13 @@ def running(requests: Sequence[Request], index: int, line: str, run_url: str | N
     return f"### Minimizing{of}\n\n{code(what(requests[index]))}\n\n{now}\n\n{link('The run', run_url)}"
 
 
-def waiting(hours: float, run_url: str | None) -> str:
-    """That no runner took the run at `run_url` for so many `hours`."""
+def waiting(hours: float, run_url: str | None, *, approval: bool = False) -> str:
+    """That no runner took the run at `run_url` for so many `hours`; with `approval` that nobody has approved it."""
+    if approval:
+        return (
+            f"### Still waiting\n\nNobody has approved {link('this run', run_url)} in {number(int(hours))} hours. "
+            "A reviewer of the workflow's `fork-environment` can, on its page."
+        )
     return (
         f"### Still waiting\n\nNo runner took {link('this run', run_url)} in {number(int(hours))} hours. GitHub gives up after 24. "
         "The workflow's input `runner` names the label: is a runner with it online, and may this repository use it?"

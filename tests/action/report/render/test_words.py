@@ -219,6 +219,7 @@ def test_the_queued_note_names_the_label_and_the_run() -> None:
     assert "(https://github.com/owner/name/actions/runs/1)" in body
     assert "24 hours" in body
     assert body.count("no write permission") == 2
+    assert "approve" not in body
 
 
 def test_the_summary_has_room_for_more() -> None:
