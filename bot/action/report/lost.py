@@ -14,6 +14,7 @@ from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
 from bot.action.report.render.text import one_line
 from bot.action.report.sweep import LOOK_BACK, queued
+from bot.action.set_up import labels_of
 from bot.action.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,10 @@ _STEPS = {
     "Initialize containers": "its container was not started: the image could not be pulled, or Docker refused the options",
     "Check out the commit that the gate resolved": "the commit could not be checked out",
     "Take the requests": "the file of requests could not be downloaded",
+    "Look for torch-minify": (
+        "there was no torch-minify-action on the PATH: install it in the image, or, without one, on the runner, whose PATH is in its file "
+        ".path where it is a service"
+    ),
     "Hand the result on": "the result could not be uploaded",
 }
 _CONCLUSIONS = {"cancelled": "it was cancelled", "timed_out": "it ran out of time", "skipped": "it was not started"}
@@ -42,8 +47,10 @@ def reasons(api: GitHub, settings: Settings, missing: Sequence[int]) -> dict[int
         log.warning("the jobs of this run are not known: %s", one_line(str(error)))
         return {}
     found = {index: [job for job in jobs if re.search(rf"(?:^|/ )minify {index}$", job.name)] for index in missing}
-    # two calls in one run have jobs of one name
-    return {index: said for index, (job, *others) in ((i, js) for i, js in found.items() if js) if not others and (said := reason(job))}
+    # two calls in one run have jobs of one name: then the label tells which is ours
+    labels = {label.lower() for label in labels_of(settings.runner_label)}
+    ours = {i: js if len(js) == 1 else [job for job in js if {label.lower() for label in job.labels} == labels] for i, js in found.items()}
+    return {index: said for index, js in ours.items() if len(js) == 1 and (said := reason(js[0]))}
 
 
 def reason(job: WorkflowJob) -> str | None:

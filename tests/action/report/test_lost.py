@@ -28,6 +28,7 @@ def job(conclusion: str | None, *steps: tuple[str, str], name: str = "minify / m
         (job("failure", ("Set up job", "success"), ("Initialize containers", "failure")), "its container was not started"),
         (job("failure", ("Set up job", "failure")), "an action that the job uses could not be fetched"),
         (job("failure", ("Set up job", "success"), (CHECKOUT, "failure"), ("Minimize", "skipped")), "the commit could not be checked out"),
+        (job("failure", ("Look for torch-minify", "failure"), ("Minimize", "skipped")), "no torch-minify-action on the PATH"),
         (job("failure", ("Minimize", "success"), ("Hand the result on", "failure")), "the result could not be uploaded"),
         (job("failure", ("Minimize", "failure"), ("Hand the result on", "success")), "the step Minimize failed"),
         (job("cancelled", ("Set up job", "success"), ("Minimize", "cancelled")), "it was cancelled"),
@@ -49,14 +50,29 @@ def test_what_is_not_known_is_not_said() -> None:
     api.run_jobs[77] = [job("success", ("Minimize", "success"))]
     assert lost.reasons(api, settings(), [0]) == {}
     # two calls in one run: which of them is ours?
-    api.run_jobs[77] = [job("cancelled", name="cpu / minify 0"), job("cancelled", name="gpu / minify 0")]
+    cpu, gpu = job("cancelled", name="cpu / minify 0"), job("cancelled", name="gpu / minify 0")
+    api.run_jobs[77] = [cpu, gpu]
     assert lost.reasons(api, settings(), [0]) == {}
+
+    api.run_jobs[77] = [each.model_copy(update={"labels": ("self-hosted", "cpu")}) for each in (cpu, gpu)]
+    assert lost.reasons(api, settings(runner_label='["cpu", "self-hosted"]'), [0]) == {}
 
     class Down(Memory):
         def jobs(self, repository: str, run: int) -> Any:
             raise GitHubError("GET: 502", 502)
 
     assert lost.reasons(Down(), settings(), [0]) == {}
+
+
+def test_of_two_calls_in_one_run_the_label_tells_which_is_ours() -> None:
+    """The labels are those that the job asked for (GitHub's documentation of a run's jobs), in whatever case somebody wrote them."""
+    api = Memory()
+    cpu, gpu = job("cancelled", runner=None, name="cpu / minify 0"), job("failure", (CHECKOUT, "failure"), name="gpu / minify 0")
+    labels = {"cpu": ("ubuntu-latest",), "gpu": ("self-hosted", "GPU")}
+    api.run_jobs[77] = [each.model_copy(update={"labels": labels[each.name[:3]]}) for each in (cpu, gpu)]
+    assert "never began" in lost.reasons(api, settings(runner_label="ubuntu-latest", name="cpu"), [0])[0]
+    assert "could not be checked out" in lost.reasons(api, settings(runner_label='["gpu", "self-hosted"]', name="gpu"), [0])[0]
+    assert lost.reasons(api, settings(runner_label="other"), [0]) == {}
 
 
 def test_the_comments_of_the_run_are_ended_and_no_others() -> None:
