@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (TOOLS / "stamp").exists(
 ENDINGS = {
     "result": ("### Minimized", {}, ()),
     # the label is one that act knows no machine for, so the job leaves nothing, not even a failed step
-    "no result": ("### Could not be minimized", {"runner": "nobody"}, ()),
+    "no result": ("never began: no runner took it", {"runner": "nobody"}, ()),
     # the runner's signal reaches the program, which hands on what there is
     "cancel": (", interrupted", {}, ()),
     # nothing, null, half a JSON text and another type, each with a 200, before and after the work is done
@@ -41,15 +41,25 @@ ENDINGS = {
 }
 
 
+# What GitHub says of the jobs for a label that no runner has, once it gave up or somebody cancelled: no steps and no runner. act has the
+# number 1 for every run, and tells the API nothing.
+NEVER_BEGAN = [
+    {"id": 100 + index, "name": f"minify / minify {index}", "status": "completed", "conclusion": "cancelled", "labels": ["nobody"]}
+    | {"runner_name": None, "steps": []}
+    for index in range(2)
+]
+
+
 @pytest.fixture(scope="module")
 def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     with Emulator(tmp_path_factory.mktemp("emulator")) as running:
+        running.add(runs=[{"id": 1, "head_sha": "d" * 40, "status": "in_progress", "conclusion": None, "jobs": NEVER_BEGAN}])
         yield running
 
 
 def ended(ran: Ran, bodies: list[str], words: str) -> None:
     (body,) = bodies
-    assert words in body, ran.log
+    assert words in body, f"{body}\n{ran.log}"
     assert "### Queued" not in body
 
 

@@ -197,7 +197,8 @@ def folders(given: Iterable[Path], requests: Sequence[Request]) -> dict[int, Fol
     paths = [path for one in given for path in _expanded(one, requests)]
     for place, path in enumerate(paths):
         index = index_of(path.name, requests)
-        index = place if index is None and len(paths) == len(requests) else index
+        if index is None and len(paths) == len(requests) and os.path.lexists(path / RESULT):
+            index = place
         if index is not None:
             found.setdefault(index, Folder(path))
     return found

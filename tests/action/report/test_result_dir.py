@@ -276,8 +276,13 @@ def test_one_directory_that_holds_them_all(tmp_path: Path) -> None:
     assert {index: folder.path.name for index, folder in found.items()} == {0: "torch-minify-result-0", 2: "torch-minify-result-2"}
 
 
-def test_no_directory_came_back(tmp_path: Path) -> None:
-    assert folders([tmp_path / "handed"], ASKED) == {}
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("made", [False, True])
+def test_no_directory_came_back(tmp_path: Path, count: int, made: bool) -> None:
+    """Of one request too: where the results should be is not its result."""
+    if made:
+        (tmp_path / "handed").mkdir()
+    assert folders([tmp_path / "handed"], ASKED[:count]) == {}
 
 
 def test_a_result_cannot_speak_for_another(tmp_path: Path) -> None:
