@@ -7,7 +7,8 @@ replaced by `--local-repository`, the image of the job with the GPU by the machi
 Checked against actions/runner 2.336: `$/` is the repository and commit of the workflow that holds the step (ActionManager.cs), inputs of
 a container action come as INPUT_ variables with their dashes, an empty image is no container (PipelineTemplateConverter.cs). Kinder than
 GitHub: host mode has no containers and no accounts, every run has the number 1, and permissions are not enforced.
-actions/checkout leaves a file that says what was asked of it; what it fetches is not looked at.
+actions/checkout leaves a file that says what was asked of it; what it fetches is not looked at. As the pinned one does, it wants git-lfs
+on PATH where `lfs` is asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +35,13 @@ TOKEN = TOKENS[BOT]
 LIGHT = re.compile(r"(?<=uses: )\$/\.github/actions/light$", re.MULTILINE)
 _STUBS = {
     "actions/checkout": (
-        {"repository": "", "ref": "", "path": ".", "persist-credentials": "true"},
-        'mkdir -p "$A_PATH" && echo "$A_REPOSITORY $A_REF" > "$A_PATH/checked-out.txt"',
+        {"repository": "", "ref": "", "path": ".", "persist-credentials": "true", "submodules": "false", "lfs": "false"},
+        (
+            'mkdir -p "$A_PATH" && echo "$A_REPOSITORY $A_REF" > "$A_PATH/checked-out.txt"\n'
+            # src/git-command-manager.ts of v6.0.2
+            'if [ "$A_LFS" = true ] && ! command -v git-lfs; then echo "::error::Unable to locate executable file: git-lfs"; exit 1; fi\n'
+            '[ "$A_SUBMODULES$A_LFS" = falsefalse ] || echo "submodules $A_SUBMODULES, lfs $A_LFS" > "$A_PATH/asked.txt"'
+        ),
     ),
     "actions/upload-artifact": (
         {"name": "", "path": "", "if-no-files-found": "warn", "retention-days": "0", "include-hidden-files": "false"},
@@ -62,49 +70,70 @@ class Ran:
         """What a request left behind."""
         return json.loads((self.artifacts / f"torch-minify-result-{index}/result-{index}/result.json").read_text(encoding="utf-8"))
 
-    def seen(self, index: int) -> dict[str, Any]:
-        """What its program could see."""
-        return json.loads((self.artifacts / f"torch-minify-result-{index}/result-{index}/seen.json").read_text(encoding="utf-8"))
+    def seen(self, index: int, call: str = "torch-minify") -> dict[str, Any]:
+        """What its program could see; `call` is how the names of its artifacts begin."""
+        return json.loads((self.artifacts / f"{call}-result-{index}/result-{index}/seen.json").read_text(encoding="utf-8"))
 
 
-def run(where: Path, event_name: str, event: dict[str, Any], api_url: str, workflow: str, **inputs: str) -> Ran:
+@dataclass(frozen=True)
+class Machine:
+    """The machine that minifies: the `variables` of its runner, the texts of scripts on its PATH, and whether torch-minify is there."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, str] = field(default_factory=dict)
+    has_ours: bool = True
+
+
+MACHINE = Machine()
+
+
+def run(where: Path, event_name: str, event: dict[str, Any], api_url: str, workflow: str, machine: Machine = MACHINE, **inputs: str) -> Ran:
     """Run one of the workflows on an event, against a GitHub at `api_url`."""
     repository = where / "repository"
     _workflows(repository, event["repository"]["full_name"], inputs)
-    return _act(where, event_name, event, api_url, workflow, [])
+    return _act(where, event_name, event, api_url, workflow, [], machine)
 
 
-def walk(where: Path, event_name: str, event: dict[str, Any], api_url: str, text: str, called: str) -> Ran:
+def walk(where: Path, event_name: str, event: dict[str, Any], api_url: str, text: str, called: str, machine: Machine = MACHINE) -> Ran:
     """Run a workflow that a newcomer wrote (`text`), in a repository with nothing else; it calls ours under the name `called`."""
     ours, repository = where / "ours", where / "repository"
     _workflows(ours, "torch-minify/torch-minify", {})
     (repository / ".github/workflows").mkdir(parents=True)
     (repository / ".github/workflows/minify.yml").write_text(text, encoding="utf-8")
     _committed(repository, event["repository"]["full_name"])
-    return _act(where, event_name, event, api_url, "minify.yml", [f"{called}={ours}"])
+    return _act(where, event_name, event, api_url, "minify.yml", [f"{called}={ours}"], machine)
 
 
-def _act(where: Path, event_name: str, event: dict[str, Any], api_url: str, workflow: str, more: list[str]) -> Ran:
+def _act(where: Path, event_name: str, event: dict[str, Any], api_url: str, workflow: str, more: list[str], machine: Machine) -> Ran:
     repository, artifacts, cache = where / "repository", where / "artifacts", where / "cache"
     for path in (artifacts, cache):
         path.mkdir(parents=True)
     light = _light(where / "light")
     (where / "event.json").write_text(json.dumps(event), encoding="utf-8")
     replaced = [f"torch-minify/light@v0={light}", *_stubs(where / "stubs"), *more]
+    # the accounts that a job of root gives to programs may come here, which they may not to pytest's own directories
+    shared = Path(tempfile.mkdtemp(prefix="torch-minify-machine-"))
+    path = [str(shared), *([str(programs(where / "bin"))] if machine.has_ours else []), os.environ["PATH"]]
+    shared.chmod(0o755)
+    for name, text in machine.programs.items():
+        (shared / name).write_text(text, encoding="utf-8")
+        (shared / name).chmod(0o755)
     done = subprocess.run(
         [
             *(str(TOOLS / "venv/bin/act"), event_name, "-W", f".github/workflows/{workflow}", "-e", str(where / "event.json")),
             *("-P", "ubuntu-latest=-self-hosted", "-s", f"GITHUB_TOKEN={TOKEN}", "--env", f"GITHUB_API_URL={api_url}"),
             *("--env", f"ACT_ARTIFACTS={artifacts}", "--action-offline-mode", "--no-cache-server"),
+            *(word for name, value in machine.variables.items() for word in ("--env", f"{name}={value}")),
             *(word for one in replaced for word in ("--local-repository", one)),
         ],
         cwd=repository,
-        env={"PATH": f"{programs(where / 'bin')}{os.pathsep}{os.environ['PATH']}", "HOME": str(cache), "XDG_CACHE_HOME": str(cache)},
+        env={"PATH": os.pathsep.join(path), "HOME": str(cache), "XDG_CACHE_HOME": str(cache)},
         capture_output=True,
         text=True,
         timeout=110,
         check=False,
     )
+    shutil.rmtree(shared)
     return Ran(done.returncode, done.stdout + done.stderr, artifacts)
 
 

@@ -147,13 +147,13 @@ def test_stop_has_a_job_of_its_own(tmp_path: Path, forge: Emulator) -> None:
     assert not ran.job("minify 0")
 
 
-def red(forge: Emulator, run_id: int, log: str) -> dict[str, Any]:
-    """A red run of CI on the default branch, and the event about it."""
+def red(forge: Emulator, run_id: int, log: str, **more: Any) -> dict[str, Any]:
+    """A red run of CI, on the default branch unless there is `more` to say, and the event about it."""
     sha = forge.ask("GET", f"/repos/{REPO}/commits/main")["sha"]
     text = (ROOT / f"tests/fixtures/ci/logs/{log}.txt").read_bytes().decode()
     job = {"id": run_id * 10, "name": "tests", "conclusion": "failure", "log": text}
     told = {"id": run_id, "workflow_id": run_id, "name": "CI", "event": "push", "conclusion": "failure", "status": "completed"}
-    told |= {"head_sha": sha, "head_branch": "main", "created_at": "2026-11-03T12:00:00Z"}
+    told |= {"head_sha": sha, "head_branch": "main", "created_at": "2026-11-03T12:00:00Z"} | more
     forge.add(runs=[told | {"jobs": [job]}])
     repository = forge.ask("GET", f"/repos/{REPO}")
     told |= {"head_repository": repository, "html_url": f"https://github.com/{REPO}/actions/runs/{run_id}"}

@@ -25,7 +25,7 @@ text = command if command is not None else Path(sys.argv[-1]).read_text(encoding
 # the program says which result it has
 name = next((path.name for path in sorted(RECORDED.iterdir()) if f"result: {path.name}" in text), "lowering")
 shutil.copytree(RECORDED / name, out, dirs_exist_ok=True)
-here = {path.name: path.read_text(encoding="utf-8") for path in Path().iterdir()}
+here = {path.name: path.read_text(encoding="utf-8") for path in Path().iterdir() if path.is_file()}
 seen = {"environment": dict(os.environ), "arguments": sys.argv[1:], "here": here, "text": text}
 (out / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
 for step in range(6 if "slow" in text else 0):
