@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -28,9 +28,10 @@ from bot.action.minify import checkout, isolation
 from bot.action.minify import minify as minify_request
 from bot.action.minify.minify import ENGINE, RunnerConfig
 from bot.action.report import lost, post
+from bot.action.report.render.markdown import code
 from bot.action.report.render.text import one_line
 from bot.action.report.sweep import sweep
-from bot.action.settings import Settings, read_settings
+from bot.action.settings import Settings, usable_settings
 from bot.units import duration
 from bot.workflow_commands import harmless
 
@@ -68,11 +69,16 @@ class Edge:
 
 EDGE = Edge()
 Job = Callable[[Settings, Console], JobOutcome]
+# What a job does whose inputs cannot all be used, as the words say.
+Unusable = Callable[[Settings, Console, str], JobOutcome]
 
 
 def main(edge: Edge = EDGE) -> int:
     """Run the mode that the inputs name, through `edge`. Exit status of the job: 0 where all went as it should, whatever the answer."""
-    return _run(lambda settings, console: _MODES[settings.mode](settings, console, edge))
+    return _run(
+        lambda settings, console: _MODES[settings.mode](settings, console, edge),
+        lambda settings, console, wrong: _unusable(settings, console, edge, wrong),
+    )
 
 
 def run_gate(event: Path, name: str, file: Path | None, edge: Edge = EDGE) -> int:
@@ -103,24 +109,45 @@ class LogFormatter(logging.Formatter):
         return harmless(redaction.redact(super().format(record)))
 
 
-def _run(job: Job) -> int:
-    """The exit status of a job: 2 for unusable input, 1 where GitHub does not answer."""
+def _run(job: Job, unusable: Unusable | None = None) -> int:
+    """The exit status of a job: 2 for unusable input, about which `unusable` may do something; 1 where GitHub does not answer."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogFormatter("%(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     redaction.hide(redaction.words_of_machine(os.environ, socket.gethostname(), isolation.is_secret_name))
     try:
-        settings = read_settings()
+        settings, wrong = usable_settings()
         console = Console(
             UnbrokenStream.over(sys.stdout), UnbrokenStream.over(sys.stderr), settings.in_actions, settings.output, settings.summary
         )
-        return console.publish(job(settings, console))
+        if not wrong:
+            return console.publish(job(settings, console))
+        if unusable is not None:
+            console.publish(unusable(settings, console, redaction.redact(wrong)))
+        raise InputError(wrong)
     except InputError as error:
         sys.stderr.write(harmless(redaction.redact(f"torch-minify: {error}\n")))
         return 2
     except GitHubError as error:
         sys.stderr.write(harmless(redaction.redact(f"torch-minify: GitHub does not answer: {error}\n")))
         return 1
+
+
+def _unusable(settings: Settings, console: Console, edge: Edge, wrong: str) -> JobOutcome:
+    """A job whose inputs cannot all be used, as `wrong` says, has somebody who waits for its answer as well."""
+    match settings.mode:
+        case "report":
+            return _report(settings, console, edge)
+        case "minify":
+            minify_request.write_error(settings.result, f"the workflow's inputs cannot be used: {wrong}", console)
+            isolation.chown_like_parent(settings.result)
+            return JobOutcome(outputs={"status": "error"})
+        case "sweep":
+            return JobOutcome()
+    why = f"The workflow's inputs cannot be used: {code(wrong, 1000)}."
+    told = gate.failed(_event(settings), settings, edge.connect(settings.token, settings), why)
+    # an outcome, so that no report looks for what was lost
+    return replace(told, outputs={"outcome": "refused", "matrix": "[]"})
 
 
 def _event(settings: Settings) -> gate.AnyEvent:
@@ -192,7 +219,13 @@ def _minimize(settings: Settings, console: Console, edge: Edge, file: Path, inde
 
 def _minify(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
     _drop_secrets()
-    status = _minimize(settings, console, edge, settings.request_file, settings.index, settings.result)
+    try:
+        status = _minimize(settings, console, edge, settings.request_file, settings.index, settings.result)
+    except InputError as error:
+        # a result says so, since the report reads nothing else of this job
+        minify_request.write_error(settings.result, str(error), console)
+        isolation.chown_like_parent(settings.result)
+        return JobOutcome(2, outputs={"status": "error"})
     return minify_request.outcome_of(settings.result, status)
 
 

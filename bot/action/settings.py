@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -17,6 +18,8 @@ from bot.action.console import InputError
 _NAME = re.compile(r"(?!(?:request|result|unposted)\Z)[a-z][a-z0-9]{0,19}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE", re.IGNORECASE)
+# Inputs whose values are told to nobody: what should not be in them may be a secret.
+_UNTOLD = ("env", "setup")
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
 
 
@@ -183,13 +186,36 @@ def read_settings() -> Settings:
     Raises:
         InputError: something in it cannot be used; the message names it, its value and what is allowed.
     """
+    settings, wrong = usable_settings()
+    if wrong:
+        raise InputError(wrong)
+    return settings
+
+
+def usable_settings() -> tuple[Settings, str]:
+    """The settings in this process's environment, each input that cannot be used as if it were not given; and which those are, in words.
+
+    Raises:
+        InputError: what GitHub gives cannot be used, or the mode.
+    """
     try:
-        return Settings()
+        return Settings(), ""
     except ValidationError as error:
-        raise InputError("; ".join(_words(problem) for problem in error.errors(include_url=False))) from None
+        problems = error.errors(include_url=False)
+    words = "; ".join(_words(problem) for problem in problems)
+    wrong = {str(problem["loc"][0]) for problem in problems}
+    if not all(name.startswith("INPUT_") for name in wrong) or "INPUT_MODE" in wrong:
+        raise InputError(words)
+    fields = [(field.default, _aliases(field)) for field in Settings.model_fields.values()]
+    return Settings(**{alias: default for default, aliases in fields if wrong & set(aliases) for alias in aliases}), words
+
+
+def _aliases(field: FieldInfo) -> list[str]:
+    named = field.validation_alias
+    return [str(choice) for choice in named.choices] if isinstance(named, AliasChoices) else [str(named)]
 
 
 def _words(problem: ErrorDetails) -> str:
     name = str(problem["loc"][0]).lower().removeprefix("input_").replace("_", "-")
-    value = "" if name.endswith("token") else f" {str(problem['input'])[:80]!r}"
+    value = "" if name.endswith("token") or name in _UNTOLD else f" {str(problem['input'])[:80]!r}"
     return f"input {name}{value}: {problem['msg']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from bot.action import request_file
 from bot.action.__main__ import Edge, LogFormatter, main
+from bot.action.gate.comment_event import Conversation
 from bot.action.settings import Settings
 from tests.action.gate.memory import BLOCK, REPO, Memory, asked, settings
 
@@ -79,6 +82,35 @@ def test_a_mode_is_done_with_the_github_that_is_handed_in(
     assert f"\n{outcome}\n" in (tmp_path / "output").read_text()
     assert (tmp_path / "request.json").exists() == (outcome == "requests")
     assert capsys.readouterr().out.startswith(outcome)
+
+
+def test_a_report_with_an_input_that_it_cannot_use_writes_its_comment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in list(os.environ):
+        if name.startswith(("GITHUB_", "INPUT_", "ACTIONS_")):
+            monkeypatch.delenv(name)
+    api, file = Memory(), tmp_path / "request.json"
+    (request,) = Conversation(asked(f"/minify\n{BLOCK}"), settings(), api).outcome().requests
+    file.write_text(request_file.to_json([request]))
+    given = {"GITHUB_REPOSITORY": REPO, "GITHUB_RUN_ID": "77", "INPUT_MODE": "report", "INPUT_REQUEST_FILE": str(file)}
+    for name, value in (given | {"INPUT_RETENTION-DAYS": "0", "INPUT_DURABLE": "cloud", "INPUT_RESULTS": str(tmp_path)}).items():
+        monkeypatch.setenv(name, value)
+    assert main(Edge(connect=lambda token, settings: api)) == 2
+    (comment,) = (each for each in api.comments(REPO, 7) if "### Could not be minimized" in each.body)
+    assert comment.id == request.answer.comment
+    said = capsys.readouterr().err
+    assert "input retention-days '0'" in said
+    assert "input durable 'cloud'" in said
+
+
+def test_a_machine_with_an_input_that_it_cannot_use_leaves_a_result(tmp_path: Path) -> None:
+    """The report of an older gate, or of one's own, shows why."""
+    done = run(tmp_path, INPUT_MODE="minify", INPUT_ENV="HF_TOKEN=abc", INPUT_RESULT="made/result-0")
+    assert done.returncode == 2
+    text = (tmp_path / "made/result-0/result.json").read_text()
+    assert "'HF_TOKEN' sounds like a secret" in json.loads(text)["reason"]
+    assert "abc" not in text + done.stderr + done.stdout
 
 
 def test_files_are_kept_by_a_client_of_its_own_where_there_is_a_token_for_it() -> None:

@@ -162,6 +162,9 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "what takes a shell": (f"--test {TEST}", {"test-command": "pytest {nodeid} | tee log"}, "which takes a shell"),
     "outside of the checkout": (f"--test {TEST}", {"test-command": "cd .. && pytest {nodeid}"}, "outside of the checkout"),
     "a budget beyond the job's time": ("--budget 6h", {}, "does not fit into a job that is ended after 120"),
+    "an input that is none of its words": ("", {"stage": "fast"}, "input stage 'fast'"),
+    "a secret among the variables": ("", {"env": "HF_TOKEN=abc"}, "'HF_TOKEN' sounds like a secret"),
+    "a name that no artifact can have": ("", {"name": "GPU"}, "input name 'GPU'"),
     "no such version": ("--torch-version 2.13.0;x", {}, "torch-version"),
 }
 
@@ -171,7 +174,9 @@ def test_it_is_refused_at_once(tmp_path: Path, forge: Emulator, name: str) -> No
     said, inputs, words = REFUSED[name]
     ran, answer = minified(tmp_path, forge, said, MACHINE, inputs)
     assert words in answer, ran.log
+    assert "abc" not in answer
     assert not ran.job("minify 0")
+    assert not ran.job("report")
 
 
 def test_a_machine_that_lacks_torch_minify(tmp_path: Path, forge: Emulator) -> None:
