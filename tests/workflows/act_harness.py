@@ -77,11 +77,15 @@ class Ran:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine that minifies: the `variables` of its runner, the texts of scripts on its PATH, and whether torch-minify is there."""
+    """The machine that minifies: the `variables` of its runner, the texts of scripts on its PATH, and whether torch-minify is there.
+
+    And of the hosted ones those that cannot begin, as where their image cannot be pulled: the modes `without_image`.
+    """
 
     variables: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, str] = field(default_factory=dict)
     has_ours: bool = True
+    without_image: tuple[str, ...] = ()
 
 
 MACHINE = Machine()
@@ -108,7 +112,7 @@ def _act(where: Path, event_name: str, event: dict[str, Any], api_url: str, work
     repository, artifacts, cache = where / "repository", where / "artifacts", where / "cache"
     for path in (artifacts, cache):
         path.mkdir(parents=True)
-    light = _light(where / "light")
+    light = _light(where / "light", machine.without_image)
     (where / "event.json").write_text(json.dumps(event), encoding="utf-8")
     replaced = [f"torch-minify/light@v0={light}", *_stubs(where / "stubs"), *more]
     # the accounts that a job of root gives to programs may come here, which they may not to pytest's own directories
@@ -165,12 +169,13 @@ def _committed(repository: Path, full_name: str) -> None:
         subprocess.run(["git", *command], cwd=repository, check=True, capture_output=True)
 
 
-def _light(where: Path) -> Path:
-    """The light action without its container."""
+def _light(where: Path, missing: tuple[str, ...]) -> Path:
+    """The light action without its container. In the modes that are `missing` it fails before anything of ours begins."""
     action = load(ROOT / ".github/actions/light/action.yml")
     environment = {f"INPUT_{name.upper()}": f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
     outputs = {name: {**value, "value": f"${{{{ steps.it.outputs.{name} }}}}"} for name, value in action["outputs"].items()}
-    step = {"id": "it", "shell": "bash", "env": environment, "run": f'exec "{sys.executable}" -I -m bot.action.__main__'}
+    missed = f'case $INPUT_MODE in {"|".join(missing) or "none"}) echo "::error::Docker pull failed with exit code 1"; exit 1 ;; esac'
+    step = {"id": "it", "shell": "bash", "env": environment, "run": f'{missed}\nexec "{sys.executable}" -I -m bot.action.__main__'}
     _composite(where, {**action, "outputs": outputs}, step)
     return where
 

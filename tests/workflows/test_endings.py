@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.action.github.emulator import BOT, REPO, Emulator
-from tests.workflows.act_harness import Ran, run
+from tests.workflows.act_harness import Machine, Ran, run
 from tests.workflows.test_act import CODE, red
 from tests.workflows.workflow_files import TOOLS
 
@@ -134,3 +134,49 @@ def test_a_result_that_cannot_be_uploaded_is_reported(tmp_path: Path, forge: Emu
     ran = run(tmp_path / "act", "issue_comment", event, forge.url, "on-comment.yml")
     assert "(409) Conflict" in ran.log
     ended(ran, forge.ours(event["issue"]["number"]), "### Could not be minimized")
+
+
+@pytest.mark.parametrize(
+    ("missing", "said", "association", "title"),
+    [
+        # the gate has asked already, and the comment would say "queued" for ever
+        (("report",), "/minify", "OWNER", "### Ended without a result"),
+        (("gate", "report"), "/minify", "OWNER", "### Not taken"),
+        (("gate", "report"), "see the docs of /minify", "OWNER", None),
+        (("gate", "report"), "/minify", "NONE", None),
+    ],
+    ids=["the report", "both", "no command", "a stranger"],
+)
+def test_hosted_jobs_that_cannot_begin(
+    tmp_path: Path, forge: Emulator, missing: tuple[str, ...], said: str, association: str, title: str | None
+) -> None:
+    """As where their image is private, or an index does not answer while it is built: nothing of ours can say so."""
+    event = forge.commented(forge.issue("It fails."), f"{said}\n\n" + CODE.format(result="lowering"))
+    event["comment"]["author_association"] = association
+    ran = run(tmp_path / "act", "issue_comment", event, forge.url, "on-comment.yml", Machine(without_image=missing))
+    assert ran.status != 0
+    assert [body.splitlines()[2] for body in forge.ours(event["issue"]["number"])] == ([title] if title else []), ran.log
+    marker = f"<!-- torch-minify:comment-{event['comment']['id']} run:1 -->"
+    assert all(body.splitlines()[0] == marker for body in forge.ours(event["issue"]["number"]))
+
+
+def test_a_red_run_whose_report_cannot_begin(tmp_path: Path, forge: Emulator) -> None:
+    before = {issue["number"] for issue in issues(forge)}
+    for number in before:
+        forge.ask("PATCH", f"/repos/{REPO}/issues/{number}", state="closed")
+    run(tmp_path / "act", "workflow_run", red(forge, 970, "pytest"), forge.url, "on-red-ci.yml", Machine(without_image=("report",)))
+    opened = [issue["number"] for issue in issues(forge)]
+    assert len(opened) == 2
+    for number in opened:
+        (body,) = forge.ours(number)
+        assert body.splitlines()[2] == "### Ended without a result"
+        assert body.startswith("<!-- torch-minify:run-970-1 run:1 failures:")
+
+
+def test_a_report_that_failed_after_its_comment_is_left_alone(tmp_path: Path, forge: Emulator) -> None:
+    event = forge.commented(forge.issue("It fails."), "/minify\n\n" + CODE.format(result="lowering"))
+    inputs = {"durable": "cloud"}  # which only the report reads, and says to be none after its comment
+    ran = run(tmp_path / "act", "issue_comment", event, forge.url, "on-comment.yml", **inputs)
+    assert "Job failed" in ran.job("report")
+    assert "Job succeeded" in ran.job("unanswered")
+    ended(ran, forge.ours(event["issue"]["number"]), "### Minimized")

@@ -16,6 +16,7 @@ DESIGN = {
     "minify": {"contents": "read"},
     "report": {"issues": "write", "pull-requests": "write", "actions": "read"},
     "stop": {"actions": "write", "issues": "write", "pull-requests": "write"},
+    "unanswered": {"issues": "write", "pull-requests": "write"},
 }
 CALLERS = ("on-comment.yml", "on-red-ci.yml")
 
