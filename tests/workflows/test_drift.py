@@ -13,7 +13,7 @@ from tests.workflows.workflow_files import ACTIONS, ROOT, load, trigger, workflo
 GPU, LIGHT = (load(path)["inputs"] for path in ACTIONS)
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # Where the programs run: only the workflow knows them.
-OF_THE_WORKFLOW = {"runner", "container-options", "max-parallel", "submodules", "lfs"}
+OF_THE_WORKFLOW = {"runner", "hosted-runner", "container-options", "max-parallel", "submodules", "lfs"}
 # The last job is for where nothing of ours can run: it gives nothing to our program.
 STEPS = {job: work["steps"] for job, work in workflow("minify.yml")["jobs"].items() if job != "unanswered"}
 

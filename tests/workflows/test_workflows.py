@@ -130,8 +130,18 @@ def test_the_reusable_workflow_names_nothing_by_path() -> None:
 def test_a_hosted_job_never_names_the_gpu_image(path: Path) -> None:
     """It is gigabytes, and pulled at the start whatever the step's `if` says."""
     for name, job in jobs(path).items():
-        if "ubuntu" in str(job.get("runs-on")) and path.name != "release.yml":
+        if (path.name, name) != ("minify.yml", "minify") and path.name != "release.yml":
             assert "minify-gpu" not in json.dumps(job), name
+            assert "container" not in job, name
+
+
+def test_every_job_beside_the_one_that_minifies_is_on_the_machine_that_the_caller_names() -> None:
+    """An organization may have no machines of GitHub's."""
+    found = {name: job["runs-on"] for name, job in workflow("minify.yml")["jobs"].items()}
+    assert "inputs.runner" in found.pop("minify")
+    assert all("inputs.hosted-runner" in label and "inputs.runner" not in label for label in found.values())
+    (sweep,) = workflow("sweep.yml")["jobs"].values()
+    assert sweep["runs-on"] == "${{ inputs.hosted-runner || 'ubuntu-latest' }}"
 
 
 def test_the_matrix_goes_on_and_names_are_unique() -> None:
@@ -168,6 +178,18 @@ def test_nothing_is_cached(path: Path) -> None:
 
 def test_actions_are_containers() -> None:
     assert [load(path)["runs"]["using"] for path in ACTIONS] == ["docker", "docker"]
+
+
+def test_an_old_result_is_never_reported_for_a_new_one() -> None:
+    """The machine of the report may be one that is kept, too."""
+    job = workflow("minify.yml")["jobs"]["report"]
+    assert all(f"${{{{ {word} }}}}" in job["env"]["PLACE"] for word in ("inputs.name", "github.run_id", "github.run_attempt"))
+    taken = [step["with"]["path"] for step in job["steps"] if "download-artifact" in step.get("uses", "")]
+    (read,) = (step["with"] for step in job["steps"] if step.get("uses") == "$/.github/actions/light")
+    assert len(taken) == 2
+    assert all(path.startswith("${{ env.PLACE }}/") for path in (*taken, read["request-file"], read["results"]))
+    assert job["steps"][-1]["if"] == "always()"
+    assert job["steps"][-1]["run"] == 'rm -rf -- "$PLACE" torch-minify-unposted'
 
 
 def test_an_old_result_is_never_taken_for_a_new_one() -> None:

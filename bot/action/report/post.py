@@ -11,6 +11,7 @@ from bot.action.comment import notice_marker, react
 from bot.action.console import Console, InputError, JobOutcome
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
+from bot.action.minify.isolation import chown_like_parent
 from bot.action.report import durable, lost, result_dir
 from bot.action.report.render import notes
 from bot.action.report.render.rendering import SUMMARY_LIMIT, annotations_of, render
@@ -155,6 +156,7 @@ def save_unposted(comment: PendingComment, path: Path, settings: Settings, error
     try:
         path.parent.mkdir(exist_ok=True)
         path.write_text(render(comment.report), encoding="utf-8")
+        chown_like_parent(path.parent)
     except OSError as trouble:
         log.error("%s cannot be written: %s", path, trouble.strerror)
         return

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -157,6 +158,16 @@ def test_what_cannot_be_posted_is_kept_and_said(api: Memory, settings: Settings,
     assert "gh run download 7 --repo owner/name --name torch-minify-unposted" in caplog.text
     assert "gh issue comment 7 --repo owner/name --body-file comment-1.md" in caplog.text
     assert api.reactions == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_what_cannot_be_posted_belongs_to_the_runner(api: Memory, settings: Settings, tmp_path: Path) -> None:
+    """In the container of the action we are root, and a machine that is kept removes it under its own account."""
+    os.chown(tmp_path, 4321, 4321)
+    api.down = True
+    deliver(asked(1), ["lowering"], settings, api)
+    folder = tmp_path / "torch-minify-unposted"
+    assert [path.stat().st_uid for path in (folder, *folder.iterdir())] == [4321, 4321]
 
 
 def test_a_request_cannot_name_another_repository(api: Memory, settings: Settings) -> None:
