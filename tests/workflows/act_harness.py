@@ -6,7 +6,8 @@ replaced by `--local-repository`, the image of the job with the GPU by the machi
 
 Checked against actions/runner 2.336: `$/` is the repository and commit of the workflow that holds the step (ActionManager.cs), inputs of
 a container action come as INPUT_ variables with their dashes, an empty image is no container (PipelineTemplateConverter.cs). Kinder than
-GitHub: host mode has no containers and no accounts, every run has the number 1, and permissions are not enforced.
+GitHub: host mode has no containers and no accounts, every run has the number 1, and permissions are not enforced
+(tests/action/github/test_token.py compares them with what is asked).
 actions/checkout leaves a file that says what was asked of it; what it fetches is not looked at. As the pinned one does, it wants git-lfs
 on PATH where `lfs` is asked for.
 """

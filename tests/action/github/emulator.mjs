@@ -7,7 +7,7 @@
 // Checked against GitHub's description of its API (@octokit/openapi 23.0.2; contract.py holds our requests against it) and its documentation:
 // a token of a workflow may not list runners (403); job logs and artifacts are redirects to a store that refuses a token; a cancel of a run
 // that is over is 409; reactions are idempotent; a stranger's permission on a public repository is `read`; bodies end at 65,536 characters.
-// Kinder than GitHub: tokens have no permissions of their own, there are no rate limits but those planted, events are not sent. POST /_test/state adds runs, environments and activity. GET /_test/state shows it.
+// Kinder than GitHub: tokens have no permissions of their own (test_token.py compares what each job asks with what it may), there are no rate limits but those planted, events are not sent. POST /_test/state adds runs, environments and activity. GET /_test/state shows it.
 import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
