@@ -168,7 +168,12 @@ class GitHub:
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
         """The open pull requests whose head is that commit, where it was pushed to the repository itself: GitHub knows none by a fork's."""
-        listed = self._all(PullRequest, f"{_repo(repository)}/commits/{quote(commit, safe='')}/pulls")
+        try:
+            listed = self._all(PullRequest, f"{_repo(repository)}/commits/{quote(commit, safe='')}/pulls")
+        except GitHubError as error:
+            if error.status != 422:  # the repository has no such commit any more
+                raise
+            return []
         return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
 
     def pull_requests_from(self, repository: str, owner: str, branch: str, commit: str) -> Sequence[PullRequest]:

@@ -320,6 +320,16 @@ def test_a_gist_without_what_was_cut_off(stub: Stub) -> None:
             client(stub, Clock()).gist("odd")
 
 
+def test_a_commit_that_is_gone_has_no_pull_request(stub: Stub) -> None:
+    """GitHub answers 422, "No commit found for SHA", where it does not have the commit, and 404 where it does not have the repository."""
+    at = f"/repos/{REPO}/commits/{'a' * 40}/pulls"
+    stub.answers["GET", at] = 422, {"message": f"No commit found for SHA: {'a' * 40}"}
+    assert client(stub, Clock()).pull_requests_of(REPO, "a" * 40) == []
+    stub.answers["GET", at] = 404, {"message": "Not Found"}
+    with pytest.raises(GitHubError):
+        client(stub, Clock()).pull_requests_of(REPO, "a" * 40)
+
+
 def test_the_newest_comments_of_a_busy_repository_are_among_the_recent_ones(stub: Stub) -> None:
     """GitHub's documentation of "List issue comments for a repository": `direction` is `asc` or `desc`, and ignored without `sort`."""
     count = 30_000
