@@ -1,7 +1,7 @@
 """A GitHub in memory, which answers as `bot.action.github.client.GitHub` does, and the events that it would send.
 
-Its resources are read by the models that read GitHub's answers, which tests/action/gate/test_gate.py holds against GitHub's own examples of
-events (@octokit/webhooks-examples). Kinder than GitHub: it always answers, and knows one repository.
+Checked against GitHub's own examples of events (@octokit/webhooks-examples): tests/action/gate/test_gate.py reads them by the models that
+it is made of. Kinder than GitHub: it always answers, and knows one repository.
 """
 
 from __future__ import annotations

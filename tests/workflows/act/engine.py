@@ -1,5 +1,8 @@
 """Stands for the engine: leaves a recorded result, and beside it what a program would have found in its environment.
 
+Checked against the engine itself: what it leaves was recorded of it (tests/fixtures/results, scripts/record-fixtures), and the exit
+statuses are those of bot/models/result.py. Kinder than the engine: it takes no time, fails at nothing, and tries no program.
+
 Words in the program have it do more: `slow` prints a while; `cancel` is a cancel, as GitHub's runner signals it to the step's process;
 `exchange N` and `taken` are a job that writes to the run's artifacts, as whoever has the runtime token can.
 """
