@@ -112,7 +112,9 @@ def _by_runs(what: str, wanted: Sequence[str], settings: Settings, api: GitHub) 
             waiting += fits and job.status in ("queued", "waiting", "pending")
     near = _near(wanted, known)
     if waiting:
-        return Finding(what, False, f"{waiting} jobs wait for it, and no machine took one in the last {MOST_RUNS} runs{near}")
+        said = f"{waiting} jobs wait for it, and no machine took one in the last {MOST_RUNS} runs: is one online?"
+        group = "An organization's group of runners takes no job of a public repository unless that is set"
+        return Finding(what, False, f"{said} {group}{near}")
     return Finding(what, None, f"no job of the last {MOST_RUNS} runs asked for it, and this token may not list runners{near}")
 
 

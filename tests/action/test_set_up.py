@@ -61,7 +61,7 @@ def test_all_good() -> None:
     ("labels", "status", "runner", "good", "words"),
     [
         (("self-hosted", "gpu"), "completed", "gpu-1", True, "gpu-1 took a job of the run 20"),
-        (("gpu",), "queued", "", False, "1 jobs wait for it"),
+        (("gpu",), "queued", "", False, "takes no job of a public repository unless that is set"),
         (("self-hosted", "gpus"), "completed", "gpu-1", None, "Is gpu meant as gpus?"),
         (("linux-x64",), "completed", "other", None, "labels seen: linux-x64"),
     ],
