@@ -147,8 +147,10 @@ class Job:
 
 
 @contextmanager
-def job(image: str, where: Path, script: str, options: tuple[str, ...] = (), owner: int = RUNNER, **inputs: Any) -> Iterator[Job]:
-    """A job for the program `script` in a container of `image`, made with `options` besides the runner's own.
+def job(
+    image: str, where: Path, script: str | dict[str, Any], options: tuple[str, ...] = (), owner: int = RUNNER, **inputs: Any
+) -> Iterator[Job]:
+    """A job for the program `script`, or for another request, in a container of `image`, made with `options` besides the runner's own.
 
     `where` is an empty directory; `owner` is the account of the runner, which owns its work directory; `inputs` are those of the workflow.
     """
@@ -190,7 +192,7 @@ def job(image: str, where: Path, script: str, options: tuple[str, ...] = (), own
         take = (
             f"mkdir -p {made.place}/checkout && echo 'of the repository' > {made.place}/checkout/README && cat > {made.place}/request.json"
         )
-        docker("exec", "-i", made.name, "sh", "-c", take, input=json.dumps([request(script)]))
+        docker("exec", "-i", made.name, "sh", "-c", take, input=json.dumps([request(script) if isinstance(script, str) else script]))
         yield made
     finally:
         docker("rm", "--force", made.name, check=False)

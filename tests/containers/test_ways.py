@@ -144,6 +144,59 @@ def gone(ran: Job) -> None:
     assert strangers == []
 
 
+# A repository whose package is below the checkout, and a test of it that needs a variable.
+PACKAGE = """
+mkdir -p python/its python/tests
+echo 'SIZE = 2' > python/its/__init__.py
+cat > python/pyproject.toml <<'END'
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "its"
+version = "1"
+[tool.setuptools]
+packages = ["its"]
+END
+cat > python/tests/test_pool.py <<'END'
+import os
+
+import its
+import torch
+
+
+def test_pool():
+    size = its.SIZE * int(os.environ["TIMES"])
+    pool = torch.nn.FractionalMaxPool2d(0, output_size=(size, size))
+    torch.compile(pool)(torch.randn(2, 8, 16, 16))
+END
+pip install --quiet --no-index --no-build-isolation -e ./python
+"""
+
+
+@pytest.mark.parametrize("way", ["our image", "our image, fewer rights", "our image, a user without rights"])
+def test_a_test_of_a_package_that_the_setup_installed(way: str, tmp_path: Path) -> None:
+    """As `test-command: cd python && TIMES=2 pytest {nodeid}` and `setup: pip install -e ./python` have it, without an index."""
+    row = WAYS[way]
+    wanted = request("") | {"script": None, "command": "TIMES=2 pytest tests/test_pool.py::test_pool", "directory": "python"}
+    with job(row.image, tmp_path, wanted, row.options, setup=PACKAGE) as ran:
+        status = ran.run(MINIMIZE)
+        found = result_of(ran)
+        assert (status, found["status"]) == (0, "minimized"), ran.log.read_text(errors="replace")[-5000:]
+        assert found["input"]["taken_as"] == "command"
+        assert found["reduction"]["ops_after"] == 1
+        assert "import its" not in (ran.result / "repro.py").read_text(encoding="utf-8")
+        assert ran.run(CLEAN) == 0
+        gone(ran)
+
+
+def test_the_checkout_finds_what_it_looks_for() -> None:
+    """actions/checkout runs in the job's container: without git it takes no submodules, without git-lfs no `lfs`."""
+    said = docker("run", "--rm", "--network", "none", "--entrypoint", "sh", GPU, "-c", "git --version && git-lfs --version").stdout
+    assert said.startswith("git version")
+    assert "git-lfs/" in said
+
+
 def test_root_that_may_not_give_accounts_is_refused(tmp_path: Path) -> None:
     # of a runner that is root: else such a container could not even check out
     with job(GPU, tmp_path, PROGRAM, ("--cap-drop", "ALL"), owner=0) as ran:
