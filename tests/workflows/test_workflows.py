@@ -92,6 +92,22 @@ def test_the_image_holds_what_the_checkout_looks_for() -> None:
     assert {"git", "git-lfs"} <= set(installed.split())
 
 
+def checks_forks_out(text: str) -> bool:
+    """Whether the checkout in the `text` of a workflow takes a fork's commit after workflow_run: v7 wants to be told, v6 does not know how
+    (action.yml and src/unsafe-pr-checkout-helper.ts of actions/checkout v7.0.1)."""
+    (major,) = re.findall(r"actions/checkout@[0-9a-f]{40} # v(\d+)\.", text)
+    told = re.search(r"(?m)^ +allow-unsafe-pr-checkout: (?:true|\$\{\{ matrix\.fork \}\})$", text) is not None
+    return told == (int(major) >= 7)
+
+
+def test_a_newer_checkout_still_takes_commits_of_forks() -> None:
+    text = (ROOT / ".github/workflows/minify.yml").read_text(encoding="utf-8")
+    assert checks_forks_out(text)
+    newer = re.sub(r"(actions/checkout@[0-9a-f]{40} # v)\d+", r"\g<1>7", text)
+    assert not checks_forks_out(newer)
+    assert checks_forks_out(newer.replace("          lfs:", "          allow-unsafe-pr-checkout: ${{ matrix.fork }}\n          lfs:"))
+
+
 def test_no_digest_of_an_image_is_in_a_workflow() -> None:
     """The token of a workflow cannot push a change to such a file: GitHub wants the permission `workflows`, which it never has."""
     for path in WORKFLOWS:
