@@ -14,6 +14,7 @@ import pytest
 
 from tests.action.github.emulator import OWNER, REPO, Emulator
 from tests.workflows.act_harness import walk
+from tests.workflows.test_act import red
 from tests.workflows.workflow_files import ROOT, TOOLS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (TOOLS / "stamp").exists(), reason="scripts/setup-tools has not run")]
@@ -68,6 +69,23 @@ def test_from_an_empty_repository_to_the_first_comment(tmp_path: Path, forge: Em
     assert "class Repro(torch.nn.Module)" in answer
     assert ran.result(0)["status"] == "minimized"
     assert ran.seen(0)["here"] == {"checked-out.txt": f"{REPO} {forge.ask('GET', f'/repos/{REPO}/commits/main')['sha']}\n"}
+
+
+def test_the_second_file_answers_red_ci(tmp_path: Path, forge: Emulator) -> None:
+    text = by_commit(copied("minify on red CI"))
+    text, count = re.subn(r"runner: gpu\b", "runner: ubuntu-latest", text)
+    assert count == 1
+    # what the tests need: this repository has no package
+    text, count = re.subn(r"setup: pip install -e \. # what your tests need", "setup: touch installed.txt", text)
+    assert count == 1
+    ran = walk(tmp_path / "act", "workflow_run", red(forge, 950, "pytest"), forge.url, text, f"{OWNER}/torch-minify@{COMMIT}")
+    assert ran.status == 0, ran.log
+    opened = [issue["number"] for issue in forge.ask("GET", f"/repos/{REPO}/issues?state=open&per_page=100")]
+    assert len(opened) == 2
+    for number in opened:
+        (answer,) = forge.ours(number)
+        assert "### Minimized" in answer
+    assert sorted(ran.seen(0)["here"]) == ["checked-out.txt", "installed.txt"]
 
 
 def test_without_an_image_the_newcomer_is_told(tmp_path: Path, forge: Emulator) -> None:
