@@ -74,7 +74,13 @@ def abandon(api: GitHub, settings: Settings, now: datetime) -> int:
         GitHubError: GitHub does not answer.
     """
     login, marked = api.login(), 0
-    for comment in api.recent_comments(settings.repository, now - LOOK_BACK):
+    try:
+        began = api.run(settings.repository, settings.run_id).created_at
+    except GitHubError as error:
+        log.warning("when this run began is not known: %s", one_line(str(error)))
+        began = now - LOOK_BACK
+    # a week of a large repository is a hundred requests, of which an hour has a thousand
+    for comment in api.recent_comments(settings.repository, max(began, now - LOOK_BACK)):
         if comment.user.login != login or run_of_comment(comment.body) != settings.run_id or comment.issue is None or not queued(comment):
             continue
         event = event_of_comment(comment.body) or ""

@@ -8,7 +8,7 @@ import pytest
 
 from bot.action.github.resources import WorkflowJob
 from bot.action.github.transport import GitHubError
-from bot.action.report import lost
+from bot.action.report import lost, sweep
 from tests.action.gate.memory import BOT, NOW, REPO, Memory, settings
 
 # As GitHub's description of the API has them: a job of a called workflow is named after both, the runner adds steps of its own
@@ -73,6 +73,16 @@ def test_of_two_calls_in_one_run_the_label_tells_which_is_ours() -> None:
     assert "never began" in lost.reasons(api, settings(runner_label="ubuntu-latest", name="cpu"), [0])[0]
     assert "could not be checked out" in lost.reasons(api, settings(runner_label='["gpu", "self-hosted"]', name="gpu"), [0])[0]
     assert lost.reasons(api, settings(runner_label="other"), [0]) == {}
+
+
+def test_comments_from_before_the_run_are_not_asked_for() -> None:
+    api, asked_since = Memory(), []
+    run = api.add_run(77, None, hours=2)
+    api.recent_comments = lambda _, since: asked_since.append(since) or []  # type: ignore[method-assign, func-returns-value]
+    assert lost.abandon(api, settings(), NOW) == 0
+    del api.runs[77]
+    assert lost.abandon(api, settings(), NOW) == 0
+    assert asked_since == [run.created_at, NOW - sweep.LOOK_BACK]
 
 
 def test_the_comments_of_the_run_are_ended_and_no_others() -> None:
