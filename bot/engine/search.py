@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bot.engine.capture.hints import failing_line, launches, named_alone, named_nodes
+from bot.engine.capture.hints import below_torch, failing_line, launches, named_alone, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, parts, starts
@@ -103,7 +103,8 @@ class Search:
         line = failing_line(found.outcome.text, source.name) if source else None
         text_of = source.text if source else None
         tried: list[Start] = []
-        for start in starts(found.regions, self.reproduction.failure, text_of, line, seed=self.options.seed):
+        installed = below_torch(found.outcome.text, source.name, source.text) if source else ()
+        for start in starts(found.regions, self.reproduction.failure, text_of, line, seed=self.options.seed, installed=installed):
             if self.options.stage not in (None, start.stage):
                 continue
             known = any(other.program.graph == start.program.graph for other in tried)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 from bot.engine.capture.region import Region
 from bot.engine.capture.starts import Start, parts
-from bot.failure.traceback import HEADER, final_stack
+from bot.failure.traceback import HEADER, exceptions, final_stack
 from bot.reduce.graph.form import is_op
+from bot.reduce.source.text.blocks import FUNCTIONS
 
 # Ways in which torch names an FX node or an operator in an error.
 _NODE = re.compile(r"While executing %(\w+)\b|%(\w+) : \[num_users=|node (?:named )?'?%?(\w+)'? ", re.M)
@@ -43,6 +45,19 @@ def failing_line(text: str, name: str) -> int | None:
         elif last is not None and frame.in_torch:
             break
     return last
+
+
+def below_torch(text: str, name: str, source: str) -> tuple[str, ...]:
+    """The functions and classes at the top of the script called `name`, whose text is `source`, that torch had called when it failed, as
+    the traceback `text` has it: a lowering of the user's own, or what took the place of a function of the compiler's."""
+    pairs = (pair for raised in exceptions(text) for pair in pairwise(raised.frames))
+    lines = {frame.line for before, frame in pairs if before.in_torch and frame.is_of(name)}
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return ()
+    defined = [one for one in body if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
+    return tuple(one.name for one in defined if any(one.lineno <= (line or 0) <= (one.end_lineno or 0) for line in lines))
 
 
 def named_nodes(text: str, start: Start) -> list[frozenset[str]]:

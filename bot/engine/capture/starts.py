@@ -22,6 +22,8 @@ from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.graph.rewrite import map_inputs
 from bot.reduce.source.preamble import preambles
+from bot.reduce.source.text.blocks import FUNCTIONS
+from bot.reduce.source.text.names import names_of
 
 # Operator namespaces that torch itself registers.
 TORCH_NAMESPACES = frozenset(
@@ -52,11 +54,19 @@ class Start:
         return frozenset(known[node] for node in nodes if node in known)
 
 
-def starts(regions: Sequence[Region], failure: Signature, source: str | None, failing_line: int | None, *, seed: int) -> Iterator[Start]:
+def starts(
+    regions: Sequence[Region],
+    failure: Signature,
+    source: str | None,
+    failing_line: int | None,
+    *,
+    seed: int,
+    installed: Sequence[str] = (),
+) -> Iterator[Start]:
     """Programs to ask first, the smallest form first, of the captured `regions`.
 
     `failure` is what they should show; `source` is the user's script, where there is one, and `failing_line` its line that called into
-    torch. The scripts fix their random numbers with `seed`.
+    torch; `installed` are functions of the script that torch had called when it failed. The scripts fix their random numbers with `seed`.
     """
     for hook in _ORDER:
         # of several failures at one hook point the last one ended the program
@@ -69,7 +79,7 @@ def starts(regions: Sequence[Region], failure: Signature, source: str | None, fa
                 names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
                 found += [
                     Start(_STAGES[hook], Program(graph, variant, preamble), region.backward, names, region.blamed)
-                    for preamble, recipe in _recipes(region, graph, source, failing_line, seed)
+                    for preamble, recipe in _recipes(region, graph, source, failing_line, seed, installed)
                     for variant in _variants(hook, region, graph, recipe, failure)
                 ]
             yield from found
@@ -134,7 +144,9 @@ def _repro_tolerance(recipe: Recipe) -> float:
         return recipe.repro_tolerance
 
 
-def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int | None, seed: int) -> Iterator[tuple[str, Recipe]]:
+def _recipes(
+    region: Region, graph: Graph, source: str | None, failing_line: int | None, seed: int, installed: Sequence[str]
+) -> Iterator[tuple[str, Recipe]]:
     """Preambles with the recipe that goes with each."""
     how = region.recipe
     base = Recipe(
@@ -160,9 +172,23 @@ def _recipes(region: Region, graph: Graph, source: str | None, failing_line: int
     # a dotted one is imported
     namespaces, launched = _namespaces(graph), {name for name in kernels(graph) if "." not in name}
     if not objects and not namespaces and not launched:
+        # without what torch called there is nothing that fails
+        yield from ((preamble, base) for preamble in _installing(source, installed, failing_line))
         yield "", base
         return
     yield from dict.fromkeys(_with_objects(base, objects, namespaces, launched, source, failing_line))
+
+
+def _installing(source: str | None, installed: Sequence[str], failing_line: int | None) -> Iterator[str]:
+    """Preambles that put these functions where torch finds them: by a decorator, or by a statement that names one."""
+    if source is None or not installed:
+        return
+    for preamble in preambles(source, installed, (), failing_line):
+        body = ast.parse(preamble).body
+        defined = [one for one in body if isinstance(one, (*FUNCTIONS, ast.ClassDef)) and one.name in installed]
+        named = (names_of(one).uses.intersection(installed) for one in body if one not in defined)
+        if any(one.decorator_list for one in defined) or any(named):
+            yield preamble
 
 
 def _with_objects(

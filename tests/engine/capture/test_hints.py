@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.engine.capture.hints import failing_line, launches, named_nodes, script_lines
+from bot.engine.capture.hints import below_torch, failing_line, launches, named_nodes, script_lines
 from bot.engine.capture.region import Region, RegionRecipe
 from bot.engine.capture.starts import Start
 from bot.models.failure import Stage
@@ -52,6 +52,48 @@ def start() -> Start:
     graph = Graph((Input("x", meta),), nodes, (Ref("relu_2"),))
     names = (("add_5", "add"), ("relu_1", "relu"), ("relu_7", "relu_2"), ("item", "getitem"))
     return Start(Stage.AOT, Program(graph), names=names)
+
+
+SCRIPT = """import torch
+
+
+
+
+def broken_lowering(x):
+    raise AssertionError("no")
+
+
+def f(x):
+    return x.relu()
+
+
+def main():
+    x = torch.ones(3)
+
+
+
+
+    f(x)
+
+
+main()
+"""
+
+
+def test_functions_that_torch_called() -> None:
+    assert below_torch(TEXT, "fail.py", SCRIPT) == ("broken_lowering",)
+    assert below_torch(TEXT, "other.py", SCRIPT) == ()
+    assert below_torch(TEXT, "fail.py", "def broken(:") == ()
+    first, _, rest = TEXT.partition('  File "/venv')
+    assert below_torch(first + rest[rest.index('  File "/home/me/fail.py", line 7') :], "fail.py", SCRIPT) == (), "torch is not above it"
+
+
+def test_functions_that_torch_called_in_an_error_behind_the_last() -> None:
+    head, _, end = TEXT.partition("torch._inductor.exc.InductorError")
+    later = 'Traceback (most recent call last):\n  File "/home/me/fail.py", line 30, in <module>\n    main()\n'
+    cause = "\n\nThe above exception was the direct cause of the following exception:\n\n"
+    both = f"{head}AssertionError: no{cause}{later}torch._inductor.exc.InductorError{end}"
+    assert below_torch(both, "fail.py", SCRIPT) == ("broken_lowering",)
 
 
 def test_lines_of_the_script() -> None:

@@ -41,6 +41,39 @@ def made(*regions: Region, failure: Signature = FAILURE, source: str | None = No
     return list(starts(regions, failure, source, line, seed=5))
 
 
+INSTALLS = """import torch
+from torch._inductor.lowering import lowerings, register_lowering
+
+before = lowerings[torch.ops.aten.relu.default]
+
+
+HOW
+
+
+net = torch.nn.ReLU()
+torch.compile(net)(torch.ones(3))
+"""
+ASSIGNED = "def mine(x):\n    return before(x)\n\n\nlowerings[torch.ops.aten.relu.default] = mine"
+DECORATED = "@register_lowering(torch.ops.aten.relu)\ndef mine(x):\n    return before(x)"
+
+
+@pytest.mark.parametrize("how", [ASSIGNED, DECORATED])
+def test_what_torch_had_called_comes_along_with_what_put_it_there(how: str) -> None:
+    source = INSTALLS.replace("HOW", how)
+    found = list(starts([region()], FAILURE, source, source.count("\n"), seed=5, installed=("mine",)))
+    first = found[0].program.preamble
+    assert how in first
+    assert "before = " in first
+    assert "net" not in first
+    assert found[-1].program.preamble == "", "it may be needed by nothing"
+
+
+def test_a_function_that_is_only_defined_is_not_carried() -> None:
+    source = INSTALLS.replace("HOW", "def mine(x):\n    return before(x)")
+    found = list(starts([region()], FAILURE, source, source.count("\n"), seed=5, installed=("mine",)))
+    assert [start.program.preamble for start in found] == [""]
+
+
 def only(*regions: Region, **more: Any) -> Start:
     (start,) = made(*regions, **more)
     return start
