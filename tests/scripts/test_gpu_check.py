@@ -62,6 +62,7 @@ def test_a_healthy_program_must_not_be_claimed() -> None:
         ("h200", "| transformer_663 | minimized, dynamo | 344 → 1 | 7 | 3 | 44 | 61 | 14 | 123 |"),
         ("h200-1-lane", "| transformer_663 | minimized, aot | 860 → 1 | 7 | 4 | 16 | 49 | 9 | 77 |"),
         ("h200-3-lanes", "| illegal_access | minimized, dynamo | 7 → 1 | 16 | 22 | 23 | 84 | 16 | 127 |"),
+        ("h100-four-lanes", "| resnet18_training | minimized, aot | 611 → 1 | 11 | 4 | 42 | 92 | 12 | 148 |"),
         ("h100-1-lane", "| kernel_compile | minimized, dynamo | 7 → 1 | 14 | 18 | 9 | 26 | 14 | 50 |"),
         ("h100-3-lanes", "| fp8_scaled_mm | minimized, aot | 30 → 1 | 11 | 5 | 30 | 27 | 25 | 88 |"),
         ("h100-4-lanes", "| dynamo_accuracy_error | minimized, dynamo | 21 → 1 | 10 | 3 | 12 | 10 | 14 | 39 |"),
