@@ -286,12 +286,11 @@ class Intake:
 
     def _keep(self, found: Capture) -> None:
         """The script as it ran, and its log."""
-        original = self.space.original
         file = self.options.target.file
         if file and Path(file).is_file():
-            shutil.copyfile(file, original / Path(file).name)
+            self.space.keep(Path(file))
         text = found.outcome.text if found.outcome.status == "raised" else ""
-        self.space.write(original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))
+        self.space.write(self.space.original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))
 
     def _failure(self, runs: TwoRuns) -> Signature:
         found, without = runs.compiled, runs.eager

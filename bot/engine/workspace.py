@@ -92,9 +92,16 @@ class Workspace:
 
     def write(self, path: Path, text: str) -> None:
         """Replace the file `path` by one with this `text` in one step."""
+        self._put(path, lambda new: new.write_text(text, encoding="utf-8"))
+
+    def keep(self, program: Path) -> None:
+        """Keep the file `program` beside the result, as it is now: whole, as by it a run is known that may be resumed."""
+        self._put(self.original / program.name, lambda new: shutil.copyfile(program, new))
+
+    def _put(self, path: Path, make: Callable[[Path], object]) -> None:
         new = path.with_name(path.name + _NEW)
         try:
-            new.write_text(text, encoding="utf-8")
+            make(new)
             os.replace(new, path)
         except OSError:
             new.unlink(missing_ok=True)  # half a file would make the directory somebody else's

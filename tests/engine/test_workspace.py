@@ -143,6 +143,25 @@ def test_only_the_same_program_is_resumed(tmp_path: Path) -> None:
     assert not (out / "repro.py").exists()
 
 
+def test_a_program_that_is_kept_in_part_is_not_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, program = tmp_path / "out", tmp_path / "fail.py"
+    program.write_text("a program")
+    space = used(out)
+
+    def full(source: Path, path: Path) -> None:
+        path.write_text("a pro")
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.copyfile", full)
+        with pytest.raises(OSError, match="No space"):
+            space.keep(program)
+    assert not list(space.original.glob("fail.py*"))
+    Workspace(out).prepare(program, resume=True)
+    space.keep(program)
+    assert (space.original / "fail.py").read_text() == "a program"
+
+
 class Ended(BaseException):
     """Stands for kill -9: nothing of ours runs any more."""
 
