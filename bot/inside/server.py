@@ -21,6 +21,7 @@ import sys
 import time
 from dataclasses import replace
 
+from .half_written import remove_half_written
 from .kept_apart import close_to_children
 from .own_time import OwnTime
 from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
@@ -145,6 +146,7 @@ class Server:
         self.starts_gpu = True  # no fork in waiting failed to
         self.buffer = b""
         self.children: dict[int, Child] = {}
+        self.killed = True  # a child, or the parent before this one, and its compiler with it
 
     def send(self, message: Ready | StartFailed | Reply) -> None:
         """Write a `message` as one line, whole."""
@@ -154,6 +156,9 @@ class Server:
 
     def start(self, question: Question) -> None:
         """A process for a question; where the system has no more to give, that is the answer."""
+        if self.killed and not self.children:
+            self.killed = False
+            remove_half_written(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))
         try:
             child = self._waiting(question) or (self._fork(question) if self.forks else self._spawn(question))
         except OSError as error:
@@ -240,6 +245,7 @@ class Server:
     def finish(self, child: Child) -> None:
         """Kill what is left of a child's group, report, forget."""
         _kill(child.pid, signal.SIGKILL)
+        self.killed |= os.WIFSIGNALED(child.status or 0)
         # what the pipes still hold, without waiting for a grandchild that keeps them open, or goes on writing
         for fd in (child.output, child.result):
             for _ in range(LEFT):

@@ -188,6 +188,13 @@ class TestChildren:
         outcome = ask(pool, looks)
         assert outcome.status == "ok", outcome.text
 
+    def test_half_a_library_of_a_killed_compiler_is_not_loaded(self, pool: Pool) -> None:
+        half = "os.path.join(os.environ['TORCHINDUCTOR_CACHE_DIR'], 'half.so')"
+        dies = f"import os\nopen({half}, 'wb').write(b'half')\nos.kill(os.getpid(), 9)"
+        assert ask(pool, dies).status == "memory"
+        outcome = ask(pool, f"import os\nassert not os.path.exists({half})")
+        assert outcome.status == "ok", outcome.text
+
     def test_a_flood_of_output_is_kept_in_part(self, pool: Pool) -> None:
         outcome = ask(
             pool,
