@@ -228,7 +228,7 @@ class Suite:
                 rng = random.Random(f"{self.arguments.seed} {fault.name} {number} moment")
                 program = fault.program(number, self.usual)
                 timeline = self._timelines[self._kin(program).name]
-                moments = [timeline.draw(fault.roles, number, rng) for _ in range(fault.times)]
+                moments = [timeline.draw(fault.roles, number, rng, fault.phases) for _ in range(fault.times)]
                 drawn = tuple(moment for moment in moments if moment is not None)
                 if drawn:
                     yield Todo(fault, number, program, drawn)

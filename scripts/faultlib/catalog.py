@@ -23,7 +23,8 @@ SHORTLY = (0.5, 6.0)  # seconds, within which what was full has room again
 
 @dataclass(frozen=True)
 class Fault:
-    """What is done to a run: `do`, at a moment at which a process with one of the `roles` lives (none: at any moment).
+    """What is done to a run: `do`, at a moment at which a process with one of the `roles` lives (none: at any moment), in these `phases`
+    (none: in all).
 
     `engine`: it ends the engine, so that the run has to be resumed; so many `times` in a row. `hangs`: a process of the program hangs,
     which may be said of the program. `disk`: what is written goes to a disk of its own. `clock`: the wall clock can be set. `spoils`: the
@@ -33,6 +34,7 @@ class Fault:
     name: str
     do: Callable[[Live], object]
     roles: Sequence[Role] = ()
+    phases: Sequence[str] = ()
     engine: bool = False
     times: int = 1
     hangs: bool = False
@@ -182,7 +184,8 @@ _ALL = (
     Fault("stop-server", _signals(_STOP, "server"), ("server",), hangs=True),
     Fault("stop-capture", _signals(_STOP, "capture"), ("capture",), hangs=True),
     Fault("stop-proof", _signals(_STOP, "proof"), ("proof",), hangs=True),
-    Fault("hang-native", _hang, ("worker", "capture", "proof"), hangs=True),
+    # at its end the search has taken what hangs out of the program
+    Fault("hang-native", _hang, ("worker", "capture"), ("capture", "search"), hangs=True),
     Fault("limit-memory", _limit_memory, PROGRAM),
     Fault("kill-largest", _kill_largest, PROGRAM),
     Fault("out-of-memory", _out_of_memory, PROGRAM),

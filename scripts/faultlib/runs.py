@@ -84,10 +84,11 @@ class Timeline:
 
     ticks: tuple[tuple[Moment, frozenset[Role]], ...] = ()
 
-    def draw(self, roles: Sequence[Role], number: int, rng: random.Random) -> Moment | None:
-        """A moment at which one of the `roles` lived (none: any moment): for each second `number` from all of them, for the others from one
-        phase by turns. None where there is none."""
-        moments = [moment for moment, living in self.ticks if not roles or living & set(roles)]
+    def draw(self, roles: Sequence[Role], number: int, rng: random.Random, only: Sequence[str] = ()) -> Moment | None:
+        """A moment at which one of the `roles` lived (none: any moment), in these phases `only` (none: in all): for each second `number`
+        from all of them, for the others from one phase by turns. None where there is none."""
+        living = [moment for moment, roles_then in self.ticks if not roles or roles_then & set(roles)]
+        moments = [moment for moment in living if not only or moment.phase in only]
         phases = list(dict.fromkeys(moment.phase for moment in moments))
         if number % 2 and phases:
             moments = [moment for moment in moments if moment.phase == phases[number // 2 % len(phases)]]

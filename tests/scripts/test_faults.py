@@ -134,7 +134,9 @@ def test_moments_are_drawn_where_a_process_of_the_sort_lives():
     assert phases[::2].count("capture") > 15, "what is not drawn by phase is drawn from all the time there is"
     assert {timeline.draw(("proof",), number, rng).phase for number in range(10)} == {"proof"}
     assert {timeline.draw(("server",), number, rng).phase for number in range(1, 10)} == {"capture", "proof"}
+    assert {timeline.draw(("server",), number, rng, ("proof",)).phase for number in range(10)} == {"proof"}
     assert timeline.draw(("worker",), 0, rng) is None
+    assert timeline.draw((), 0, rng, ("evidence",)) is None
     assert timeline.draw((), 4, random.Random(3)) == timeline.draw((), 4, random.Random(3))
 
 
