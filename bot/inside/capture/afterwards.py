@@ -18,8 +18,8 @@ from ..eager import accuracy
 from . import recipe
 from .captured_graph import CapturedGraph
 
-# Of the memory that was free when it was kept, the share that may be held; and bytes at most.
-SHARE, MOST = 1 / 8, 2 << 30
+# Of the machine's memory that was free when it was kept, and of a GPU's, the share that may be held; and bytes at most.
+SHARE, SHARE_OF_GPU, MOST = 1 / 8, 1 / 16, 1 << 30
 
 
 class _FirstCall(NamedTuple):
@@ -42,7 +42,9 @@ class _CallModes:
     @staticmethod
     def now() -> _CallModes:
         autocast = tuple((device, torch.get_autocast_dtype(device)) for device in ("cpu", "cuda") if torch.is_autocast_enabled(device))
-        return _CallModes(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast, tuple(recipe.setup()))
+        return _CallModes(
+            torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast, (*recipe.setup(), str(torch.get_default_device()))
+        )
 
     @contextlib.contextmanager
     def in_force(self) -> Iterator[bool]:
@@ -68,7 +70,7 @@ class Afterwards:
         if not self.whole:
             return
         size = sum(_bytes(value) for value in inputs)
-        if self._bytes + size > min(MOST, SHARE * _free(inputs)) or accuracy.draws(region.graph.graph):
+        if self._bytes + size > min(MOST, _room(inputs)) or accuracy.draws(region.graph.graph):
             self.forget()
             return
         self._bytes += size
@@ -110,10 +112,11 @@ def _bytes(value: Any) -> int:
         return int(value.numel() * value.element_size())
 
 
-def _free(inputs: Sequence[Any]) -> int:
-    """Bytes free where the tensors of `inputs` are: of the machine, or of the fullest of their GPUs."""
+def _room(inputs: Sequence[Any]) -> float:
+    """Bytes that may be held where the tensors of `inputs` are: of what is free on the machine, or of the smallest of their GPUs."""
     devices = {value.device for value in inputs if isinstance(value, torch.Tensor) and value.device.type == "cuda"}
     if devices:
-        return min(int(torch.cuda.mem_get_info(device)[0]) for device in devices)
+        # what is free there is not asked: the program may be recording a CUDA graph
+        return SHARE_OF_GPU * min(torch.cuda.get_device_properties(device).total_memory for device in devices)
     with open("/proc/meminfo", encoding="ascii") as file:
-        return next(1024 * int(line.split()[1]) for line in file if line.startswith("MemAvailable:"))
+        return SHARE * next(1024 * int(line.split()[1]) for line in file if line.startswith("MemAvailable:"))
