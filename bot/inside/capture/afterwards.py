@@ -69,12 +69,14 @@ class Afterwards:
         """Keep these `inputs`, copies, with which a `region` was called first; `compiled` is what was called, `boxed` how."""
         if not self.whole:
             return
-        size = sum(_bytes(value) for value in inputs)
-        if self._bytes + size > min(MOST, _room(inputs)) or accuracy.draws(region.graph.graph):
+        try:
+            self._bytes += sum(_bytes(value) for value in inputs)
+            if self._bytes > min(MOST, _room(inputs)) or accuracy.draws(region.graph.graph):
+                self.forget()
+            else:
+                self._calls.append(_FirstCall(region, compiled, inputs, boxed, _CallModes.now()))
+        except Exception:  # in the middle of the program: no error of ours may be its failure
             self.forget()
-            return
-        self._bytes += size
-        self._calls.append(_FirstCall(region, compiled, inputs, boxed, _CallModes.now()))
 
     def forget(self) -> None:
         """Something cannot be compared here: hold nothing from here on."""

@@ -123,3 +123,14 @@ def test_no_more_is_held_than_the_memory_allows(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("bot.inside.capture.afterwards.MOST", 60)
     kept.keep(region, graph, [torch.ones(8)], boxed=False)
     assert not kept.whole
+
+
+def test_no_error_of_ours_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise AttributeError("this torch has none of that name")
+
+    monkeypatch.setattr("bot.inside.capture.recipe.setup", broken)
+    graph = torch.fx.symbolic_trace(lambda x: x + 1)
+    kept = Afterwards()
+    kept.keep(CapturedGraph("dynamo", graph, None, {}), graph, [torch.ones(8)], boxed=False)
+    assert not kept.whole
