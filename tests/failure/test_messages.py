@@ -71,3 +71,9 @@ def test_people_are_shown_the_words_as_they_were_printed(name: str, message: str
 def test_any_message_can_be_shown(name: str, message: str) -> None:
     assert len(words(name, message)) <= MAX_WORDS
     assert "\n" not in words(name, message)
+
+
+def test_what_stands_for_one_thing_may_be_where_another_begins() -> None:
+    """The suffix is that of a generated name only once its number is gone."""
+    assert normalize("buf12_3 is read") == "bufN is read"
+    assert normalize("s77_5.86") == "sN.N"

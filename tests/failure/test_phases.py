@@ -64,3 +64,24 @@ def test_source_that_triton_cannot_even_read_is_not_compiled(outside: tuple[str,
     assert phase_of(frames) is Phase.TRITON_COMPILE
     wrapper = [Frame(*name.rsplit(":", 1)) for name in (HERE[0], IMPORTED[1], LAST, GENERATED_MODULE)]
     assert phase_of(wrapper) is Phase.LOAD, "the code around the kernels is no kernel"
+
+
+@pytest.mark.parametrize(
+    ("function", "phase"),
+    [
+        ("load", Phase.LOAD),
+        ("_load_main", Phase.LOAD),
+        ("get_result", Phase.LOAD),
+        ("result", Phase.LOAD),
+        ("open", Phase.LOAD),
+        ("close", Phase.LOAD),
+        ("__init__", Phase.LOAD),
+        ("future", Phase.LOAD),
+        ("task", Phase.LOAD),
+        ("compile_file", Phase.CPP_COMPILE),
+        ("_compile_file", Phase.CPP_COMPILE),
+        ("_worker_compile_cpp", Phase.CPP_COMPILE),
+    ],
+)
+def test_what_the_cache_of_code_does(function: str, phase: Phase) -> None:
+    assert phase_of([frame(f"torch/_inductor/codecache.py:{function}")]) is phase

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.failure.messages import essence
 from bot.failure.outcome import Outcome
-from bot.failure.signature import own_words, signature_of, waits_for_a_program
+from bot.failure.signature import own_words, shows_one_place, signature_of, waits_for_a_program
 from bot.models.failure import Kind, Phase, Signature
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "tracebacks"
@@ -266,6 +266,28 @@ def test_a_hang_is_in_the_phase_of_most_of_its_stacks(sampled: list[str], last: 
     assert found is not None
     assert (found.kind, found.phase) == (Kind.HANG, phase)
     assert found.frame == (TRACING if phase is Phase.DYNAMO else PARTITIONING)
+
+
+@pytest.mark.parametrize(
+    ("sampled", "last", "one"),
+    [
+        ([], TRACING, True),
+        ([TRACING, TRACING], TRACING, True),
+        # one in three may lie elsewhere, but not the last one
+        ([TRACING, PARTITIONING], TRACING, True),
+        ([TRACING, TRACING], PARTITIONING, False),
+        ([PARTITIONING, PARTITIONING, TRACING], TRACING, False),
+        ([PARTITIONING, PARTITIONING, TRACING, TRACING, TRACING], TRACING, True),
+        ([PARTITIONING, PARTITIONING, TRACING, TRACING], TRACING, False),
+    ],
+)
+def test_a_hang_stays_in_one_place(sampled: list[str], last: str, one: bool) -> None:
+    text = "".join(dump(SAMPLED, frame) for frame in sampled) + dump(ABORTED, last)
+    assert shows_one_place(Outcome(status="timeout", text=text)) is one
+
+
+def test_a_run_without_stacks_shows_no_place() -> None:
+    assert not shows_one_place(Outcome(status="timeout", text="nothing\n"))
 
 
 def test_a_hang_without_a_stack() -> None:

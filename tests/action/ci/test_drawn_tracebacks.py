@@ -89,7 +89,7 @@ Traceback (most recent call last):
     g()
 ValueError: made up"""
 BOX = """╭─────────────────────── Traceback (most recent call last) ───────────────────────╮
-│ /work/made_up.py:397 in main                                                    │
+│ /src/made_up.py:397 in main                                                    │
 │                                                                                 │
 │   396 │   f = torch.compile(f)                                                  │
 │ ❱ 397 │   f(torch.ones(2))                                                      │
@@ -102,7 +102,7 @@ BOX = """╭──────────────────────�
 ╰─────────────────────────────────────────────────────────────────────────────────╯
 InductorError: RuntimeError: made up"""
 BOX_AS_PRINTED = """Traceback (most recent call last):
-  File "/work/made_up.py", line 397, in main
+  File "/src/made_up.py", line 397, in main
     f(torch.ones(2))
   File "/opt/hostedtoolcache/Python/3.12.1/x64/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py", line 845, in compile_wrapper
 InductorError: RuntimeError: made up"""
