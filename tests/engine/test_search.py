@@ -68,15 +68,17 @@ class Asked:
 
 @pytest.fixture
 def search(tmp_path: Path) -> Callable[..., tuple[Search, Asked]]:
-    def made(needs: str = "", held: Graph | None = None, text: str = "", failure: Signature = FAILURE) -> tuple[Search, Asked]:
+    def made(
+        needs: str = "", held: Graph | None = None, text: str = "", failure: Signature = FAILURE, oracle: type[Asked] = Asked
+    ) -> tuple[Search, Asked]:
         script = tmp_path / "fail.py"
         vendor = Object(text=None, name="vendor", expressions=("vendor",), wanted=("vendor",))
         failed = region(held=held, recipe={"config": {"torch._inductor.config.post_grad_custom_post_pass": vendor}})
         capture = Capture(outcome=Outcome(status="raised", text=text), signature=failure, regions=(failed,), versions={}, log=tmp_path)
         reproduction = Reproduction(capture, failure, Source(SCRIPT, script), SCRIPT, 60.0)
-        oracle = Asked(needs)
+        asked = oracle(needs)
         options = Options(Target(script, None, ()), sys.executable, tmp_path / "out")
-        return Search(options, reproduction, Trail(), lambda: oracle, Progress()), oracle  # type: ignore[arg-type, return-value]
+        return Search(options, reproduction, Trail(), lambda: asked, Progress()), asked  # type: ignore[arg-type, return-value]
 
     return made
 
@@ -134,43 +136,40 @@ def test_a_few_operations_are_asked_at_once(search: Callable[..., tuple[Search, 
 WRONG = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("AssertionError",))
 
 
-@pytest.mark.parametrize("operations", [LARGE_GRAPH, LARGE_GRAPH - 1], ids=["large", "small"])
-def test_where_wrong_numbers_begin_is_asked_before_a_large_graph(
-    search: Callable[..., tuple[Search, Asked]], monkeypatch: pytest.MonkeyPatch, operations: int
-) -> None:
-    found, oracle = search(held=graph(*["torch.ops.aten.sin.default"] * (operations - 1), "torch.ops.aten.log.default"), failure=WRONG)
-    asked: list[str] = []
+class Wrong(Asked):
+    """The same, where the last operation is wrong; `tasks` are what else it was asked."""
 
-    def answer(question: Any) -> tuple[Outcome, dict[str, Any]]:
-        asked.append(question.task)
+    def __init__(self, needs: str) -> None:
+        super().__init__(needs)
+        self.tasks: list[str] = []
+
+    def answer(self, question: Any) -> tuple[Outcome, dict[str, Any]]:
+        self.tasks.append(question.task)
         return Outcome(status="ok"), {"first": ["return"], "wrong": ["return"], "harmless": []}
 
-    monkeypatch.setattr(oracle, "answer", answer)
-    monkeypatch.setattr(oracle, "observe", lambda _text: (Outcome(status="ok"), None))
+    def observe(self, _: str) -> tuple[Outcome, Signature | None]:
+        return Outcome(status="ok"), None
+
+
+def after_sines(count: int) -> Graph:
+    return graph(*["torch.ops.aten.sin.default"] * count, "torch.ops.aten.log.default")
+
+
+@pytest.mark.parametrize("operations", [LARGE_GRAPH, LARGE_GRAPH - 1], ids=["large", "small"])
+def test_where_wrong_numbers_begin_is_asked_before_a_large_graph(search: Callable[..., tuple[Search, Wrong]], operations: int) -> None:
+    found, oracle = search(held=after_sines(operations - 1), failure=WRONG, oracle=Wrong)
     start = found.begin()
     assert start is not None
     assert len(oracle.texts) == 1
     large = operations == LARGE_GRAPH
-    assert asked == (["localize"] if large else [])
+    assert oracle.tasks == (["localize"] if large else [])
     assert start.program.graph.ops == (1 if large else operations)
     assert start.program.graph.nodes[-1].target == "torch.ops.aten.log.default"
 
 
-def test_a_large_graph_is_asked_where_what_is_wrong_in_it_passes_alone(
-    search: Callable[..., tuple[Search, Asked]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found, oracle = search(
-        needs="aten.sin", held=graph(*["torch.ops.aten.sin.default"] * LARGE_GRAPH, "torch.ops.aten.log.default"), failure=WRONG
-    )
-    asked: list[str] = []
-
-    def answer(question: Any) -> tuple[Outcome, dict[str, Any]]:
-        asked.append(question.text)
-        return Outcome(status="ok"), {"first": ["return"], "wrong": ["return"], "harmless": []}
-
-    monkeypatch.setattr(oracle, "answer", answer)
-    monkeypatch.setattr(oracle, "observe", lambda _text: (Outcome(status="ok"), None))
+def test_a_large_graph_is_asked_where_what_is_wrong_in_it_passes_alone(search: Callable[..., tuple[Search, Wrong]]) -> None:
+    found, oracle = search(needs="aten.sin", held=after_sines(LARGE_GRAPH), failure=WRONG, oracle=Wrong)
     start = found.begin()
     assert start is not None
     assert start.program.graph.ops == LARGE_GRAPH + 1
-    assert len(asked) == 1, "each graph is looked through once"
+    assert oracle.tasks == ["localize"], "each graph is looked through once"
