@@ -146,7 +146,9 @@ def environment(setting: Setting, place: Path, program: Program, *, clock: bool)
     """What the command line is run with: this process's variables without what could colour a run, files in `place`, and those of the
     `program`; `clock`: with the library that sets it."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "PYTHON", "DUMP_AOTI", "AOTINDUCTOR", "TRITON", "FAULT_"))}
-    env = {**kept, **program.env, "PYTHONPATH": str(ROOT), "TORCH_MINIFY_CACHE_DIR": str(setting.scratch / "kept")}
+    # our dependencies may be in a directory of their own, as on a machine whose torch is not in an environment
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = {**kept, **program.env, "PYTHONPATH": path, "TORCH_MINIFY_CACHE_DIR": str(setting.scratch / "kept")}
     env |= {"TMPDIR": str(place / "disk" / "tmp"), HANG: str(place / "work" / "hang")}
     if clock and setting.clock is not None:
         passed = {"LD_PRELOAD": str(setting.clock), "FAULT_CLOCK": str(place / "clock" / "now")}
