@@ -64,6 +64,8 @@ def warm_up() -> dict[str, Any]:
     for save in (_initialise_dynamo, _initialise_passes, _initialise_classes, cache.remember_compiled, cache.remember_instructions):
         with shortcut(save.__name__.strip("_")):
             save()
+    with shortcut("forgetting tables"):
+        _forget_tables()
     return versions(torch)
 
 
@@ -122,6 +124,12 @@ def _initialise_passes() -> None:
         # which vector instructions there are: processes that compile and load a probe, 0.1 s in each child even where it is built
         with contextlib.suppress(Exception):  # no compiler: whoever needs one will say so
             importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list()
+
+
+def _forget_tables() -> None:
+    # Copies of tables that a program may change before its first compile. Where one is kept, a change is not seen: that is no shortcut.
+    importlib.import_module("torch._inductor.decomposition").fast_random_decomps.cache_clear()
+    importlib.import_module("torch._subclasses.fake_tensor").torch_decomp_decompositions.cache_clear()
 
 
 def _initialise_classes() -> None:

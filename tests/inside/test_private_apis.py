@@ -125,6 +125,11 @@ TABLE = [
     *rows("torch._inductor.codegen.common", "get_device_op_overrides(device)"),
     *rows("torch._inductor.cpu_vec_isa", "valid_vec_isa_list", "VecISA.check_build(self, code)", "VecISA.build_arch_flags(self)"),
     *rows("torch._inductor.ir", "IRNode"),
+    *rows("torch._inductor.decomposition", "fast_random_decomps.cache_clear", "decompositions"),
+    *rows("torch._subclasses.fake_tensor", "torch_decomp_decompositions.cache_clear"),
+    # functions of the program's that the compiler holds
+    *rows("torch._inductor.lowering", "lowerings", "register_lowering(aten_fn)"),
+    *rows("torch._inductor.pattern_matcher", "PatternEntry"),
     # compiling for a GPU that isn't there
     *rows("torch._subclasses.fake_tensor", "FakeTensorMode.dispatch(self, func, types, args, kwargs)", "FakeTensorMode.avoid_device_init"),
     *rows("torch._inductor.compile_fx", "_compile_fx_inner(gm, example_inputs)"),

@@ -87,3 +87,17 @@ print("NEW", sum(name.startswith("torch.") for name in set(sys.modules) - before
     outcome, facts = pool.ask(Question(body, limit=100.0))
     assert outcome.status == "ok", outcome.text
     assert int(facts["printed"].rsplit("NEW", 1)[1]) <= 3, facts["printed"]
+
+
+@pytest.mark.slow
+def test_a_table_that_a_program_changes_before_its_first_compile_is_as_it_left_it(pool: Pool) -> None:
+    body = """
+import torch
+from torch._inductor.decomposition import decompositions
+
+decompositions[torch.ops.aten._softmax.default] = lambda x, dim, half_to_float: x * 0 + 7
+print("GOT", torch.compile(lambda x: x.softmax(-1))(torch.ones(2)).tolist())
+"""
+    outcome, facts = pool.ask(Question(body, limit=100.0))
+    assert outcome.status == "ok", outcome.text
+    assert facts["printed"].endswith("GOT [7.0, 7.0]\n"), facts["printed"]
