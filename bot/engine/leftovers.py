@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bot.engine.state import SearchResult
+from bot.models.failure import Kind
 from bot.oracle.oracle import ScriptOracle
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.passes.dynamic import explained
@@ -40,7 +41,9 @@ def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callab
         return index
 
     try:
-        smaller = replace(program, preamble=drop_statements(program.preamble, ask))
+        # numbers are wrong by what a lowering of one's own returns; one that returns nothing is wrong in another way
+        returning = result.reference is not None and result.reference.kind is Kind.ACCURACY
+        smaller = replace(program, preamble=drop_statements(program.preamble, ask, returning=returning))
         if smaller.preamble != program.preamble:
             said = explained(smaller, oracle, render, oracle.passes)
             best = result.step(render(said), said)

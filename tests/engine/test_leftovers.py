@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from bot.engine import leftovers
 from bot.engine.leftovers import without_leftovers
 from bot.engine.state import SearchResult
-from bot.models.failure import Stage
+from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Rule
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
@@ -67,6 +68,18 @@ def test_what_is_not_needed_goes() -> None:
     assert all(step.text in oracle.texts for step in accepted)
     assert accepted[-1].text == found.text
     assert len({step.text for step in accepted}) == len(accepted)
+
+
+def test_what_makes_wrong_numbers_goes_on_returning_them() -> None:
+    preamble = "def lowering(x):\n    x = x + 1\n    return x * 2\n\n\nregister(lowering)\n"
+    begun = result(preamble)
+    wrong = replace(begun, reference=Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("AssertionError",)))
+    assert (
+        "return"
+        not in run(Asked(lambda text: "register(lowering)" in text and "def lowering" in text), begun)[0].text.split("class Repro")[0]
+    )
+    found, _, _ = run(Asked(lambda text: "register(lowering)" in text and "def lowering" in text), wrong)
+    assert "def lowering(x):\n    return x * 2\n" in found.text
 
 
 def test_what_is_needed_stays() -> None:

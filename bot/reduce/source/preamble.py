@@ -57,13 +57,38 @@ def preambles(source: str, wanted: Sequence[str], mentions: Sequence[str] = (), 
     return sorted(found, key=lambda t: (len(t), t))
 
 
-def drop_statements(preamble: str, ask: Ask) -> str:
+def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
     """The preamble with every statement deleted, at the top and inside bodies, that `ask` does not need.
 
     `ask` takes candidate preambles, best first, and gives the index of the first that still works, or None. It may raise
     (no time left): the exception is passed on. The result is a fixed point: no single statement can be taken away.
+    With `returning`, functions go on returning all that they return, or go as a whole.
     """
-    return shrink(normal(preamble), ask) if preamble.strip() else preamble
+    before = _returned(preamble)
+
+    def ask_returning(texts: Sequence[str]) -> int | None:
+        kept = [i for i, text in enumerate(texts) if _returned(text).items() <= before.items()]
+        found = ask([texts[i] for i in kept]) if kept else None
+        return None if found is None else kept[found]
+
+    return shrink(normal(preamble), ask_returning if returning else ask) if preamble.strip() else preamble
+
+
+def _returned(text: str) -> dict[str, str]:
+    """What each function returns, as it is written; by the names of what it stands in and its own."""
+    found: dict[str, str] = {}
+
+    def visit(node: ast.AST, inside: str) -> None:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            inside = f"{inside}.{node.name}"
+            found[inside] = ""
+        elif isinstance(node, ast.Return) and node.value is not None:
+            found[inside] += f"{ast.unparse(node.value)}\n"
+        for child in ast.iter_child_nodes(node):
+            visit(child, inside)
+
+    visit(ast.parse(text), "")
+    return found
 
 
 # --- flattening: the statements that have run, in order, when the failing line is reached

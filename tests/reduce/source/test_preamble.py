@@ -157,6 +157,23 @@ def test_drop_statements_reaches_what_is_asked_for() -> None:
     )
 
 
+def test_a_function_that_stays_goes_on_returning_what_it_did() -> None:
+    def nested(after: str) -> str:
+        return f"def lowering(x):\n    def inner(y):\n        return y * 2\n\n    early = 1\n    return inner(x)\n\n\n{after}"
+
+    def needs(word: str) -> Callable[[Sequence[str]], int | None]:
+        return lambda texts: next((i for i, text in enumerate(texts) if word in text), None)
+
+    whole = nested("def other(x):\n    return x\n\n\nregister(lowering)\n")
+    shrunk = drop_statements(whole, needs("register(lowering)"))
+    assert shrunk == "register(lowering)\n"
+    assert drop_statements(whole, needs("def lowering")) == "def lowering(x):\n    pass\n"
+    kept = "def lowering(x):\n    return inner(x)\n"
+    assert drop_statements(whole, needs("def lowering"), returning=True) == kept
+    assert drop_statements(whole, needs("def other"), returning=True) == "def other(x):\n    return x\n"
+    assert drop_statements(whole, needs("register(lowering)"), returning=True) == "register(lowering)\n"
+
+
 def test_drop_statements_passes_an_end_of_time_on() -> None:
     class Spent(Exception):
         pass
