@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bot.engine.capture.hints import below_torch, failing_line, launches, named_alone, named_nodes
+from bot.engine.capture.hints import below_torch, defined_at, failing_line, launches, named_alone, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, parts, starts
@@ -103,7 +103,9 @@ class Search:
         line = failing_line(found.outcome.text, source.name) if source else None
         text_of = source.text if source else None
         tried: list[Start] = []
-        installed = below_torch(found.outcome.text, source.name, source.text) if source else ()
+        # what the compiler had called when it failed is less than all that it holds of the script's
+        called = below_torch(found.outcome.text, source.name, source.text) if source else ()
+        installed = called or (defined_at(found.installed, source.text) if source else ())
         for start in starts(found.regions, self.reproduction.failure, text_of, line, seed=self.options.seed, installed=installed):
             if self.options.stage not in (None, start.stage):
                 continue

@@ -12,6 +12,8 @@ from bot.engine.capture.starts import Start, parts
 from bot.failure.traceback import HEADER, exceptions, final_stack
 from bot.reduce.graph.form import is_op
 from bot.reduce.source.text.blocks import FUNCTIONS
+from bot.reduce.source.text.names import root
+from bot.reduce.source.text.normal_form import end_line, start_line
 
 # Ways in which torch names an FX node or an operator in an error.
 _NODE = re.compile(r"While executing %(\w+)\b|%(\w+) : \[num_users=|node (?:named )?'?%?(\w+)'? ", re.M)
@@ -51,13 +53,25 @@ def below_torch(text: str, name: str, source: str) -> tuple[str, ...]:
     """The functions and classes at the top of the script called `name`, whose text is `source`, that torch had called when it failed, as
     the traceback `text` has it: a lowering of the user's own, or what took the place of a function of the compiler's."""
     pairs = (pair for raised in exceptions(text) for pair in pairwise(raised.frames))
-    lines = {frame.line for before, frame in pairs if before.in_torch and frame.is_of(name)}
+    return defined_at({frame.line or 0 for before, frame in pairs if before.in_torch and frame.is_of(name)}, source)
+
+
+def defined_at(lines: Iterable[int], source: str) -> tuple[str, ...]:
+    """The names that the statements at the top of a script, whose text is `source`, define or change at these `lines` (from 1)."""
     try:
         body = ast.parse(source).body
     except SyntaxError:
         return ()
-    defined = [one for one in body if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
-    return tuple(one.name for one in defined if any(one.lineno <= (line or 0) <= (one.end_lineno or 0) for line in lines))
+    known = set(lines)
+    at = [one for one in body if known.intersection(range(start_line(one), end_line(one) + 1))]
+    return tuple(dict.fromkeys(name for one in at for name in _defined(one)))
+
+
+def _defined(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return [statement.name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return [name for target in targets if (name := root(target)) is not None]
 
 
 def named_nodes(text: str, start: Start) -> list[frozenset[str]]:

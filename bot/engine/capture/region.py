@@ -83,6 +83,9 @@ class Capture(Model):
     compared: tuple[Region, ...] | None = Field(
         default=None, description="those whose numbers are wrong, of all, compared when the program had ended; None where that was not done"
     )
+    installed: tuple[int, ...] = Field(
+        default=(), description="lines of the program's file at which functions begin that the compiler holds, such as its own lowerings"
+    )
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
     child: str = Field(default="", description="the process in which it failed, where the program started that one")
     rank: tuple[int, int] | None = Field(default=None, description="of the process in which it failed, and how many there are")

@@ -21,6 +21,7 @@ from .. import children, environment
 from ..program import flush, format_error, listen_to_unittest, read_source, run_as_main, run_module
 from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode, write_json
 from ..shortcuts import shortcut
+from .installed import installed
 
 if TYPE_CHECKING:
     from .tracker import Tracker
@@ -72,6 +73,8 @@ def main(arguments: list[str]) -> None:
         facts["calls"] = tracker.calls
         facts["behind"] = "" if errors else behind
         facts["tolerance"] = tracker.child.tolerance
+        with shortcut("looking for functions of the program's that the compiler holds"):
+            facts["installed"] = installed(order.file or order.script or "")
         facts["errors"] = list(tracker.errors) if tracker.errors else None
         write_json(run_file, facts)
     flush()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.engine.capture.hints import below_torch, failing_line, launches, named_nodes, script_lines
+from bot.engine.capture.hints import below_torch, defined_at, failing_line, launches, named_nodes, script_lines
 from bot.engine.capture.region import Region, RegionRecipe
 from bot.engine.capture.starts import Start
 from bot.models.failure import Stage
@@ -86,6 +86,15 @@ def test_functions_that_torch_called() -> None:
     assert below_torch(TEXT, "fail.py", "def broken(:") == ()
     first, _, rest = TEXT.partition('  File "/venv')
     assert below_torch(first + rest[rest.index('  File "/home/me/fail.py", line 7') :], "fail.py", SCRIPT) == (), "torch is not above it"
+
+
+def test_what_a_script_defines_or_changes_at_a_line() -> None:
+    source = "import x\n\n\n@x.register(\n    1\n)\ndef own(y):\n    return y\n\n\nlast = lambda y: y\nx.table[1].of = last\nx(2)\n"
+    assert defined_at([4], source) == defined_at([7, 8], source) == ("own",), "code begins at its first decorator"
+    assert defined_at([11], source) == ("last",)
+    assert defined_at([12], source) == ("x",)
+    assert defined_at([1, 3, 13, 99], source) == ()
+    assert defined_at([1], "def broken(:") == ()
 
 
 def test_functions_that_torch_called_in_an_error_behind_the_last() -> None:

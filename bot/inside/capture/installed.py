@@ -1,0 +1,72 @@
+"""Functions of the program's own that the compiler holds: lowerings, decompositions, patterns, what took the place of one of its own.
+
+No traceback names the one that makes wrong numbers, or code that no compiler takes. Without it the graph alone does not fail.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from types import FunctionType, MethodType
+from typing import Any
+
+# Whose modules hold them. What the configuration holds is captured by itself (`recipe.py`).
+_HOLDERS = ("torch._inductor", "torch._functorch", "torch._decomp")
+_CONFIGURATION = ("torch._inductor.config", "torch._functorch.config")
+_PATTERNS = "torch._inductor.pattern_matcher"  # whose objects are entries of tables
+_DEEPEST = 6  # a table, its entry, its function, what that wraps
+
+
+def installed(file: str) -> list[int]:
+    """The lines (from 1) at which those functions begin that the program's `file` defines."""
+    spelled = (file, os.path.abspath(file))
+    seen: set[int] = set()
+    lines: set[int] = set()
+    for name, module in list(sys.modules.items()):
+        if _is_below(name, _HOLDERS) and name not in _CONFIGURATION:
+            functions = _functions(list(getattr(module, "__dict__", {}).values()), seen, _DEEPEST)
+            lines.update(one.__code__.co_firstlineno for one in functions if one.__code__.co_filename in spelled)
+    return sorted(lines)
+
+
+def _is_below(name: str, packages: Iterable[str]) -> bool:
+    return any(name == one or name.startswith(f"{one}.") for one in packages)
+
+
+def _functions(values: Iterable[Any], seen: set[int], depth: int) -> Iterator[FunctionType]:
+    """All functions among the `values`, and in what those hold."""
+    for value in values:
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, FunctionType):
+            yield value
+        if depth:
+            yield from _functions(_held(value), seen, depth - 1)
+
+
+def _held(value: Any) -> list[Any]:
+    """What a table, a class of the compiler's, a pattern or a function leads to."""
+    if isinstance(value, FunctionType):
+        return [getattr(value, "__wrapped__", None), *(one for one in _closed_over(value) if callable(one))]
+    if isinstance(value, MethodType):
+        return [value.__func__]
+    if isinstance(value, functools.partial):
+        return [value.func]
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return list(value)
+    if isinstance(value, type):
+        return list(vars(value).values()) if _is_below(value.__module__, _HOLDERS) else []
+    return list(getattr(value, "__dict__", {}).values()) if type(value).__module__ == _PATTERNS else []
+
+
+def _closed_over(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # it is empty yet
+            continue
