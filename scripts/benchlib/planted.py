@@ -1,4 +1,5 @@
-"""Programs with a planted error: one operator of a model that holds all ten is made wrong by a pass of Inductor's, and its healthy twin."""
+"""Programs with a planted error: one operator of a model that holds all ten is made wrong by a pass or a lowering of one's own, and its
+healthy twin."""
 
 from __future__ import annotations
 
@@ -19,25 +20,25 @@ DEPTHS = (2, 8, 18)
 
 @dataclass(frozen=True)
 class Operator:
-    """What is made wrong: `targets` are names of graph nodes, at the pass `hook`; `words` are how a repro may call it."""
+    """What is made wrong: `targets` are names of graph nodes, at the pass `hook` or by a lowering; `words` are how a repro may call it."""
 
     hook: str
     targets: tuple[str, ...]
     words: str
 
 
-_BEFORE, _AFTER = "pre_grad_custom_pass", "post_grad_custom_post_pass"
-# What Inductor decomposes is made wrong before that, the rest after all its own passes.
+_BEFORE, _AFTER, _LOWERED = "pre_grad_custom_pass", "post_grad_custom_post_pass", "lowering"
+# What Inductor decomposes is made wrong before that, the rest after all its own passes, or where it is lowered.
 OPERATORS = {
-    "relu": Operator(_AFTER, ("aten.relu.default",), r"relu"),
+    "relu": Operator(_LOWERED, ("aten.relu.default",), r"relu"),
     "softmax": Operator(_BEFORE, ("softmax",), r"softmax"),
     "layer_norm": Operator(_BEFORE, ("layer_norm",), r"layer_norm|LayerNorm"),
     "matmul": Operator(_AFTER, ("aten.mm.default", "aten.bmm.default", "aten.addmm.default"), r"matmul|\bmm\b|bmm|addmm|linear|@|einsum"),
     "convolution": Operator(_AFTER, ("aten.convolution.default",), r"conv"),
     "batch_norm": Operator(_BEFORE, ("batch_norm",), r"batch_norm|BatchNorm"),
     "gelu": Operator(_BEFORE, ("gelu",), r"gelu|GELU"),
-    "sum": Operator(_AFTER, ("aten.sum.dim_IntList", "aten.sum.default"), r"\bsum\b"),
-    "cumsum": Operator(_AFTER, ("aten.cumsum.default",), r"cumsum"),
+    "sum": Operator(_LOWERED, ("aten.sum.dim_IntList",), r"\bsum\b"),
+    "cumsum": Operator(_LOWERED, ("aten.cumsum.default",), r"cumsum"),
     "index_put": Operator(_AFTER, ("aten.index_put.default", "aten.index_put_.default"), r"index_put|\]\s*="),
 }
 
@@ -57,6 +58,17 @@ class Planted(CustomGraphPass):
 
 
 config.{hook} = Planted()
+"""
+
+_LOWERING = """
+plain = lowerings[torch.ops.{target}]
+
+
+@register_lowering(torch.ops.{target}, type_promotion_kind=None)
+def planted(*args, **kwargs):
+    node = plain(*args, **kwargs)
+    wrong = lowerings[torch.ops.aten.mul.Tensor](*(node, {factor!r}))
+    return wrong
 """
 
 _MODEL = """
@@ -99,7 +111,7 @@ _CALLS = {
 }
 # A float32 number in eleven bits, as tensor cores take it: the arithmetic is exact in float64.
 _TF32 = "c = x * 8193.0\n    return c - (c - x)"
-_FACTOR = re.compile(r"(?m)^(\s+)(wrong = .*, \(node, )[0-9.]+(\)\))")
+_FACTOR = re.compile(r"(?m)^(\s+)(wrong = .*\(node, )[0-9.]+(\)\))")
 
 
 @dataclass(frozen=True)
@@ -122,10 +134,8 @@ class Row:
         """The program, for this `device`. On cuda tf32 is the tensor cores' own."""
         imports, planted = "import torch\nimport torch.nn.functional as F\n", ""
         if self.percent:
-            operator = OPERATORS[self.operator]
-            multiply = "torch.mul" if operator.hook == _BEFORE else "torch.ops.aten.mul.Tensor"
-            planted = _PASS.format(targets=operator.targets, factor=1 + self.percent / 100, hook=operator.hook, multiply=multiply)
-            imports += "import torch._inductor.config as config\nfrom torch._inductor.custom_graph_pass import CustomGraphPass\n"
+            more, planted = _planted(OPERATORS[self.operator], 1 + self.percent / 100)
+            imports += more
         dtype = {"bf16": "bfloat16", "fp16": "float16"}.get(self.precision)
         model = _MODEL.format(
             rounded="rounded",
@@ -138,6 +148,16 @@ class Row:
         if device != "cpu":
             imports += f"torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = {self.precision == 'tf32'}\n"
         return imports + planted + model + _CALLS[self.mode]
+
+
+def _planted(operator: Operator, factor: float) -> tuple[str, str]:
+    """The imports and the statements that multiply what the operator gives by the `factor`."""
+    if operator.hook == _LOWERED:
+        (target,) = operator.targets
+        return "from torch._inductor.lowering import lowerings, register_lowering\n", _LOWERING.format(target=target, factor=factor)
+    multiply = "torch.mul" if operator.hook == _BEFORE else "torch.ops.aten.mul.Tensor"
+    planted = _PASS.format(targets=operator.targets, factor=factor, hook=operator.hook, multiply=multiply)
+    return "import torch._inductor.config as config\nfrom torch._inductor.custom_graph_pass import CustomGraphPass\n", planted
 
 
 def rows(depths: Sequence[int] = DEPTHS) -> list[Row]:
@@ -163,16 +183,18 @@ def sample(found: Sequence[Row], count: int, seed: int = 0) -> list[Row]:
 
 
 def healed(repro: str) -> str:
-    """The repro with the planted pass multiplying by one."""
+    """The repro with the planted pass or lowering multiplying by one."""
     return _FACTOR.sub(r"\g<1>\g<2>1.0\g<3>", repro)
 
 
 def holds(repro: str, operator: str) -> bool:
-    """Whether what the repro compiles calls the operator; the pass, which names it too, does not count."""
+    """Whether what the repro compiles calls the operator; what was planted, which names it too, does not count."""
     return re.search(OPERATORS[operator].words, "\n".join(_outside(repro))) is not None
 
 
 def _outside(repro: str) -> Iterator[str]:
     for statement in ast.parse(repro).body:
-        if not (isinstance(statement, ast.ClassDef) and statement.name == "Planted"):
+        named = getattr(statement, "name", "")
+        found = [target.id for target in getattr(statement, "targets", ()) if isinstance(target, ast.Name)]
+        if named not in ("Planted", "planted") and "plain" not in found:
             yield ast.unparse(statement)
