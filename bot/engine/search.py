@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bot.engine.capture.hints import below_torch, defined_at, failing_line, launches, named_alone, named_nodes
+from bot.engine.capture.hints import below_torch, defined_at, failing_line, held, launches, named_alone, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, parts, starts
@@ -32,6 +32,7 @@ from bot.reduce.graph.printer.script import lines, render, without_call
 from bot.reduce.graph.reducer import Numerics, Reduced, reduce_program
 from bot.reduce.graph.size import size_key
 from bot.reduce.source.environ import Rank, with_surroundings
+from bot.reduce.source.kept import keeper
 from bot.reduce.source.let_through import let_through
 from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
@@ -224,6 +225,8 @@ class Search:
         oracle = self.oracle
         self.progress.step(f"reducing the script: {lines(text)} lines")
         inner = self._inner(text, failing)
+        numbers = self.reproduction.failure.kind is Kind.ACCURACY
+        keeps = keeper(text, held(self.reproduction.capture, source.text) if numbers else ())
 
         def reduce(step: SearchResult) -> ReducedSource:
             return reduce_source(
@@ -235,6 +238,7 @@ class Search:
                 on_accept=lambda smaller: self._accept(first.step(smaller)),
                 slower=oracle.is_slow,
                 check=oracle.budget.check,
+                keeps=keeps,
             )
 
         try:

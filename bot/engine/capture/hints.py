@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 
-from bot.engine.capture.region import Region
+from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.starts import Start, parts
 from bot.failure.traceback import HEADER, exceptions, final_stack
 from bot.reduce.graph.form import is_op
@@ -67,10 +67,21 @@ def defined_at(lines: Iterable[int], source: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in at for name in _defined(one)))
 
 
+def held(capture: Capture, source: str) -> tuple[str, ...]:
+    """The names of what the compiler calls of the script whose text is `source`: as the `capture` has them, its hooks' among them."""
+    recipes = [region.recipe for region in capture.regions]
+    objects = [
+        one for recipe in recipes for table in (recipe.config, recipe.options, recipe.custom_backend_passes) for one in table.values()
+    ]
+    objects += [recipe.backend for recipe in recipes if recipe.backend is not None]
+    hooks = [name.split(".")[0] for one in objects if one.text is None for name in one.wanted]
+    return tuple(dict.fromkeys([*defined_at(capture.installed, source), *hooks]))
+
+
 def _defined(statement: ast.stmt) -> list[str]:
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
         return [statement.name]
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.value] if isinstance(statement, ast.Expr) else []
     return [name for target in targets if (name := root(target)) is not None]
 
 

@@ -51,7 +51,7 @@ def _held(value: Any) -> list[Any]:
     """What a table, a class of the compiler's, a pattern or a function leads to."""
     if isinstance(value, FunctionType):
         return [getattr(value, "__wrapped__", None), *(one for one in _closed_over(value) if callable(one))]
-    if isinstance(value, MethodType):
+    if isinstance(value, (MethodType, staticmethod, classmethod)):
         return [value.__func__]
     if isinstance(value, functools.partial):
         return [value.func]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.reduce.source.delete import Ask, shrink
+from bot.reduce.source.kept import returned
 from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import is_compiler
 from bot.reduce.source.text.names import Names, dotted, names_of, root, trimmed
@@ -64,31 +65,14 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
     (no time left): the exception is passed on. The result is a fixed point: no single statement can be taken away.
     With `returning`, functions go on returning all that they return, or go as a whole.
     """
-    before = _returned(preamble)
+    before = returned(ast.parse(preamble))
 
     def ask_returning(texts: Sequence[str]) -> int | None:
-        kept = [i for i, text in enumerate(texts) if _returned(text).items() <= before.items()]
+        kept = [i for i, text in enumerate(texts) if returned(ast.parse(text)).items() <= before.items()]
         found = ask([texts[i] for i in kept]) if kept else None
         return None if found is None else kept[found]
 
     return shrink(normal(preamble), ask_returning if returning else ask) if preamble.strip() else preamble
-
-
-def _returned(text: str) -> dict[str, str]:
-    """What each function returns, as it is written; by the names of what it stands in and its own."""
-    found: dict[str, str] = {}
-
-    def visit(node: ast.AST, inside: str) -> None:
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            inside = f"{inside}.{node.name}"
-            found[inside] = ""
-        elif isinstance(node, ast.Return) and node.value is not None:
-            found[inside] += f"{ast.unparse(node.value)}\n"
-        for child in ast.iter_child_nodes(node):
-            visit(child, inside)
-
-    visit(ast.parse(text), "")
-    return found
 
 
 # --- flattening: the statements that have run, in order, when the failing line is reached

@@ -11,6 +11,7 @@ import libcst as cst
 from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
 from bot.reduce.distance import distance
 from bot.reduce.halving import adaptive
+from bot.reduce.source.kept import Keeps
 from bot.reduce.source.passes import deletions, structure, values
 from bot.reduce.source.passes.backward_slice import guesses
 from bot.reduce.source.passes.coarse import thinned
@@ -53,6 +54,7 @@ def reduce_source(
     settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
     check: Callable[[], None] = lambda: None,
     slower: Slower = lambda _text, _standing: False,
+    keeps: Keeps = lambda _text: True,
 ) -> ReducedSource:
     """The smallest script found that fails as `text` does, which is known to be SAME.
 
@@ -63,10 +65,11 @@ def reduce_source(
     `check` raises BudgetSpent when there is no time left: it is called while candidates are made, which may take longer than to ask them.
     `slower` says of a text that is SAME whether its run takes much longer than that of the text that stands: leaving out an argument
     may make a model larger. It is taken when nothing else is left, and has to save a line then.
+    What `keeps` says no to is not asked: it would fail for another reason.
     Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
     Raises SyntaxError where `text` is not Python.
     """
-    search = _SourceSearch(text, oracle, on_accept, check, slower)
+    search = _SourceSearch(text, oracle, on_accept, check, slower, keeps)
     try:
         search.start(failing_lines, starts)
         steady = settle(unmarked(search.text))
@@ -90,8 +93,11 @@ def reduce_source(
 class _SourceSearch:
     """The text, in its normal form with marks, and what was asked about it."""
 
-    def __init__(self, text: str, oracle: Oracle, on_accept: Accepted | None, check: Callable[[], None], slower: Slower) -> None:
+    def __init__(
+        self, text: str, oracle: Oracle, on_accept: Accepted | None, check: Callable[[], None], slower: Slower, keeps: Keeps
+    ) -> None:
         self.text = self.original = text
+        self._keeps = keeps
         self._slower = slower
         self._slow: set[str] = set()  # SAME, but put off
         self._last_chance = False
@@ -215,7 +221,7 @@ class _SourceSearch:
         for index, text in enumerate(texts):
             if text is None or text in texts[:index] or unmarked(text) in self._failed:
                 continue
-            if anew or measure(unmarked(text)) < now:
+            if (anew or measure(unmarked(text)) < now) and self._keeps(unmarked(text)):
                 fresh.append((index, text))
         if not fresh:
             return None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.engine.capture.hints import below_torch, defined_at, failing_line, launches, named_nodes, script_lines
-from bot.engine.capture.region import Region, RegionRecipe
+from bot.engine.capture.hints import below_torch, defined_at, failing_line, held, launches, named_nodes, script_lines
+from bot.engine.capture.region import Capture, Object, Region, RegionRecipe
 from bot.engine.capture.starts import Start
+from bot.failure.outcome import Outcome
 from bot.models.failure import Stage
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
 
@@ -92,8 +94,8 @@ def test_what_a_script_defines_or_changes_at_a_line() -> None:
     source = "import x\n\n\n@x.register(\n    1\n)\ndef own(y):\n    return y\n\n\nlast = lambda y: y\nx.table[1].of = last\nx(2)\n"
     assert defined_at([4], source) == defined_at([7, 8], source) == ("own",), "code begins at its first decorator"
     assert defined_at([11], source) == ("last",)
-    assert defined_at([12], source) == ("x",)
-    assert defined_at([1, 3, 13, 99], source) == ()
+    assert defined_at([12], source) == defined_at([13], source) == ("x",)
+    assert defined_at([1, 3, 99], source) == ()
     assert defined_at([1], "def broken(:") == ()
 
 
@@ -233,3 +235,14 @@ def test_lines_that_launch_a_kernel_of_the_users() -> None:
     (stack,) = launches([region, region])
     assert script_lines(stack, "fail.py") == (21, 12)
     assert launches([region.model_copy(update={"launches": ()})]) == []
+
+
+def test_what_the_compiler_calls_of_a_script(tmp_path: Path) -> None:
+    own = Object(text=None, name="own", expressions=("passes.own",), wanted=("passes.own",))
+    recipe = RegionRecipe(config={"a": own, "b": Object(text="1", name="one")}, backend=Object(text=None, name="mine", wanted=("mine",)))
+    base: dict[str, Any] = {"hook": "aot", "failed": "accuracy", "backward": False, "graph": None, "reason": None, "blobs": tmp_path}
+    capture = Capture(
+        outcome=Outcome(status="ok", exit=0, text=""), signature=None, regions=(Region(recipe=recipe, **base),), versions={}, log=tmp_path,
+        installed=(1,),
+    )  # fmt: skip
+    assert held(capture, "def low(x): ...\ndef high(x): ...\n") == ("low", "passes", "mine")

@@ -544,3 +544,11 @@ def test_what_makes_the_run_longer_is_taken_last_and_only_for_a_line() -> None:
     found = reduce_source(GROWS, asked, slower=slow_without("lib.shown"))
     assert "lib.shown" not in found.text, "a line is worth the time"
     assert found.fixed_point
+
+
+def test_what_must_stay_is_not_asked() -> None:
+    asked = Asked(lambda text: "a" in text)
+    found = reduce_source("a = 1\nb = 2\nc = 3\n", asked, keeps=lambda text: "b" in text)
+    assert "b" in found.text
+    assert all("b" in text for text in asked.texts)
+    assert "c" not in found.text

@@ -1,0 +1,92 @@
+"""Functions that the compiler calls, where numbers are wrong: what they compute is the failure.
+
+Nothing in such a failure's message says which error it is. A lowering that returns something else is wrong as well, but it is another
+error than the user's. So their statements may go, and they may go as a whole; what stays is as it was.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterator
+
+from bot.reduce.source.text.blocks import FUNCTIONS
+from bot.reduce.source.text.names import names_of
+
+Keeps = Callable[[str], bool]
+_DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+
+
+def keeper(text: str, names: Collection[str]) -> Keeps:
+    """Whether a text still has one of the functions and classes of `text` that these `names` are of, and all it has of them, and of what
+    they use, is as in `text`, statements left out. Without such functions in `text` every text will do.
+
+    Raises:
+        SyntaxError: `text` is not Python.
+    """
+    tree = ast.parse(text)
+    defined = _definitions(tree)
+    wanted = {name for name in names if name in defined}
+    if not names:
+        return lambda _text: True
+    held, more = set(wanted), set(wanted)
+    while more:
+        used = {name for one in more for node in defined[one] for name in names_of(node).uses}
+        more = {name for name in used if name in defined} - held
+        held |= more
+    words = {name: {word for node in defined[name] for word in _words(node)} for name in held}
+    returns, lambdas = returned(tree), _lambdas(tree)
+
+    def keeps(candidate: str) -> bool:
+        found = ast.parse(candidate)
+        there = {name: nodes for name, nodes in _definitions(found).items() if name in held}
+        same = all(set(_words(node)) <= words[name] for name, nodes in there.items() for node in nodes)
+        returning = {place: values for place, values in returned(found).items() if held.intersection(place.split("."))}
+        return same and returning.items() <= returns.items() and _lambdas(found) <= lambdas and (not wanted or bool(wanted & there.keys()))
+
+    return keeps
+
+
+def returned(tree: ast.Module) -> dict[str, str]:
+    """What each function and class of a module (`tree`) returns, as it is written; by the names of what it stands in and its own."""
+    found: dict[str, str] = {}
+
+    def visit(node: ast.AST, inside: str) -> None:
+        if isinstance(node, _DEFINITIONS):
+            inside = f"{inside}.{node.name}"
+            found[inside] = ""
+        elif isinstance(node, ast.Return) and node.value is not None:
+            found[inside] += f"{ast.unparse(node.value)}\n"
+        for child in ast.iter_child_nodes(node):
+            visit(child, inside)
+
+    visit(tree, "")
+    return found
+
+
+def _definitions(tree: ast.Module) -> dict[str, list[ast.stmt]]:
+    """The statements that define functions, classes and values of each name, wherever they stand."""
+    found: dict[str, list[ast.stmt]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINITIONS):
+            found.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, []).append(node)
+    return found
+
+
+def _words(statement: ast.stmt) -> Iterator[str]:
+    """All that a statement says, one word for each simple statement and each head in it."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.Pass):
+            inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case))]
+            if not inner:
+                yield ast.unparse(node)
+            else:
+                heads = [child for child in ast.iter_child_nodes(node) if child not in inner and not isinstance(child, ast.expr_context)]
+                yield " ".join([type(node).__name__, getattr(node, "name", ""), *map(ast.unparse, heads)])
+
+
+def _lambdas(tree: ast.Module) -> set[str]:
+    return {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Lambda)}

@@ -1,0 +1,95 @@
+"""Functions that the compiler calls stay as they are where numbers are wrong."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.reduce.source.kept import keeper
+
+TEXT = """
+import torch
+
+FACTOR = 1.05
+other = 3
+
+
+def scale(x):
+    return x * FACTOR
+
+
+def lowering(x, *rest):
+    note = len(rest)
+    if note:
+        x = x + 0
+    return scale(x)
+
+
+register(lowering)
+register(pointwise(lambda v: v + 1))
+
+
+def model(x):
+    return torch.relu(x) * other
+"""
+
+
+def without(text: str, *lines: str) -> str:
+    for line in lines:
+        assert line in text
+        text = text.replace(line, "")
+    return text
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        TEXT,
+        without(TEXT, "    note = len(rest)\n    if note:\n        x = x + 0\n"),
+        without(TEXT, "    if note:\n        x = x + 0\n", "other = 3\n", "register(pointwise(lambda v: v + 1))\n"),
+        TEXT.replace("* other", "* 1").replace("other = 3", "other = 4"),
+        TEXT.replace("        x = x + 0", "        pass"),
+    ],
+)
+def test_what_the_compiler_does_not_call_may_change(candidate: str) -> None:
+    assert keeper(TEXT, ["lowering"])(candidate)
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        TEXT.replace("    return scale(x)\n", ""),
+        TEXT.replace("return scale(x)", "return x"),
+        TEXT.replace("1.05", "2"),
+        TEXT.replace("return x * FACTOR", "return FACTOR"),
+        TEXT.replace("lambda v: v + 1", "lambda v: v"),
+        TEXT.replace("x = x + 0", "x = x + 1"),
+        TEXT.replace("if note:", "if rest:"),
+        TEXT.replace("def lowering(x, *rest)", "def lowering(x)"),
+        TEXT.replace("lowering", "renamed"),
+        TEXT.split("def lowering")[0] + "register(scale)\n",
+    ],
+)
+def test_what_it_calls_may_not(candidate: str) -> None:
+    assert candidate != TEXT
+    assert not keeper(TEXT, ["lowering"])(candidate)
+
+
+def test_without_such_functions_every_text_will_do() -> None:
+    assert keeper(TEXT, [])("x = 1")
+    assert keeper(TEXT, ["torch"])("x = 1"), "an import defines nothing that could change"
+
+
+@given(st.sets(st.integers(0, len(TEXT.splitlines()) - 1)))
+def test_lines_of_the_rest_may_go(gone: set[int]) -> None:
+    """Whatever goes: either a function that it holds is as it was, but for statements, or the text is refused."""
+    lines = TEXT.splitlines()
+    text = "\n".join(line for index, line in enumerate(lines) if index not in gone)
+    try:
+        compile(text, "text", "exec")
+    except SyntaxError:
+        return
+    if keeper(TEXT, ["lowering"])(text):
+        assert "    return scale(x)" in text
+        assert "def scale" not in text or "    return x * FACTOR" in text
