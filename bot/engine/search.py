@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bot.engine.capture.hints import below_torch, defined_at, failing_line, held, launches, named_alone, named_nodes
+from bot.engine.capture.hints import held, launches, named_alone, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, parts, starts
-from bot.engine.capture.whole import Whole, whole
+from bot.engine.capture.whole import Carried, Whole, carried, whole
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.leftovers import without_leftovers
 from bot.engine.options import Ended, Options
@@ -101,13 +101,10 @@ class Search:
         """The first form of the program, smallest first, that fails as the original did."""
         found, source = self.reproduction.capture, self.reproduction.source
         self.progress.step("looking for the smallest form that fails in the same way")
-        line = failing_line(found.outcome.text, source.name) if source else None
-        text_of = source.text if source else None
+        with_it = carried(source, found, search_path(Path.cwd(), os.environ)) if source else Carried()
+        text, line = with_it.text, with_it.failing_line
         tried: list[Start] = []
-        # what the compiler had called when it failed is less than all that it holds of the script's
-        called = below_torch(found.outcome.text, source.name, source.text) if source else ()
-        installed = called or (defined_at(found.installed, source.text) if source else ())
-        for start in starts(found.regions, self.reproduction.failure, text_of, line, seed=self.options.seed, installed=installed):
+        for start in starts(found.regions, self.reproduction.failure, text, line, seed=self.options.seed, installed=with_it.installed):
             if self.options.stage not in (None, start.stage):
                 continue
             known = any(other.program.graph == start.program.graph for other in tried)

@@ -63,3 +63,46 @@ def test_a_tolerance_that_eager_misses_as_well(tmp_path: Path) -> None:
     answer = minify_script(script, tmp_path)
     assert (answer.process.status, answer.result["status"]) == (4, "not_reproduced"), answer.described()
     assert "compiled is as near to float64 as eager" in answer.result["reason"]
+
+
+LOWERING = """\
+import torch
+from torch._inductor.lowering import lowerings, register_lowering
+
+plain = lowerings[torch.ops.aten.sigmoid.default]
+
+
+@register_lowering(torch.ops.aten.sigmoid.default)
+def scaled(x):
+    return lowerings[torch.ops.aten.mul.Tensor](plain(x), 1.1)
+"""
+CALLS = """\
+import plants
+import torch
+
+
+class Gate(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return torch.tanh(self.left(x)) * torch.sigmoid(self.right(x)) + x
+
+
+torch.manual_seed(0)
+gate, x = Gate(), torch.randn(4, 8)
+torch.testing.assert_close(torch.compile(gate)(x), gate(x))
+"""
+
+
+@pytest.mark.parametrize("stage", ["", pytest.param("source", marks=pytest.mark.all)])
+@pytest.mark.slow
+def test_a_lowering_of_a_module_beside_the_script_stays_as_wrong_as_it_was(tmp_path: Path, stage: str) -> None:
+    (tmp_path / "plants.py").write_text(LOWERING, encoding="utf-8")
+    script = tmp_path / "main.py"
+    script.write_text(CALLS, encoding="utf-8")
+    answer = minify_script(script, tmp_path, *(["--stage", stage] if stage else []))
+    assert (answer.process.status, answer.result["status"]) == (0, "minimized"), answer.described()
+    assert "lowerings[torch.ops.aten.mul.Tensor](plain(x), 1.1)" in answer.repro
+    assert "tanh" not in answer.repro

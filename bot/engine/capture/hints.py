@@ -75,7 +75,7 @@ def held(capture: Capture, source: str) -> tuple[str, ...]:
     ]
     objects += [recipe.backend for recipe in recipes if recipe.backend is not None]
     hooks = [name.split(".")[0] for one in objects if one.text is None for name in one.wanted]
-    return tuple(dict.fromkeys([*defined_at(capture.installed, source), *hooks]))
+    return tuple(dict.fromkeys([*defined_at(capture.installed, source), *capture.beside, *hooks]))
 
 
 def _defined(statement: ast.stmt) -> list[str]:

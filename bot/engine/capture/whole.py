@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.engine.capture.hints import script_lines
+from bot.engine.capture.hints import below_torch, defined_at, failing_line, script_lines
 from bot.engine.capture.local_modules import local_modules, module_lines
+from bot.engine.capture.region import Capture
 from bot.engine.capture.source import Source
 from bot.reduce.source.join_modules import joined
 
@@ -22,6 +23,28 @@ class Whole:
     text: str
     lines: tuple[int, ...]
     modules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What definitions are taken from that go with a graph: the `text` (None: there is none), its `failing_line` that called into torch
+    (None: all of it), and the names of the functions in it that the compiler holds, which are `installed`."""
+
+    text: str | None = None
+    failing_line: int | None = None
+    installed: tuple[str, ...] = ()
+
+
+def carried(source: Source, capture: Capture, places: Sequence[Path] = ()) -> Carried:
+    """What goes with the graphs of a `capture`: of the script in `source`, or with the modules beside it or in `places`, where the compiler
+    holds functions of these."""
+    said = capture.outcome.text
+    # what the compiler had called when it failed is less than all that it holds
+    called = below_torch(said, source.name, source.text)
+    if capture.beside and not called:
+        complete = whole(source, source.text, (), places).text
+        return Carried(complete, None, (*defined_at(capture.installed, source.text), *capture.beside))
+    return Carried(source.text, failing_line(said, source.name), called or defined_at(capture.installed, source.text))
 
 
 def whole(source: Source, text: str, said: Sequence[str], places: Sequence[Path] = ()) -> Whole:

@@ -12,23 +12,41 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType, MethodType
 from typing import Any
 
+from ..protocol import INSIDE
+
 # Whose modules hold them. What the configuration holds is captured by itself (`recipe.py`).
 _HOLDERS = ("torch._inductor", "torch._functorch", "torch._decomp")
 _CONFIGURATION = ("torch._inductor.config", "torch._functorch.config")
 _PATTERNS = "torch._inductor.pattern_matcher"  # whose objects are entries of tables
+_OURS = os.path.join(INSIDE, "")
 _DEEPEST = 6  # a table, its entry, its function, what that wraps
 
 
-def installed(file: str) -> list[int]:
-    """The lines (from 1) at which those functions begin that the program's `file` defines."""
-    spelled = (file, os.path.abspath(file))
+def installed(file: str) -> tuple[list[int], list[str]]:
+    """The lines (from 1) at which those functions begin that the program's `file` defines, and the names at the top of the modules
+    beside it of those that they define."""
+    file = os.path.abspath(file)
     seen: set[int] = set()
     lines: set[int] = set()
+    names: dict[str, None] = {}
     for name, module in list(sys.modules.items()):
         if _is_below(name, _HOLDERS) and name not in _CONFIGURATION:
-            functions = _functions(list(getattr(module, "__dict__", {}).values()), seen, _DEEPEST)
-            lines.update(one.__code__.co_firstlineno for one in functions if one.__code__.co_filename in spelled)
-    return sorted(lines)
+            for function in _functions(list(getattr(module, "__dict__", {}).values()), seen, _DEEPEST):
+                written = function.__code__.co_filename
+                path = os.path.abspath(written)
+                if written.startswith("<"):  # made from a text, or frozen
+                    continue
+                if path == file:
+                    lines.add(function.__code__.co_firstlineno)
+                elif _is_beside(path, file):
+                    names[function.__qualname__.partition(".")[0]] = None
+    return sorted(lines), list(names)
+
+
+def _is_beside(path: str, file: str) -> bool:
+    """Whether a module at `path` is one of the project that `file` is of."""
+    below = path.startswith(os.path.join(os.path.dirname(file), ""))
+    return below and not path.startswith(_OURS) and not {"site-packages", "dist-packages"}.intersection(path.split(os.sep))
 
 
 def _is_below(name: str, packages: Iterable[str]) -> bool:

@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> None:
         facts["behind"] = "" if errors else behind
         facts["tolerance"] = tracker.child.tolerance
         with shortcut("looking for functions of the program's that the compiler holds"):
-            facts["installed"] = installed(order.file or order.script or "")
+            facts["installed"], facts["beside"] = installed(order.file or order.script or "")
         facts["errors"] = list(tracker.errors) if tracker.errors else None
         write_json(run_file, facts)
     flush()

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.engine.capture.region import Capture
 from bot.engine.capture.source import source_of
-from bot.engine.capture.whole import whole
+from bot.engine.capture.whole import Carried, carried, whole
 from bot.engine.target import Target
+from bot.failure.outcome import Outcome
 
 # a package as people write them: relative imports, a package's own file that imports from it, a launcher beside it
 FILES = {
@@ -49,3 +51,25 @@ def test_a_script_that_imports_nothing_of_its_project_stays_as_it_is(tmp_path: P
     source = source_of(Target(script, None, ()), tmp_path)
     assert source is not None
     assert whole(source, source.text, ()).text == script.read_text()
+
+
+LOW = "import torch\n\n\ndef low(x):\n    return x\n\n\ndef unused(x):\n    return x\n\n\ntorch.table[1] = low\n"
+MAIN = "import torch\nimport helpers\n\n\ndef own(x):\n    return x\n\n\ntorch.compile(own)(1)\n"
+
+
+@pytest.mark.parametrize(("beside", "installed"), [((), (5,)), (("low",), (5,)), (("low",), ())])
+def test_what_goes_with_a_graph(tmp_path: Path, beside: tuple[str, ...], installed: tuple[int, ...]) -> None:
+    (tmp_path / "helpers.py").write_text(LOW)
+    (tmp_path / "main.py").write_text(MAIN)
+    source = source_of(Target(tmp_path / "main.py", None, ()), tmp_path)
+    assert source is not None
+    outcome = Outcome(status="ok", exit=0, text="")
+    capture = Capture(outcome=outcome, signature=None, regions=(), versions={}, log=tmp_path, installed=installed, beside=beside)
+    found = carried(source, capture, (tmp_path,))
+    assert found.installed == (*(("own",) if installed else ()), *beside)
+    if not beside:
+        assert found == Carried(MAIN, None, ("own",))
+    else:
+        assert found.text is not None
+        assert "import helpers" not in found.text
+        assert "torch.table[1] = low" in found.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,19 +42,43 @@ WAYS = {
 }
 
 
+BESIDE = """import torch
+from torch._inductor import ir
+from torch._inductor.lowering import register_lowering
+
+
+@register_lowering(torch.ops.aten.tanh)
+def of_a_module(x):
+    return x
+
+
+class Own:
+    def shown(self):
+        return "own"
+
+
+ir.Pointwise.shown = Own.shown
+"""
+
+
 @pytest.mark.slow
 def test_what_the_compiler_holds_is_found(tmp_path: Path) -> None:
     text, names = HEAD, []
     for index, way in enumerate(WAYS.values()):
         names.append(f"held_{index}")
         text += way.replace("HELD", names[-1]) + "\n"
-    text += "from bot.inside.capture.installed import installed\nprint(*installed(__file__))\n"
-    (tmp_path / "program.py").write_text(text, encoding="utf-8")
-    env = {"PYTHONPATH": str(Path(bot.__file__).parents[1])}
+    text += "import helpers.low, site_packaged\nfrom bot.inside.capture.installed import installed\nprint(installed(__file__))\n"
+    files = {"program.py": text, "helpers/low.py": BESIDE, "env/site-packages/site_packaged.py": BESIDE.replace("tanh", "erf")}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content.replace("Own", "Theirs") if "site" in name else content, encoding="utf-8")
+    env = {"PYTHONPATH": os.pathsep.join([str(Path(bot.__file__).parents[1]), str(tmp_path / "env" / "site-packages")])}
     ran = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=200)
     assert ran.returncode == 0, ran.stderr
-    assert defined_at(map(int, ran.stdout.split()), text) == tuple(names)
+    lines, beside = ast.literal_eval(ran.stdout)
+    assert defined_at(lines, text) == tuple(names)
+    assert beside == ["of_a_module"], "what a package from elsewhere registered is not the project's; it was the last to take `shown`"
 
 
 def test_of_a_file_without_any_none_is() -> None:
-    assert installed(__file__) == []
+    assert installed(__file__) == ([], [])
