@@ -141,11 +141,12 @@ def test_a_result_that_cannot_be_uploaded_is_reported(tmp_path: Path, forge: Emu
     [
         # the gate has asked already, and the comment would say "queued" for ever
         (("report",), "/minify", "OWNER", "### Ended without a result"),
+        (("report",), "/minify doctor", "OWNER", "### Ended without a result"),
         (("gate", "report"), "/minify", "OWNER", "### Not taken"),
         (("gate", "report"), "see the docs of /minify", "OWNER", None),
         (("gate", "report"), "/minify", "NONE", None),
     ],
-    ids=["the report", "both", "no command", "a stranger"],
+    ids=["the report", "that of a set-up", "both", "no command", "a stranger"],
 )
 def test_hosted_jobs_that_cannot_begin(
     tmp_path: Path, forge: Emulator, missing: tuple[str, ...], said: str, association: str, title: str | None

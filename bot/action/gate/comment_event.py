@@ -126,7 +126,7 @@ class Conversation:
             answer=Answer(repository=self._repository, issue=self._issue, marker=self._marker, trigger=self._comment.id),
         )
         waiting = f"The machine is looked at now, as soon as a runner {self._settings.runner_label} takes the job."
-        comment = self._say(notes.doctor(lines, None, waiting, self._settings.run_url))
+        comment = self._say(notes.doctor(lines, None, waiting, self._settings.run_url, so_far=True))
         if self._is_closed_to_us(comment):
             return Decision("refused", note=_LOCKED)
         return Decision("requests", (request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}),))

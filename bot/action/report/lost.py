@@ -13,7 +13,7 @@ from bot.action.github.resources import WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
 from bot.action.report.render.text import one_line
-from bot.action.report.sweep import LOOK_BACK, queued
+from bot.action.report.sweep import LOOK_BACK
 from bot.action.set_up import labels_of
 from bot.action.settings import Settings
 
@@ -66,7 +66,7 @@ def reason(job: WorkflowJob) -> str | None:
 
 
 def abandon(api: GitHub, settings: Settings, now: datetime) -> int:
-    """Say in the comments of this run that still say "queued" that nothing will come. How many they were.
+    """Say in the comments of this run that still promise an answer that nothing will come. How many they were.
 
     For a report that has no requests to go by: `settings` name the run, `api` finds its comments among those of the days before `now`.
 
@@ -81,11 +81,12 @@ def abandon(api: GitHub, settings: Settings, now: datetime) -> int:
         began = now - LOOK_BACK
     # a week of a large repository is a hundred requests, of which an hour has a thousand
     for comment in api.recent_comments(settings.repository, max(began, now - LOOK_BACK)):
-        if comment.user.login != login or run_of_comment(comment.body) != settings.run_id or comment.issue is None or not queued(comment):
+        if comment.user.login != login or run_of_comment(comment.body) != settings.run_id or comment.issue is None:
             continue
         event = event_of_comment(comment.body) or ""
-        if not event.startswith(f"{settings.name}-" if settings.name else ("comment-", "run-")):
-            continue  # of another call in this run
+        # the comments of another call in this run are that one's
+        if not notes.pending(comment.body) or not event.startswith(f"{settings.name}-" if settings.name else ("comment-", "run-")):
+            continue
         marker = comment.body.splitlines()[0]
         api.upsert_comment(settings.repository, comment.issue, marker, notes.ended(None, settings.run_url), comment.id)
         marked += 1

@@ -1,4 +1,4 @@
-"""Comments that still say "queued" although nobody works on them: GitHub waits a day for a runner, and says nothing."""
+"""Comments that still promise an answer although nobody works on them: GitHub waits a day for a runner, and says nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from bot.action.comment import run_of_comment
 from bot.action.github.client import GitHub
-from bot.action.github.resources import Comment, Run, WorkflowJob
+from bot.action.github.resources import Run, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
 
@@ -28,8 +28,8 @@ def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> in
     """
     login, marked = api.login(), 0
     for comment in api.recent_comments(repository, now - LOOK_BACK):
-        number = run_of_comment(comment.body)
-        if comment.user.login != login or number is None or comment.issue is None or not queued(comment):
+        number, title = run_of_comment(comment.body), notes.pending(comment.body)
+        if comment.user.login != login or number is None or comment.issue is None or title is None:
             continue
         try:
             run = api.run(repository, number)
@@ -38,20 +38,16 @@ def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> in
             if error.status != 404:  # the run was deleted
                 raise
             body = notes.ended(None, None)
-        if body is not None:
+        # what waits is marked once
+        if body is not None and not body.startswith(title):
             first = comment.body.splitlines()[0]
             api.upsert_comment(repository, comment.issue, first, body, comment.id)
             marked += 1
     return marked
 
 
-def queued(comment: Comment) -> bool:
-    """Whether `comment`, one of ours, still says what the gate wrote into it."""
-    return next((line for line in comment.body.splitlines()[1:] if line.strip()), "") == "### Queued"
-
-
 def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetime) -> str | None:
-    """What is to be said of `run`, whose comment says "queued", by its `jobs`; None while it may still come.
+    """What is to be said of `run`, whose comment promises an answer, by its `jobs`; None while it may still come.
 
     It may until it has waited `stale_after` hours at `now`.
     """

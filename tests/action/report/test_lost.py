@@ -9,6 +9,7 @@ import pytest
 from bot.action.github.resources import WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report import lost, sweep
+from bot.action.report.render import notes
 from tests.action.gate.memory import BOT, NOW, REPO, Memory, settings
 
 # As GitHub's description of the API has them: a job of a called workflow is named after both, the runner adds steps of its own
@@ -90,6 +91,8 @@ def test_the_comments_of_the_run_are_ended_and_no_others() -> None:
     queued = "\n\n### Queued\n\nWaiting."
     api.add(7, BOT, f"<!-- torch-minify:comment-1 run:77 -->{queued}")
     api.add(8, BOT, f"<!-- torch-minify:comment-1 run:77 -->{queued}")
+    # of the same run, and no answer either
+    api.add(8, BOT, f"<!-- torch-minify:comment-5 run:77 -->\n{notes.doctor(['ok      x: y'], None, 'Now.', None, so_far=True)}")
     for body in (
         f"<!-- torch-minify:comment-2 run:76 -->{queued}",
         f"<!-- torch-minify:gpu-comment-1 run:77 -->{queued}",
@@ -98,10 +101,9 @@ def test_the_comments_of_the_run_are_ended_and_no_others() -> None:
         api.add(7, BOT, body)
     api.add(7, "stranger", f"<!-- torch-minify:comment-4 run:77 -->{queued}")
     before = [comment.body for comment in api.comments(REPO, 7)[1:]]
-    assert lost.abandon(api, settings(), NOW) == 2
+    assert lost.abandon(api, settings(), NOW) == 3
     assert [comment.body for comment in api.comments(REPO, 7)[1:]] == before
-    for issue in (7, 8):
-        body = api.comments(REPO, issue)[0].body
-        assert body.startswith("<!-- torch-minify:comment-1 run:77 -->\n")
-        assert "### Ended without a result" in body
+    for number, comment in (("1", api.comments(REPO, 7)[0]), *zip("15", api.comments(REPO, 8), strict=True)):
+        assert comment.body.startswith(f"<!-- torch-minify:comment-{number} run:77 -->\n")
+        assert "### Ended without a result" in comment.body
     assert lost.abandon(api, settings(name="gpu"), NOW) == 1

@@ -89,6 +89,29 @@ def test_what_ended_without_a_word() -> None:
     assert "cancelled" in body
 
 
+# All that a comment says while its request is still to be answered.
+PENDING = {
+    "queued": notes.queued([REQUEST], "gpu", "https://x/1"),
+    "marked": notes.waiting(30, "https://x/1"),
+    "waits for approval": notes.waiting(30, "https://x/1", approval=True),
+    "in one job": notes.running([REQUEST, REQUEST], 1, "[1 s] reducing", "https://x/1"),
+    "a set-up": notes.doctor(["ok      x: y"], None, "It is looked at now.", "https://x/1", so_far=True),
+    "a set-up with a fault": notes.doctor(["CHANGE  x: y"], None, "It is looked at now.", "https://x/1", so_far=True),
+}
+
+
+@pytest.mark.parametrize("body", PENDING.values(), ids=PENDING)
+def test_whatever_a_comment_promises_ends_with_its_run(body: str) -> None:
+    ((_, _, said, _),) = swept(Hub(comment(body), run("completed", "cancelled"), ()))
+    assert said.startswith("### Ended without a result")
+
+
+def test_a_set_up_that_was_looked_at_is_an_answer() -> None:
+    for machine in (None, "ok   python: 3.12.0"):
+        body = notes.doctor(["ok      x: y"], machine, "The machine said nothing.", "https://x/1")
+        assert not swept(Hub(comment(body), run("completed", "failure"), ()))
+
+
 def test_a_run_that_was_deleted() -> None:
     ((_, _, body, _),) = swept(Hub(comment(), None, ()))
     assert body.startswith("### Ended without a result")

@@ -19,6 +19,13 @@ MOST_TITLE, MOST_NAMED = 200, 5
 # Bytes of a table of causes: three of them fit behind a note.
 MOST_BYTES = 10_000
 _END = "</table>"
+_AGAIN = "Repeat the command to ask once more"
+
+
+def pending(body: str) -> str | None:
+    """The title of a comment with the text `body`, whose first line is our marker, if it promises an answer; None if it is one."""
+    title = next((line for line in body.splitlines()[1:] if line.strip()), "")
+    return title if title.startswith(("### Queued", "### Still waiting", "### Minimizing", "### Set-up so far")) else None
 
 
 def queued(requests: Sequence[Request], runner_label: str, run_url: str | None) -> str:
@@ -102,13 +109,14 @@ def ended(conclusion: str | None, run_url: str | None) -> str:
     """That the run at `run_url` is over with that `conclusion` and left nothing."""
     how = f" ({code(conclusion)})" if conclusion else ""
     return (
-        f"### Ended without a result\n\n{link('The run', run_url)} is over{how}, and no result came of it. `/minify again` asks once more."
+        f"### Ended without a result\n\n{link('The run', run_url)} is over{how}, and no result came of it. "
+        f"{_AGAIN}; for a red run of CI, write `/minify` and the address of that run."
     )
 
 
 def failed(why: str, run_url: str | None) -> str:
     """That what was asked for could not even be read, and `why`; the run at `run_url` says more."""
-    return f"### Not taken\n\n{why} {link('The run', run_url)} says more. `/minify again` asks once more."
+    return f"### Not taken\n\n{why} {link('The run', run_url)} says more. {_AGAIN}."
 
 
 def candidates(found: Sequence[Cause]) -> str:
@@ -135,12 +143,15 @@ def _row(candidate: Cause) -> str:
     return f"<tr><td>{verdict}{taken}</td><td>{cell(candidate.reason)}</td><td>{cell(candidate.failure, 200)}</td><td>{tests}</td></tr>"
 
 
-def doctor(gate: Sequence[str], machine: str | None, words: str, run_url: str | None) -> str:
-    """What the `gate` saw of a set-up and what its `machine` says, in lines; `words` and the run at `run_url` about what is missing."""
+def doctor(gate: Sequence[str], machine: str | None, words: str, run_url: str | None, *, so_far: bool = False) -> str:
+    """What the `gate` saw of a set-up and what its `machine` says, in lines; `words` and the run at `run_url` about what is missing.
+
+    `so_far`: the machine is still to be asked.
+    """
     wrong = sum(line.startswith("CHANGE") for line in (*gate, *(machine or "").splitlines()))
-    title = f"### Set-up: {number(wrong)} to change" if wrong else "### Set-up" if machine is None else "### Set-up: all good"
+    found = f": {number(wrong)} to change" if wrong else "" if machine is None else ": all good"
     blocks = [
-        whole((0,), title),
+        whole((0,), f"### Set-up{' so far' if so_far else ''}{found}"),
         Block((1,), lambda room: fence_within("\n".join(gate), min(room, 10_000))),
         Block((2,), lambda room: fence_within(machine or "", min(room, 10_000)) if machine else ""),
         whole((3,), f"{words} {link('The run', run_url)} has the rest.".strip()),
