@@ -29,11 +29,12 @@ from bot.action.minify import minify as minify_request
 from bot.action.minify.minify import ENGINE, RunnerConfig
 from bot.action.report import lost, post
 from bot.action.report.render.markdown import code
-from bot.action.report.render.text import one_line
 from bot.action.report.sweep import sweep
 from bot.action.settings import Settings, usable_settings
 from bot.units import duration
 from bot.workflow_commands import harmless
+
+log = logging.getLogger(__name__)
 
 # Comments that could not be posted are left in this directory, for the workflow to upload.
 UNPOSTED_DIRECTORY = Path("torch-minify-unposted")
@@ -170,18 +171,22 @@ def _post(settings: Settings, console: Console, edge: Edge, results: Sequence[Pa
 
 
 def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
-    """The job that reports; where it has no requests to go by, it says so in the gate's comment, lest that says "queued" for ever."""
+    """The job that reports; where it has no requests to go by, it says that."""
     try:
         requests = request_file.read(settings.request_file, settings.request_sha256)
         post.check_markers(requests)
     except InputError as error:
         sys.stderr.write(harmless(redaction.redact(f"torch-minify: {error}\n")))
-        api = edge.connect(settings.token, settings)
-        if lost.abandon(api, settings, datetime.now(timezone.utc)):
-            return JobOutcome(1, summary=f"No result: {one_line(str(error))}\n")
-        return gate.failed(_event(settings), settings, api, "The request was lost on its way.")
+        return _unanswered(settings, edge.connect(settings.token, settings), "The request was lost on its way.")
     api = edge.connect(settings.token, settings)
     return post.report(requests, [settings.results], settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
+
+
+def _unanswered(settings: Settings, api: GitHub, why: str) -> JobOutcome:
+    """Say `why` nothing will come, in the comments that promise it, or else to who asked."""
+    if lost.abandon(api, settings, datetime.now(timezone.utc)):
+        return JobOutcome(1, summary=f"No result: {why}\n")
+    return gate.failed(_event(settings), settings, api, why)
 
 
 def _look(settings: Settings, edge: Edge) -> JobOutcome:
@@ -238,10 +243,14 @@ def _auto(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
     isolation.make_undumpable()
     event = _event(settings)
     api = edge.connect(settings.token, settings)
-    job = auto.Auto(
-        settings, api, edge.storage(settings, api), _config(settings, edge), console, edge.fetch, UNPOSTED_DIRECTORY, edge.edit_interval
-    )
-    return job.run(event)
+    try:
+        storage, config = edge.storage(settings, api), _config(settings, edge)
+        return auto.Auto(settings, api, storage, config, console, edge.fetch, UNPOSTED_DIRECTORY, edge.edit_interval).run(event)
+    except (GitHubError, InputError) as error:
+        return _unanswered(settings, api, gate.words_for(error))
+    except Exception:
+        log.exception(gate.FAULT)
+        return _unanswered(settings, api, gate.OURS)
 
 
 _MODES: dict[str, Callable[[Settings, Console, Edge], JobOutcome]] = {

@@ -20,7 +20,8 @@ from bot.action.github.client import GitHub
 from bot.action.github.resources import IssueComment
 from bot.action.github.transport import GitHubError
 from bot.action.minify.checkout import FetchError
-from bot.action.minify.minify import GREEN, RunnerConfig, minify, write_error
+from bot.action.minify.child_process import stop_on_signals
+from bot.action.minify.minify import GREEN, NEVER_BEGAN, RunnerConfig, minify, write_error
 from bot.action.report.post import report
 from bot.action.report.render import notes
 from bot.action.settings import Settings
@@ -100,25 +101,27 @@ class Auto:
         return self._minify_all(decision.requests) if decision.requests else JobOutcome()
 
     def _minify_all(self, requests: Sequence[Request]) -> JobOutcome:
-        statuses = []
-        with TemporaryDirectory(prefix="torch-minify-auto-") as scratch:
+        statuses, stopped = [], threading.Event()
+        # a cancel ends the work, not the report of it: there are ten seconds for that
+        with TemporaryDirectory(prefix="torch-minify-auto-") as scratch, stop_on_signals(stopped.set):
             for index, request in enumerate(requests):
                 with LiveLine(shower(self.api, requests, index, self.settings.run_url), self.every) as live:
-                    statuses.append(
-                        self._minify(request, Path(scratch) / f"checkout-{index}", self.settings.result / str(index), live.watch)
-                    )
-        posted = report(requests, [self.settings.result], self.settings, self.api, self.storage, self.console, self.unposted)
+                    out = self.settings.result / str(index)
+                    statuses.append(self._minify(request, Path(scratch) / f"checkout-{index}", out, live.watch, stopped))
+            posted = report(requests, [self.settings.result], self.settings, self.api, self.storage, self.console, self.unposted)
         return replace(posted, exit_status=posted.exit_status or next((status for status in statuses if status not in GREEN), 0))
 
-    def _minify(self, request: Request, checkout: Path, out: Path, watch: Callable[[str], None]) -> int:
+    def _minify(self, request: Request, checkout: Path, out: Path, watch: Callable[[str], None], stopped: threading.Event) -> int:
         config, settings = self.config, self.settings
+        if stopped.is_set():
+            return write_error(out, NEVER_BEGAN, self.console)
         if request.commit is not None:
             try:
                 self.fetch(settings.server_url, request.repository, request.commit, checkout, settings.token.get_secret_value())
             except FetchError as error:
                 return write_error(out, str(error), self.console)
             config = replace(config, checkout=checkout)
-        return minify(request, config, out, self.console, watch)
+        return minify(request, config, out, self.console, watch, stopped)
 
 
 def shower(api: GitHub, requests: Sequence[Request], index: int, run_url: str) -> Callable[[str], None]:

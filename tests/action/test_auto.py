@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import io
 import os
+import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import SecretStr
 
 from bot.action.__main__ import Edge
 from bot.action.auto import Auto, LiveLine, shower
 from bot.action.console import Console, JobOutcome
 from bot.action.gate.gate import decide
+from bot.action.github.resources import Artifact
 from bot.action.github.transport import GitHubError
 from bot.action.minify import checkout
 from bot.action.minify.minify import RunnerConfig
@@ -140,6 +144,26 @@ def test_a_commit_that_cannot_be_fetched_is_no_verdict_on_the_program(tmp_path: 
     assert job(api, tmp_path, fetch=fetch)[0].run(asked(f"/minify\n{BLOCK}")).exit_status == 1
     comment, _ = [one for one in api.comments(REPO, 7) if one.user.login == BOT]
     assert "git fetch failed: gone" in comment.body
+
+
+@pytest.mark.parametrize("when", ["in the work", "in the report"])
+def test_after_a_cancel_nothing_begins_and_all_is_reported(tmp_path: Path, when: str) -> None:
+    """GitHub's runner sends SIGINT, SIGTERM after 7.5 seconds, and kills 2.5 seconds later (actions/runner, ProcessInvoker.cs)."""
+
+    class Cancelled(Memory):
+        def artifacts(self, repository: str, run: int) -> Sequence[Artifact]:
+            # what a report asks for first
+            os.kill(os.getpid(), signal.SIGINT)
+            return []
+
+    api = Cancelled() if when == "in the report" else Memory()
+    kill = "" if when == "in the report" else f"kill -INT {os.getpid()}; exec sleep 60"
+    auto, _ = job(api, tmp_path, ("sh", "-c", f"echo x >>{tmp_path}/begun; {kill}"), lambda *given: given[3].mkdir())
+    auto.run(asked(f"/minify\n/minify --device cpu\n{BLOCK}"))
+    comment = api.comments(REPO, 7)[0]
+    assert comment.body.count("Could not be minimized") == 2
+    assert len((tmp_path / "begun").read_text().split()) == (2 if when == "in the report" else 1)
+    assert ("the job was ended before it began" in comment.body) == (when == "in the work")
 
 
 def test_nothing_is_asked_for(tmp_path: Path) -> None:

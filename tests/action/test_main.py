@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from pydantic import SecretStr
 from bot.action import request_file
 from bot.action.__main__ import Edge, LogFormatter, main
 from bot.action.gate.comment_event import Conversation
+from bot.action.github.resources import Permission
+from bot.action.github.transport import GitHubError
+from bot.action.minify import isolation
 from bot.action.settings import Settings
-from tests.action.gate.memory import BLOCK, REPO, Memory, asked, settings
+from tests.action.gate.memory import BLOCK, BOT, REPO, Memory, asked, settings
 
 
 def run(where: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -111,6 +115,60 @@ def test_a_machine_with_an_input_that_it_cannot_use_leaves_a_result(tmp_path: Pa
     text = (tmp_path / "made/result-0/result.json").read_text()
     assert "'HF_TOKEN' sounds like a secret" in json.loads(text)["reason"]
     assert "abc" not in text + done.stderr + done.stdout
+
+
+def _deaf(api: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def permission(*_: object) -> Permission:
+        raise GitHubError("GET: 422", 422)
+
+    api.permission = permission  # type: ignore[method-assign]
+
+
+def _faulty(api: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.action.gate.comment_event.code_blocks.find", lambda *_, **__: 1 / 0)
+
+
+def _without_accounts(api: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def identities(*_: object) -> isolation.Identities:
+        raise isolation.NoAccountError("this job is root")
+
+    monkeypatch.setattr(isolation, "identities", identities)
+
+
+def _late(api: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.action.auto.minify", lambda *_: 1 / 0)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "title", "words"),
+    [
+        (_deaf, "### Not taken", "GitHub did not answer."),
+        (_faulty, "### Not taken", "A fault of torch-minify."),
+        (_without_accounts, "### Not taken", "`this job is root`"),
+        (_late, "### Ended without a result", "no result came of it"),
+    ],
+    ids=["GitHub", "a fault", "no accounts", "a fault behind the comment"],
+)
+def test_a_single_job_that_cannot_go_on_says_so(
+    breaks: Callable[[Memory, pytest.MonkeyPatch], None], title: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(os.environ):
+        if name.startswith(("GITHUB_", "INPUT_", "ACTIONS_")):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "event.json").write_text(asked(f"/minify\n{BLOCK}").model_dump_json())
+    given = {"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": "event.json", "GITHUB_STEP_SUMMARY": "summary.md"}
+    for name, value in (given | {"GITHUB_REPOSITORY": REPO, "GITHUB_RUN_ID": "77", "INPUT_MODE": "auto"}).items():
+        monkeypatch.setenv(name, value)
+    api = Memory()
+    # written just now, whenever that is
+    monkeypatch.setattr(api, "recent_comments", lambda *_: api.comments(REPO, 7))
+    breaks(api, monkeypatch)
+    assert main(Edge(connect=lambda token, settings: api, fetch=lambda *given: None)) == 1
+    (comment,) = (each for each in api.comments(REPO, 7) if each.user.login == BOT)
+    assert comment.body.splitlines()[1] == title
+    assert words in comment.body
+    assert (tmp_path / "summary.md").read_text()
 
 
 def test_files_are_kept_by_a_client_of_its_own_where_there_is_a_token_for_it() -> None:

@@ -21,6 +21,7 @@ from bot.action.github.client import GitHub
 from bot.action.github.resources import IssueComment, WorkflowRun
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
+from bot.action.report.render.markdown import code
 from bot.action.settings import Settings
 from bot.models.request import Request
 
@@ -28,6 +29,8 @@ AnyEvent = IssueComment | WorkflowRun | None
 EVENTS: dict[str, type[IssueComment] | type[WorkflowRun]] = {"issue_comment": IssueComment, "workflow_run": WorkflowRun}
 log = logging.getLogger(__name__)
 
+# For the log, and for whoever asked.
+FAULT, OURS = "torch-minify: this is a fault of ours; please report it with the lines below", "A fault of torch-minify."
 # Bytes.
 MAX_EVENT = 32 << 20
 
@@ -90,12 +93,11 @@ def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> 
                 written = request_file.to_json(decision.requests)
                 file.write_text(written, encoding="utf-8")
     except GitHubError as error:
-        log.error("torch-minify: GitHub does not answer: %s", error)
-        return failed(event, settings, api, "GitHub did not answer.")
+        return failed(event, settings, api, words_for(error))
     except Exception:
         # whatever it is, the person who asked must not wait for nothing
-        log.exception("torch-minify: this is a fault of ours; please report it with the lines below")
-        return failed(event, settings, api, "A fault of torch-minify.")
+        log.exception(FAULT)
+        return failed(event, settings, api, OURS)
     count = len(decision.requests)
     return JobOutcome(
         exit_status=0 if settings.in_actions else decision.exit_status,
@@ -108,6 +110,15 @@ def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> 
         summary=f"{decision.note}\n" if decision.note else "",
         stdout=f"{decision.status}: {count} requests\n" if count else f"{decision.status}\n",
     )
+
+
+def words_for(error: GitHubError | InputError) -> str:
+    """What whoever asked is told of `error`, which is logged."""
+    if isinstance(error, InputError):
+        log.error("torch-minify: %s", error)
+        return f"{code(str(error), 1000)}."
+    log.error("torch-minify: GitHub does not answer: %s", error)
+    return "GitHub did not answer."
 
 
 def failed(event: AnyEvent, settings: Settings, api: GitHub, why: str) -> JobOutcome:

@@ -35,7 +35,7 @@ def ignore_line(_: str) -> None:
 
 @dataclass
 class Children:
-    """Runs one child at a time, under `account` if it is given no other; `stop` ends it and lets none begin.
+    """Runs one child at a time, under `account` if it is given no other; `stop` ends it and lets none begin, as does who sets `stopped`.
 
     What it prints goes to the streams of `console`, and each line to `watch`.
     """
@@ -43,7 +43,7 @@ class Children:
     account: Account
     console: Console
     watch: Callable[[str], None] = ignore_line
-    _stopped: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
     _speaking: threading.Lock = field(default_factory=threading.Lock)
 
     def run(
@@ -66,7 +66,7 @@ class Children:
             OSError: it cannot be started.
             Stopped: before it began.
         """
-        if self._stopped.is_set():
+        if self.stopped.is_set():
             raise Stopped
         child = (account or self.account).start(
             command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -92,7 +92,7 @@ class Children:
 
     def stop(self) -> None:
         """End the child that runs, and begin no other."""
-        self._stopped.set()
+        self.stopped.set()
 
     def _wait(self, child: Process, limit: float, tick: Callable[[], None], every: float) -> int:
         began = ticked = time.monotonic()
@@ -104,9 +104,9 @@ class Children:
                     return child.wait(timeout=0.2)
                 except subprocess.TimeoutExpired:
                     now = time.monotonic()
-                if self._stopped.is_set() or now - began > limit:
+                if self.stopped.is_set() or now - began > limit:
                     status = self._end(child)
-                    return status if self._stopped.is_set() else 124
+                    return status if self.stopped.is_set() else 124
                 if now - ticked > every and not (ticking and ticking.is_alive()):
                     ticked = now
                     ticking = threading.Thread(target=tick, daemon=True)

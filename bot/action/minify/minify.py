@@ -13,6 +13,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ ENGINE = (sys.executable, "-I", "-m", "bot")
 _WORK = Path("original/work")
 _OURS = frozenset({"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+NEVER_BEGAN = "the job was ended before it began"
 # Answers about the program, not faults: they leave a job green.
 GREEN = {EXIT_STATUS[status] for status in ("minimized", "reproduced", "not_reproduced", "flaky")}
 
@@ -126,14 +128,22 @@ def variables_of(request: Request) -> dict[str, str]:
     return {name: value for name, value in found.items() if not name.startswith("LD_") and name not in _OURS}
 
 
-def minify(request: Request, config: RunnerConfig, out: Path, console: Console, watch: Callable[[str], None] = ignore_line) -> int:
+def minify(
+    request: Request,
+    config: RunnerConfig,
+    out: Path,
+    console: Console,
+    watch: Callable[[str], None] = ignore_line,
+    stopped: threading.Event | None = None,
+) -> int:
     """Minimize `request` as `config` says, fill the directory `out`, and return the exit status of `run`.
 
-    What is printed on the way goes to `console`, and each line to `watch`.
+    What is printed on the way goes to `console`, and each line to `watch`. A signal sets `stopped`: the work ends then.
     """
     out.mkdir(parents=True, exist_ok=True)
     heard: list[str] = []
-    children = Children(config.identities.setup, console, heard.append if request.doctor is not None else watch)
+    watched = heard.append if request.doctor is not None else watch
+    children = Children(config.identities.setup, console, watched, stopped or threading.Event())
     others = leftovers.descendants()
     leftovers.adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
@@ -147,7 +157,7 @@ def minify(request: Request, config: RunnerConfig, out: Path, console: Console, 
             heard.append(str(error))
             status = write_error(out, f"the job could not be begun: {error}", console)
         except Stopped:
-            status = write_error(out, "the job was ended before it began", console)
+            status = write_error(out, NEVER_BEGAN, console)
         leftovers.kill_all_but(others)
         directory.save()
         directory.close()
