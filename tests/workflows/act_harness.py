@@ -5,22 +5,26 @@ composite action, made from `.github/actions/light/action.yml`, that runs the sa
 replaced by `--local-repository`, the image of the job with the GPU by the machine itself, and the engine by recorded results.
 
 Checked against actions/runner 2.336: `$/` is the repository and commit of the workflow that holds the step (ActionManager.cs), inputs of
-a container action come as INPUT_ variables with their dashes, an empty image is no container (PipelineTemplateConverter.cs). Kinder than
-GitHub: host mode has no containers and no accounts, every run has the number 1, and permissions are not enforced
-(tests/action/github/test_token.py compares them with what is asked).
+a container action come as INPUT_ variables with their dashes, an empty image is no container (PipelineTemplateConverter.cs), a cancel is
+SIGINT to the process of a step (ProcessInvoker.cs). Kinder than GitHub: host mode has no containers and no accounts, every run has the
+number 1, and permissions are not enforced (tests/action/github/test_token.py compares them with what is asked).
 actions/checkout leaves a file that says what was asked of it; what it fetches is not looked at. As the pinned one does, it wants git-lfs
 on PATH where `lfs` is asked for.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,13 +84,15 @@ class Ran:
 class Machine:
     """The machine that minifies: the `variables` of its runner, the texts of scripts on its PATH, and whether torch-minify is there.
 
-    And of the hosted ones those that cannot begin, as where their image cannot be pulled: the modes `without_image`.
+    And of the hosted ones those that cannot begin, as where their image cannot be pulled: the modes `without_image`. The run is cancelled
+    once so many programs as `cancelled_with` wait for that.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, str] = field(default_factory=dict)
     has_ours: bool = True
     without_image: tuple[str, ...] = ()
+    cancelled_with: int = 0
 
 
 MACHINE = Machine()
@@ -123,7 +129,7 @@ def _act(where: Path, event_name: str, event: dict[str, Any], api_url: str, work
     for name, text in machine.programs.items():
         (shared / name).write_text(text, encoding="utf-8")
         (shared / name).chmod(0o755)
-    done = subprocess.run(
+    status, log = _watched(
         [
             *(str(TOOLS / "venv/bin/act"), event_name, "-W", f".github/workflows/{workflow}", "-e", str(where / "event.json")),
             *("-P", "ubuntu-latest=-self-hosted", "-s", f"GITHUB_TOKEN={TOKEN}", "--env", f"GITHUB_API_URL={api_url}"),
@@ -131,15 +137,41 @@ def _act(where: Path, event_name: str, event: dict[str, Any], api_url: str, work
             *(word for name, value in machine.variables.items() for word in ("--env", f"{name}={value}")),
             *(word for one in replaced for word in ("--local-repository", one)),
         ],
-        cwd=repository,
-        env={"PATH": os.pathsep.join(path), "HOME": str(cache), "XDG_CACHE_HOME": str(cache)},
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
+        repository,
+        {"PATH": os.pathsep.join(path), "HOME": str(cache), "XDG_CACHE_HOME": str(cache)},
+        machine.cancelled_with,
     )
     shutil.rmtree(shared)
-    return Ran(done.returncode, done.stdout + done.stderr, artifacts)
+    return Ran(status, log, artifacts)
+
+
+def _watched(command: list[str], cwd: Path, env: dict[str, str], cancelled_with: int) -> tuple[int, str]:
+    """The exit status of act and what it printed; cancelled where that is asked for."""
+    act = subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert act.stdout is not None
+    limit = threading.Timer(110, act.kill)
+    limit.start()
+    log, waiting = "", 0
+    for line in act.stdout:
+        log += line
+        waiting += "waits for a cancel" in line
+        if cancelled_with and waiting == cancelled_with:
+            _cancel(act, Path(env["HOME"]))
+            cancelled_with = 0
+    limit.cancel()
+    return act.wait(), log
+
+
+def _cancel(act: subprocess.Popen[str], home: Path) -> None:
+    """As GitHub cancels: SIGINT to the process of each step that runs; its job, and those behind it, are cancelled ones then."""
+    for noted in home.rglob("torch-minify-*/pid"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(noted.read_text()), signal.SIGINT)
+            until = time.monotonic() + 10
+            while time.monotonic() < until:
+                os.kill(int(noted.read_text()), 0)
+                time.sleep(0.02)
+    act.send_signal(signal.SIGINT)
 
 
 def _workflows(repository: Path, full_name: str, inputs: dict[str, str]) -> None:
@@ -200,7 +232,8 @@ def _stubs(where: Path) -> list[str]:
 
 def _composite(where: Path, action: dict[str, Any], step: dict[str, Any]) -> None:
     where.mkdir(parents=True)
-    text = yaml.safe_dump({**action, "runs": {"using": "composite", "steps": [step]}}, sort_keys=False)
+    # what it stands for has no steps of its own, which would be skipped in a run that was cancelled
+    text = yaml.safe_dump({**action, "runs": {"using": "composite", "steps": [{**step, "if": "always()"}]}}, sort_keys=False)
     (where / "action.yml").write_text(text, encoding="utf-8")
 
 

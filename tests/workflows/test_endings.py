@@ -23,7 +23,7 @@ ENDINGS = {
     "result": ("### Minimized", {}, ()),
     # the label is one that act knows no machine for, so the job leaves nothing, not even a failed step
     "no result": ("never began: no runner took it", {"runner": "nobody"}, ()),
-    # the runner's signal reaches the program, which hands on what there is
+    # the runner's signal reaches the program, which hands on what there is; the jobs behind it begin in a run that is cancelled
     "cancel": (", interrupted", {}, ()),
     # nothing, null, half a JSON text and another type, each with a 200, before and after the work is done
     "broken API": (
@@ -70,7 +70,8 @@ def test_a_comment(tmp_path: Path, forge: Emulator, ending: str) -> None:
     event = forge.commented(forge.issue("It fails."), "/minify\n\n" + CODE.format(result=result))
     for fault in faults:
         forge.plant(**fault)
-    ran = run(tmp_path / "act", "issue_comment", event, forge.url, "on-comment.yml", **inputs)
+    machine = Machine(cancelled_with=1 if ending == "cancel" else 0)
+    ran = run(tmp_path / "act", "issue_comment", event, forge.url, "on-comment.yml", machine, **inputs)
     ended(ran, forge.ours(event["issue"]["number"]), words)
     assert forge.state["faults"] == []
 
@@ -85,7 +86,8 @@ def test_red_ci(tmp_path: Path, forge: Emulator, ending: str) -> None:
         forge.ask("PATCH", f"/repos/{REPO}/issues/{number}", state="closed")
     for fault in faults:
         forge.plant(**fault)
-    ran = run(tmp_path / "act", "workflow_run", event, forge.url, "on-red-ci.yml", **inputs, **command)
+    machine = Machine(cancelled_with=2 if ending == "cancel" else 0)
+    ran = run(tmp_path / "act", "workflow_run", event, forge.url, "on-red-ci.yml", machine, **inputs, **command)
     opened = [issue["number"] for issue in issues(forge)]
     assert len(opened) == 2, ran.log
     for number in opened:

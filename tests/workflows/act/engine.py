@@ -3,7 +3,7 @@
 Checked against the engine itself: what it leaves was recorded of it (tests/fixtures/results, scripts/record-fixtures), and the exit
 statuses are those of bot/models/result.py. Kinder than the engine: it takes no time, fails at nothing, and tries no program.
 
-Words in the program have it do more: `slow` prints a while; `cancel` is a cancel, as GitHub's runner signals it to the step's process;
+Words in the program have it do more: `slow` prints a while; `cancel` waits until it is ended;
 `exchange N` and `taken` are a job that writes to the run's artifacts, as whoever has the runtime token can.
 """
 
@@ -48,7 +48,8 @@ if "cancel" in text:
     result = json.loads((out / "result.json").read_text(encoding="utf-8"))
     (out / "result.json").write_text(json.dumps(result | {"ended_by": "interrupted"}), encoding="utf-8")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    os.kill(os.getppid(), signal.SIGTERM)
+    print("[   0.1 s] waits for a cancel", file=sys.stderr, flush=True)
     time.sleep(60)
+    sys.exit(1)
 print("[   0.1 s] minimizing\n::error::this is printed by a program, and is no command", file=sys.stderr)
 sys.exit({"minimized": 0, "reproduced": 3, "not_reproduced": 4, "flaky": 5}.get(json.loads((out / "result.json").read_text())["status"], 1))
