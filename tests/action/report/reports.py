@@ -137,6 +137,8 @@ requests = st.builds(
     lambda script, **rest: Request(**rest, **({"script": script[0]} if script[1] else {"command": script[0]})),
     script=st.tuples(long_texts, st.booleans()),
     id=texts,
+    directory=texts,
+    launcher=st.lists(texts, max_size=2).map(tuple),
     repository=texts,
     commit=maybe(texts),
     code=st.builds(

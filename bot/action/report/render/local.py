@@ -55,18 +55,35 @@ def command(request: Request) -> str:
     return shlex.join([*words, *(word for name, value in given.items() if value is not None for word in (name, str(value)))])
 
 
+def _torch(wanted: str, result: Result | None) -> str:
+    """How the version `wanted` of torch is had: only plain releases are where pip looks by itself."""
+    night = wanted == "nightly" or ".dev" in wanted
+    if not night and "+" not in wanted:
+        return shlex.join(["pip", "install", f"torch=={wanted}"])
+    ran = clean(result.versions.get("torch", wanted)) if result else wanted
+    return f"# with torch {ran}{', a build of the night' if night else ''}, from PyTorch's own index"
+
+
+def _python(request: Request) -> str:
+    """The interpreter that the launcher of `request` finds, as an option."""
+    look = shlex.join([*map(clean, request.launcher), "python", "-c", "import sys; print(sys.executable)"])
+    return f' --python "$({look})"' if request.launcher else ""
+
+
 def steps(section: Section) -> str:
     """The shell commands that repeat `section`, in a fence."""
     request, rows = section.request, [INSTALL]
     if request.options.python_version is not None:
         rows.append(f"# with Python {clean(request.options.python_version)}")
     if request.options.torch_version is not None:
-        rows.append(shlex.join(["pip", "install", f"torch=={clean(request.options.torch_version)}"]))
+        rows.append(_torch(clean(request.options.torch_version), section.result))
     if request.script is not None:
         rows.append("# the code in fail.py, then:")
     elif request.commit is not None:
         rows.append(shlex.join(["git", "checkout", clean(request.commit)]))
-    rows.append(command(request))
+    if request.directory:
+        rows.append(shlex.join(["cd", clean(request.directory)]))
+    rows.append(command(request) + _python(request))
     if section.repro is not None and section.result is not None and section.result.signature is not None:
         rows.append("# whether the repro fails in the same way:")
         rows.append("torch-minify verify repro.py --result result.json")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.action.report.render import notes
-from bot.action.report.render.local import command, loading
+from bot.action.report.render.local import command, loading, steps
 from bot.action.report.render.rendering import COMMENT_LIMIT, SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.section import module_of
 from bot.action.report.render.text import clean, size
@@ -232,3 +232,36 @@ def test_fixtures_are_of_this_version() -> None:
     for name in NAMES:
         text = (RESULTS / name / "result.json").read_text(encoding="utf-8")
         assert Result.model_validate_json(text).schema_ == json.loads(text)["schema"]
+
+
+@pytest.mark.parametrize(
+    ("version", "line"),
+    [
+        ("2.12.0", "pip install torch==2.12.0"),
+        ("2.13.0rc1", "pip install torch==2.13.0rc1"),
+        # pip would find none of these where it looks by itself
+        ("nightly", "# with torch 2.14.0.dev20261101+cpu, a build of the night, from PyTorch's own index"),
+        ("2.14.0.dev20261101", "# with torch 2.14.0.dev20261101+cpu, a build of the night, from PyTorch's own index"),
+        ("2.13.0+cu126", "# with torch 2.13.0+cu126, from PyTorch's own index"),
+    ],
+)
+def test_the_torch_that_was_asked_for_is_one_that_can_be_had(version: str, line: str) -> None:
+    ran = version if version.endswith("+cu126") else "2.14.0.dev20261101+cpu"
+    request = reports.request(options=RequestOptions(torch_version=version))
+    part = Section(request=request, result=reports.result(versions={"torch": ran}), repro="x = 1")
+    assert line in steps(part).splitlines()
+    assert ("pip install torch" in steps(part)) == line.startswith("pip")
+
+
+def test_a_nightly_of_which_nothing_came_back() -> None:
+    said = steps(Section(request=reports.request(options=RequestOptions(torch_version="nightly"))))
+    assert "# with torch nightly, a build of the night, from PyTorch's own index" in said.splitlines()
+
+
+def test_the_same_is_done_in_the_same_directory_by_the_same_interpreter() -> None:
+    request = reports.request(script=None, command="pytest tests/test_a.py::test_b", directory="sub/my python", launcher=("uv", "run"))
+    rows = steps(Section(request=request, result=reports.result())).splitlines()
+    place = rows.index("cd 'sub/my python'")
+    assert rows[place - 1].startswith("git checkout ")
+    assert rows[place + 1].startswith("torch-minify run --command 'pytest tests/test_a.py::test_b' ")
+    assert rows[place + 1].endswith("""--python "$(uv run python -c 'import sys; print(sys.executable)')\"""")
