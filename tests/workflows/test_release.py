@@ -238,6 +238,8 @@ def test_the_documents_name_the_tags_that_a_release_makes() -> None:
         assert set(named) <= made, path.name
         for line in re.findall(r"pip install ([^\n`)]*)", text):
             assert not re.search(r"(?:^|\s)['\"]?torch-minify(?:\[\w+\])?['\"]?(?:\s(?!@)|$)", line), f"{path.name}: pip install {line}"
+            # not in an environment that --torch-version makes
+            assert "--user" not in line, path.name
     assert found >= 4
 
 

@@ -138,6 +138,7 @@ def test_the_setup_runs_in_the_checkout_before_it(tmp_path: Path, checkout: Path
 def seen_by(tmp_path: Path, checkout: Path, console: Console, asked: Request, **config: Any) -> dict[str, Any]:
     out = tmp_path / "out"
     environ = {"PATH": os.environ["PATH"], "PIP_INDEX_URL": "http://mirror", "HF_ENDPOINT": "http://hub", "GITHUB_TOKEN": "secret"}
+    environ["RUNNER_TRACKING_ID"] = "github_1"
     status = minify.minify(asked, RunnerConfig(checkout, environ=environ, **config), out, console)
     assert status == 5, printed(console)
     found: dict[str, Any] = json.loads((out / "seen.json").read_text())
@@ -152,6 +153,8 @@ def test_variables_of_the_workflow_of_the_machine_and_of_the_command(
     seen = seen_by(tmp_path, checkout, console, asked, **config)
     env = seen["env"]
     assert (env["A"], env["PIP_INDEX_URL"], env["WITH_DYNAMO"], env["B"]) == ("1", "http://mirror", "1", "x y")
+    # by which the runner ends what a job left running (actions/runner, JobExtension.cs)
+    assert env["RUNNER_TRACKING_ID"] == "github_1"
     assert not {"HF_ENDPOINT", "GITHUB_TOKEN", "MISSING", "LD_PRELOAD"} & set(env)
     assert env["PATH"] != "/tmp"
     assert "--command=pytest t.py::x" in seen["argv"]
