@@ -108,6 +108,27 @@ def test_a_report_with_an_input_that_it_cannot_use_writes_its_comment(
     assert "input durable 'cloud'" in said
 
 
+@pytest.mark.parametrize("known", [None, "### Queued", "### Minimized"])
+def test_a_report_without_requests_answers_once(known: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the gate was cancelled, before or after its comment; an answer that is there already stays."""
+    for name in list(os.environ):
+        if name.startswith(("GITHUB_", "INPUT_", "ACTIONS_")):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    Path("event.json").write_text(asked(f"/minify\n{BLOCK}").model_dump_json())
+    given = {"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": "event.json", "GITHUB_RUN_ID": "77"}
+    for name, value in (given | {"GITHUB_REPOSITORY": REPO, "INPUT_MODE": "report", "INPUT_REQUEST_FILE": "none.json"}).items():
+        monkeypatch.setenv(name, value)
+    api = Memory()
+    monkeypatch.setattr(api, "recent_comments", lambda *_: api.comments(REPO, 7))
+    if known:
+        api.add(7, BOT, f"<!-- torch-minify:comment-4242 run:77 -->\n{known}")
+    assert main(Edge(connect=lambda token, settings: api)) == 1
+    (comment,) = api.comments(REPO, 7)
+    title = {None: "### Not taken", "### Queued": "### Ended without a result"}.get(known, known)
+    assert comment.body.splitlines()[:2] == ["<!-- torch-minify:comment-4242 run:77 -->", title]
+
+
 def test_a_machine_with_an_input_that_it_cannot_use_leaves_a_result(tmp_path: Path) -> None:
     """The report of an older gate, or of one's own, shows why."""
     done = run(tmp_path, INPUT_MODE="minify", INPUT_ENV="HF_TOKEN=abc", INPUT_RESULT="made/result-0")
