@@ -22,7 +22,7 @@ from bot.action.report.result_dir import Folder, section
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.report import Download, Report, Section, Stored
 from bot.models.request import Cause, CodeOrigin, Request, RequestOptions
-from bot.models.result import Result
+from bot.models.result import Result, Timing
 from tests.action.report import github_page, reports
 
 RESULTS = Path(__file__).resolve().parents[3] / "fixtures" / "results"
@@ -53,8 +53,9 @@ GPU = RESULTS.parent / "gpu" / "h200"
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in GPU.glob("*/result.json")))
 def test_results_of_a_gpu_name_it_and_its_driver(name: str) -> None:
     body = render(reports.report(section(reports.request(), Folder(GPU / name))))
-    assert "NVIDIA H200" in body
-    assert "580.159.04" in body
+    (where,) = (line for line in body.splitlines() if line.startswith("<tr><td>Ran on</td>"))
+    assert "NVIDIA H200, driver 580.159.04, CUDA " in where
+    assert all(f", {name} " in where for name in ("torch", "triton", "Python"))
     assert 'device="cuda"' in body
     assert "→ 1 ops" in body
 
@@ -107,6 +108,58 @@ def test_a_proof_without_a_repro_is_none() -> None:
 def test_titles(changes: dict[str, Any], expected: str) -> None:
     part = Section(request=reports.request(), result=Result.model_validate({**reports.result().model_dump(), **changes}), repro="x = 1")
     assert title(part) == expected
+
+
+def lines_of(part: Section, *others: Section) -> list[str]:
+    return render(reports.report(part, *others)).splitlines()
+
+
+def folded(rows: list[str], summary: str) -> str:
+    """What is in the fold with that title, of which there is one."""
+    (start,) = (number for number, row in enumerate(rows) if row == f"<details><summary>{summary}</summary>")
+    return "\n".join(rows[start + 1 : rows.index("</details>", start)])
+
+
+def test_a_section_is_titled_with_its_test_and_the_time_that_all_of_it_took() -> None:
+    timed = reports.result(timing=Timing(capture=10.0, search=60.0, verification=14.0, evidence=0.4, total=84.4))
+    one = Section(request=reports.request(script=None, command="pytest t.py::a"), result=timed, repro="x = 1")
+    tests = ("t.py::test_b", "t.py::test_c", "t.py::test_d")
+    more = Section(request=reports.request(script=None, command="A=1 pytest t.py::test_b", tests=tests), result=timed, repro="x = 1")
+    rows = lines_of(one, more)
+    assert [row for row in rows if row.startswith("### ")] == [
+        "### 1. Minimized, 1 min 24 s: `pytest t.py::a`",
+        "### 2. Minimized, 1 min 24 s: `t.py::test_b` and 2 more",
+    ]
+    assert "t.py::test_d" in folded(rows, "3 tests fail in this way")
+    assert lines_of(of())[2] == "### Minimized"
+
+
+def test_the_traceback_and_all_that_failed_beside_it_are_there_folded() -> None:
+    causes = (Cause(verdict="no", reason="out of memory", failure="OutOfMemoryError: x", tests=("t.py::other",), taken=False),)
+    part = Section(
+        request=reports.request(causes=causes), result=reports.result(), repro="x = 1", traceback="> raise E\nE: no", log="the end"
+    )
+    rows = lines_of(part)
+    assert "> raise E\nE: no" in folded(rows, "Traceback")
+    assert "`>` marks the one that raises" in folded(rows, "Traceback")
+    assert "the end" not in "\n".join(rows)
+    assert "<code>t.py::other</code>" in folded(rows, "All that failed in that run")
+    # where nothing was raised, what was printed last
+    gone = Section(request=reports.request(), result=reports.result(status="not_reproduced"), log="the end")
+    assert "the end" in folded(lines_of(gone), "The end of its log")
+
+
+def test_loading_a_program_comes_with_a_warning() -> None:
+    """A small one is in the comment itself, a larger one is named."""
+    stored = Stored(name="exported_program.pt2", size=5, sha256="a" * 64)
+    made = {"request": reports.request(), "result": reports.result(), "repro": "x = 1", "files": (stored,), "exported_text": "graph"}
+    small = lines_of(Section(**made, program="QUJD"))
+    assert "QUJD" in folded(small, "The exported program as Python")
+    assert "Loading it runs code of whoever wrote the program" in folded(small, "The exported program as Python")
+    large = lines_of(Section(**made))
+    assert 'torch.export.load("exported_program.pt2")' in folded(large, "The exported program")
+    assert "Loading it runs code of whoever wrote the program" in folded(large, "The exported program")
+    assert "The exported program as Python" not in "\n".join(large)
 
 
 def test_whose_code_it_was() -> None:
