@@ -251,8 +251,9 @@ class Intake:
         if kind not in (Kind.CRASH, Kind.HANG) or found.regions:
             return found
         self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
-        # a hang shows no more if it is watched for longer
-        again = self._capture("beforehand", (hang_after / 3 if kind is Kind.HANG else hang_after) + START, beforehand=True)
+        # a hang shows no more if it is watched for longer, and who waits for a dead process never ends
+        most = hang_after / 3 if kind is Kind.HANG else min(hang_after, HANG_RATIO * found.outcome.seconds)
+        again = self._capture("beforehand", most + START, beforehand=True)
         return found.model_copy(update={"regions": again.regions})
 
     def _with_failing_region(self, found: Capture, hang_after: float) -> Capture:

@@ -13,13 +13,15 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import json
 import math
 import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import ModuleType, TracebackType
+from itertools import islice
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 from .descriptors import listen_on_loopback, pass_without_sockets
@@ -88,37 +90,55 @@ def _watch_run() -> None:
 
     @functools.wraps(original)
     def bootstrap(self: Any, *args: Any, **kwargs: Any) -> Any:
-        run = self.run
-        _work[:] = [_call_of(self)]
-
-        def watched() -> None:
-            try:
-                run()
-            except Exception as error:
-                _say_end(error)
-                raise
-
-        self.run = watched
+        self.run = functools.partial(_watched, self.run)
+        _work[:] = [""]
         return original(self, *args, **kwargs)
 
     process._bootstrap = bootstrap
 
 
+def _watched(run: Callable[[], None]) -> None:
+    try:
+        run()
+    except Exception as error:
+        _say_end(error)
+        raise
+
+
 def work() -> str | None:
-    """The call that is all that this process does, as `ChildFacts.call` has it; None where multiprocessing did not start it."""
+    """What this process is doing, as `ChildFacts.call` has it; None where multiprocessing did not start it. A process of a pool gets one
+    piece of work after the other, so it is read from the stack; where that shows none, it is the last that it showed."""
+    if _work:
+        _work[0] = _call_on_stack() or _work[0]
     return _work[0] if _work else None
 
 
-def _call_of(process: Any) -> str:
-    function: Any = getattr(process, "_target", None)
-    given = tuple(getattr(process, "_args", ()))
-    if getattr(function, "__module__", "") == "torch.multiprocessing.spawn" and len(given) >= 3:
-        function, given = given[0], (given[1], *given[2])
-    named = getattr(process, "_kwargs", None) or {}
-    own = getattr(function, "__module__", "") in ("__main__", "__mp_main__") and str(getattr(function, "__qualname__", ".")).isidentifier()
-    if not own or not all(map(_is_plain, (*given, *named.values()))):
+def _call_on_stack() -> str:
+    """The outermost call of a function of the program's own file by plain values, within what this process was started for."""
+    found = ""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not _watched.__code__:
+        if frame.f_globals.get("__name__") in ("__main__", "__mp_main__"):
+            found = _call_of(frame) or found
+        frame = frame.f_back
+    return found
+
+
+def _call_of(frame: FrameType) -> str:
+    """The call whose `frame` this is; empty where a script cannot make it."""
+    code, values = frame.f_code, frame.f_locals
+    named = frame.f_globals.get(code.co_name)
+    # a function that is decorated is called as it is named
+    if getattr(getattr(named, "__wrapped__", named), "__code__", None) is not code:
         return ""
-    return f"{function.__qualname__}({', '.join([*map(repr, given), *(f'{name}={value!r}' for name, value in named.items())])})"
+    names = iter(code.co_varnames)
+    given = [values.get(name, ...) for name in islice(names, code.co_argcount)]
+    keywords = {name: values.get(name, ...) for name in islice(names, code.co_kwonlyargcount)}
+    given += values.get(next(names), (...,)) if code.co_flags & inspect.CO_VARARGS else ()
+    keywords |= values.get(next(names), {"": ...}) if code.co_flags & inspect.CO_VARKEYWORDS else {}
+    if not all(map(_is_plain, (*given, *keywords.values()))):
+        return ""
+    return f"{code.co_name}({', '.join([*map(repr, given), *(f'{name}={value!r}' for name, value in keywords.items())])})"
 
 
 def _is_plain(value: Any) -> bool:

@@ -189,7 +189,7 @@ class ChildFacts(TypedDict):
     rank: str  # of a distributed program; empty elsewhere
     world: str  # how many ranks there are; empty elsewhere
     tolerance: list[float] | None  # of its own last comparison, as `RunFacts` has it
-    call: str  # of a function of the program's own file, which is all that it does; empty where that cannot be written
+    call: str  # of a function of the program's own file, which it was at; empty where that cannot be written
     file: str  # of its main module; a directory where that has none
     argv: list[str] | None  # behind that file, where multiprocessing did not start it
 

@@ -46,7 +46,7 @@ def printed(done: subprocess.CompletedProcess[str]) -> Any:
 WORKS = (
     BEGIN
     + """
-import multiprocessing
+import functools, multiprocessing.pool
 
 def step(*args, **kwargs):
     with open("said.json", "w") as file:
@@ -56,9 +56,24 @@ class Away:
     def step(self):
         step()
 
-def spawned(number, *args):
-    step()
-spawned.__module__ = "torch.multiprocessing.spawn"
+def decorated(function):
+    return functools.wraps(function)(lambda *args: function(*args))
+
+@decorated
+def wrapped(number):
+    step({}, number)
+
+def outer(first, second, /):
+    middle(second, 8, 9, more=[10])
+
+def middle(first, *rest, more):
+    Away().step()
+
+class Queue(list):
+    def get(self):
+        return self.pop(0)
+    def put(self, value):
+        pass
 
 children.follow("capture", "order.json")
 children.follow("capture", "order.json")
@@ -81,18 +96,17 @@ print(json.dumps([said, children.work(), child.exitcode]))
         ("step, args=({},)", ""),
         ("step, args=([object],)", ""),
         ("step, kwargs={'x': {}}", ""),
-        # no function that a script can call by its name
-        ("Away().step", ""),
-        ("lambda: step()", ""),
-        # the function that torch's own was given, with the number of the process
-        ("spawned, args=(step, 3, (7,))", "step(3, 7)"),
+        # called by what a script cannot call by its name, or not with these values
+        ("Away().step", "step()"),
+        ("lambda: step({})", ""),
+        ("outer, args=({}, 7)", "middle(7, 8, 9, more=[10])"),
+        ("wrapped, args=(3,)", "wrapped(3)"),
+        # a process of a pool has its work from a queue
+        ("multiprocessing.pool.worker, args=(Queue([(0, 0, step, (1,), {}), None]), Queue())", "step(1)"),
     ],
 )
-def test_the_call_that_is_all_it_does(tmp_path: Path, target: str, call: str) -> None:
-    text = WORKS % target
-    if target.startswith("spawned"):  # as torch's, it calls the function
-        text = text.replace("def spawned(number, *args):\n    step()", "def spawned(function, number, args):\n    function(number, *args)")
-    said, own, status = printed(run(tmp_path, text))
+def test_the_call_that_it_is_at(tmp_path: Path, target: str, call: str) -> None:
+    said, own, status = printed(run(tmp_path, WORKS % target))
     assert (said, own, status) == (call, None, 0)
 
 

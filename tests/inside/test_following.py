@@ -84,11 +84,11 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-def captured(tmp_path: Path, program: str, cache: Path, *, compare: bool = False) -> Capture:
+def captured(tmp_path: Path, program: str, cache: Path, *, compare: bool = False, most: float = 240.0) -> Capture:
     script = tmp_path / "fail.py"
     script.write_text(program, encoding="utf-8")
     watch = Watch(tmp_path / "out", cache, Tolerance((1e-3, 1e-3), strict=True) if compare else None)
-    return capture(Target(script, None, ()), sys.executable, tmp_path, watch, Patience(240.0))
+    return capture(Target(script, None, ()), sys.executable, tmp_path, watch, Patience(most))
 
 
 # these three are the ways in which a process begins; the others differ in who begins it
@@ -137,14 +137,58 @@ def step(number):
 """
 
 
+# A process that is forked after the function was decorated; the program waits for ever for what it was to give.
+POOL = """
+import multiprocessing
+
+@torch.compile
+def other(x):
+    return torch.tanh(x)
+
+def step(number):
+    from torch._inductor import lowering
+    lowering.lowerings[torch.ops.aten.tanh.default] = lambda x: ctypes.string_at(0)
+    return other(torch.arange(4.0)).sum().item()
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        print(pool.map(step, [1]))
+"""
+
+
+def test_a_process_of_a_pool_that_dies_is_the_crash_and_no_hang(tmp_path: Path, cache: Path) -> None:
+    found = captured(tmp_path, CRASH + POOL, cache, most=40.0)
+    assert found.signature is not None, found.log.read_text()[:3000]
+    assert (found.signature.kind.value, found.signature.signal, found.signature.phase.value) == ("crash", "SIGSEGV", "inductor_lowering")
+    assert found.call == "step(1)"
+
+
+QUEUE = """
+import multiprocessing
+def work(queue):
+    queue.put(step(1))
+if __name__ == "__main__":
+    queue = multiprocessing.get_context("spawn").Queue()
+    multiprocessing.get_context("spawn").Process(target=work, args=(queue,)).start()
+    print(queue.get())
+"""
+
+
+@pytest.mark.all
+def test_a_program_that_waits_for_a_child_that_raised_does_not_hang(tmp_path: Path, cache: Path) -> None:
+    found = captured(tmp_path, STEP + QUEUE, cache, most=40.0)
+    assert found.signature is not None, found.log.read_text()[:3000]
+    assert (found.signature.kind.value, found.signature.phase.value, found.call) == ("exception", "cpp_compile", "step(1)")
+    assert found.outcome.seconds < 40
+
+
 @pytest.mark.parametrize("how", ["spawn", pytest.param("executor", marks=pytest.mark.all)])
 def test_a_child_that_dies_in_the_compiler_is_the_crash_whatever_the_program_says_of_it(tmp_path: Path, how: str, cache: Path) -> None:
     found = captured(tmp_path, CRASH + PROGRAMS[how], cache)
     assert found.signature is not None, found.log.read_text()[:3000]
     assert (found.signature.kind.value, found.signature.signal, found.signature.phase.value) == ("crash", "SIGSEGV", "inductor_lowering")
     assert found.child
-    # the process of a pool has its work from a queue
-    assert found.call == ("step(1)" if how == "spawn" else "")
+    assert found.call == "step(1)"
 
 
 def test_an_error_that_a_child_deals_with_is_no_failure_of_the_program(tmp_path: Path, cache: Path) -> None:

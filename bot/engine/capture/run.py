@@ -90,6 +90,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
     if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
         toolchain.seed(watch.cache)
+    began = time.time()
     outcome = run_process(
         command(python, "capture", str(out / ORDER_FILE)),
         patience,
@@ -130,9 +131,15 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         of_program = signature_of(outcome, script=target.name)
         if outcome.status == "exit" or (of_program is not None and not _is_of_compiler(of_program)):
             child = children.dead(out) or children.failing(out, printed, ended=True)
+            if child is None and outcome.status == "timeout":
+                child = children.failing(out, printed)
     if child is not None:
         # what the program says of it may be another error
         outcome = outcome.model_copy(update={"status": child.end.status, "text": child.end.text, "signal": child.end.signal})
+        if ended.status == "timeout":
+            # from then on the program waited for what it will not get
+            until = round(max(0.0, child.time - began), 3)
+            outcome = outcome.model_copy(update={"seconds": until, "elapsed": until, "cut": False})
     signature = signature_of(outcome, script=target.name)
     wrong_there: tuple[Region, ...] = ()
     if outcome.status == "ok" or (signature is not None and signature.kind is Kind.ACCURACY and child is None):

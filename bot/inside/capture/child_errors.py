@@ -29,6 +29,7 @@ class ChildErrors:
         self._errors: list[ChildError] = []
         self._last: BaseException | None = None
         self._death: IO[bytes] | None = None
+        self._call: str | None = None  # at the last sign
 
     def enter(self) -> str:
         """From here on this is a process that the program started. Returns the directory for what it writes."""
@@ -37,13 +38,18 @@ class ChildErrors:
         return self.directory
 
     def reached(self) -> None:
-        """Leave a sign that this process called the compiler, and have it leave its stack if it dies from here on."""
-        if self.directory and self._death is None:
+        """Leave a sign that this process called the compiler, and for what work. If it dies from here on, it leaves its stack."""
+        if not self.directory:
+            return
+        known, self._call = self._call, children.work()
+        if self._death is None:
             os.makedirs(self.directory, exist_ok=True)
             # standard error may lead to nobody
             self._death = open(os.path.join(self.directory, CHILD_DEATH), "wb", buffering=0)  # noqa: SIM115 - until the process ends
             faulthandler.enable(self._death)
-            self._write_facts()
+        elif known == self._call:
+            return
+        self._write_facts()
 
     def compared(self, tolerance: list[float]) -> None:
         """The program compares for itself, within this `tolerance`."""
@@ -52,14 +58,13 @@ class ChildErrors:
             self._write_facts()
 
     def _write_facts(self) -> None:
-        call = children.work()
         facts = ChildFacts(
             rank=os.environ.get("RANK", ""),
             world=os.environ.get("WORLD_SIZE", ""),
             tolerance=self.tolerance,
-            call=call or "",
+            call=self._call or "",
             file=os.path.abspath(getattr(sys.modules.get("__main__"), "__file__", None) or ""),
-            argv=sys.argv[1:] if call is None else None,
+            argv=sys.argv[1:] if self._call is None else None,
         )
         write_json(os.path.join(self.directory, CHILD_FACTS), facts)
 

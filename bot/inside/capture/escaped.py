@@ -33,6 +33,7 @@ class Escaped:
         self._last: BaseException | None = None
         self._text = ""
         self.listener: Callable[[BaseException], None] | None = None  # is told instead, in a process that the program started
+        self.entering: Callable[[], None] = lambda: None  # is told before the compiler begins
 
     def note(self, error: BaseException) -> None:
         """Remember `error`, and write its traceback with the frames that led to it."""
@@ -47,6 +48,7 @@ class Escaped:
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
         """Note an exception that passes."""
+        self.entering()
         try:
             yield
         except Exception as error:

@@ -62,6 +62,7 @@ class Tracker:
 
     def __post_init__(self) -> None:
         self.top, self.child = self.out, ChildErrors(self.out)
+        self.escaped.entering = self.child.reached
         os.register_at_fork(after_in_child=self.enter_child)
 
     def enter_child(self) -> None:
@@ -134,6 +135,7 @@ class Tracker:
         self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None, *, beforehand: bool = False
     ) -> Iterator[None]:
         """An exception that passes is the failure of this `region`: `how`, `inputs` see `flag`. `beforehand`: it is written before."""
+        self.child.reached()
         pending = self.flag(region, "pending", inputs) if beforehand else None
         try:
             yield
