@@ -138,8 +138,9 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         outcome = outcome.model_copy(update={"status": child.end.status, "text": child.end.text, "signal": child.end.signal})
         if ended.status == "timeout":
             # from then on the program waited for what it will not get
-            until = round(max(0.0, child.time - began), 3)
-            outcome = outcome.model_copy(update={"seconds": until, "elapsed": until, "cut": False})
+            share = min(1.0, max(0.0, child.time - began) / max(outcome.elapsed, 1e-9))
+            until = {"seconds": share * outcome.seconds, "elapsed": share * outcome.elapsed, "cut": False}
+            outcome = outcome.model_copy(update=until)
     signature = signature_of(outcome, script=target.name)
     wrong_there: tuple[Region, ...] = ()
     if outcome.status == "ok" or (signature is not None and signature.kind is Kind.ACCURACY and child is None):

@@ -1,13 +1,14 @@
-"""Archives (`.zip`, `.tar`, `.tar.gz`), unpacked with bounds: what they say of themselves is not believed."""
+"""Archives (`.zip`, `.tar`, `.tar.gz`, `.gz`), unpacked with bounds: what they say of themselves is not believed."""
 
 from __future__ import annotations
 
+import gzip
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from bot.engine.inputs.taken import NotUnderstood
 
@@ -23,7 +24,7 @@ _GZIP = b"\x1f\x8b"
 def is_archive(path: Path) -> bool:
     """Whether the file `path` is an archive that `unpack` reads."""
     try:
-        return zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
+        return zipfile.is_zipfile(path) or tarfile.is_tarfile(path) or _is_gzip(path)
     except (EOFError, zlib.error, OSError):
         return True  # compressed, and cut off before there is a name: to unpack it says so
 
@@ -38,15 +39,16 @@ def is_of_torch(path: Path) -> bool:
     return "byteorder" in last or "archive_format" in last or {"version", "data.pkl"} <= last
 
 
-def unpack(path: Path, into: Path) -> None:
-    """Write the plain files of the archive `path` below the empty directory `into`. Links and devices are left out.
+def unpack(path: Path, into: Path, unpacked: int = 0) -> int:
+    """Write the plain files of the archive `path` below the empty directory `into`. Links and devices are left out. How many bytes that
+    are, with those that were `unpacked` before.
 
     Raises:
         NotUnderstood: it is damaged or encrypted, holds a path that leads out of it, or unpacks to more than anybody sends.
     """
-    unpacked, packed = 0, path.stat().st_size
+    before, packed = unpacked, path.stat().st_size
     try:
-        for count, (name, stream) in enumerate(_zipped(path) if zipfile.is_zipfile(path) else _tarred(path)):
+        for count, (name, stream) in enumerate(_members(path)):
             if count >= MOST_FILES:
                 raise NotUnderstood(f"an archive of more than {MOST_FILES:,} files")
             target = _inside(into, name)
@@ -56,11 +58,26 @@ def unpack(path: Path, into: Path) -> None:
             with stream, target.open("xb") as out:
                 while block := stream.read(_BLOCK):
                     unpacked += len(block)
-                    if unpacked > MOST_UNPACKED or unpacked > max(RATIO_FROM, MOST_RATIO * packed):
-                        raise NotUnderstood(f"an archive of {packed:,} bytes that unpacks to more than {unpacked:,}: refused")
+                    if unpacked > MOST_UNPACKED or unpacked - before > max(RATIO_FROM, MOST_RATIO * packed):
+                        raise NotUnderstood(f"an archive of {packed:,} bytes that unpacks to more than {unpacked - before:,}: refused")
                     out.write(block)
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         raise NotUnderstood(f"an archive that cannot be unpacked: {error}") from error
+    return unpacked
+
+
+def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    if zipfile.is_zipfile(path):
+        yield from _zipped(path)
+    elif _is_gzip(path) and not tarfile.is_tarfile(path):
+        yield path.stem, cast("IO[bytes]", gzip.open(path))  # noqa: SIM115 - who unpacks closes it
+    else:
+        yield from _tarred(path)
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_GZIP)) == _GZIP
 
 
 def _zipped(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
@@ -74,9 +91,7 @@ def _zipped(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _tarred(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with path.open("rb") as file:
-        compressed = file.read(len(_GZIP)) == _GZIP
-    with tarfile.open(path, "r|gz" if compressed else "r|") as archive:
+    with tarfile.open(path, "r|gz" if _is_gzip(path) else "r|") as archive:
         for entry in archive:
             stream = archive.extractfile(entry) if entry.isfile() else None
             if stream is not None:

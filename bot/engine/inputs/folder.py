@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bot.engine.inputs import dump, trace
+from bot.engine.inputs import archive, dump, trace
 from bot.engine.inputs.bodies import with_bodies
 from bot.engine.inputs.graphs import Held
 from bot.engine.inputs.taken import MOST_BYTES, DumpedGraph, NotUnderstood
@@ -41,8 +41,15 @@ def read(root: Path) -> Held:
         return _of_tlparse(parsed)
     if scripts:
         return _of_scripts(root, scripts)
-    shown = ", ".join(sorted({path.suffix or "no suffix" for path in files})[:6]) or "nothing"
-    raise NotUnderstood(f"a directory without a structured log and without a script dumped by PyTorch (it holds files with: {shown})")
+    suffixes = sorted({path.suffix or "no suffix" for path in files})
+    shown = ", ".join(suffixes[:6]) or "nothing"
+    hint = "; give the one that fails" if {".py", ".ipynb", ".pt2"} & {*suffixes} else ""
+    raise NotUnderstood(f"a directory without a structured log and without a script dumped by PyTorch (it holds files with: {shown}){hint}")
+
+
+def archives(root: Path) -> list[Path]:
+    """The archives below the directory `root` that are none of torch's own."""
+    return [path for path in _files(root) if archive.is_archive(path) and not archive.is_of_torch(path)]
 
 
 def head(path: Path, size: int = 65536) -> bytes:

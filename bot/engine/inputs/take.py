@@ -25,7 +25,7 @@ def take(place: Place) -> Taken:
     """
     path = place.path
     if path.is_dir():
-        return _of_directory(path, place)
+        return graphs.taken(_of_directory(path, place.scratch), place)
     if not path.is_file():
         raise NotUnderstood("neither a file nor a directory")
     head = folder.head(path)
@@ -43,20 +43,31 @@ def take(place: Place) -> Taken:
     return _of_text(place, head)
 
 
-def _of_directory(root: Path, place: Place) -> Taken:
-    return graphs.taken(folder.read(root), place)
+def _of_directory(root: Path, scratch: Path) -> graphs.Held:
+    """The graphs in a directory, or else in the archives in it."""
+    try:
+        return folder.read(root)
+    except NotUnderstood:
+        if not (packed := folder.archives(root)):
+            raise
+    unpacked = 0
+    for number, path in enumerate(packed):
+        unpacked = archive.unpack(path, scratch / f"archive{number}", unpacked)
+    held = folder.read(scratch)
+    return replace(held, what=f"{held.what}, in an archive,")
 
 
 def _of_archive(place: Place) -> Taken:
     """An archive of logs or dumps; one of torch's own, whatever it is called, is a package."""
     if archive.is_of_torch(place.path):
         return package.read(place)
-    archive.unpack(place.path, place.scratch)
+    root = place.scratch / "archive"
+    archive.unpack(place.path, root)
     try:
-        held = folder.read(place.scratch)
+        held = _of_directory(root, place.scratch / "inner")
     except NotUnderstood as error:
         raise NotUnderstood(f"an archive of {error}") from error
-    return graphs.taken(replace(held, what=f"{held.what}, in an archive,"), place)
+    return graphs.taken(replace(held, what=f"{held.what.removesuffix(', in an archive,')}, in an archive,"), place)
 
 
 def _of_script(place: Place) -> Taken:
@@ -77,8 +88,6 @@ def _of_text(place: Place, head: bytes) -> Taken:
     if kind := next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), "a binary file" if b"\0" in head else ""):
         raise NotUnderstood(kind)
     text = _whole(place.path)
-    if not text.strip():
-        raise NotUnderstood("an empty file")
     if _TRACEBACK.search(text) or _CI_LOG.search(text):
         of_ci = _CI_LOG.search(text) is not None
         log = "a log of a CI job" if of_ci else "a traceback, or a log with one"
@@ -97,8 +106,11 @@ def _whole(path: Path) -> str:
     """The text of a file.
 
     Raises:
-        NotUnderstood: it is larger than any program.
+        NotUnderstood: it is empty, or larger than any program.
     """
     if path.stat().st_size > MOST_BYTES:
         raise NotUnderstood(f"a file of {path.stat().st_size:,} bytes, more than any program has")
-    return path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    text = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    if not text.strip():
+        raise NotUnderstood("an empty file")
+    return text

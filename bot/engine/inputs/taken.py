@@ -18,7 +18,7 @@ what X may be:
   minifier_launcher.py                         the same, of the levels dynamo, aot and aot_inductor; it is not run
   torch_compile_debug/, .../checkpoints        the newest of those scripts for each graph in the directory
   a TORCH_TRACE log or a directory of them,    the graphs in it: the one whose compilation failed, else all of them
-    tl_out/ of tlparse, a .zip or .tar.gz        (--graph chooses)
+    tl_out/ of tlparse, a .zip, .tar.gz, .gz     (--graph chooses)
   program.pt2 of torch.export.save             compiled, and packaged with AOTInductor
   an AOTInductor package                       only with its program inside
   a notebook (.ipynb)                          its code cells in order

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.engine.inputs import archive
 from bot.engine.inputs.take import take
 from bot.engine.inputs.taken import NotUnderstood, Place
+from tests.engine.inputs.test_archive import tarred, zipped
 from tests.engine.inputs.test_dump import AOT, AOTI
 
 
@@ -46,6 +49,7 @@ def test_what_a_file_is_taken_for(tmp_path, name, content, taken_as, detail):
         ("err.txt", 'Traceback (most recent call last):\n  File "x.py"\nValueError: x\n', "a traceback, or a log with one"),
         ("job.log", "2026-07-02T10:00:00.1234567Z Run pytest\nFAILED x\n", r"a log of a CI job.*torch-minify candidates --log FILE"),
         ("empty.log", "\n", "an empty file"),
+        ("empty.py", " \n\t\n", "an empty file"),
         ("notes.md", "# Failing: see *below*\n", "a text that is no Python"),
         ("bad.ipynb", "{}", "holds no cells"),
         ("bad.pt2", "no zip", "a .pt2 file that is no archive"),
@@ -65,3 +69,46 @@ def test_a_launcher_of_aot_inductor_needs_its_program(tmp_path):
     text = take(place(launcher)).text
     assert text is not None
     assert f"torch.export.load({str(there.resolve())!r})" in text
+
+
+def log_of_a_graph() -> bytes:
+    record = '{"artifact": {"name": "fx_graph_runnable", "encoding": "string"}, "frame_id": 0, "frame_compile_id": 0, "has_payload": "x"}'
+    lines = [f"V1125 09:00:00.000000 7 torch/_inductor/compile_fx.py:1] {record}", *("\t" + line for line in AOT.splitlines())]
+    return "\n".join(lines).encode()
+
+
+def test_archives_are_found_in_directories_and_in_archives(tmp_path):
+    log = log_of_a_graph()
+    one = {"logs/rank_0.log": log}
+    for number, make in enumerate(
+        [
+            lambda held: zipped(held / "logs.zip", one),
+            lambda held: named(held, "trace.log.gz", gzip.compress(log)),
+            lambda held: tarred(held / "outer.tgz", {"inner.zip": zipped(tmp_path / "inner.zip", one).read_bytes(), "READ.me": b"x"}),
+        ]
+    ):
+        held = tmp_path / f"held{number}"
+        held.mkdir()
+        path = make(held)
+        for given in (path, held) if number < 2 else (path,):
+            scratch = tmp_path / f"scratch{number}{given is held}"
+            scratch.mkdir()
+            found = take(Place(given, scratch, torch="2.13.0+cpu"))
+            assert (found.taken_as, "one graph" in found.detail, "in an archive" in found.detail) == ("trace", True, True)
+
+
+def test_archives_in_a_directory_share_one_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_UNPACKED", 5000)
+    (held := tmp_path / "held").mkdir()
+    (scratch := tmp_path / "scratch").mkdir()
+    for number in range(3):
+        zipped(held / f"{number}.zip", {"x.log": b"x" * 2000})
+    with pytest.raises(NotUnderstood, match="unpacks to more"):
+        take(Place(held, scratch))
+
+
+def test_a_directory_of_programs_is_asked_for_one_of_them(tmp_path):
+    (held := tmp_path / "held").mkdir()
+    named(held, "fail.py", "import torch\n")
+    with pytest.raises(NotUnderstood, match=r"it holds files with: \.py\); give the one that fails"):
+        take(Place(held, tmp_path / "scratch"))
