@@ -165,7 +165,11 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         said = failure.note or "it ran into its time limit"
         return ("possible", said) if compiles(failure) else ("no", f"{said}, and nothing shows that it compiles")
     if signature.kind is Kind.CRASH:
-        return "possible", "Python died outside the compiler's own code"
+        return (
+            ("possible", "Python died outside the compiler's own code")
+            if compiles(failure)
+            else ("no", "Python died, and nothing shows that it compiles")
+        )
     if _NO_MEMORY.intersection(signature.exception) or "out of memory" in signature.message:
         return "no", "out of memory"
     if _NUMBERS.search(signature.message) and "AssertionError" in signature.exception:
