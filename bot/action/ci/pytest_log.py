@@ -42,7 +42,11 @@ _PLACE = re.compile(
 )
 _STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
 _ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
-_RUNNING = re.compile(r"^(?P<id>[^\s:]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)")
+_RUNNING = re.compile(
+    # PyTorch's runner names the test that it lets run alone
+    r"^(?:(?:stepcurrent: .{1,60}\. )?Running (?:only|1 items in this shard:) )?"
+    r"(?P<id>[^\s:]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)"
+)
 _TIMEOUT = re.compile(r"^(?:Failed: )?Timeout \(?>")
 _CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running '(?P<id>[^\n]{1,1000})'$")
 # pytest-forked, instead of an error.
@@ -85,7 +89,7 @@ class _Summary:
 
 def running(line: str) -> str:
     """The id with which `line` begins: pytest writes it before it runs the test (with `-v`). Empty where there is none."""
-    found = _RUNNING.match(line) if ".py::" in line[:520] else None
+    found = _RUNNING.match(line) if ".py::" in line[:620] else None
     return found["id"] if found else ""
 
 
