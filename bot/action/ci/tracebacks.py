@@ -34,7 +34,8 @@ _BEHIND = f": {HEADER}"
 _INDENT = " |"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
-_IGNORED = ("Exception ignored in", "Exception in thread", "Exception ignored while")
+# Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
+_CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             # the log, or what was pasted of it, begins within a traceback
             open_[who] = _Unfinished(i)
             open_[who].take(line)
-        if reading is None and line.endswith(HEADER) and not before.get(who, "").startswith(_IGNORED):
+        if reading is None and line.endswith(HEADER) and not _CAUGHT.match(before.get(who, "")):
             if line.endswith(_BEHIND):
                 open_[who] = _Unfinished(i, None)
             elif not (above := line[: -len(HEADER)]).strip(_INDENT):
