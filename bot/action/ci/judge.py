@@ -7,6 +7,7 @@ from typing import Literal
 
 from bot.action.ci.compiles import compiles, on_stack, raised_at_import, raised_in_made, raised_in_test, says_that_it_compiles
 from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.tracebacks import is_elsewhere
 from bot.failure.machine_faults import fault_of, missing
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -187,4 +188,6 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         return "possible", "it was raised in code that the compiler made"
     if on_stack(failure.text):
         return "possible", "the compiler is on its stack, but did not raise"
+    if is_elsewhere(failure.text) and says_that_it_compiles(failure):
+        return "possible", "another process failed, and the log does not show how"
     return "no", "fails outside the compiler"

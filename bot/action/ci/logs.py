@@ -122,10 +122,10 @@ class _Log:
             if _is_of_compiler(block):
                 return replace(shown, text=block.text)
         captured = [block for block in self.printed.between(section.start, section.end)[-MAX_CHILDREN:] if block.text not in shown.text]
-        for block in reversed(captured or before[-MAX_CHILDREN:] or self._printed_by.get(shown.test, ())):
-            if block.start < section.end and self._is_of_compiler(block):
-                return replace(shown, text=block.text)
-        return shown
+        printed = captured or before[-MAX_CHILDREN:] or self._printed_by.get(shown.test, ())
+        children = [block for block in reversed(printed) if block.start < section.end]
+        child = next(filter(self._is_of_compiler, children), None) or next((each for each in children if not is_elsewhere(each.text)), None)
+        return replace(shown, text=child.text) if child else shown
 
     @cached_property
     def _printed_by(self) -> dict[str, Sequence[PrintedTraceback]]:
