@@ -18,7 +18,7 @@ from bot.action.ci.judge import is_compiled, sign
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import PytestLog, ShownFailure, running
-from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog
+from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, tracebacks
 
 MAX_FAILURES = 2_000
@@ -32,6 +32,7 @@ _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), com
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
 _TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d")
+_RUN_AGAIN = "To execute this test, run"
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.NAMED: 0, Seen.FILE: 0}
@@ -68,6 +69,8 @@ class _Log:
         ):
             for each in source:
                 self._add(each)
+        for each in () if self.found else self._to_run_again():
+            self._add(each)
         for test, rerun in self.pytest.rerun.items():
             key = self._key(replace(rerun, test=test))
             if key in self.found:
@@ -96,7 +99,7 @@ class _Log:
         if old is None and len(self.found) >= MAX_FAILURES:
             return
         if old is None or _weight(old) < _weight(failure):
-            hint = self.runner.hints.get(key) or failure.hint
+            hint = self.runner.hint(key) or failure.hint
             located = replace(failure, test=self._located(failure.test), hint=hint)
             self.found[key] = located if old is None else replace(located, name=old.name)
 
@@ -144,16 +147,28 @@ class _Log:
             self._judged[block.start] = _is_of_compiler(block)
         return self._judged[block.start]
 
-    # programs that are no tests
+    # excerpts, and programs that are no tests
+
+    @cached_property
+    def _tested(self) -> int:
+        """The last line that says that tests passed: what was printed above ended nothing."""
+        return max((i for i, line in enumerate(self.lines.text) if line.startswith(("=", "Ran ")) and _TESTED.match(line)), default=-1)
+
+    def _to_run_again(self) -> Iterator[Failure]:
+        """The tests for which PyTorch's suite names a command, below the traceback with which each failed."""
+        above = {block.end: block.text for block in self.printed.all}
+        for i, line in enumerate(self.lines.text):
+            hint = next(filter(None, map(hinted, self.lines.text[i + 1 : i + 3])), None) if line.startswith(_RUN_AGAIN) else None
+            if hint and i > self._tested:
+                name = hint[0].partition("::")[2].replace("::", ".")
+                yield Failure(name, hint[0], above.get(i, ""), seen=Seen.ERROR if i in above else Seen.NAMED, hint=hint[1])
 
     def _loose(self) -> Iterator[Failure]:
         """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,
         whatever ranks died of it."""
         last: set[str] = set()
         chosen: list[PrintedTraceback] = []
-        # what tests printed that passed in the end ended nothing
-        tested = max((i for i, line in enumerate(self.lines.text) if line.startswith(("=", "Ran ")) and _TESTED.match(line)), default=-1)
-        for block in reversed(self.printed.between(tested, len(self.lines.text))[-MAX_LOOSE:]):
+        for block in reversed(self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]):
             if block.who not in last and not block.who.endswith(LOGGED) and _OF_COMPILER.search(block.text):
                 chosen.append(block)
             if not is_elsewhere(block.text):

@@ -241,7 +241,10 @@ class PytestLog:
             return None
         collecting = section.title.startswith("ERROR collecting ") and name.endswith(".py")
         named = next((hint for line in below[:MAX_BELOW] if (hint := hinted(line))), None)
-        test = name if collecting else named[0] if named else self._named(name, body) or id_by_frame(name, text)
+        if named and name.endswith(f".{named[0].rpartition('::')[2]}"):
+            test = pytest_id(named[0].partition("::")[0], name)
+        else:
+            test = name if collecting else named[0] if named else self._named(name, body) or id_by_frame(name, text)
         test = test or (pytest_id(file, name) if file else "")
         last = text.rstrip().rpartition("\n")[2]
         seen = Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR

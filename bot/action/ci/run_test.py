@@ -25,7 +25,7 @@ _LISTED = re.compile(
 _EXIT = re.compile(r"^Got exit code (?P<code>-?\d{1,4})(?: \((?P<signal>SIG[A-Z0-9]{1,10})\))?")
 _HINT = re.compile(
     r"^\s{0,8}(?P<variables>(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} )*)"
-    r"python[\d.]{0,6} (?P<file>[\w./+\\-]{1,300}\.py)(?: (?P<test>[\w.]{1,500}))?\s*$"
+    r"python[\d.]{0,6} (?P<file>[\w./+\\-]{1,300}\.py)(?: (?P<select>-k )?(?P<test>[\w.]{1,500}))?\s*$"
 )
 _MARKS = ("Running ", "Executing [", "PRINTING LOG FILE of ", "FAILED CONSISTENTLY: test/", "The following tests failed ")
 _RUNNING = re.compile(
@@ -38,12 +38,17 @@ NOT_IMPORTED = ("SyntaxError", "IndentationError", "TabError", "ImportError", "M
 
 
 def hinted(line: str) -> tuple[str, Hint] | None:
-    """The test for which `line` is the command, and the command; None where it is none."""
+    """The test for which `line` is the command, and the command; None where it is none.
+
+    Before torch 2.3 the commands of its suite selected the test with `-k`: the id is without the class then.
+    """
     found = _HINT.match(line) if "python" in line[:2000] and ".py" in line[:3000] else None
     if found is None or found["test"] is None:
         return None
     file = found["file"].replace("\\", "/")
-    return pytest_id(file, found["test"]), Hint(allowed_variables(found["variables"]), f"python {file} {found['test']}")
+    return pytest_id(file, found["test"]), Hint(
+        allowed_variables(found["variables"]), f"python {file} {found['select'] or ''}{found['test']}"
+    )
 
 
 @dataclass
@@ -123,7 +128,14 @@ class RunTestLog:
     def full(self, test: str) -> str:
         """The id `test` from the repository's root, where a command names it with more of its path."""
         file, _, name = test.partition("::")
-        return next((full for full in self._by_name.get(name, ()) if full.partition("::")[0].endswith("/" + file)), test)
+        same = (*self._by_name.get(name, ()), *self._by_name.get(name.rpartition("::")[2], ()))
+        found = next((path for path in (full.partition("::")[0] for full in same) if path.endswith("/" + file)), file)
+        return found + test[len(file) :]
+
+    def hint(self, test: str) -> Hint | None:
+        """The command that the log names for `test`."""
+        file, _, name = test.partition("::")
+        return self.hints.get(test) or self.hints.get(f"{file}::{name.rpartition('::')[2]}")
 
     def files(self, known: set[str], printed: Printed) -> Iterator[Failure]:
         """The test files that failed, beside those in `known` of which a test failed; with a traceback of `printed` where it has one."""

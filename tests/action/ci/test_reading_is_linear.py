@@ -50,6 +50,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "boxes without an end": lambda i: f"+--- {HEADER[:-2]} ---+\n| /x/torch/_inductor/{'a' * i} |\n",
     "ranks": lambda i: "".join(f"[rank{i % 99}]: {line}\n" for line in LOWERING.format(i).split("\n")),
     "hints": lambda i: f"    A=1 python test/a{i}/test_a.py T.test_a\nFAILED test_a.py::T::test_a{i}\n",
+    "commands of tests": lambda i: f"{LOWERING.format(i)}To execute this test, run:\n    python test/a{i}.py T.t\n",
+    "commands that select tests": lambda i: f"To execute this test, run:\n  python test/a.py -k t{i}\n",
+    "tests that the runner names": lambda i: f"Running 1 items in this shard: a/test_{i}.py::t\nFatal Python error: Aborted\n",
+    "choices that are left out": lambda i: f"Exception {'x' * i} for benchmark choice\n{HEADER}",
     "files of run_test": lambda i: (
         f"PRINTING LOG FILE of a{i} 1/1 (x)\n{HEADER}ValueError: x\nFINISHED PRINTING LOG FILE\na{i} 1/1 failed!\n"
     ),
