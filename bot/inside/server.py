@@ -27,7 +27,7 @@ from .own_time import OwnTime
 from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
 from .spare import BEGUN, Spare
-from .standby import Standby, suits
+from .standby import Standby, gpus, suits
 
 # The part of a child's output that is kept: its head and its tail.
 KEEP = 100_000
@@ -194,7 +194,7 @@ class Server:
             self.most_standbys = 0
             self.starts_gpu = False
         elif facts.get("device") and self.starts_gpu:
-            self.most_standbys = max(1, min(STANDBYS, (os.cpu_count() or 1) // 2))
+            self.most_standbys = max(1, min(STANDBYS * max(1, len(gpus())), (os.cpu_count() or 1) // 2))
             self._stand_by()
 
     def _fork(self, question: Question) -> Child:

@@ -2,19 +2,23 @@
 
 Starting a GPU's runtime and its libraries takes seconds, and a fork cannot inherit it. So where programs use a GPU, a few forks of
 the warm parent start it and wait. Each still answers one question and ends, so that nothing of one program reaches the next. What a
-fresh process would do otherwise, since a script changes how the GPU is started, is asked of a plain fork.
+fresh process would do otherwise, since a script changes how the GPU is started, is asked of a plain fork. Where a machine has several GPUs
+of one model, they wait on one after the other; a script that names a GPU, or asks for their number, is asked of a plain fork as well.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
+import itertools
 import os
 import re
 import traceback
 from collections.abc import Iterable
 from typing import Any
 
+from .gpus import VISIBLE, alike
 from .protocol import Question
 from .spare import InWaiting, answer_one
 
@@ -24,20 +28,33 @@ LEAST_FREE = 0.25
 _BEFORE_START = re.compile(r"environ|putenv|fork|multiprocess|subprocess|allocator|DataLoader|cuda\.(?:init|is_initialized)")
 
 
+# In a script that matches this, it may matter which GPU it is, or that there are others.
+_ONE_OF_SEVERAL = re.compile(r"cuda:[1-9]|device_count|device_mesh|get_device|set_device|current_device|mem_get_info|nccl|Parallel")
+
+
+@functools.cache
+def gpus() -> tuple[str, ...]:
+    """Those that processes wait on, as `alike` has them."""
+    return alike()
+
+
 def suits(question: Question) -> bool:
     """Whether a process that has started the GPU gives the answer to `question` of one that has not."""
-    return _BEFORE_START.search(question.text) is None
+    return _BEFORE_START.search(question.text) is None and not (gpus() and _ONE_OF_SEVERAL.search(question.text))
 
 
 class Standby(InWaiting):
-    """A fork that waits for its question. `inherited`: descriptors of ours that it closes.
+    """A fork that waits for its question. `inherited`: descriptors of ours that it closes. Where there are several GPUs, they take turns.
 
     Raises:
         OSError: the system has no process or no pipe to give.
     """
 
+    turns = itertools.count()
+
     def __init__(self, inherited: Iterable[int]) -> None:
         pipes: list[int] = []
+        turn = next(self.turns)
         try:
             for _ in range(3):
                 pipes += os.pipe()
@@ -52,6 +69,8 @@ class Standby(InWaiting):
                 os.setsid()
                 for fd in (*inherited, question, output, result):
                     os.close(fd)
+                if gpus():
+                    os.environ[VISIBLE] = gpus()[turn % len(gpus())]
                 _start_gpu()
                 answer_one(theirs, outputs, results)
             except BaseException:

@@ -28,6 +28,7 @@ def start():
 
 standby._start_gpu = start
 warm.runs_device = lambda: "gpu" in sys.modules
+standby.alike = lambda: {gpus}
 parent = server.Server(0, 1, resident={resident})
 server.STANDBYS = 2
 parent.serve()
@@ -64,8 +65,8 @@ class Parent:
 
 
 @contextmanager
-def serving(directory: Path, *, resident: bool = True, start: str = "pass") -> Iterator[Parent]:
-    command = [sys.executable, "-c", SERVE.format(resident=resident, start=start)]
+def serving(directory: Path, *, resident: bool = True, start: str = "pass", gpus: tuple[str, ...] = ()) -> Iterator[Parent]:
+    command = [sys.executable, "-c", SERVE.format(resident=resident, start=start, gpus=gpus)]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as process:
         try:
@@ -88,6 +89,25 @@ def test_each_answers_one_question(tmp_path: Path) -> None:
     with serving(tmp_path) as parent:
         parent.ask(STARTS)
         assert [parent.ask(mark + STARTED)["status"] for _ in range(4)] == ["ok"] * 4
+
+
+def test_several_gpus_take_turns(tmp_path: Path) -> None:
+    # by a name that does not speak of the environment: a script that does is asked of a plain fork
+    text = "import os, sys\nassert 'gpu' in sys.modules\nraise SystemExit(int(os.getenv('CUDA_VISIBLE_DEVICES')))"
+    with serving(tmp_path, gpus=("3", "5")) as parent:
+        parent.ask(STARTS)
+        seen = [parent.ask(f"# {number}\n{text}") for number in range(4)]
+        assert [answer["exit"] for answer in seen] == [3, 5, 3, 5]
+
+
+def test_a_script_that_names_one_of_several_gpus_gets_them_all(tmp_path: Path) -> None:
+    with serving(tmp_path, gpus=("3", "5")) as parent:
+        parent.ask(STARTS)
+        assert parent.ask(COLD + "\nwhere = 'cuda:1'")["status"] == "ok"
+        assert parent.ask(STARTED + "\nwhere = 'cuda:0'")["status"] == "ok"
+    with serving(tmp_path / "one") as parent:
+        parent.ask(STARTS)
+        assert parent.ask(STARTED + "\nwhere = 'cuda:1'")["status"] == "ok"
 
 
 def test_where_no_gpu_is_seen_none_waits(tmp_path: Path) -> None:
