@@ -178,9 +178,9 @@ def _moved(name: str, source: int, target: int, numbers: Iterator[int]) -> list[
     """Move `name` from the directory with the descriptor `source` to the one with `target`; its new name there, if it could be moved."""
     new = f"{next(numbers)}.gone"
     try:
-        # who moves a directory has to be able to write to it
-        os.chown(name, os.geteuid(), -1, dir_fd=source, follow_symlinks=False)
+        # who moves a directory has to be able to write to it; of a file with a set-user-ID bit only its owner may change the owner
         if stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
+            os.chown(name, os.geteuid(), -1, dir_fd=source, follow_symlinks=False)
             os.chmod(name, 0o700, dir_fd=source)
         os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
     except OSError:

@@ -123,6 +123,22 @@ print("done")
     assert (ran.status, ran.text, ran.left) == (0, "done\n", ())
 
 
+def test_whatever_rights_it_gives_its_files_they_are_removed(way: Way) -> None:
+    code = """
+import os, stat
+os.makedirs(os.environ["HOME"] + "/a/b")
+for number, mode in enumerate((0, stat.S_ISUID | 0o755, stat.S_ISGID | 0o755, 0o7777)):
+    path = os.environ["HOME"] + f"/a/b/{number}"
+    open(path, "w").close()
+    os.chmod(path, mode)
+for below, mode in (("/a/b", stat.S_ISVTX), ("/a", 0), ("", stat.S_ISVTX | stat.S_ISGID)):
+    os.chmod(os.environ["HOME"] + below, mode)
+print("done")
+"""
+    ran = way.run(code)
+    assert (ran.status, ran.text, ran.left) == (0, "done\n", ())
+
+
 def test_the_runner_beside_it_is_not_read(way: Way) -> None:
     """Its registration, and the checkouts of other jobs."""
     runner = way.place / "opt" / "github" / "actions-runner"
