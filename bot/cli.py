@@ -166,6 +166,7 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
 
 def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> dict[str, Any]:
     """What to run, and what the input was taken for, as fields of `Options`."""
+    from bot.engine.excerpt import remarks
     from bot.engine.inputs import prepare, taken
     from bot.engine.target import CommandError, Target, target_of_command
 
@@ -183,7 +184,7 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
     try:
         target, found = prepare.prepared(path, tuple(rest), arguments.python, scratch, arguments.graph, arguments.inputs)
     except taken.NotUnderstood as error:
-        sys.stderr.write(f"torch-minify: {path} looks like {error}\n\n{taken.ACCEPTED}")
+        sys.stderr.write(f"{remarks([f'{path} looks like {error}'])}\n{taken.ACCEPTED}")
         if not path.is_file():  # nothing that a result could be about; reading a pipe would wait for its writer
             raise SystemExit(UNUSABLE) from None
         why = f"{path.name} looks like {error}"
@@ -192,7 +193,7 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
         return {"target": target}
     if found.taken_as == "notebook":
         prepare.look_beside(path)
-    sys.stderr.write("".join(f"torch-minify: {line}\n" for line in (f"took {path} for {found.detail}", *found.notes)))
+    sys.stderr.write(remarks([f"took {path} for {found.detail}", *found.notes]))
     told = InputTaken(taken_as=found.taken_as, detail="; ".join((found.detail, *found.notes)))
     # a notebook imports what is beside it
     beside = [path.resolve().parent] if found.taken_as == "notebook" else []

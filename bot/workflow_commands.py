@@ -1,4 +1,5 @@
-"""Workflow commands: lines that the runner of GitHub Actions obeys instead of printing, and the file of a step's outputs.
+"""Workflow commands: lines that the runner of GitHub Actions obeys instead of printing, and the file of a step's outputs; text of others,
+of which neither the runner nor a terminal obeys anything.
 
 The engine and the Action both write them, so this module stands below both. The escapes are those of GitHub's own toolkit,
 `packages/core/src/command.ts`.
@@ -14,15 +15,26 @@ from dataclasses import dataclass
 from typing import Literal, TextIO
 
 END_GROUP = "::endgroup::"
+# What a terminal obeys (all control characters but the tab and the end of a line), what turns the order of what follows, and what takes no
+# room: some of that makes another name of a name, or is one by itself (the fillers of Hangul).
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff]"
+)
 
 
 # A command begins a line behind blanks, one of the old form stands anywhere (actions/runner, ActionCommand.cs, TryParseV2 and TryParse).
 _BEGINS = re.compile(r"^(\s*)(?=::)", re.MULTILINE)
 
 
+def visible(text: str) -> str:
+    """`text` with its Python escapes in place of such characters, which mean the same in a string; a carriage return ends a line."""
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
 def harmless(text: str) -> str:
-    """`text` of others in which no line is a command, whichever line ends it has."""
-    return _BEGINS.sub(r"\1> ", text.replace("\r", "\n")).replace("##[", "# #[")
+    """`text` of others in which no line is a command to the runner, whichever line ends it has, and no character one to a terminal."""
+    return _BEGINS.sub(r"\1> ", visible(text)).replace("##[", "# #[")
 
 
 def _data(text: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.workflow_commands import Annotation, begin_group, harmless, log_group, outputs
+from bot.workflow_commands import Annotation, begin_group, harmless, log_group, outputs, visible
 
 ESCAPES = {"%25": "%", "%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ","}
 
@@ -84,3 +85,30 @@ def test_no_line_of_others_is_a_command(end: str) -> None:
 
 def test_other_lines_are_left_as_they_are() -> None:
     assert harmless("a::b ::c\n  d # [x]\n") == "a::b ::c\n  d # [x]\n"
+
+
+# A window's title, the clipboard, a question to the terminal, the screen, a color; two of them by the short form of their beginning.
+COMMANDS = ["\x1b]0;x\x07", "\x1b]52;c;eA==\x07", "\x1bP+q\x1b\\", "\x1b[2J", "\x9b31m", "\x9d0;x\x9c", "a\x08b", "\x0b", "\x0c"]
+# Of no width, the order, a tag, and letters of which nothing is seen: names in Python.
+UNSEEN = ["\u200b", "\u200d", "\u00ad", "\u2060", "\ufeff", "\u202e", "\u2066", "\U000e0041", "\u3164", "\u115f", "\u1160", "\uffa0"]
+
+
+@pytest.mark.parametrize("text", COMMANDS + UNSEEN)
+def test_what_is_obeyed_or_not_seen_is_shown(text: str) -> None:
+    shown = visible(f"'{text}'")
+    assert shown.isascii()
+    assert shown.isprintable()
+    assert shown != f"'{text}'"
+
+
+@given(st.text() | st.lists(st.sampled_from([*COMMANDS, *UNSEEN, "\r", "\r\n", "\n", "\t", "é", "🙂"])).map("".join))
+def test_of_any_text(text: str) -> None:
+    shown = visible(text)
+    assert visible(shown) == shown
+    assert {one for one in shown if unicodedata.category(one) == "Cc"} <= {"\n", "\t"}
+
+
+def test_in_a_program_it_means_the_same() -> None:
+    words = "".join(UNSEEN)
+    assert eval(visible(f"'{words}'")) == words
+    assert visible("f(x)  # é, 🙂, مرحبا\n\treturn\r\n") == "f(x)  # é, 🙂, مرحبا\n\treturn\n"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from bot.models.result import Result
+from bot.workflow_commands import harmless
 
 MOST_LINES = 40
 # Characters of a line beyond which the rest is left out, and of a word beyond which it is data.
@@ -25,7 +27,12 @@ def shown(result: Result, repro: Path, out: Path) -> str:
     if result.culprit:
         rows.append(f"to blame: {result.culprit}")
     rows.append(f"files: {out}")
-    return "\n".join(rows) + "\n"
+    return harmless("\n".join(rows) + "\n")
+
+
+def remarks(lines: Iterable[str]) -> str:
+    """Our `lines` about what others wrote, for standard error."""
+    return harmless("".join(f"torch-minify: {line}\n" for line in lines))
 
 
 def excerpt(text: str, name: str) -> str:

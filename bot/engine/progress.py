@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from bot.workflow_commands import END_GROUP, begin_group
+from bot.workflow_commands import END_GROUP, begin_group, harmless, visible
 
 # On a log nobody wants a line for every query.
 PLAIN_EVERY = 5.0
@@ -31,6 +31,7 @@ class Progress:
     def step(self, text: str) -> None:
         """A new part of the job."""
         self.close()
+        text = visible(text)
         if self._actions:
             self._console.print(begin_group(text), markup=False)
             self._grouped = True
@@ -43,7 +44,7 @@ class Progress:
     def update(self, text: str) -> None:
         """How far the part is."""
         if self._status is not None:
-            self._status.update(Text(text))
+            self._status.update(Text(visible(text)))
         elif time.monotonic() - self._last > PLAIN_EVERY:
             self.say(text)
 
@@ -60,5 +61,5 @@ class Progress:
         """A line that stays: `text`."""
         self._last = time.monotonic()
         # A line of its own might begin with :: and so be a command to the runner of Actions.
-        words = " | ".join(text.splitlines())
+        words = harmless(" | ".join(visible(text).splitlines()))
         self._console.print(f"[{self._last - self._started:6.1f} s] {words}", markup=False)

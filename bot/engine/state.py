@@ -26,6 +26,7 @@ from bot.models.result import (
 from bot.reduce.graph.form import Program
 from bot.reduce.graph.printer.script import lines, render
 from bot.reduce.graph.printer.tensors import embed_blobs
+from bot.workflow_commands import visible
 
 # Lines of a repro that nobody calls long.
 FEW_LINES = 20
@@ -266,7 +267,7 @@ def resumed(earlier: Result | None, result: Result) -> Result:
 def with_header(text: str, failure: Signature, facts: VerificationFacts, versions: Mapping[str, str]) -> str:
     """The script `text` with the comments that a repro begins with: its `failure`, the `versions`, and what fresh runs showed (`facts`)."""
     header = [
-        failure.line(),
+        " ".join(visible(failure.line()).splitlines()),
         ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
         f"failed in {facts.same} of {facts.runs} fresh processes",
     ]

@@ -66,3 +66,20 @@ def test_a_script_that_is_no_result_is_not_shown(tmp_path: Path) -> None:
     repro.write_text("x = 1\n", encoding="utf-8")
     result = Result(status="error", ended_by="budget", reason="out of time")
     assert shown(result, repro, Path("out")) == "error (ended by: budget): out of time\nfiles: out\n"
+
+
+HOSTILE = "no \x1b]0;x\x07 \x9b2J \r::error::x\n::add-mask::y\n ##[group]z"
+
+
+def obeyed(said: str) -> list[str]:
+    """What a terminal or the runner of Actions would do of what is printed."""
+    lines = [line for line in said.splitlines() if line.lstrip().startswith("::") or "##[" in line]
+    return lines + [character for character in said if character != "\n" and not character.isprintable()]
+
+
+def test_words_of_others_are_no_commands(tmp_path: Path) -> None:
+    repro = tmp_path / "repro.py"
+    repro.write_text(f'"""{HOSTILE}"""\n', newline="")
+    evidence = Evidence(elsewhere=(Elsewhere(python="p", same=False, said=HOSTILE, versions={"torch": HOSTILE}),))
+    result = Result(status="minimized", reason=HOSTILE, culprit=HOSTILE, evidence=evidence, files=Files(repro="repro.py"))
+    assert obeyed(shown(result, repro, Path("minified"))) == []

@@ -77,3 +77,19 @@ def test_a_terminal_has_a_live_line_and_no_markup() -> None:
     said = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", run(Terminal()))
     assert "far [/off] 100%" in said
     assert "a line | and" in said
+
+
+def test_words_of_others_are_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "PLAIN_EVERY", -1.0)
+    for stream in (io.StringIO(), Terminal()):
+        progress = Progress(stream)
+        for say in (progress.step, progress.update, progress.say):
+            say("a \x1b]0;title\x07 \x9b2J ##[add-mask]x")
+        progress.close()
+        assert not re.search(r"\x1b\]|[\x07\x9b]", stream.getvalue())
+
+
+def test_no_line_of_a_log_is_a_command_of_the_old_form() -> None:
+    stream = io.StringIO()
+    Progress(stream).say("##[add-mask]x")
+    assert "##[" not in stream.getvalue()

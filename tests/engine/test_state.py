@@ -150,6 +150,13 @@ def test_the_head_of_a_repro_is_comments() -> None:
     ]
 
 
+def test_the_head_holds_no_command_to_a_terminal() -> None:
+    said = SIGNATURE.model_copy(update={"message": "7 \x1b]0;x\x07 \r"})
+    text = with_header("", said, VerificationFacts(runs=3, same=3, eager="passes"), VERSIONS)
+    assert all(character == "\n" or character.isprintable() for character in text)
+    assert all(line.startswith("# ") for line in text.splitlines())
+
+
 def test_the_head_says_that_nothing_ran() -> None:
     text = with_header("import torch\n", SIGNATURE, VerificationFacts(runs=3, same=3, eager="passes"), {**VERSIONS, "cuda_arch": "90"})
     assert "# compile-only, no GPU was used: compiled for sm_90" in text.splitlines()

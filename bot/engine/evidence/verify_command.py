@@ -14,6 +14,7 @@ from bot.models.result import Result
 from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers.absent_gpu import put_up
+from bot.workflow_commands import harmless
 
 # Seconds for one run; a cold compile takes 5-20 s.
 LIMIT = 300.0
@@ -27,7 +28,7 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
     try:
         recorded = Result.model_validate_json(result.read_text(encoding="utf-8"))
     except (OSError, ValidationError, ValueError) as error:
-        sys.stderr.write(f"torch-minify: cannot read {result}: {error}\n")
+        sys.stderr.write(harmless(f"torch-minify: cannot read {result}: {error}\n"))
         return 2
     if not repro.is_file():
         sys.stderr.write(f"torch-minify: there is no file {repro}\n")
@@ -49,11 +50,13 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
             sys.stderr.write(f"torch-minify: the repro was only compiled, and here that cannot be done: {why}\n")
             return 1
         proof = verify.verify(Launch(python, script.parent, os.environ, box=box), script, expected, runs)
-    sys.stdout.write(f"sandbox: {', '.join(layers) or 'none'}\n")
-    sys.stdout.write(f"expected: {recorded.signature.line()}\n")
-    sys.stdout.write(f"same failure in {proof.same} of {proof.runs} fresh processes; eager control: {proof.eager}\n")
-    for line in proof.differences:
-        sys.stdout.write(line + "\n")
+    rows = [
+        f"sandbox: {', '.join(layers) or 'none'}",
+        f"expected: {recorded.signature.line()}",
+        f"same failure in {proof.same} of {proof.runs} fresh processes; eager control: {proof.eager}",
+        *proof.differences,
+    ]
+    sys.stdout.write(harmless("".join(f"{row}\n" for row in rows)))
     if proof.proven:
         return 0
     return 5 if 0 < proof.same < proof.runs else 4

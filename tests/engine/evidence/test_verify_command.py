@@ -44,6 +44,18 @@ def test_exit_status(files: tuple[Path, Path], monkeypatch: Any, capsys: Any, sa
     assert ("run 2: did not fail" in said) is (same < 3)
 
 
+def test_words_of_others_are_no_commands(files: tuple[Path, Path], monkeypatch: Any, capsys: Any) -> None:
+    """What is verified is a stranger's, on somebody's own terminal."""
+    hostile = "\x1b]0;x\x07\n::error::x"
+    said = SIGNATURE.model_copy(update={"exception": (hostile,), "message": hostile})
+    files[1].write_text(Result(status="minimized", signature=said).to_json())
+    monkeypatch.setattr(fresh, "verify", lambda *_: fresh.Verification(runs=3, same=0, eager="passes", differences=(hostile,)))
+    assert verify_command.main(*files, "python", 3) == 4
+    shown = capsys.readouterr().out
+    assert all(character == "\n" or character.isprintable() for character in shown)
+    assert not any(line.startswith("::") for line in shown.splitlines())
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [

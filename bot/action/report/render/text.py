@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 
 from bot.action.redaction import redact
+from bot.workflow_commands import visible
 
 # How every marker of ours begins. Nobody else's text may hold it: a comment is found again by it.
 MARKER_START = "<!-- torch-minify"
 _FORGED = re.compile(r"<!--(?=\s*torch-minify)", re.IGNORECASE)
-# GitHub refuses NUL, terminals obey the others.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-# Characters that turn the order of what follows: code would read otherwise than it runs.
-_BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # no two dashes in it, which would end the comment early
 _MARKER = re.compile(rf"{MARKER_START}:[A-Za-z0-9]+(?:[ ._:/#-][A-Za-z0-9]+)* -->")
@@ -26,14 +23,8 @@ def size(text: str) -> int:
 
 
 def clean(text: str) -> str:
-    """`text` with line ends as newlines, without control characters, secrets and personal paths, and without a marker of ours.
-
-    Characters that turn the writing direction become their Python escapes, which mean the same in a string literal.
-    """
-    text = redact(text).replace("\r\n", "\n").replace("\r", "\n")
-    text = _SURROGATE.sub("\ufffd", _CONTROL.sub("\ufffd", text))
-    text = _BIDI.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    return _FORGED.sub("<!- -", text)
+    """`text` with line ends as newlines, all that is in it `visible`, without secrets and personal paths, and without a marker of ours."""
+    return _FORGED.sub("<!- -", visible(_SURROGATE.sub("\ufffd", redact(text))))
 
 
 def one_line(text: str, most: int = 300) -> str:

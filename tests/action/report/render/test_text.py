@@ -6,7 +6,7 @@ from bot.action.report.render.text import clean, cut, marker_line, number, one_l
 
 
 def test_what_terminals_and_github_obey_is_taken_out() -> None:
-    assert clean("a\r\nb\rc\x00\x1b[31m\ud800") == "a\nb\nc\ufffd\ufffd[31m\ufffd"
+    assert clean("a\r\nb\rc\x00\x1b[31m\ud800") == "a\nb\nc\\x00\\x1b[31m\ufffd"
     assert clean("x = '\u202e'") == "x = '\\u202e'"
     assert clean("<!-- torch-minify:run-1 -->") == "<!- - torch-minify:run-1 -->"
     assert clean("tab\tand\nnewline") == "tab\tand\nnewline"
