@@ -14,6 +14,7 @@ from bot.action.gate.comment_event import Conversation
 from bot.action.gate.gate import matrix
 from bot.action.gate.requests import Decision
 from bot.action.github.resources import WorkflowRun
+from bot.models.failure import Phase
 from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, asked, finished, settings, zipped
 
 
@@ -205,18 +206,25 @@ def test_paths_are_those_of_the_commit_that_ran() -> None:
     assert (made.requests[0].command, made.requests[0].directory) == ("pytest tests/test_models.py::TestCompiled::test_pool", "python")
 
 
-def test_text_reports_count_beside_junit() -> None:
+@pytest.mark.parametrize("parts", [("failures_short",), ("failures_long",), ("failures_long", "failures_short")], ids="+".join)
+def test_text_reports_count_beside_junit(parts: tuple[str, ...]) -> None:
+    """What a part shows is shown once, in the longer form where there are both."""
     api = Memory()
     api.add_pull()
     run = api.add_run(20, "pytest")
     api.logs = {}  # expired
     shape = (LOGS.parent / "shapes" / "transformers-short-reports.txt").read_text(encoding="utf-8")
     head, _, summary = shape.partition("=========================== short")
-    api.zips[20] = {
-        "reports": zipped({"reports/tiny_failures_short.txt": head.encode(), "reports/tiny_summary_short.txt": summary.encode()})
-    }
+    files = {"summary_short": summary, **dict.fromkeys(parts, head)}
+    if len(parts) == 2:
+        files["failures_short"] = head.replace("test_generate_compile", "test_of_the_short_form")
+    api.zips[20] = {"reports": zipped({f"reports/tiny_{part}.txt": text.encode() for part, text in files.items()})}
     (request,) = outcome(finished(run), api).requests
     assert request.command == "pytest tests/models/tiny/test_modeling_tiny.py::TinyModelTest::test_generate_compile"
+    assert len(request.tests) == 1
+    # of the part, not of the summary alone, which does not say where it was raised
+    assert request.shown is not None
+    assert request.shown.phase is Phase.DYNAMO
 
 
 def test_reading_ends_with_its_time() -> None:
