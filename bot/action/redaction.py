@@ -5,9 +5,11 @@ Every pattern is bounded, or starts where nothing of its kind comes before, so t
 
 from __future__ import annotations
 
+import base64
 import builtins
 import keyword
 import re
+import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -16,17 +18,19 @@ from bot.models.failure import Model
 SECRET = "[secret]"
 
 # A token begins behind no letter of a word; or behind an escape, as `repr`, addresses and terminals write them.
-_START = (
-    r"(?:(?<![A-Za-z0-9_-])|(?<=\\[abefnrtv0])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u00[0-9a-fA-F]{2})|(?<=%[0-9a-fA-F]{2})"
-    r"|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m)|(?<=;[0-9]{3}m))"
+_BEHIND = (
+    r"|(?<=\\[abefnrtv0])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u00[0-9a-fA-F]{2})|(?<=%[0-9a-fA-F]{2})"
+    r"|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m)|(?<=;[0-9]{3}m)"
 )
+# Names are part of longer ones (`my_host`) where tokens are not (`hf_oauth_eyJ...`).
+_START = rf"(?:(?<![A-Za-z0-9_-]){_BEHIND})"
 _TOKENS = re.compile(
-    rf"{_START}(?:"
+    rf"(?:(?<![A-Za-z0-9]){_BEHIND})(?:"
     # GitHub: an installation's token holds dots since it is a JSON Web Token behind the number of its app
     r"gh[pousr]_(?:(?=[A-Za-z0-9_.-]{0,40}\d)[A-Za-z0-9_.-]{29,}[A-Za-z0-9_-]|[A-Za-z0-9]{30,})|github_pat_[A-Za-z0-9_]{30,}|v1\.[0-9a-f]{40}"
     r"|eC1hY2Nlc3MtdG9rZW46[A-Za-z0-9+/=]{8,}"  # x-access-token: in base64, as git sends it
     # OpenAI and Anthropic, Hugging Face, Slack, GitLab, npm, PyPI, Stripe, Docker, Databricks, SendGrid
-    r"|sk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,}|api_org_[A-Za-z0-9]{20,}|xox[a-z]-[A-Za-z0-9-]{10,}"
+    r"|sk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}|hf_(?:oauth_[A-Za-z0-9._-]{30,}|(?<![_-]hf_)[A-Za-z0-9]{20,}|[A-Za-z0-9]{30,})|api_org_[A-Za-z0-9]{20,}|xox[a-z]-[A-Za-z0-9-]{10,}"
     r"|xapp-\d-[A-Za-z0-9-]{10,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}|[rs]k_live_[A-Za-z0-9]{20,}"
     r"|dckr_pat_[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
     # GitLab's others, NVIDIA, Groq, xAI, Replicate, Perplexity, Vault, DigitalOcean, Atlassian, Grafana, Shopify, age
@@ -37,7 +41,13 @@ _TOKENS = re.compile(
     r"|wandb_v1_[A-Za-z0-9_]{30,}|pcsk_[A-Za-z0-9_]{30,}|lsv2_[a-z]{2}_[0-9a-f]{32}(?:_[0-9a-f]{4,})?|KGAT_[0-9a-f]{32}"
     r"|tskey-[a-z]{2,10}-[A-Za-z0-9-]{20,}|bk[a-z]{2}_[0-9a-f]{40}|CCI(?:PAT|PRJ)_[A-Za-z0-9_]{40,}|lin_(?:api|oauth)_[A-Za-z0-9]{30,}"
     r"|ntn_[A-Za-z0-9]{30,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"
-    # AWS, Google, Azure
+    # Together, RunPod, Sentry, RubyGems, Supabase, Figma, Pulumi, Postman, New Relic, Alibaba, Doppler
+    r"|tgp_v1_[A-Za-z0-9_-]{30,}|rpa_[A-Z0-9]{30,}|sntry[su]_[A-Za-z0-9_=+/-]{40,}|rubygems_[0-9a-f]{40,}|sbp_[0-9a-f]{40}"
+    r"|figd_[A-Za-z0-9_-]{30,}|pul-[0-9a-f]{40}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|NRAK-[A-Z0-9]{27}|LTAI[A-Za-z0-9]{16,24}"
+    r"|dp\.(?:pt|st|sa|ct|scim|audit)\.[A-Za-z0-9._-]{40,}"
+    # AWS, Google, Azure: its own keys hold four letters that say what they open
+    r"|ABSK[A-Za-z0-9+/]{80,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,}"
+    r"|[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{8,}|[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|APIM|AZDO)[A-Za-z0-9+/]{4,}={0,2}"
     r"|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,}"
     r"|[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,}"
     # JSON Web Tokens, also encrypted ones
@@ -65,6 +75,9 @@ _IN_TOKENS = (
     ),
     *("hvr.", "_v1_", "ATATT3", "ATBB", "ATCTT3", "glc_", "glsa_", "shpat_", "shpca_", "shppa_", "shpss_", "AGE-SECRET-KEY-1"),
     *("wandb_v1_", "pcsk_", "lsv2_", "KGAT_", "tskey-", "bk", "CCIPAT_", "CCIPRJ_", "lin_", "ntn_", ".atlasv1."),
+    *("tgp_v1_", "rpa_", "sntrys_", "sntryu_", "rubygems_", "sbp_", "figd_", "pul-", "PMAK-", "NRAK-", "LTAI"),
+    *("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."),
+    *("ABSK", "bedrock-api-key-", "JQQJ99", "+ASt", "ACDb", "APIM", "AZDO"),
     *("pypi-", "k_live_", "dckr_pat_", "dapi", "SG.", "AKIA", "ASIA", "ABIA", "ACCA", "AIza", "ya29.", "GOCSPX-", "1//0", "Q~", "eyJ"),
 )
 _PRIVATE_KEY = re.compile(
@@ -82,11 +95,11 @@ _HOOK = re.compile(
 )
 # On a command line, and in what a client of HTTP prints.
 _OPTION = re.compile(
-    r"((?<![\w-])--(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|secret|(?:api|access|secret)-key)[ =]['\"]?)"
+    r"((?<![\w-])--(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|secret|jitconfig|(?:api|access|secret)-key)[ =]['\"]?)"
     r"(?=[^\s'\"]{0,100}?\d)[^\s'\"]{8,2000}"
 )
 _COOKIE = re.compile(r"((?i:\bcookie:)[ \t]{0,3})[^\s;=]{1,100}=[^\r\n'\"]{8,4000}")
-_NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})\S+")
+_NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})(?:(?!\\n)\S)+")
 # As PyTorch's dumps and a shell's `env` write them. A value without a digit is rather a name or a word.
 _VARIABLE = re.compile(
     r"(?<![A-Z0-9_])([A-Z0-9_]{0,60}(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)['\"]?\]?\s{0,3}[=:]\s{0,3}['\"]?)"
@@ -95,7 +108,7 @@ _VARIABLE = re.compile(
 # As files of settings and programs write them: a value that goes on as an expression is none.
 _SETTING = re.compile(
     r"([sSaArRiIcCpP\"](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess[_-]?token|uth[_-]?token|pi[_-]?key|ccount_?key)"
-    r"|(?<=r)efresh_?token|(?<=i)d_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
+    r"|(?<=r)efresh_?token|(?<=i)d(?:entity)?_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
     r"\\?['\"]?\s{0,3}[=:]\s{0,3}\\?['\"]?)(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])[A-Za-z0-9_/+=~!@#$%^&*-]{12,2000}(?![\w.(\[])"
 )
 # Behind its slash: whether a path begins there, also behind an option of a compiler (-I).
@@ -143,8 +156,9 @@ _REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
                 "refresh",
                 "id_token",
                 "idtoken",
+                "identity",
             ),
-            *("id_token", "idtoken", "client", "private", "passwd", "password"),
+            *("client", "private", "passwd", "password"),
         ),
     ),
     (_HOME, "~", ("/home/", "/users/", "/root/")),
@@ -162,6 +176,13 @@ _PLAIN = frozenset(
 )
 
 _MOST_PASSES = 6
+
+_COLORS = re.compile(r"(?:\x1b|\\x1b|\\033|\\u001b)\[[0-9;:?]{0,40}[ -/]?[@-~]")
+# What may say something else in base64, or with percent signs.
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])(?=[a-z0-9+/_-]{0,60}[A-Z])(?=[A-Z0-9+/_-]{0,60}[a-z])[A-Za-z0-9+/_-]{24,}={0,2}")
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_ADDRESS = re.compile(r"[A-Za-z0-9._~+%/:@?=&-]{12,}")
+_URL_SAFE = str.maketrans("-_", "+/")
 
 M = TypeVar("M", bound=Model)
 
@@ -209,12 +230,37 @@ def _hard_to_guess(value: str) -> bool:
 
 def redact(text: str) -> str:
     """The text with secrets as `[secret]`, home directories as `~`, and what `hide` was told."""
+    text = _BASE64.sub(lambda found: _unless_hidden(found[0], _from_base64(found[0])), _redacted(text))
+    if _PERCENT.search(text):
+        text = _ADDRESS.sub(lambda found: _unless_hidden(found[0], urllib.parse.unquote(found[0])), text)
+    return "\n".join(map(_among_colors, text.split("\n"))) if _COLORS.search(text) else text
+
+
+def _redacted(text: str) -> str:
     for _ in range(_MOST_PASSES):
         # what stands in place of one secret may be where another begins
         before, text = text, _pass(text)
         if text == before:
             break
     return text
+
+
+def _among_colors(line: str) -> str:
+    """A line without its colors, if it hides a secret among them, as `grep` writes what it has found."""
+    bare = _COLORS.sub("", line)
+    return line if bare == line or (shown := _redacted(bare)) == bare else shown
+
+
+def _unless_hidden(written: str, meant: str) -> str:
+    """What is `written`, unless it hides a secret in what is `meant`."""
+    return written if meant == written or _pass(meant) == meant else SECRET
+
+
+def _from_base64(written: str) -> str:
+    """The text that is `written` in base64; what is none, as it is."""
+    digits = written.rstrip("=").translate(_URL_SAFE)
+    data = base64.b64decode(digits[: len(digits) - len(digits) % 4] + (digits[-(len(digits) % 4) :] + "==")[:4] * (len(digits) % 4 > 1))
+    return data.decode("ascii") if data.isascii() else written
 
 
 def _pass(text: str) -> str:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import base64
 import time
+import urllib.parse
 from collections.abc import Iterator
 
 import pytest
@@ -38,12 +40,45 @@ def machine() -> Iterator[None]:
         "%3D{}",
         "\x1b[32m{}\x1b[0m",
         "\x1b[38;5;123m{} ",
+        "key_{}",
+        "for-{}",
     ],
 )
 def test_tokens(secret: str, around: str) -> None:
     shown = redact(around.format(secret))
     assert secret not in shown
     assert shown == around.format(SECRET)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("between", ["\x1b[m\x1b[K", "\x1b[01;31m\x1b[K", "\\x1b[0m"])
+def test_tokens_with_colors_in_between(secret: str, between: str) -> None:
+    """As `grep` shows what it has found, or not yet."""
+    for text in (f"{between}{secret}{between}", f"a {secret[:3]}{between}{secret[3:]} b", f"a {secret[:12]}{between}{secret[12:]} b"):
+        shown = redact(text)
+        assert secret[3:] not in shown
+        assert secret[12:] not in shown
+        assert SECRET in shown
+        assert redact(shown) == shown
+    assert redact(f"{between}green{between}") == f"{between}green{between}"
+
+
+@pytest.mark.parametrize("secret", [*SECRETS, *(form.format(value) for form, value in canaries.SETTINGS.values()), canaries.KEY])
+def test_what_is_written_in_another_way(secret: str, machine: None) -> None:
+    for text in (secret, f"{{'a': '{secret}'}}\n", f"user:{secret}", f"x={canaries.HOSTNAME} {secret}"):
+        raw = text.encode()
+        for written in (base64.b64encode(raw), base64.urlsafe_b64encode(raw).rstrip(b"=")):
+            assert redact(f"a {written.decode()} b") == f"a {SECRET} b"
+            assert redact(f'"auth-{len(raw)}": "{written.decode()}"') == f'"auth-{len(raw)}": "{SECRET}"'
+    written = urllib.parse.quote(secret, safe="")
+    if written != secret:
+        assert secret[-12:] not in urllib.parse.unquote(redact(f"https://example.org/?a%20b={written}"))
+
+
+@pytest.mark.parametrize("data", [b"a text that holds no secret at all", bytes(range(256)), b"\xff" * 40, b"x" * 25, b"x" * 26])
+def test_what_is_harmless_in_another_way_is_left_alone(data: bytes) -> None:
+    for text in (base64.b64encode(data).decode(), urllib.parse.quote(data) + "%20and%2Fmore", "100%", "%s%d" * 9):
+        assert redact(text) == text
 
 
 @pytest.mark.parametrize("secret", SECRETS)
@@ -191,6 +226,14 @@ def test_once_is_enough(text: str) -> None:
         "/api/webhooks/1",
         "aaaaaaaaaaaaaa.atlasv1.",
         " -I/home/",
+        "%41",
+        "a%",
+        "QUFB",
+        "Z2hw_",
+        "a+ASt",
+        "\x1b[1m",
+        "\x1b[",
+        "\\x1b[1",
     ],
 )
 def test_hostile_text_costs_linear_time(piece: str) -> None:
