@@ -29,8 +29,8 @@ from .shortcuts import shortcut
 from .spare import BEGUN, Spare
 from .standby import Standby, gpus, suits
 
-# The part of a child's output that is kept: its head and its tail.
-KEEP = 100_000
+# The part of a child's output that is kept: its head and its tail; bytes of its answer, of which what is longer is none.
+KEEP, LONGEST = 100_000, 32 << 20
 # A child that is past its limit is asked for its stack so often, with so many seconds after each; then it is killed.
 STACKS, LAST_WORDS = 3, 0.1
 # Seconds between two looks at the memory of a child.
@@ -86,18 +86,18 @@ class Child:
             data = os.read(fd, 65536)
         except OSError:
             data = b""
-        more = bool(data)
         if fd == self.result:
             if data and not self.begun:
                 self.begun = True
                 self._begin(self.question.limit)
-                data = data.removeprefix(BEGUN)
-            self.answer += data
+                self.answer = data.removeprefix(BEGUN)
+            elif len(self.answer) < LONGEST:
+                self.answer += data
         else:
             room = KEEP - len(self.head)
             self.head += data[:room]
             self.tail = (self.tail + data[room:])[-KEEP:]
-        return more
+        return bool(data)
 
     def outcome(self) -> Facts:
         """The raw facts."""
@@ -120,7 +120,7 @@ class Child:
         if self.answer:
             try:
                 answer = json.loads(self.answer)
-            except ValueError:
+            except (ValueError, RecursionError):  # the program wrote into our pipe
                 return facts
             if isinstance(answer, dict):
                 return {**facts, **answer, "printed": printed[-40000:]}

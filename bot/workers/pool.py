@@ -191,10 +191,13 @@ class _Parent:
         else:
             number, facts = message["id"], dict(message["outcome"])
             with self._state:
-                asked = self._waiting.pop(number, None)
+                asked = self._waiting.get(number)
             if asked is not None:
-                self.answered = True
                 asked.answer(cast("Facts", facts))
+                # only now: what cannot be read is no answer
+                with self._state:
+                    del self._waiting[number]
+                self.answered = True
 
     def _on_start_timeout(self) -> None:
         self.failure = f"the interpreter did not import torch within {START_LIMIT:.0f} s"

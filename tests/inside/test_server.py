@@ -74,6 +74,26 @@ def test_a_system_without_room_for_a_process_is_an_answer(monkeypatch: pytest.Mo
     assert "Resource temporarily unavailable" in said["outcome"]["text"]
 
 
+@pytest.mark.parametrize("written", [b"[" * 100_000, b'{"a":' * 100_000, b"no JSON", b"[1]", b'"x"', b"\xff"])
+def test_what_a_program_writes_into_our_pipe_is_no_answer(written: bytes) -> None:
+    """And the parent goes on."""
+    child = server.Child(Question("", limit=10.0), os.getpid(), -1, -1)
+    child.answer, child.status = written, 0
+    assert child.outcome()["status"] in ("infra", "ok")
+
+
+def test_an_answer_without_end_takes_no_more_than_its_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LONGEST", 1000)
+    reading, writing = os.pipe()
+    child = server.Child(Question("", limit=10.0), os.getpid(), -1, reading)
+    for _ in range(20):
+        os.write(writing, b"x" * 500)
+        assert child.read(reading)
+    os.close(reading)
+    os.close(writing)
+    assert len(child.answer) <= 1500
+
+
 def test_on_a_busy_machine_a_child_is_late_by_its_own_time() -> None:
     """It has had half of the time that passed: so it has as much again."""
     child = server.Child(Question("", limit=10.0), os.getpid(), -1, -1)

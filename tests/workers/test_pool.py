@@ -441,7 +441,11 @@ def test_who_prints_a_traceback_and_leaves_is_read_as_in_a_fresh_process(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "line", ["no JSON", "[]", "3", '{"id": 1}', '{"id": {}, "outcome": {}}', '{"ready": 1}', "[" * 100_000, '{"id": 1, "outcome": []}']
+    "line",
+    [
+        *("no JSON", "[]", "3", '{"id": 1}', '{"id": {}, "outcome": {}}', '{"ready": 1}', "[" * 100_000, '{"id": 1, "outcome": []}'),
+        *(f'{{"id": 1, "outcome": {{"status": "exit", "exit": 1, "printed": {odd}}}}}' for odd in ('{"a": 1}', "7", '["x"]')),
+    ],
 )
 def test_a_parent_that_speaks_nonsense_ends_with_its_questions(fake: Fake, line: str) -> None:
     """What it imports for the program can write into its pipe."""
