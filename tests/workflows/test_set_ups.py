@@ -222,8 +222,9 @@ def test_a_merge_queue(tmp_path: Path, forge: Emulator) -> None:
     forge.ask("POST", f"/repos/{REPO}/git/refs", ref="refs/heads/topic", sha=main)
     forge.ask("PUT", f"/repos/{REPO}/contents/x.py", message="x", content=encoded(b"x = 1\n"), branch="topic")
     pull = forge.ask("POST", f"/repos/{REPO}/pulls", title="x", head="topic", base="main")["number"]
-    event = red(forge, 991, "pytest", event="merge_group", head_branch=f"gh-readonly-queue/main/pr-{pull}-{main}", head_sha="c" * 40)
+    head = forge.ask("GET", f"/repos/{REPO}/commits/topic")["sha"]
+    event = red(forge, 991, "pytest", event="merge_group", head_branch=f"gh-readonly-queue/main/pr-{pull}-{main}", head_sha=head)
     ran = run(tmp_path / "act", "workflow_run", event, forge.url, "on-red-ci.yml")
     (answer,) = forge.ours(pull)
     assert answer.count("Minimized") == 2, ran.log
-    assert ran.seen(0)["here"] == {"checked-out.txt": f"{REPO} {'c' * 40}\n"}
+    assert ran.seen(0)["here"] == {"checked-out.txt": f"{REPO} {head}\n"}

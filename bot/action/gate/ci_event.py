@@ -15,6 +15,7 @@ from bot.action.gate.requests import (
     check_set_up,
     code_of_pull_request,
     fork_policy,
+    is_foreign,
     of_failure,
     of_groups,
     options_with,
@@ -59,9 +60,7 @@ class RedRun:
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
-        # a merge queue's branch is the repository's own, what it tries need not be
-        fork = source is None or source.lower() != self._repository.lower() or (pull is not None and pull.from_fork)
-        head = permissions.Head(fork, run.created_at, gone=source is None)
+        head = permissions.Head(is_foreign(self._api, self._repository, run, pull), run.created_at, gone=source is None)
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)

@@ -19,6 +19,7 @@ from bot.action.gate.requests import (
     check_set_up,
     code_of_pull_request,
     fork_policy,
+    is_foreign,
     of_failure,
     of_groups,
     options_with,
@@ -239,8 +240,7 @@ class Conversation:
         source = run.head_repository.full_name if run.head_repository else None
         number = run.queued_pull_request
         queued = self._api.pull_request(self._repository, number) if number is not None else None
-        # a merge queue's branch is the repository's own, what it tries need not be
-        fork = source is None or source.lower() != self._repository.lower() or (queued is not None and queued.from_fork)
+        fork = is_foreign(self._api, self._repository, run, queued)
         self._may_run(permissions.Head(fork, run.created_at, gone=source is None))
         where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
         note = f"from the fork {source}" if fork else None

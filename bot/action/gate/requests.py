@@ -13,7 +13,7 @@ from bot.action.ci.judge import sign
 from bot.action.command_template import CommandTemplate, TemplateError, parse
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
-from bot.action.github.resources import PullRequest
+from bot.action.github.resources import PullRequest, Run
 from bot.action.redaction import redact
 from bot.action.set_up import BESIDE_BUDGET
 from bot.action.settings import Settings
@@ -172,6 +172,19 @@ def code_of_pull_request(pull: PullRequest) -> CodeOrigin:
     """
     note = f"from the fork {pull.head.repo.full_name if pull.head.repo else 'that is gone'}" if pull.from_fork else None
     return CodeOrigin(where="pull_request", author=pull.user.login, trusted=not pull.from_fork, url=pull.html_url or None, note=note)
+
+
+def is_foreign(api: GitHub, repository: str, run: Run, pull: PullRequest | None) -> bool:
+    """Whether there is code in `run`, which tries `pull` if that is known, that does not come from `repository`.
+
+    A merge queue's branch is the repository's own, what it tries need not be. It holds what is before that in the queue as well (GitHub's
+    documentation of the merge queue), of which nothing is said: so it has to stand on the branch that it is for, as `api` knows.
+    """
+    if run.head_repository is None or run.head_repository.full_name.lower() != repository.lower():
+        return True
+    if pull is None or pull.from_fork:
+        return pull is not None
+    return run.queued_pull_request is not None and not api.stands_on(repository, run.head_sha, pull.base.ref)
 
 
 def fork_policy(api: GitHub, repository: str, settings: Settings, head: Head) -> ForkPolicy:

@@ -195,6 +195,15 @@ class GitHub:
             raise GitHubError(f"GitHub names no commit for {ref!r}")
         return sha
 
+    def stands_on(self, repository: str, commit: str, branch: str) -> bool:
+        """Whether what `commit` was made upon, its first parent, is on `branch`."""
+        at = _repo(repository)
+        with _wrong_keys():
+            parents = self._http.ask("GET", f"{at}/commits/{quote(commit, safe='')}")["parents"]
+            first = str(parents[0]["sha"]) if parents else commit
+            found = self._http.find(f"{at}/compare/{quote(first, safe='')}...{quote(branch, safe='')}", {"per_page": 1}) or {}
+            return found.get("status") in ("ahead", "identical")
+
     def pushed_at(self, repository: str, pull_request: PullRequest) -> datetime | None:
         """When GitHub received the head of `pull_request`, by GitHub's own clock; None where it does not say.
 

@@ -90,6 +90,7 @@ class Memory(GitHub):
     issues: dict[int, Issue] = field(default_factory=dict)
     protected: set[str] = field(default_factory=set)
     pushed: datetime | None = NOW - timedelta(hours=1)
+    stacked: set[str] = field(default_factory=set)  # commits of a merge queue that are made upon others of it
     tree: list[str] = field(default_factory=list)
     asked_for_files: list[tuple[str, str]] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
@@ -175,6 +176,9 @@ class Memory(GitHub):
 
     def commit(self, repository: str, ref: str) -> str:
         return MAIN
+
+    def stands_on(self, repository: str, commit: str, branch: str) -> bool:
+        return commit not in self.stacked
 
     def pushed_at(self, repository: str, pull_request: PullRequest) -> datetime | None:
         return self.pushed

@@ -278,6 +278,21 @@ def test_a_fork_s_code_in_a_merge_queue_is_a_fork_s() -> None:
         assert all(row["fork"] for row in matrix(made.requests))
 
 
+def test_what_is_before_it_in_a_merge_queue_may_be_a_fork_s() -> None:
+    """The branch of one pull request holds all that is queued before it, of whoever that is."""
+    api = Memory(stacked={"c" * 40})
+    api.add_pull(number=123)
+    run = api.add_run(20, "pytest", sha="c" * 40, branch=f"gh-readonly-queue/main/pr-123-{MAIN}", event="merge_group")
+    asking = asked(f"/minify {run.html_url}")
+    assert outcome(finished(run), api).status == "nothing"
+    assert Conversation(asking, settings(), api).outcome().status == "refused"
+    api.protected.add("forks")
+    asked_for = Conversation(asking, settings(fork_environment="forks"), api).outcome()
+    for made in (asked_for, outcome(finished(run), api, fork_environment="forks")):
+        assert made.requests
+        assert all(row["fork"] for row in matrix(made.requests))
+
+
 def test_a_fork_with_the_same_head_is_not_the_pull_request_that_ran() -> None:
     api = Memory()
     api.add_pull(number=8, fork="stranger/fork")

@@ -35,6 +35,7 @@ CALLS: dict[str, Callable[[GitHub], object]] = {
     "pull_requests_from": lambda github: github.pull_requests_from(REPO, "contributor", "topic", "a" * 40),
     "files_at": lambda github: github.files_at(REPO, "a" * 40),
     "commit": lambda github: github.commit(REPO, "main"),
+    "stands_on": lambda github: github.stands_on(REPO, "a" * 40, "main"),
     "pushed_at": lambda github: github.pushed_at(REPO, PULL),
     "environment_protected": lambda github: github.environment_protected(REPO, "forks"),
     "run": lambda github: github.run(REPO, 5),

@@ -198,6 +198,19 @@ def test_the_pull_request_of_a_fork_is_found_by_its_branch(stub: Stub) -> None:
     assert {"state=open", "head=contributor%3Atopic"} < set(stub.seen[0][1].partition("?")[2].split("&"))
 
 
+@pytest.mark.parametrize(
+    ("answer", "stands"),
+    [
+        *(((200, {"status": said}), said in ("ahead", "identical")) for said in ("ahead", "identical", "diverged", "behind", None)),
+        ((404, {"message": "Not Found"}), False),
+    ],
+)
+def test_what_a_commit_was_made_upon(stub: Stub, answer: tuple[int, object], stands: bool) -> None:
+    stub.answers["GET", f"/repos/{REPO}/commits/{'a' * 40}"] = 200, {"sha": "a" * 40, "parents": [{"sha": "b" * 40}, {"sha": "c" * 40}]}
+    stub.answers["GET", f"/repos/{REPO}/compare/{'b' * 40}...release%2F2"] = answer
+    assert client(stub, Clock()).stands_on(REPO, "a" * 40, "release/2") is stands
+
+
 @pytest.mark.parametrize("tree", [None, "x", [None, "x", {"type": "blob"}], []])
 def test_the_files_at_a_commit(stub: Stub, tree: object) -> None:
     at = f"/repos/{REPO}/git/trees/{'a' * 40}"
