@@ -292,18 +292,19 @@ def _summaries(lines: list[str]) -> Iterator[_Summary]:
         if found is None:
             continue
         if found["rest"]:
-            qualified, said = _split(found["rest"])
+            # an error that begins with an empty line leaves the dash alone
+            qualified, said = _split(found["rest"].removesuffix(" -"))
             test = f"{found['file']}::{qualified}"
         elif found["how"] != "FAILED" or found["said"]:
             test, said = found["file"], found["said"] or ""
         else:
             continue
         more: list[str] = []
-        for below in lines[i + 1 : i + 1 + MAX_LINES_SAID] if said else ():
+        for below in lines[i + 1 : i + 1 + MAX_LINES_SAID] if said or line.endswith(" -") else ():
             if below.startswith(_SUMMARY_ENDS):
                 break
             more.append(below)
-        yield _Summary(test, "\n".join([said, *more]).rstrip())
+        yield _Summary(test, "\n".join([said, *more]).strip())
 
 
 def _split(rest: str) -> tuple[str, str]:
