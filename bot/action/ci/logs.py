@@ -26,7 +26,7 @@ MAX_FAILURES = 2_000
 MAX_LOOSE = 200
 MAX_CHILDREN = 20
 
-_OF_COMPILER = re.compile(r"torch[/.]_(?:dynamo|inductor|functorch|export)|torch[/.]export|torchinductor_|/inductor_cache/|triton")
+_OF_COMPILER = re.compile(r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export)|export)|torchinductor_|[\\/]inductor_cache[\\/]|triton")
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")

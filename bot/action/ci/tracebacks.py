@@ -34,6 +34,8 @@ _BEHIND = f": {HEADER}"
 _INDENT = " |"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
+# The rest of a frame whose first line is cut off, and what people put in the place of what they left out.
+_REST = re.compile(r" {4}|(?:\.{3,}|\u2026)?$")
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
 _CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
 
@@ -102,16 +104,19 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
     done: deque[PrintedTraceback] = deque(maxlen=MAX_TRACEBACKS)
     open_: dict[str, _Unfinished] = {}
     before: dict[str, str] = {}
+    begun: set[str] = set()
     for i, (line, who) in enumerate(zip(log.text, log.who, strict=True)):
         reading = open_.get(who)
         if reading is not None and not reading.take(line):
             if open_.pop(who).whole:
                 done.append(reading.block(i, who))
             reading = None
-        if reading is None and who not in before and _CUT_OFF.match(line):
-            # the log, or what was pasted of it, begins within a traceback
-            open_[who] = _Unfinished(i)
-            open_[who].take(line)
+        if who not in begun and not _REST.match(line):
+            begun.add(who)
+            if reading is None and _CUT_OFF.match(line):
+                # the log, or what was pasted of it, begins within a traceback
+                open_[who] = _Unfinished(i)
+                open_[who].take(line)
         if reading is None and line.endswith(HEADER) and not _CAUGHT.match(before.get(who, "")):
             if line.endswith(_BEHIND):
                 open_[who] = _Unfinished(i, None)
