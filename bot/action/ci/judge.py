@@ -119,9 +119,15 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
 
 
 def is_compiled(signature: Signature | None, failure: Failure) -> bool:
-    """Whether `failure`, of that `signature`, was raised in the compiler or in code that it made."""
+    """Whether `failure`, of that `signature`, was raised in the compiler or in code that it made, as far as its traceback goes."""
     made = signature is not None and signature.kind is Kind.EXCEPTION and not _stopped(signature) and raised_in_made(failure.text)
-    return made or in_compiler(signature, failure)
+    return made or in_compiler(signature, failure) or _is_cut_off(signature, failure)
+
+
+def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
+    """Whether the log ends within the traceback of `failure`, which goes into the compiler."""
+    cut = signature is not None and signature.kind is Kind.EXCEPTION and not signature.exception
+    return cut and (in_compiler(signature, failure) or says_that_it_compiles(failure))
 
 
 def _is_count(failure: Failure) -> bool:
@@ -145,9 +151,9 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         return "no", "the log does not show how it failed"
     if stopped := _stopped(signature):
         return "no", stopped
+    if _is_cut_off(signature, failure):
+        return "possible", "the log ends within a traceback, in the compiler: what was raised may be of the machine"
     if in_compiler(signature, failure):
-        if signature.kind is Kind.EXCEPTION and not signature.exception:
-            return "possible", "the log ends within a traceback, in the compiler: what was raised may be of the machine"
         return "suggested", "fails in the compiler"
     return _outside(signature, failure)
 
