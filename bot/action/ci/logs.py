@@ -17,7 +17,8 @@ from bot.action.ci.failing_test import NO_HINT, Failure, Seen, file_of_module
 from bot.action.ci.judge import is_compiled, sign
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
-from bot.action.ci.pytest_log import PytestLog, ShownFailure, running
+from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running
+from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, tracebacks
 
@@ -81,7 +82,7 @@ class _Log:
         for whole in self.runner.files(files, self.printed):
             self._add(whole)
         told = [failure for key, failure in self.found.items() if key not in passed and not _not_imported(failure)]
-        return [*told, *(() if self.found else self._loose())]
+        return [*told, *(() if self.found else list(self._untitled()) or self._loose())]
 
     def _located(self, test: str) -> str:
         """An id as the repository's root has it: PyTorch's runner starts its files in a directory of their own."""
@@ -162,6 +163,15 @@ class _Log:
             if hint and i > self._tested:
                 name = hint[0].partition("::")[2].replace("::", ".")
                 yield Failure(name, hint[0], above.get(i, ""), seen=Seen.ERROR if i in above else Seen.NAMED, hint=hint[1])
+
+    def _untitled(self) -> Iterator[Failure]:
+        """What pytest shows of a failure of the compiler, in an excerpt that begins below the title."""
+        if any(line.startswith("E   ") for line in self.lines.text):
+            tests = set(filter(None, map(running, self.lines.text)))
+            test = tests.pop() if len(tests) == 1 else ""
+            failure = Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(self.lines.text)[-MAX_SECTION:]))
+            if is_compiled(sign(failure), failure):
+                yield failure
 
     def _loose(self) -> Iterator[Failure]:
         """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,

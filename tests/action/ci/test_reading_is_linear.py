@@ -53,6 +53,9 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "commands of tests": lambda i: f"{LOWERING.format(i)}To execute this test, run:\n    python test/a{i}.py T.t\n",
     "commands that select tests": lambda i: f"To execute this test, run:\n  python test/a.py -k t{i}\n",
     "tests that the runner names": lambda i: f"Running 1 items in this shard: a/test_{i}.py::t\nFatal Python error: Aborted\n",
+    "errors below their summary": lambda i: f"FAILED a/test_{i}.py::test_{i} -\nValueError: {i}\n",
+    "what pytest marks": lambda i: f"a.py:{i}: in f\nE   ValueError: {i}\n",
+    "an excerpt of a frame": lambda i: f"    x{i}\n",
     "choices that are left out": lambda i: f"Exception {'x' * i} for benchmark choice\n{HEADER}",
     "files of run_test": lambda i: (
         f"PRINTING LOG FILE of a{i} 1/1 (x)\n{HEADER}ValueError: x\nFINISHED PRINTING LOG FILE\na{i} 1/1 failed!\n"
