@@ -34,8 +34,8 @@ _BEHIND = f": {HEADER}"
 _INDENT = " |"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
-# The rest of a frame whose first line is cut off, and what people put in the place of what they left out.
-_REST = re.compile(r" {4}|(?:\.{3,}|\u2026)?$")
+# The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
+_REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$')
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
 _CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
 
