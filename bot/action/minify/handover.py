@@ -24,6 +24,8 @@ LARGEST_FILE, MOST_BYTES, MOST_FILES = 256 << 20, 512 << 20, 2000
 # Bytes of texts in all: to search the worst of them for secrets takes two seconds for each MiB.
 MOST_TEXT = LONGEST
 _MOST_ENTRIES = 20_000
+# Bytes of entries, also of those that are left behind: these are read to their end, too, which a file full of holes hardly has.
+_MOST_READ = 8 << 30
 # What an artifact may be called, and no more: one other name, and the upload of all is refused.
 _NAME = re.compile(r"[A-Za-z0-9_.+=@,()~ -]{1,150}")
 _DEEPEST = 12
@@ -95,11 +97,15 @@ def hand_over(account: Account, source: Path, target: int, without: Path | None 
 def receive(stream: IO[bytes], target: int) -> list[str]:
     """Write the plain files of the archive in `stream` into the directory with the descriptor `target`; what was left behind, and why."""
     left: list[str] = []
-    copied = taken = searched = 0
-    with contextlib.suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=stream, mode="r|") as archive:
+    copied = taken = searched = read = 0
+    with contextlib.suppress(tarfile.TarError, EOFError, ValueError), tarfile.open(fileobj=stream, mode="r|") as archive:
         for number, entry in enumerate(archive):
             if number >= _MOST_ENTRIES:
                 left.append(f"more than {_MOST_ENTRIES} entries")
+                break
+            read += abs(entry.size)
+            if read > _MOST_READ:
+                left.append(f"{entry.name[:200]!r} and what comes after: more than {_MOST_READ >> 30} GiB")
                 break
             text = entry.size if is_text(PurePosixPath(entry.name)) else 0
             reason = _unwanted(entry, copied, taken)

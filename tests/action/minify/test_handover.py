@@ -128,6 +128,28 @@ def test_no_more_than_so_much(tmp_path: Path, target: int, monkeypatch: pytest.M
     assert receive(archive(("h", b"1"), ("i", b"1")), target) == ["more than 1 entries"]
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"size": "99999999999999"},
+        {"size": "-99999999999999"},
+        {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "../e", "GNU.sparse.realsize": "10"},
+        {"GNU.sparse.map": "0,x"},
+    ],
+)
+def test_a_header_that_lies_ends_the_archive(tmp_path: Path, target: int, headers: dict[str, str]) -> None:
+    """A file of so many bytes, all of them holes, is read as long as one that has them."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w|") as opened:
+        for name, of_it in (("kept.txt", {}), ("odd", headers), ("later.txt", {})):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.pax_headers = 1, of_it
+            opened.addfile(entry, io.BytesIO(b"x"))
+    buffer.seek(0)
+    receive(buffer, target)
+    assert found(tmp_path)["kept.txt"] == "x"
+
+
 def test_an_archive_that_breaks_off_brings_what_came(tmp_path: Path, target: int) -> None:
     whole = archive(("a", b"a" * 2000), ("b", b"b" * 2000)).getvalue()
     receive(io.BytesIO(whole[:4000]), target)
