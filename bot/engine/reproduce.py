@@ -250,7 +250,7 @@ class Intake:
             return self._with_failing_region(found, hang_after)
         if kind not in (Kind.CRASH, Kind.HANG) or found.regions:
             return found
-        self.progress.step("the program dies in the compiler: once more, writing each graph beforehand")
+        self.progress.step("it ended before a graph was written: once more, writing each beforehand")
         # a hang shows no more if it is watched for longer, and who waits for a dead process never ends
         most = hang_after / 3 if kind is Kind.HANG else min(hang_after, HANG_RATIO * found.outcome.seconds)
         again = self._capture("beforehand", most + START, beforehand=True)
