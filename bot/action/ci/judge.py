@@ -58,8 +58,13 @@ _LACKS = (
         "a Python or a system that torch.compile does not support",
     ),
     (
-        re.compile(r"CalledProcessError: Command '\[.{0,2000}'-lcuda'|cannot find -lcuda\b|libcuda\.so cannot found"),
+        re.compile(r"cannot find -lcuda\b|libcuda\.so cannot found"),
         "no driver of the GPU to link with",
+    ),
+    (
+        # the command alone does not say whether it is the driver that lacks, or a header, or the compiler's own files
+        re.compile(r"CalledProcessError: Command '\[.{0,2000}'-lcuda'"),
+        "a C compiler that cannot build what triton needs for the driver",
     ),
 )
 # Characters of a text in which the class that was raised last stands.

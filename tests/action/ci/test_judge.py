@@ -60,6 +60,10 @@ def test_what_ended_the_compiler_from_outside_is_no_failure_of_it(said: str, exp
         ("RuntimeError: Found no NVIDIA driver on your system.", "no cuda device"),
         (
             "CalledProcessError: Command '['/usr/bin/gcc', 'a.c', '-o', 'a.so', '-lcuda', '-L/x']' returned non-zero exit status 1.",
+            "a C compiler that cannot build what triton needs for the driver",
+        ),
+        (
+            "ld: cannot find -lcuda\nCalledProcessError: Command '['gcc', 'a.c', '-lcuda']' returned non-zero exit status 1.",
             "no driver of the GPU to link with",
         ),
         (
