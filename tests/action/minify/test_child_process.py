@@ -93,24 +93,28 @@ def test_a_long_save_does_not_hold_up_a_stop(tmp_path: Path) -> None:
     children, saving, go_on = Children(Account(), console()), threading.Event(), threading.Event()
     ended_at: list[float] = []
 
+    def there(name: str) -> bool:
+        deadline = time.monotonic() + 30
+        while not (found := (tmp_path / name).exists()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return found
+
     def save() -> None:
         saving.set()
-        go_on.wait(30)
+        go_on.wait(60)
 
     def stop() -> None:
-        saving.wait(30)
-        children.stop()
-        for _ in range(300):
-            if (tmp_path / "stopped").exists():
+        # a signal that comes before the program is ready for it ends it without a word
+        if saving.wait(30) and there("ready"):
+            children.stop()
+            if there("stopped"):
                 ended_at.append(time.monotonic())
-                break
-            time.sleep(0.05)
         go_on.set()
 
     stopping = threading.Thread(target=stop)
     stopping.start()
     program = (
-        "import signal, sys, time; signal.signal(15, lambda *_: (open('stopped', 'w'), sys.exit(0))); print(1, flush=True); time.sleep(60)"
+        "import signal, sys, time; signal.signal(15, lambda *_: (open('stopped', 'w'), sys.exit(0))); open('ready', 'w'); time.sleep(60)"
     )
     children.run(python(program), cwd=tmp_path, env={}, limit=60, tick=save, every=0.5)
     stopping.join()
