@@ -18,7 +18,7 @@ _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
 def keeper(text: str, names: Collection[str]) -> Keeps:
     """Whether a text still has one of the functions and classes of `text` that these `names` are of, and all it has of them, and of what
-    they use, is as in `text`, statements left out. Without such functions in `text` every text will do.
+    they use, is as in `text`, statements left out; and no lambda that is not in `text`. Without any `names` every text will do.
 
     Raises:
         SyntaxError: `text` is not Python.
@@ -37,7 +37,10 @@ def keeper(text: str, names: Collection[str]) -> Keeps:
     returns, lambdas = returned(tree), _lambdas(tree)
 
     def keeps(candidate: str) -> bool:
-        found = ast.parse(candidate)
+        try:
+            found = ast.parse(candidate)
+        except SyntaxError:
+            return False
         there = {name: nodes for name, nodes in _definitions(found).items() if name in held}
         same = all(set(_words(node)) <= words[name] for name, nodes in there.items() for node in nodes)
         returning = {place: values for place, values in returned(found).items() if held.intersection(place.split("."))}
@@ -55,7 +58,7 @@ def returned(tree: ast.Module) -> dict[str, str]:
             inside = f"{inside}.{node.name}"
             found[inside] = ""
         elif isinstance(node, ast.Return) and node.value is not None:
-            found[inside] += f"{ast.unparse(node.value)}\n"
+            found[inside] = found.get(inside, "") + f"{ast.unparse(node.value)}\n"
         for child in ast.iter_child_nodes(node):
             visit(child, inside)
 

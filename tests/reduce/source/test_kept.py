@@ -76,6 +76,11 @@ def test_what_it_calls_may_not(candidate: str) -> None:
     assert not keeper(TEXT, ["lowering"])(candidate)
 
 
+def test_what_is_no_python_is_refused() -> None:
+    assert not keeper(TEXT, ["lowering"])("def broken(:")
+    assert not keeper(TEXT, ["lowering"])("return 1"), "it can be parsed, though not compiled"
+
+
 def test_without_such_functions_every_text_will_do() -> None:
     assert keeper(TEXT, [])("x = 1")
     assert keeper(TEXT, ["torch"])("x = 1"), "an import defines nothing that could change"
