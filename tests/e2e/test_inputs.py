@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.e2e_catalog import TORCH
 from tests.e2e.e2e_harness import REPRO_LIMIT, Answer, environment, minify, run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
@@ -23,7 +22,7 @@ import torch
 
 def f(x):
     y = torch.cos(x)
-    z = torch.nn.functional.fractional_max_pool2d(y, 0, output_size=(4, 3))
+    z = torch.ops.aten.avg_pool2d_backward(y, y, [1], [1], [0], False, True, None)
     return torch.relu(z) + 1
 
 
@@ -46,7 +45,24 @@ torch.manual_seed(0)
 with torch.no_grad():
     print(torch.compile(f)(torch.randn(4, 8), torch.randn(8)))
 """
-SCRIPTS = {"lowering": LOWERING, "cpp": PLANTED.format("compile_error"), "numbers": PLANTED.format("accuracy")}
+# So many threads that what is kept of each takes more than the whole stack.
+CRASH = """\
+import torch
+import torch._inductor.config
+
+torch._inductor.config.cpp.threads = 10**9
+torch._inductor.config.cpp.min_chunk_size = 0
+
+
+def f(x, y):
+    return torch.exp(torch.cos(x) + y).sum() * 2
+
+
+torch.manual_seed(0)
+with torch.no_grad():
+    print(torch.compile(f)(torch.randn(4, 8), torch.randn(8)))
+"""
+SCRIPTS = {"lowering": LOWERING, "cpp": PLANTED.format("compile_error"), "numbers": PLANTED.format("accuracy"), "crash": CRASH}
 # What the same module is as a program of its own.
 EXPORTED = (
     LOWERING.replace("def f(x):", "class Net(torch.nn.Module):\n    def forward(self, x):").split("torch.manual_seed")[0]
@@ -134,8 +150,8 @@ ROWS = [
     pytest.param(failure, form, id=f"{failure}-{form}", marks=[] if (failure, form) in ALWAYS else [pytest.mark.all])
     for failure in SCRIPTS
     for form in ("script", *(form for form in MADE if form != "script"))
-    # settings of the compiler are not in a program that was exported
-    if form != "exported" or failure == "lowering"
+    # settings of the compiler are not in a program that was exported, and PyTorch's minifier sees no process die
+    if (form != "exported" or failure == "lowering") and (failure, form) != ("crash", "launcher")
 ]
 
 
@@ -151,8 +167,6 @@ def code(repro: str) -> str:
 
 @pytest.mark.parametrize(("failure", "form"), ROWS)
 def test_the_same_failure_ends_in_the_same_repro_whatever_it_is_given_as(tmp_path: Path, failure: str, form: str) -> None:
-    if failure == "lowering" and TORCH >= (2, 15):
-        pytest.skip("from 2.15 on eager refuses it as well")
     make, taken_as = MADE[form]
     held = make(tmp_path, SCRIPTS[failure])
     answer = minified(held, tmp_path)
@@ -204,7 +218,7 @@ def main():
     dist.init_process_group("gloo")
     total = torch.stack([torch.compile(torch.relu)(torch.ones(4)).sum(), torch.tensor(float(dist.get_rank()))])
     dist.all_reduce(total)
-    if total[1] == 1 and total[0] > 8:
+    if str(total.tolist()) == "[16.0, 1.0]":
         raise RuntimeError("the ranks diverge")
     dist.destroy_process_group()
 
@@ -215,7 +229,7 @@ main()
 
 @pytest.mark.all
 def test_a_failure_that_takes_two_ranks(tmp_path: Path) -> None:
-    """The sum of the ranks' numbers is 1 in no rank alone."""
+    """No rank alone has these sums. Conditions of numbers were made smaller until one rank met them."""
     (tmp_path / "train.py").write_text(RANKS, encoding="utf-8")
     out = tmp_path / "minified"
     options = ("--out", out, "--verify-runs", "1", "--budget", "400s")
