@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from bot.action.ci.failing_test import Failure, file_of_module, pytest_id
 from bot.action.ci.pytest_log import MAX_SECTION, ShownFailure, id_by_frame
 from bot.action.ci.pytest_text import as_traceback
+from bot.action.ci.run_test import hinted
 
 MAX_HEAD = 40
+# The last lines of what is shown, where PyTorch's suite names the command of the test.
+MAX_BELOW = 20
 
 # unittest-xml-reporting puts seconds behind the first word, absl the parameters behind the name.
 _HEAD = re.compile(
@@ -44,7 +47,8 @@ def failures(lines: list[str]) -> Iterator[tuple[ShownFailure, Failure]]:
         elif module.startswith("unittest.") or not cls:  # a file that cannot be imported: `ERROR: test_x (unittest.loader._FailedTest...)`
             test = ""
         elif module in ("", "__main__"):  # a program that is run by its path
-            test = id_by_frame(f"{cls}.{name}", body)
+            run = (hint[0] for line in lines[max(start, end - MAX_BELOW) : end] if (hint := hinted(line)))
+            test = next((each for each in run if each.endswith(f"::{cls}::{name}")), "") or id_by_frame(f"{cls}.{name}", body)
         else:
             test = pytest_id(file_of_module(module), f"{cls}.{name}")
         if name in ("setUpClass", "tearDownClass"):  # no test is called that; it is what all those of the class need
