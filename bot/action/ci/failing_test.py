@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -99,7 +100,7 @@ def allowed_variables(words: str) -> tuple[str, ...]:
 
 def repository_path(path: str) -> str:
     """A path in a log as the repository has it; as it is where that cannot be seen."""
-    path = path.replace("\\", "/")
+    path = posixpath.normpath(path.replace("\\", "/"))
     return _ABOVE.sub("", _TESTS.sub("", _JENKINS.sub("", _CHECKOUT.sub("", path))))
 
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import bisect
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from bot.action.ci import benchmarks, deaths, lines, unittest_log
-from bot.action.ci.failing_test import NO_HINT, Failure, Seen, file_of_module
+from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
 from bot.action.ci.judge import is_compiled, sign
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
-from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running
+from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, tracebacks
@@ -209,6 +210,10 @@ class _Log:
             name = path.rpartition("/")[2]
             hint = started.find(path) if path else NO_HINT if ran else started.last
             test = "" if hint.program or title else ran
+            file, function = ("", "") if hint.program or title or ran else test_on_stack(block.text)
+            if function:
+                # the class is on no frame
+                test, hint = f"{file}::{function}", Hint((), f"pytest {shlex.quote(file)} -k {function}")
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
@@ -28,6 +28,9 @@ _MARKS = re.compile(r"^(?:(?P<file>[^\s:]{1,500}\.py) )?(?P<marks>[.sxXFER]{1,30
 # An excerpt may begin below the block's own title.
 _TEST = re.compile(r"(?:\w+\.)*[Tt]est\w*(?:\[.*\])?$")
 _TEST_FILE = re.compile(r'^  File "((?:[^"\n]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py)", line ', re.MULTILINE)
+_TEST_FRAME = re.compile(
+    r'^  File "(?P<file>(?:[^"\n]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py)", line \d{1,7}, in (?P<name>test\w{0,200})$', re.MULTILINE
+)
 # The same without its first word, as people paste it, where there is no doubt.
 _BARE = re.compile(r"[\w./-]{1,300}\.py::\S{1,500} - (?:torch\._(?:dynamo|inductor)\.|triton\.)")
 # pytest-subtests names the case behind the test.
@@ -189,6 +192,12 @@ def id_by_frame(qualified: str, text: str) -> str:
     # where the function's own line is cut off, the only test file on the stack
     files = set(_TEST_FILE.findall(text)) if function.startswith("test") else set()
     return pytest_id(repository_path(files.pop()), qualified) if len(files) == 1 else ""
+
+
+def test_on_stack(text: str) -> tuple[str, str]:
+    """The file and the name of the innermost function of the traceback `text` that is a test by both; empty where there is none."""
+    found = deque(_TEST_FRAME.finditer(text), maxlen=1)
+    return next(((repository_path(each["file"]), each["name"]) for each in found), ("", ""))
 
 
 class PytestLog:
