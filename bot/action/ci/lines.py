@@ -21,6 +21,8 @@ MAX_PREFIXES = 8
 
 # Colors, links; Buildkite puts a time into an escape sequence of its own.
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|_[^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][AB0])")
+# Control characters as terminals and `cat -v` spell them.
+_SPELLED = re.compile(r"\^\[(?=\[[0-9;]{0,20}[A-Za-z])|\^M$", re.MULTILINE)
 _PREFIX = re.compile(
     r"""
     \ufeff
@@ -69,6 +71,8 @@ _INDENTED = re.compile(
     r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}\)"
     r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )
+# What begins a record of a server's logger; a screen that was copied may have the next one behind the blanks that filled its line.
+_RECORD = re.compile(r"^(?:\([\w =]{1,80}\) )?(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,80}:\d{1,6}\]")
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"
 
@@ -88,6 +92,8 @@ def plain(log: str) -> str:
 
 def read(log: str) -> Lines:
     """The last lines of a `log`, at most `MAX_LINES` of at most `MAX_LINE` characters, without what stands before them."""
+    if "^[[" in log or "^M\n" in log:
+        log = _SPELLED.sub(lambda found: "" if found[0] == "^M" else "\x1b", log)
     if "\x1b" in log:
         log = _ANSI.sub("", log)
     if "\r" in log:
@@ -96,11 +102,20 @@ def read(log: str) -> Lines:
     text: list[str] = []
     who: list[str] = []
     for line in raw:
-        bare, name = _bare(line[:MAX_LINE].rstrip())
-        text.append(bare)
-        who.append(name)
+        for record in _records(line[:MAX_LINE].rstrip()):
+            bare, name = _bare(record)
+            text.append(bare)
+            who.append(name)
     _outdent(text, who)
     return Lines(text, who)
+
+
+def _records(line: str) -> list[str]:
+    """The records of one logger on a `line`: one, unless the line is of a copied screen."""
+    found = _RECORD.match(line) if line.startswith(("(", "ERROR", "CRITICAL")) else None
+    if found is None or found[0] not in line[found.end() :]:
+        return [line]
+    return [found[0] + part.rstrip() for part in line.split(found[0])[1:]]
 
 
 def _outdent(text: list[str], who: list[str]) -> None:

@@ -89,6 +89,17 @@ def test_it_goes(line: str, text: str, who: str) -> None:
     assert (read.text, read.who) == ([text], [who])
 
 
+def test_two_records_on_a_line() -> None:
+    record = "(VllmWorker rank=1 pid=9) ERROR 11-03 09:14:07 [a.py:7]"
+    assert lines.read(f"{record} x    {record}   File").text == ["x", "  File"]
+    assert lines.read(f"{record} x    (VllmWorker rank=1 pid=9) y").text == ["x    (VllmWorker rank=1 pid=9) y"]
+
+
+def test_control_characters_that_are_spelled() -> None:
+    assert lines.read("^[[36m(pid=9)^[[0m   File^M\n    ^^^^^M\n").text == ["  File", "    ^^^^", ""]
+    assert lines.read("    ^^^^M").text == ["    ^^^^M"]
+
+
 def test_the_end_of_a_log_and_the_beginning_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MAX_LINES", 3)
     monkeypatch.setattr(lines, "MAX_LINE", 4)
