@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from bot.action.ci.drawn_tracebacks import Drawn, begins
 from bot.action.ci.lines import HEADER, JOINTS, Lines
+from bot.failure.traceback import exceptions
 
 MAX_TRACEBACKS = 2_000
-# Lines of one traceback with its message; of the message alone.
+# Lines of one traceback with its message; of the message alone, those at its margin.
 MAX_BLOCK = 2_000
 MAX_SAID = 60
 
@@ -34,6 +35,7 @@ _BEHIND = f": {HEADER}"
 _INDENT = " |"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
+_RAISED = re.compile(r"^torch\._(?:dynamo|inductor)\.exc\.\w{1,60}: \S")
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$')
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
@@ -84,7 +86,8 @@ class _Unfinished:
                 self.said = 0
                 return True
             self.joined = True
-        elif self.said or not line.startswith(" "):
+        elif not line.startswith(" "):
+            # a message may quote a stack as deep as it is
             self.said += 1
         self.lines.append(line)
         return True
@@ -96,7 +99,17 @@ class _Unfinished:
 
     def block(self, end: int, who: str) -> PrintedTraceback:
         """What was read."""
-        return PrintedTraceback(self.start, end, who, "\n".join(self.lines).rstrip())
+        return PrintedTraceback(self.start, end, who, _handled("\n".join(self.lines).rstrip()))
+
+
+def _handled(text: str) -> str:
+    """The traceback `text` without what a program raised at its end to repeat, in words of its own, the error that it was handling."""
+    above, joint, below = text.rpartition(JOINTS[1])
+    handled, raised = (exceptions(above), exceptions(below)) if joint else ((), ())
+    if not handled or not raised or any(frame.in_torch for frame in raised[0].frames):
+        return text
+    said = next((line.strip() for line in handled[0].message.split("\n") if line.strip()), "")
+    return above.rstrip() if said and said in raised[0].message else text
 
 
 def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
@@ -113,8 +126,8 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             reading = None
         if who not in begun and not _REST.match(line):
             begun.add(who)
-            if reading is None and _CUT_OFF.match(line):
-                # the log, or what was pasted of it, begins within a traceback
+            if reading is None and (_CUT_OFF.match(line) or _RAISED.match(line)):
+                # the log, or what was pasted of it, begins within a traceback, or below its frames
                 open_[who] = _Unfinished(i)
                 open_[who].take(line)
         if reading is None and line.endswith(HEADER) and not _CAUGHT.match(before.get(who, "")):
@@ -148,6 +161,7 @@ _ELSEWHERE = re.compile(
     r"|EngineCore encountered|EngineDead|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException"
     r"|ProcessRaisedException|returned non-zero|Integration test failed|process \d+ (?:terminated|exited|failed)"
     r"|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError|failed with (?:return ?code|exit)|non-?zero exit"
+    r'|multiprocessing/resource_tracker\.py", line'
     r"|failed when called with args|APIConnectionError|All connection attempts failed|(?:host='|//)(?:127\.0\.0\.1|localhost|0\.0\.0\.0)\b",
     re.IGNORECASE,
 )  # fmt: skip

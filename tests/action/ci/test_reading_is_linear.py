@@ -20,6 +20,8 @@ LOWERING = (
     + '  File "/x/torch/_inductor/graph.py", line 7, in call_function\n    raise E\n'
     + "torch._inductor.exc.InductorError: LoweringException: A: b{}\n\n"
 )
+RECORD = "ERROR 11-03 09:14:07 [a.py:7]"
+JOINT = f"{lines.JOINTS[1]}\n"
 BLAMING = f"{'=' * 70}\nERROR: test_{{i}} (m.C.test_{{i}})\n{'-' * 70}\n{HEADER}E: exited with code 1\n{'-' * 70}\nRan 1 test in 1s\n"
 
 # What repeats in a hostile log, with the number of the repetition.
@@ -43,6 +45,8 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "tracebacks": lambda i: LOWERING.format(i),
     "tracebacks behind a logger's words": lambda i: f"E: {LOWERING.format(i)}",
     "tracebacks that are indented": lambda i: "".join(f"  {line}\n" for line in LOWERING.format(i).split("\n")),
+    "records on a line": lambda i: f"{RECORD} {LOWERING.format(i)}".replace("\n", f"  {RECORD} ") + "\n",
+    "errors that repeat another": lambda i: f"{LOWERING.format(i)}{JOINT}\n{HEADER}B: b{i}\n\n{JOINT}\n",
     "headers": lambda i: HEADER,
     "notebooks": lambda i: f"A      {HEADER[:-2]}\nFile /x/torch/_inductor/a.py:{i}, in f(x)\n---> 7 g()\n\nA: b{i}\n",
     "notebooks without an end": lambda i: f"A      {HEADER[:-2]}\nFile /x/a.py:{i}, in f(x)\n",
@@ -80,6 +84,7 @@ LONG = (
     "_ a ",
     "[rank0]:" * 50,
     "A=1 " * 50,
+    "ERROR 11-03 09:14:07 [a.py:7] ERROR 11-03 09:14:07 [a.py:7]",
     "a.py::b FAILED <- ",
     "Executing ['",
     "cuda eval ",

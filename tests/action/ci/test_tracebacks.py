@@ -1,0 +1,47 @@
+"""Tracebacks that stand alone in a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import lines
+from bot.action.ci.tracebacks import HEADER, MAX_SAID, is_elsewhere, tracebacks
+
+JOINT = f"\n{lines.JOINTS[1]}\n\n"
+
+
+def texts(log: str) -> list[str]:
+    return [block.text for block in tracebacks(lines.read(log))]
+
+
+def raised(said: str, path: str = "/w/a.py") -> str:
+    return f'{HEADER}\n  File "{path}", line 7, in f\n    g()\n{said}\n'
+
+
+@pytest.mark.parametrize("deep", [3, MAX_SAID, 4 * MAX_SAID])
+def test_a_message_that_quotes_a_stack(deep: int) -> None:
+    quoted = '  File "/w/b.py", line 8, in g\n    h()\n' * deep
+    log = raised(f"RayTaskError(ValueError): made up\n{quoted}ValueError: made up")
+    assert texts(log) == [log.rstrip()]
+
+
+@pytest.mark.parametrize(
+    ("handled", "last", "repeats"),
+    [
+        ("ValueError: made up", raised("Exception: it failed: made up"), True),
+        ("ValueError: made up\n\nmore of it", raised("Exception: it failed: made up"), True),
+        ("ValueError: made up", raised("OSError: the disk"), False),
+        ("ValueError", raised("Exception: it failed"), False),
+        # what torch itself raises then has words for its users
+        ("GuardError: made up", raised("UserError: made up", "/x/site-packages/torch/_dynamo/a.py"), False),
+        ("ValueError: made up", "the log goes on", False),
+    ],
+)
+def test_an_error_that_repeats_the_one_that_was_handled(handled: str, last: str, repeats: bool) -> None:
+    first = raised(handled)
+    assert texts(first + JOINT + last) == [first.rstrip() if repeats else (first + JOINT + last).rstrip()]
+
+
+def test_a_helper_of_the_interpreter_is_another_process() -> None:
+    assert is_elsewhere(raised("KeyError: '/a'", "/usr/lib/python3.12/multiprocessing/resource_tracker.py"))
+    assert not is_elsewhere(raised("KeyError: '/a'"))
