@@ -9,15 +9,16 @@ from bot.action.ci.failing_test import Failure
 from bot.action.ci.lines import HEADER
 
 _MENTIONS = re.compile(r"torch/_(?:dynamo|inductor|functorch|export)/|torchinductor_|torch\.compile\(|aoti_compile|torch\.export")
+# What Inductor wrote, in its own directory, in vLLM's or in that of one test, where its name is the hash of it.
+_MADE = re.compile(r"torchinductor_|/inductor_cache/|/[a-z0-9]{2}/c[a-z2-7]{20,60}\.py$")
 # The compiler's own files: the rest of functorch runs in eager.
 _FILES = re.compile(
     r"torch/(?:_(?:dynamo|inductor|export)|export)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
-    r"|torchinductor_|/inductor_cache/"
+    f"|{_MADE.pattern}"
 )
-# What Inductor wrote, in its own directory or in vLLM's.
-_MADE = re.compile(r"torchinductor_|/inductor_cache/")
-# So many frames lie between its code and what it calls: a kernel's launcher, an operator.
+# So many frames lie between its code and what it calls, an operator, beside those that launch a kernel or choose one.
 _NEAR = 6
+_LAUNCHES = "torch/_inductor/runtime/"
 _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d', re.MULTILINE)
 # Its tools for tests, which call them.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py")
@@ -47,15 +48,14 @@ def on_stack(text: str) -> bool:
     return before is None and bool(_MENTIONS.search(text))
 
 
-def _innermost(text: str) -> list[str]:
-    """The files of the innermost frames of the last traceback in `text`, the innermost last."""
-    found = deque(_FRAME.finditer(text.rpartition(HEADER)[2]), maxlen=_NEAR)
-    return [each["path"].replace("\\", "/") for each in found]
+def _paths(text: str) -> list[str]:
+    """The files of the frames of the last traceback in `text`, the innermost last."""
+    return [each["path"].replace("\\", "/") for each in _FRAME.finditer(text.rpartition(HEADER)[2])]
 
 
 def raised_in_test(text: str) -> bool:
     """Whether the innermost frame of the last traceback in `text` is that of a file of tests."""
-    return any(map(_TEST_FILE.search, _innermost(text)[-1:]))
+    return any(map(_TEST_FILE.search, _paths(text)[-1:]))
 
 
 def raised_at_import(text: str) -> bool:
@@ -66,7 +66,7 @@ def raised_at_import(text: str) -> bool:
 
 def raised_in_made(text: str) -> bool:
     """Whether the last traceback in `text` ends in code that Inductor made, or near it."""
-    return any(map(_MADE.search, _innermost(text)))
+    return any(map(_MADE.search, [path for path in _paths(text) if _LAUNCHES not in path][-_NEAR:]))
 
 
 def says_that_it_compiles(failure: Failure) -> bool:

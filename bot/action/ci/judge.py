@@ -36,6 +36,8 @@ _COMPILED = re.compile(r"\b(?:compiled?|inductor|dynamo)\b", re.IGNORECASE)
 _SCALARS = re.compile(r"Scalars are not equal!\s+Expected (?P<number>\S{1,50}) but got")
 # What a test counts: graphs, calls of a backend, nodes. A result of one element is compared in the same words.
 _COUNTS = re.compile(r"assert\w{0,20}\([^\n]{0,200}(?:count|cnt|\blen\(|\bnum_|calls|breaks|graphs)", re.IGNORECASE)
+# The same in its own words, below those.
+_COUNTED = re.compile(r"\bcount(?:er)?s?\b")
 _NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
 _MEMORY_FULL = re.compile(r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|(?:can't|Cannot) allocate memory")
 # Raised in whatever runs when a job is canceled.
@@ -136,10 +138,11 @@ def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
 
 
 def _is_count(failure: Failure) -> bool:
-    """Whether the test counted something, as graphs or calls: two whole numbers differ, and its source says what they are."""
+    """Whether the test counted something, as graphs or calls: two whole numbers differ, and its source or message says what they are."""
     found = _SCALARS.search(failure.text)
-    whole = found is not None and found["number"].lstrip("-").isdecimal()
-    return whole and bool(_COUNTS.search(failure.source) or _COUNTS.search(failure.text))
+    if found is None or not found["number"].lstrip("-").isdecimal():
+        return False
+    return bool(_COUNTS.search(failure.source) or _COUNTS.search(failure.text) or _COUNTED.search(failure.text, found.end()))
 
 
 def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:

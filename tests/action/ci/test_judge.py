@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.action.ci.failing_test import Failure, Hint, Seen
-from bot.action.ci.judge import fault, judge, sign
+from bot.action.ci.judge import fault, is_compiled, judge, sign
 
 TEST = "tests/test_made_up.py::test_a"
 FRAME = '  File "/w/{}", line 6, in {}\n    f(x)\n'
@@ -153,6 +153,12 @@ def test_what_is_counted(source: str, numbers: str, expected: str) -> None:
     assert verdict(raised(IN_TEST.replace("f(x)", source), said, test)) == expected
 
 
+@pytest.mark.parametrize(("told", "expected"), [("made_up = 480 != counters 1384", "no"), ("count = 480", "no"), ("made_up", "possible")])
+def test_what_was_counted_by_its_message(told: str, expected: str) -> None:
+    said = f"AssertionError: Scalars are not equal!\n\nExpected 1384 but got 480.\n{told}"
+    assert verdict(raised(IN_TEST, said, "test/dynamo/test_made_up.py::test_a")) == expected
+
+
 @pytest.mark.parametrize(
     ("failure", "expected"),
     [
@@ -192,6 +198,24 @@ def test_time_limits(failure: Failure, expected: str) -> None:
 )
 def test_the_compiler_is_on_the_stack_by_its_frames(frames: str, said: str, expected: str) -> None:
     assert verdict(raised(frames, said)) == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "runtime", "expected"),
+    [
+        ("tmp/torchinductor_root/ab/cab.py", 3, True),
+        ("x/inductor_cache/ab/cab.py", 3, True),
+        # a test has a directory of its own for what is compiled
+        ("tmp/tmp_a1/7z/c7z47qklytq4ytamkbainqu5jax5.py", 3, True),
+        ("w/ab/cab.py", 3, False),
+        # choosing a kernel goes deep
+        ("tmp/torchinductor_root/ab/cab.py", 9, True),
+    ],
+)
+def test_code_that_the_compiler_made(made: str, runtime: int, expected: bool) -> None:
+    frames = FRAME.format(made, "call") + runtime * FRAME.format("site-packages/torch/_inductor/runtime/triton_heuristics.py", "bench")
+    failure = raised(IN_TEST + frames + FRAME.format("site-packages/triton/testing.py", "do_bench"), "RuntimeError: CUDA error: made up")
+    assert is_compiled(sign(failure), failure) is expected
 
 
 @pytest.mark.parametrize(("frames", "expected"), [(LOWERING, "possible"), (CALLED, "possible"), (IN_TEST, "no")])
