@@ -28,7 +28,9 @@ MAX_FAILURES = 2_000
 MAX_LOOSE = 200
 MAX_CHILDREN = 20
 
-_OF_COMPILER = re.compile(r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export)|export)|torchinductor_|[\\/]inductor_cache[\\/]|triton")
+_OF_COMPILER = re.compile(
+    r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|torchinductor_|[\\/]inductor_cache[\\/]|triton"
+)
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
@@ -187,7 +189,7 @@ class _Log:
         seen: set[str] = set()
         for failure in self._programs(chosen[::-1]):
             signature = sign(failure)
-            if signature is None or not is_compiled(signature, failure) or _not_imported(failure) or signature.fingerprint in seen:
+            if signature is None or not is_compiled(signature, failure) or signature.fingerprint in seen:
                 continue
             seen.add(signature.fingerprint)
             yield failure
