@@ -16,9 +16,9 @@ _FILES = re.compile(
     r"torch/(?:_(?:dynamo|inductor|export)|export)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
     f"|{_MADE.pattern}"
 )
-# So many frames lie between its code and what it calls, an operator, beside those that launch a kernel or choose one.
+# So many frames lie between its code and what it calls, beside those of torch and Triton, which call an operator or launch a kernel.
 _NEAR = 6
-_LAUNCHES = "torch/_inductor/runtime/"
+_BETWEEN = re.compile(r"(?:^|/)(?:torch|triton)/")
 _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d', re.MULTILINE)
 # Its tools for tests, which call them.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py")
@@ -66,7 +66,7 @@ def raised_at_import(text: str) -> bool:
 
 def raised_in_made(text: str) -> bool:
     """Whether the last traceback in `text` ends in code that Inductor made, or near it."""
-    return any(map(_MADE.search, [path for path in _paths(text) if _LAUNCHES not in path][-_NEAR:]))
+    return any(map(_MADE.search, [path for path in _paths(text) if not _BETWEEN.search(path)][-_NEAR:]))
 
 
 def says_that_it_compiles(failure: Failure) -> bool:

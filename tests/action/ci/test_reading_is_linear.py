@@ -21,6 +21,7 @@ LOWERING = (
     + "torch._inductor.exc.InductorError: LoweringException: A: b{}\n\n"
 )
 RECORD = "ERROR 11-03 09:14:07 [a.py:7]"
+OP = '  File "/x/torch/_ops.py", line 9, in g\n    h()\n'
 JOINT = f"{lines.JOINTS[1]}\n"
 BLAMING = f"{'=' * 70}\nERROR: test_{{i}} (m.C.test_{{i}})\n{'-' * 70}\n{HEADER}E: exited with code 1\n{'-' * 70}\nRan 1 test in 1s\n"
 
@@ -59,6 +60,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "tests that the runner names": lambda i: f"Running 1 items in this shard: a/test_{i}.py::t\nFatal Python error: Aborted\n",
     "errors below their summary": lambda i: f"FAILED a/test_{i}.py::test_{i} -\nValueError: {i}\n",
     "what pytest marks": lambda i: f"a.py:{i}: in f\nE   ValueError: {i}\n",
+    "made code in a deep stack": lambda i: f'{HEADER}  File "/tmp/torchinductor_a/ab/c{i}.py", line 3, in f\n' + 30 * OP + f"A: b{i}\n",
     "an excerpt of a frame": lambda i: f"    x{i}\n",
     "choices that are left out": lambda i: f"Exception {'x' * i} for benchmark choice\n{HEADER}",
     "files of run_test": lambda i: (
