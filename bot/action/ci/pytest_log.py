@@ -43,6 +43,8 @@ _SUMMARY = re.compile(
 _PLACE = re.compile(
     r"^(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:][^:]{0,500}\.py):(?P<line>\d{1,7}): (?P<said>[A-Za-z_][\w.]{0,200}(?:: .{0,2000})?)$"
 )
+# The class of an error whose line was cut there to the width of a terminal, from the package of it on.
+_CUT = re.compile(r"([a-z_]\w{0,60})(?:\.\w{0,100}){0,9}?\.\.\.$")
 _STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
 _ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
 _RUNNING = re.compile(
@@ -274,7 +276,9 @@ class PytestLog:
             name = each.test.partition("::")[2].replace("::", ".") or each.test
             # a line that was cut to the width of a terminal may end within the error's class
             whole = bool(_ERROR.match(each.said)) and not (each.said.endswith("...") and ":" not in each.said)
-            if each.said.startswith("[XPASS"):
+            if (package := _CUT.match(each.said)) and not any(ours.startswith(package[1]) for ours in ("torch", "triton", "assert")):
+                yield Failure(name, each.test, "", seen=Seen.COUNT, note=f"its error is one of {package[1]}'s")
+            elif each.said.startswith("[XPASS"):
                 yield Failure(name, each.test, "", seen=Seen.COUNT, note="it passed, and was expected to fail")
             elif whole:
                 timeout = Seen.TIMEOUT if _TIMEOUT.match(each.said) else Seen.ERROR
