@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -43,12 +44,19 @@ class CheckoutPaths:
         return ends[0] if len(ends) == 1 else None
 
     def locate(self, failure: Failure) -> Failure:
-        """`failure` with the path of its test as the checkout has it; as it is where that cannot be told."""
+        """`failure` with the path of its test, and in its command, as the checkout has it; as it is where that cannot be told."""
         file = failure.file
         found = self.find(file) if file else None
         if found is None:
             return failure
-        return replace(failure, test=found + failure.test[len(file) :], name=found if failure.name == file else failure.name)
+        # the command that the log names for the test counts from another directory, too
+        program = failure.hint.program.replace(f" {shlex.quote(file)} ", f" {shlex.quote(found)} ")
+        return replace(
+            failure,
+            test=found + failure.test[len(file) :],
+            name=found if failure.name == file else failure.name,
+            hint=replace(failure.hint, program=program),
+        )
 
 
 def in_directory(root: Path) -> CheckoutPaths:

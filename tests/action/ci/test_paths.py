@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.action.ci.failing_test import Failure
+from bot.action.ci.failing_test import Failure, Hint
 from bot.action.ci.paths import CheckoutPaths, in_directory
 
 AO = CheckoutPaths(["test/quant/test_int8.py", "test/test_ops.py", "setup.py", "packages/core/tests/test_ops.py", "README.md"])
@@ -51,3 +51,9 @@ def test_a_directory(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     paths = in_directory(tmp_path)
     assert [paths.find(name) for name in ("test_a.py", "test_b.py", "test_c.py")] == ["a/test_a.py", "a/b/test_b.py", "test_c.py"]
+
+
+def test_the_command_has_the_path_of_the_test() -> None:
+    failure = Failure("test_a", "pytorch/test/test_made_up.py::test_a", "", hint=Hint((), "pytest pytorch/test/test_made_up.py -k test_a"))
+    located = CheckoutPaths(["test/test_made_up.py"]).locate(failure)
+    assert (located.test, located.hint.program) == ("test/test_made_up.py::test_a", "pytest test/test_made_up.py -k test_a")
