@@ -67,7 +67,7 @@ class Search:
         self.oracle = self.new_oracle()  # the one that knows the script that is reduced, and at the end the one that was found
         self._start: tuple[Start, Begun] | None = None
         self._queries = 0  # of the search that came before the present one
-        self._errors: dict[str, Localized] = {}  # of scripts
+        self._errors: dict[tuple[str, bool], Localized] = {}  # of scripts, or their beginnings alone
 
     def begin(self) -> Start | None:
         """Find the form to start from; None: the script itself.
@@ -132,11 +132,11 @@ class Search:
         if self.reproduction.failure.kind is not Kind.ACCURACY:
             yield from named_alone(self.reproduction.capture.outcome.text, start)
         elif not known and start.program.graph.ops >= LARGE_GRAPH:
-            yield from parts(start, self._wrong_parts(start))
+            yield from parts(start, self._wrong_parts(start, beginning=True))
 
-    def _wrong_parts(self, start: Start) -> Sequence[frozenset[str]]:
-        """The operations at which wrong numbers begin, each to be asked alone."""
-        return self._localized(start).guesses(self.options.accuracy == "strict")[:MOST_PARTS]
+    def _wrong_parts(self, start: Start, *, beginning: bool = False) -> Sequence[frozenset[str]]:
+        """The operations at which wrong numbers begin, or the first `beginning`, each to be asked alone."""
+        return self._localized(start, beginning=beginning).guesses(self.options.accuracy == "strict")[:MOST_PARTS]
 
     def _begins(self, start: Start) -> Begun | None:
         """How the search can begin there; its oracle is the search's from then on."""
@@ -195,12 +195,12 @@ class Search:
         """Operations that the failure names, to be asked first."""
         return named_nodes(self.reproduction.capture.outcome.text, start) or operations(begun.answer.blamed, start.program)
 
-    def _localized(self, start: Start) -> Localized:
-        """Where wrong numbers begin, and the way that they take."""
+    def _localized(self, start: Start, *, beginning: bool = False) -> Localized:
+        """Where wrong numbers begin, and the way that they take; only the first `beginning` is found sooner."""
         text = render(start.program)
-        if text not in self._errors:
-            self._errors[text] = localize(self.oracle.answer, text, start.program, self.reproduction.limit)
-        return self._errors[text]
+        if (text, beginning) not in self._errors:
+            self._errors[text, beginning] = localize(self.oracle.answer, text, start.program, self.reproduction.limit, beginning=beginning)
+        return self._errors[text, beginning]
 
     def _reduce_source(self) -> SearchResult:
         source = self.reproduction.source

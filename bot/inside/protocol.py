@@ -77,6 +77,7 @@ class Question:
     repeats: bool = False  # task control: has to compute the same whatever uninitialized memory holds
     strict: bool = False  # task localize: integral and boolean values count
     tolerance: tuple[float, ...] | None = None  # task localize: see Recipe.tolerance
+    beginning: bool = False  # task localize: only where the error begins first
     lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
     seed: int = 0  # of the random number generators, as the program finds them
     as_eager: bool = False  # compiled code draws the random numbers that eager draws

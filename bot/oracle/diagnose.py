@@ -36,12 +36,17 @@ class Localized:
         return [frozenset({name}) for name in self.first if strict or name not in self.harmless]
 
 
-def localize(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, program: Program, limit: float) -> Localized:
+def localize(
+    answer: Callable[[Question], tuple[Outcome, Facts]], text: str, program: Program, limit: float, *, beginning: bool = False
+) -> Localized:
     """Ask a worker to compare the values of the script `text` one by one; empty where it cannot be done.
 
-    `answer` asks, with a `limit` in seconds; `program` is what the script was rendered from.
+    `answer` asks, with a `limit` in seconds; `program` is what the script was rendered from. With `beginning` only as many values are
+    compared as are needed to see where the error begins first.
     """
-    outcome, facts = answer(Question(text, "localize", limit, strict=program.recipe.strict, tolerance=program.recipe.tolerance))
+    recipe = program.recipe
+    question = Question(text, "localize", limit, strict=recipe.strict, tolerance=recipe.tolerance, beginning=beginning)
+    outcome, facts = answer(question)
     if outcome.status != "ok":
         return Localized()
     # the last operation is in the return statement

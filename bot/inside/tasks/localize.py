@@ -6,6 +6,10 @@ eager's own value, it shows whether the error reaches the outputs: `log1p` may b
 
 Values are compared in batches of bounded size. For each, eager runs again, in float64 too, and the program is compiled
 again, so that no more than a batch is held of any.
+
+A graph of hundreds of operations compiles slowly with all of its values as outputs. Where only the beginning is asked for, a few values
+are compared first, then those between the first of them that is wrong and what is right before it: these alone are compiled the second
+time, on eager's values.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import copy
 import importlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -29,12 +33,14 @@ from ..protocol import RETURNED, Facts, Question
 MOST = 400
 # Bytes of values that are held at once: of eager's, of the compiled program's, and of the wrong ones that are to be substituted.
 HELD = 2 << 30
+# Values that are compared in the first look for the beginning.
+SAMPLE = 32
 _KEEP = "_torch_minify_keep"
 
 
 def localize(path: str, question: Question) -> Facts:
     """Facts for a `question` about the script at `path`, with `first` (names where an error begins, in program order), `wrong` (all that
-    are wrong) and `harmless` (wrong names that reach no output)."""
+    are wrong) and `harmless` (wrong names that reach no output); for the beginning alone, of what was compared."""
     program = _Program(read_source(path), path)
     rule = accuracy.ComparisonRule(question.strict, question.tolerance)
     original = torch.compile
@@ -48,7 +54,7 @@ def localize(path: str, question: Question) -> Facts:
 
         def call(*args: Any) -> Any:
             probe = _Probe(program, model, lambda: original(model, **kwargs), args, rule, tempfile.mkdtemp(dir=os.path.dirname(path)))
-            found.append(probe.judge())
+            found.append(probe.beginning() if question.beginning else probe.judge())
             raise SystemExit(0)
 
         return call
@@ -95,11 +101,36 @@ class _Program:
         """For the compiler: what is returned, and the values of these names."""
         function = copy.deepcopy(self.forward)
         assert function is not None
+        return self._returning(function, names, namespace)
+
+    def _returning(self, function: ast.FunctionDef, names: Sequence[str], namespace: dict[str, Any]) -> Any:
         for statement in function.body:
             if isinstance(statement, ast.Return) and statement.value is not None:
                 values = ast.parse("{" + ", ".join(f"{name!r}: {name}" for name in names) + "}", mode="eval").body
                 statement.value = ast.Tuple([statement.value, values], ast.Load())
         return self._made(function, namespace)
+
+    def between(self, names: Collection[str], namespace: dict[str, Any]) -> tuple[Any, list[str]]:
+        """As `returning`, of the statements that make these names alone, which are given what they read; and the names of that."""
+        function = copy.deepcopy(self.forward)
+        assert function is not None
+        function.body = [s for s in function.body if lifetimes.assigned(s) in names or (isinstance(s, ast.Return) and RETURNED in names)]
+        read = dict.fromkeys(used for name in names for used in self.operands[name] if used in self.operands and used not in names)
+        function.args.args += [ast.arg(name) for name in read]
+        if RETURNED not in names:
+            function.body.append(ast.Return(ast.Constant(None)))
+        return self._returning(function, [name for name in names if name != RETURNED], namespace), list(read)
+
+    def origins(self, name: str) -> set[str]:
+        """The names that a value is made of, and itself."""
+        found: set[str] = set()
+        left = [name]
+        while left:
+            one = left.pop()
+            if one not in found and one in self.operands:
+                found.add(one)
+                left += self.operands[one]
+        return found
 
     def _made(self, function: ast.FunctionDef, namespace: dict[str, Any]) -> Any:
         made: dict[str, Any] = {}
@@ -123,7 +154,7 @@ class _Probe:
         self.namespace = type(model).forward.__globals__
         self.kept = program.kept(self.namespace)
         self.expected: Any = None  # what eager returns
-        self.reference = _Reference()  # what float64 returns
+        self.reference: _Reference | None = None  # what float64 returns
         self.wrong: set[str] = set()
         self.drew = False  # random numbers
         self.shelf = _Shelf(directory)
@@ -134,31 +165,79 @@ class _Probe:
         while not self._compare(compared):
             # what was compiled goes, with the limit on how often one function is compiled
             importlib.import_module("torch._dynamo").reset()
-        wrong = [name for name in self.program.operands if name in self.wrong]
+        return self._facts(list(self.program.operands), MOST)
+
+    def beginning(self) -> Facts:
+        """Compare a few values, then those that lead to the first of them that is wrong, and try where it begins in an eager run."""
+        names = list(self.program.operands)
+        sample = {*names[:: -(-len(names) // SAMPLE)], RETURNED}
+        skipped = set(names) - sample
+        self._compare(skipped)
+        wrong = next((name for name in names if name in self.wrong), None)
+        window: list[str] = []
+        if wrong is not None:
+            # one that comes later may be right because the error does not get there
+            before = [name for name in names[: names.index(wrong)] if name in sample & skipped]
+            right = {origin for name in before for origin in self.program.origins(name)}
+            window = [name for name in names if name in self.program.origins(wrong) - right]
+            importlib.import_module("torch._dynamo").reset()
+            if self.drew or not self._compare_alone(window):
+                importlib.import_module("torch._dynamo").reset()
+                self._compare(set(names) - set(window))
+        return self._facts(window, 0)
+
+    def _facts(self, names: Sequence[str], tries: int) -> Facts:
+        """What was found of these values, the first of which were tried."""
+        wrong = [name for name in names if name in self.wrong]
         first = [name for name in wrong if self._begins(name)]
         others = [name for name in wrong if not self._begins(name)]
-        harmless = [name for name in [*first, *others][:MOST] if name in self.shelf.names and not self._reaches(name)]
+        tried = [*first, *others[: max(0, tries - len(first))]]
+        harmless = [name for name in tried if name in self.shelf.names and not self._reaches(name)]
         return {"status": "ok", "text": "", "first": first, "wrong": wrong, "harmless": harmless}
 
     def _compare(self, compared: set[str]) -> bool:
-        """Compare one batch of values; whether it was the last."""
+        """Compare one batch of values that are not `compared`, which it adds to these; whether it was the last."""
         batch = _Batch(compared)
         self.expected = self._eager(batch.keep)
         names = [name for name in self.program.operands if name in batch.values]
         returned, values = self._run(self.compiled(), self.program.returning(names, self.namespace))
         known = self._referenced(names)
-        if not compared:
+        if self.reference is None:
             self.reference = known[RETURNED]
             if not self._alike(self.expected, returned, self.reference):
                 self.wrong.add(RETURNED)
-        for name, value in values.items():
-            if not self._alike(batch.values[name], value, known[name]):
+        self._judge(batch.values, values, known)
+        compared.update(batch.values)
+        return not batch.full
+
+    def _compare_alone(self, names: Sequence[str]) -> bool:
+        """Compare these values, made of eager's own by what is compiled of these statements alone; whether one is wrong."""
+        between, read = self.program.between(names, self.namespace)
+        batch, given = _Batch(set(self.program.operands) - set(names)), {}
+
+        def keep(name: str, value: Any) -> Any:
+            if name in read:
+                # before it is changed in place
+                given[name] = accuracy.clones([value])[0]
+            return batch.keep(name, value)
+
+        self._eager(keep)
+        if batch.full:
+            return False
+        _, values = self._run(self.compiled(), between, [*self.inputs, *(given[name] for name in read)])
+        return self._judge(batch.values, values, self._referenced(names))
+
+    def _judge(self, expected: dict[str, Any], actual: dict[str, Any], known: dict[str, _Reference]) -> bool:
+        """Compare values by their names; whether one is wrong."""
+        found = False
+        for name, value in actual.items():
+            if not self._alike(expected[name], value, known[name]):
+                found = True
                 self.wrong.add(name)
                 # no more are tried, and where an error begins goes first
                 if len(self.shelf.names) < MOST or self._begins(name):
                     self.shelf.put(name, value)
-        compared.update(batch.values)
-        return not batch.full
+        return found
 
     def _begins(self, name: str) -> bool:
         return not any(used in self.wrong for used in self.program.operands[name])
@@ -192,14 +271,15 @@ class _Probe:
             return None
         return values
 
-    def _run(self, function: Any, forward: Any) -> Any:
-        """A call of `function`, the model itself or compiled, with this `forward`; the model's tensors stay as they are."""
+    def _run(self, function: Any, forward: Any, inputs: Sequence[Any] | None = None) -> Any:
+        """A call of `function`, the model itself or compiled, with this `forward`; the model's tensors stay as they are. `inputs`: None
+        for those of the call that is compared."""
         type(self.model).forward = forward
         with untouched(self.model), torch.random.fork_rng(), torch.no_grad():
             torch.manual_seed(accuracy.SEED)
             before = random_state()
             # clones keep what is computed apart from what is changed in place later
-            result = function(*accuracy.clones(self.inputs))
+            result = function(*accuracy.clones(self.inputs if inputs is None else inputs))
             self.drew = self.drew or drew(before)
             return result
 
@@ -209,7 +289,8 @@ class _Probe:
 
         return not self._alike(self.expected, self._eager(keep), self.reference)
 
-    def _alike(self, expected: Any, actual: Any, reference: _Reference) -> bool:
+    def _alike(self, expected: Any, actual: Any, reference: _Reference | None) -> bool:
+        reference = reference or _Reference()
         known = accuracy.tensors_of(reference.value) if reference.value is not None else None
         exact, moved = (known, None) if reference.exact else (None, known)
         return not self.rule.compare(accuracy.tensors_of(expected), accuracy.tensors_of(actual), exact, moved).wrong

@@ -127,3 +127,50 @@ def test_where_eager_itself_is_off_the_ratio_of_the_errors_decides(pool: Pool, p
     found = ask(pool, "AMOUNT = 20.0", WRONG, backend, ROUNDED, CALL.format("finer"))
     assert (found["status"], found["first"]) == ("ok", first), found["text"]
     assert found["wrong"] == [*first, *(["return"] if planted else [])]
+
+
+def long(middle: str, setup: str = "") -> str:
+    """A module of 81 statements, with these in the middle, from `v39` to `v42`."""
+    before = [f"v{i} = torch.add({'x' if i == 0 else f'v{i - 1}'}, 1)" for i in range(40)]
+    after = [f"v{i} = v{i - 1} - 1" for i in range(43, 80)]
+    body = "\n".join("        " + line for line in [*before, *middle.splitlines(), *after, "return (v79, v7 + v20)"])
+    head = "class Repro(torch.nn.Module):\n    def forward(self, x):\n"
+    return f"{setup}{head}{body}\n\nx = torch.linspace(0.0, 2.0, 9)\n"
+
+
+# The error is in `v41` each time, and most of what comes before or after it is not looked at.
+MIDDLES = {
+    "plain": "v40 = v39 * 2\nv41 = torch.relu(v40)\nv42 = v41 - v30",
+    "changed in place": "v40 = v39 * 2\nv41 = torch.relu(v40)\nv42 = v41 - v39.add_(1)",
+    "random numbers": "v40 = torch.nn.functional.dropout(v39)\nv41 = torch.relu(v40)\nv42 = v41 - torch.rand(9)",
+}
+
+
+@pytest.mark.parametrize("middle", MIDDLES.values(), ids=list(MIDDLES))
+def test_the_beginning_alone_is_found_among_few_values(pool: Pool, middle: str) -> None:
+    found = ask(pool, "AMOUNT = 1.0", WRONG, long(middle), CALL.format("wrong"), beginning=True)
+    assert (found["status"], found["first"], found["harmless"]) == ("ok", ["v41"], []), found["text"]
+    assert len(found["wrong"]) < 5
+
+
+def test_a_beginning_that_reaches_no_output_is_harmless(pool: Pool) -> None:
+    middle = "v40 = torch.log1p(v39 + 2)\nv41 = torch.sign(v40)\nv42 = v41 * v39"
+    found = ask(pool, "AMOUNT = 1.0", WRONG, long(middle), CALL.format("wrong"), beginning=True)
+    assert found["first"] == found["harmless"], found["text"]
+
+
+def test_a_beginning_among_what_is_returned(pool: Pool) -> None:
+    text = long("v40 = v39\nv41 = v40\nv42 = v41").replace("v7 + v20", "torch.relu(v7 - v20)")
+    found = ask(pool, "AMOUNT = 1.0", WRONG, text, CALL.format("wrong"), beginning=True)
+    assert found["first"] == ["return"], found["text"]
+
+
+def test_an_error_that_shows_only_in_the_whole_graph_has_a_beginning_too(pool: Pool) -> None:
+    only = WRONG.replace("for node in gm", "for node in () if len(gm.graph.nodes) < 70 else gm")
+    found = ask(pool, "AMOUNT = 1.0", only, long(MIDDLES["plain"]), CALL.format("wrong"), beginning=True)
+    assert found["first"] == ["v41"], found["text"]
+
+
+def test_where_no_few_values_are_wrong_there_is_no_beginning(pool: Pool) -> None:
+    found = ask(pool, "AMOUNT = 0.0", WRONG, long(MIDDLES["plain"]), CALL.format("wrong"), beginning=True)
+    assert (found["first"], found["wrong"]) == ([], []), found["text"]
