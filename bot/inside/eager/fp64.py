@@ -8,7 +8,7 @@ double variant), `Fp64Impossible` is raised: nothing is guessed.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -155,9 +155,7 @@ def untouched(call: Callable[..., Any]) -> Iterator[None]:
     finally:
         for tensor, copy in saved:
             tensor.data.copy_(copy)
-        torch.set_rng_state(random[0])
-        if random[1:]:
-            torch.cuda.set_rng_state_all(random[1:])
+        restore(random)
 
 
 def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
@@ -167,6 +165,14 @@ def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
 def random_state() -> list[torch.Tensor]:
     """The states of the generators that random numbers are drawn from; `drew` says whether any were since."""
     return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [])]
+
+
+def restore(states: Sequence[torch.Tensor]) -> None:
+    """Put the generators into the `states` that `random_state` gave; none leaves them as they are."""
+    if states:
+        torch.set_rng_state(states[0])
+    if states[1:]:
+        torch.cuda.set_rng_state_all(list(states[1:]))
 
 
 def drew(before: list[torch.Tensor]) -> bool:

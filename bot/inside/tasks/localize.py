@@ -7,9 +7,8 @@ eager's own value, it shows whether the error reaches the outputs: `log1p` may b
 Values are compared in batches of bounded size. For each, eager runs again, in float64 too, and the program is compiled
 again, so that no more than a batch is held of any.
 
-A graph of hundreds of operations compiles slowly with all of its values as outputs. Where only the beginning is asked for, a few values
-are compared first, then those between the first of them that is wrong and what is right before it: these alone are compiled the second
-time, on eager's values.
+A graph of hundreds of operations compiles slowly with all of its values as outputs. Where only the beginning is asked for, a few
+statements at a time are compiled alone, on eager's values, until one of them is wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..eager import accuracy, fp64, lifetimes, noise
-from ..eager.fp64 import drew, random_state, untouched
+from ..eager.fp64 import drew, random_state, restore, untouched
 from ..program import read_source, run_as_main
 from ..protocol import RETURNED, Facts, Question
 
@@ -33,8 +32,8 @@ from ..protocol import RETURNED, Facts, Question
 MOST = 400
 # Bytes of values that are held at once: of eager's, of the compiled program's, and of the wrong ones that are to be substituted.
 HELD = 2 << 30
-# Values that are compared in the first look for the beginning.
-SAMPLE = 32
+# How many statements are compiled alone, at first and later.
+FEW, MORE = 16, 64
 _KEEP = "_torch_minify_keep"
 
 
@@ -121,17 +120,6 @@ class _Program:
             function.body.append(ast.Return(ast.Constant(None)))
         return self._returning(function, [name for name in names if name != RETURNED], namespace), list(read)
 
-    def origins(self, name: str) -> set[str]:
-        """The names that a value is made of, and itself."""
-        found: set[str] = set()
-        left = [name]
-        while left:
-            one = left.pop()
-            if one not in found and one in self.operands:
-                found.add(one)
-                left += self.operands[one]
-        return found
-
     def _made(self, function: ast.FunctionDef, namespace: dict[str, Any]) -> Any:
         made: dict[str, Any] = {}
         module = ast.fix_missing_locations(ast.Module([*self.futures, function], []))
@@ -165,30 +153,21 @@ class _Probe:
         while not self._compare(compared):
             # what was compiled goes, with the limit on how often one function is compiled
             importlib.import_module("torch._dynamo").reset()
-        return self._facts(list(self.program.operands), MOST)
+        return self._facts(MOST)
 
     def beginning(self) -> Facts:
-        """Compare a few values, then those that lead to the first of them that is wrong, and try where it begins in an eager run."""
-        names = list(self.program.operands)
-        sample = {*names[:: -(-len(names) // SAMPLE)], RETURNED}
-        skipped = set(names) - sample
-        self._compare(skipped)
-        wrong = next((name for name in names if name in self.wrong), None)
-        window: list[str] = []
-        if wrong is not None:
-            # one that comes later may be right because the error does not get there
-            before = [name for name in names[: names.index(wrong)] if name in sample & skipped]
-            right = {origin for name in before for origin in self.program.origins(name)}
-            window = [name for name in names if name in self.program.origins(wrong) - right]
+        """Compare a few statements at a time, and try where the error begins in an eager run."""
+        left = list(self.program.operands)
+        size = FEW
+        while left and not self.wrong:
+            self._compare_alone(left[:size])
             importlib.import_module("torch._dynamo").reset()
-            if self.drew or not self._compare_alone(window):
-                importlib.import_module("torch._dynamo").reset()
-                self._compare(set(names) - set(window))
-        return self._facts(window, 0)
+            left, size = left[size:], min(2 * size, MORE)
+        return self._facts(0)
 
-    def _facts(self, names: Sequence[str], tries: int) -> Facts:
-        """What was found of these values, the first of which were tried."""
-        wrong = [name for name in names if name in self.wrong]
+    def _facts(self, tries: int) -> Facts:
+        """What was found; where an error begins is always tried, and up to so many wrong values in all."""
+        wrong = [name for name in self.program.operands if name in self.wrong]
         first = [name for name in wrong if self._begins(name)]
         others = [name for name in wrong if not self._begins(name)]
         tried = [*first, *others[: max(0, tries - len(first))]]
@@ -210,34 +189,44 @@ class _Probe:
         compared.update(batch.values)
         return not batch.full
 
-    def _compare_alone(self, names: Sequence[str]) -> bool:
-        """Compare these values, made of eager's own by what is compiled of these statements alone; whether one is wrong."""
+    def _compare_alone(self, names: Sequence[str]) -> None:
+        """Compare these values, made of eager's own by what is compiled of their statements alone."""
         between, read = self.program.between(names, self.namespace)
-        batch, given = _Batch(set(self.program.operands) - set(names)), {}
+        batch = _Batch(set(self.program.operands) - set(names))
+        given: dict[str, Any] = {}
+        random: Sequence[torch.Tensor] = ()
 
         def keep(name: str, value: Any) -> Any:
+            nonlocal random
             if name in read:
                 # before it is changed in place
                 given[name] = accuracy.clones([value])[0]
+            if not batch.values and name not in names:
+                random = random_state()
             return batch.keep(name, value)
 
-        self._eager(keep)
+        self.expected = self._eager(keep)
         if batch.full:
-            return False
-        _, values = self._run(self.compiled(), between, [*self.inputs, *(given[name] for name in read)])
-        return self._judge(batch.values, values, self._referenced(names))
+            return
+        try:
+            returned, values = self._run(self.compiled(), between, [*self.inputs, *(given[name] for name in read)], random)
+        except Exception:
+            # what the compiler cannot make of these statements alone says nothing about the numbers
+            return
+        known = self._referenced(names)
+        self.reference = known[RETURNED]
+        if RETURNED in names:
+            batch.values[RETURNED], values[RETURNED] = self.expected, returned
+        self._judge(batch.values, values, known)
 
-    def _judge(self, expected: dict[str, Any], actual: dict[str, Any], known: dict[str, _Reference]) -> bool:
-        """Compare values by their names; whether one is wrong."""
-        found = False
+    def _judge(self, expected: dict[str, Any], actual: dict[str, Any], known: dict[str, _Reference]) -> None:
+        """Compare values by their names."""
         for name, value in actual.items():
             if not self._alike(expected[name], value, known[name]):
-                found = True
                 self.wrong.add(name)
                 # no more are tried, and where an error begins goes first
                 if len(self.shelf.names) < MOST or self._begins(name):
                     self.shelf.put(name, value)
-        return found
 
     def _begins(self, name: str) -> bool:
         return not any(used in self.wrong for used in self.program.operands[name])
@@ -271,12 +260,13 @@ class _Probe:
             return None
         return values
 
-    def _run(self, function: Any, forward: Any, inputs: Sequence[Any] | None = None) -> Any:
+    def _run(self, function: Any, forward: Any, inputs: Sequence[Any] | None = None, random: Sequence[torch.Tensor] = ()) -> Any:
         """A call of `function`, the model itself or compiled, with this `forward`; the model's tensors stay as they are. `inputs`: None
-        for those of the call that is compared."""
+        for those of the call that is compared; `random`: the states of the generators, else those that the seed gives."""
         type(self.model).forward = forward
         with untouched(self.model), torch.random.fork_rng(), torch.no_grad():
             torch.manual_seed(accuracy.SEED)
+            restore(random)
             before = random_state()
             # clones keep what is computed apart from what is changed in place later
             result = function(*accuracy.clones(self.inputs if inputs is None else inputs))

@@ -150,7 +150,7 @@ MIDDLES = {
 def test_the_beginning_alone_is_found_among_few_values(pool: Pool, middle: str) -> None:
     found = ask(pool, "AMOUNT = 1.0", WRONG, long(middle), CALL.format("wrong"), beginning=True)
     assert (found["status"], found["first"], found["harmless"]) == ("ok", ["v41"], []), found["text"]
-    assert len(found["wrong"]) < 5
+    assert found["wrong"][-1] == "v47", "what comes behind is not compared"
 
 
 def test_a_beginning_that_reaches_no_output_is_harmless(pool: Pool) -> None:
@@ -165,12 +165,13 @@ def test_a_beginning_among_what_is_returned(pool: Pool) -> None:
     assert found["first"] == ["return"], found["text"]
 
 
-def test_an_error_that_shows_only_in_the_whole_graph_has_a_beginning_too(pool: Pool) -> None:
-    only = WRONG.replace("for node in gm", "for node in () if len(gm.graph.nodes) < 70 else gm")
-    found = ask(pool, "AMOUNT = 1.0", only, long(MIDDLES["plain"]), CALL.format("wrong"), beginning=True)
+def test_statements_that_cannot_be_compiled_alone_are_passed_over(pool: Pool) -> None:
+    refusing = WRONG.replace("for node in gm", "assert 'v3' not in [n.name for n in gm.graph.nodes]\n        for node in gm")
+    found = ask(pool, "AMOUNT = 1.0", refusing, long(MIDDLES["plain"]), CALL.format("wrong"), beginning=True)
     assert found["first"] == ["v41"], found["text"]
 
 
-def test_where_no_few_values_are_wrong_there_is_no_beginning(pool: Pool) -> None:
-    found = ask(pool, "AMOUNT = 0.0", WRONG, long(MIDDLES["plain"]), CALL.format("wrong"), beginning=True)
-    assert (found["first"], found["wrong"]) == ([], []), found["text"]
+def test_an_error_of_the_whole_graph_alone_has_no_beginning(pool: Pool) -> None:
+    only = WRONG.replace("for node in gm", "for node in () if len(gm.graph.nodes) < 70 else gm")
+    found = ask(pool, "AMOUNT = 1.0", only, long(MIDDLES["plain"]), CALL.format("wrong"), beginning=True)
+    assert (found["status"], found["first"], found["wrong"]) == ("ok", [], []), found["text"]
