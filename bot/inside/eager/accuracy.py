@@ -86,11 +86,31 @@ def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed
     def unboxed(*args: Any) -> Any:
         return compiled(list(args)) if boxed else compiled(*args)
 
+    traced = _as_traced(gm, inputs)
+
+    def run(function: Callable[..., Any]) -> list[Any]:
+        return _run(function, inputs if function is unboxed else traced, backward)
+
     def run_precise() -> list[Any]:
-        model, arguments = debug.cast_to_fp64(copy.deepcopy(gm), clones(inputs))
+        model, arguments = debug.cast_to_fp64(copy.deepcopy(gm), clones(traced))
         return _run(model, arguments, backward)
 
-    return _compare_results(gm, unboxed, lambda function: _run(function, inputs, backward), run_precise, rule)
+    return _compare_results(gm, unboxed, run, run_precise, rule)
+
+
+def _as_traced(gm: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs with the strides that the graph was traced with: Inductor's forward keeps what the backward needs in layouts of its own,
+    in which eager could not make a `view` of the graph's."""
+    laid = list(inputs)
+    placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    for index, (node, value) in enumerate(zip(placeholders, inputs, strict=False)):
+        meta = node.meta.get("val")
+        if not isinstance(value, torch.Tensor) or not isinstance(meta, torch.Tensor) or value.requires_grad:
+            continue
+        if value.layout is torch.strided is meta.layout and value.shape == meta.shape and value.stride() != meta.stride():
+            with contextlib.suppress(Exception):  # strides that are no numbers
+                laid[index] = torch.empty_strided(value.shape, meta.stride(), dtype=value.dtype, device=value.device).copy_(value)
+    return laid
 
 
 def compare_package(

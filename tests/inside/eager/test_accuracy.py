@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -153,6 +154,15 @@ class TestDiffers:
         assert not differs(relu, relu, ONES)
         assert differs(relu, lambda xs: relu(xs[0]) + 1, ONES, boxed=True)
         assert not differs(relu, lambda xs: relu(xs[0]), ONES, boxed=True)
+
+    def test_eager_gets_the_strides_that_a_graph_was_traced_with(self) -> None:
+        """What a backward gets from its compiled forward may lie otherwise, and a view of the graph's could not be made of it."""
+        traced = importlib.import_module("torch.fx.experimental.proxy_tensor").make_fx(lambda x: x.view(4, 16) * 2)(torch.ones(1, 4, 4, 4))
+        held = torch.randn(1, 4, 4, 4).to(memory_format=torch.channels_last)
+        options: Any = {"boxed": False, "backward": False, "rule": ComparisonRule(), "backend": None}
+        for wrong in (0, 1):
+            found = accuracy.compare_graph(traced, lambda x, w=wrong: x.reshape(4, 16) * 2 + w, [held], **options)
+            assert (found.broke, found.wrong) == (False, (0,) * wrong)
 
     def test_eager_that_does_not_repeat_itself_shows_nothing(self) -> None:
         class Counts(torch.nn.Module):
