@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import dis
+import inspect
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from types import CodeType
 from typing import Any
 
 from bot.engine.inputs.taken import NotUnderstood, Taken
@@ -21,6 +25,11 @@ _OF_COMPILER = re.compile(r"\btorch[./\\]_(?:dynamo|inductor|functorch|export|hi
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
 # Cell magics whose cell is no Python for this process.
 _OTHER_CELL = re.compile(r"\A\s*%%(?!time\b|timeit\b|prun\b|capture\b)(\w+)")
+
+# IPython has a loop running whatever a cell does, and takes `await` outside functions.
+_LOOP = "_loop"
+_BEGIN_LOOP = f"import asyncio\n\n{_LOOP} = asyncio.new_event_loop()\nasyncio.set_event_loop({_LOOP})\n"
+_DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Pass)
 
 
 @dataclass
@@ -57,6 +66,8 @@ def read(raw: str) -> Taken:
             found.texts.append(f"# cell {number}\n{text.rstrip()}\n")
     if not found.texts:
         raise NotUnderstood("a notebook without any code")
+    if any(code is not None and _awaits(code) for code in map(_compiled, found.texts)):
+        found.texts = [_BEGIN_LOOP, *map(_in_loop, found.texts)]
     if _shows("\n".join(found.texts)):
         found.texts.insert(0, f"{_SHOWS} = print\n")
     until = f", up to the one that failed ({last + 1} of {len(sources)})" if last is not None else ""
@@ -96,6 +107,74 @@ def _let_fail(text: str) -> str:
     handler = ast.ExceptHandler(type=ast.Name("Exception", ast.Load()), name=None, body=[ast.Pass()])
     held = ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[])
     return ast.unparse(ast.fix_missing_locations(ast.Module([held], [])))
+
+
+def _compiled(text: str) -> CodeType | None:
+    """A cell as IPython compiles it; None where it cannot be."""
+    try:
+        code: CodeType = compile(text, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return code
+
+
+def _awaits(code: CodeType) -> bool:
+    return bool(code.co_flags & inspect.CO_COROUTINE)
+
+
+def _in_loop(text: str) -> str:
+    """A cell with what it does in functions that the loop runs. What it defines stays where it is."""
+    if _compiled(text) is None:
+        return text
+    title = text.partition("\n")[0]
+    name = "_" + title.removeprefix("# ").replace(" ", "_")
+    parts = [title]
+    for plain, body in groupby(ast.parse(text).body, _only_defines):
+        statements = list(body)
+        parts.append(_text_of(statements) if plain else _coroutine(statements, name))
+    return "\n\n".join(parts) + "\n"
+
+
+def _only_defines(statement: ast.stmt) -> bool:
+    code = _compiled(_text_of([statement]))
+    return isinstance(statement, _DEFINES) and code is not None and not _awaits(code)
+
+
+def _coroutine(body: Sequence[ast.stmt], name: str) -> str:
+    """Statements of a cell as a function called `name`, whose names are those of the notebook, and its call."""
+    statements = [_Unannotated().visit(statement) for statement in body]
+    code = _compiled(_text_of(statements))
+    bound = (
+        sorted({str(step.argval) for step in dis.get_instructions(code) if step.opname in ("STORE_NAME", "DELETE_NAME")}) if code else []
+    )
+    lines = ([f"global {', '.join(bound)}"] if bound else []) + [ast.unparse(statement) for statement in statements]
+    defined = ast.parse(f"async def {name}():\n    pass")
+    function = defined.body[0]
+    assert isinstance(function, ast.AsyncFunctionDef)
+    function.body = ast.parse("\n".join(lines)).body
+    return f"{ast.unparse(defined)}\n\n\n{_LOOP}.run_until_complete({name}())"
+
+
+class _Unannotated(ast.NodeTransformer):
+    """Takes the annotations off a cell's own variables: a name that is global in a function may have none."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Assign([node.target], node.value, lineno=node.lineno), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
+        return node
+
+
+def _text_of(body: Sequence[ast.stmt]) -> str:
+    return ast.unparse(ast.Module(list(body), []))
 
 
 def _shows(text: str) -> bool:

@@ -105,3 +105,48 @@ def test_a_notebook_of_another_language_or_without_code():
         notebook.read(of_cells("x").replace('"python"', '"Julia"'))
     with pytest.raises(NotUnderstood, match="without any code"):
         notebook.read(of_cells(" \n"))
+
+
+def test_a_cell_may_await_outside_a_function():
+    cells = (
+        "from math import *\nimport asyncio\nasync def twice(x):\n    await asyncio.sleep(0)\n    return 2 * x\n",
+        # a loop is running in cells that do not await, too
+        "task = asyncio.create_task(twice(floor(21.5)))\nclass Kept:\n    n: int = 1\n",
+        'x: int = await task\ntext = """\na\n  b"""\nasync def rows():\n    for i in range(x):\n        yield i\n',
+        "for k in (1, 2):\n    pass\n",
+        "a, *b = [i async for i in rows() if i > 39]\nfirst = lambda: x\n",
+        "del k\ny: int\nif x:\n    import json as j\n",
+    )
+    found = notebook.read(of_cells(*cells))
+    names: dict[str, object] = {"__name__": "__main__"}
+    assert found.text is not None
+    exec(compile(found.text, "x", "exec", dont_inherit=True), names)
+    assert (names["x"], names["text"], names["a"], names["b"]) == (42, "\na\n  b", 40, [41])
+    assert names["first"]() == 42  # type: ignore[operator]
+    assert names["j"].__name__ == "json"  # type: ignore[attr-defined]
+    assert names["Kept"].__annotations__ == {"n": int}
+    assert "k" not in names
+
+
+def test_a_cell_that_awaited_an_error_is_kept_as_far_as_it_came():
+    cells = [
+        passed("async def f():\n    raise KeyError(1)"),
+        failed("first = 1\nawait f()\nthird = 3", "KeyError", "KeyError: 1"),
+        failed("torch.compile(f)(first)", "InductorError", OF_COMPILER),
+    ]
+    found = notebook.read(json.dumps({"cells": cells}))
+    assert found.text is not None
+    names: dict[str, object] = {}
+    exec(found.text[: found.text.index("# cell 3")], names)
+    assert (names["first"], "third" in names) == (1, False)
+
+
+def test_what_is_left_of_a_magic_needs_no_loop():
+    found = notebook.read(of_cells("import asyncio\n%matplotlib inline\n", "await asyncio.sleep(0)\n")).text
+    assert found is not None
+    assert found.count("async def") == 1
+
+
+def test_a_notebook_without_await_has_no_loop():
+    found = notebook.read(of_cells("async def f():\n    await g()\n", "x: int = 1\n"))
+    assert found.text == "# cell 1\nasync def f():\n    await g()\n\n# cell 2\nx: int = 1\n"
