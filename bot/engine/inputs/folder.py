@@ -18,6 +18,7 @@ MOST_FILES = 20_000
 _OF_TLPARSE = re.compile(r"fx_graph_runnable_(?P<number>\d+)\.txt\Z")
 _FAILED = re.compile(r"Failure Exception: <pre>(.*?)</pre>.*?Failure Reason: <pre>(.*?)</pre>", re.S)
 _RANK = re.compile(r"rank_(\d+)")
+_OF_PROGRAMS = (".py", ".ipynb", ".pt2")
 # What is known of a graph that PyTorch dumped because it failed.
 _OF_MINIFIER = "dumped for PyTorch's minifier"
 # What a run is called, so that the same graph of several runs is found.
@@ -43,8 +44,13 @@ def read(root: Path) -> Held:
         return _of_scripts(root, scripts)
     suffixes = sorted({path.suffix or "no suffix" for path in files})
     shown = ", ".join(suffixes[:6]) or "nothing"
-    hint = "; give the one that fails" if {".py", ".ipynb", ".pt2"} & {*suffixes} else ""
+    hint = "; give the one that fails" if {*_OF_PROGRAMS} & {*suffixes} else ""
     raise NotUnderstood(f"a directory without a structured log and without a script dumped by PyTorch (it holds files with: {shown}){hint}")
+
+
+def programs(root: Path) -> list[Path]:
+    """What the directory `root` holds by the names of programs, but for what a Mac keeps of each file beside it."""
+    return [path for path in _files(root) if path.suffix in _OF_PROGRAMS and not path.name.startswith("._")]
 
 
 def archives(root: Path) -> list[Path]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import codecs
 import re
 from dataclasses import replace
 from pathlib import Path
 
-from bot.engine.inputs import archive, dump, folder, graphs, notebook, package, trace
+from bot.engine.inputs import archive, dump, folder, graphs, notebook, package, quoted, trace
 from bot.engine.inputs.taken import MOST_BYTES, DumpedGraph, NotUnderstood, Place, Taken
 
 _PYTHON_SUFFIXES = (".py", ".pyw")
 _BINARY = {b"\x7fELF": "a compiled program", b"\x89PNG": "a picture", b"%PDF": "a PDF", b"\x80": "a pickle", b"\xff\xd8\xff": "a picture"}
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LFS = b"version https://git-lfs.github.com/spec/"
 _TRACEBACK = re.compile(r"^\S*\s?Traceback \(most recent call last\):", re.M)
 _CI_LOG = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ", re.M)
 
@@ -29,12 +30,15 @@ def take(place: Place) -> Taken:
     if not path.is_file():
         raise NotUnderstood("neither a file nor a directory")
     head = folder.head(path)
+    if head.startswith(_LFS):
+        raise NotUnderstood("a pointer of Git LFS: `git lfs pull` brings the file itself")
     if path.suffix == ".pt2":
         return package.read(place)
     # whatever it is called: what was attached to an issue has the name of a script by now
     if trace.is_trace(head):
         return graphs.taken(folder.of_logs([path]), place)
-    if path.suffix == ".ipynb" or (head.lstrip().startswith(b"{") and b'"nbformat"' in _whole(path).encode()):
+    is_json = head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
+    if is_json and (path.suffix == ".ipynb" or '"nbformat"' in _whole(path)):
         return notebook.read(_whole(path))
     if path.suffix in _PYTHON_SUFFIXES:
         return _of_script(place)
@@ -66,8 +70,16 @@ def _of_archive(place: Place) -> Taken:
     try:
         held = _of_directory(root, place.scratch / "inner")
     except NotUnderstood as error:
+        if len(programs := folder.programs(root)) == 1:
+            return _inside(programs[0], place, "in an archive")
         raise NotUnderstood(f"an archive of {error}") from error
     return graphs.taken(replace(held, what=f"{held.what.removesuffix(', in an archive,')}, in an archive,"), place)
+
+
+def _inside(path: Path, place: Place, where: str) -> Taken:
+    """The program in the file `path`, which came out of the input."""
+    found = take(replace(place, path=path))
+    return replace(found, detail=f"{found.detail}, {where}", text=_whole(path) if found.text is None else found.text)
 
 
 def _of_script(place: Place) -> Taken:
@@ -85,21 +97,24 @@ def _of_script(place: Place) -> Taken:
 
 def _of_text(place: Place, head: bytes) -> Taken:
     """A file whose name says nothing: Python, or nothing that is understood."""
+    if head.startswith(_UTF16):
+        raise NotUnderstood("a text in UTF-16, which Python does not read: save it as UTF-8")
     if kind := next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), "a binary file" if b"\0" in head else ""):
         raise NotUnderstood(kind)
     text = _whole(place.path)
+    if quoted.is_python(text):
+        return _of_script(place)
+    if (found := quoted.program(text)) is not None:
+        program, where = found
+        path = place.scratch / f"{place.path.stem}.py"
+        path.write_text(program, encoding="utf-8")
+        return _inside(path, place, where)
     if _TRACEBACK.search(text) or _CI_LOG.search(text):
         of_ci = _CI_LOG.search(text) is not None
         log = "a log of a CI job" if of_ci else "a traceback, or a log with one"
         hint = "; `torch-minify candidates --log FILE` lists the failures in it with their commands" if of_ci else ""
         raise NotUnderstood(f"{log}: it says how a program failed, but does not hold the program{hint}")
-    try:
-        is_program = bool(ast.parse(text).body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        is_program = False
-    if not is_program:
-        raise NotUnderstood("a text that is no Python")
-    return _of_script(place)
+    raise NotUnderstood("a text that is no Python")
 
 
 def _whole(path: Path) -> str:

@@ -12,6 +12,8 @@ from bot.engine.inputs.taken import NotUnderstood, Place
 from tests.engine.inputs.test_archive import tarred, zipped
 from tests.engine.inputs.test_dump import AOT, AOTI
 
+TRACEBACK = 'Traceback (most recent call last):\n  File "x.py"\nValueError: x\n'
+
 
 def place(path: Path, **more: Any) -> Place:
     return Place(path, path.parent, torch="2.13.0+cpu", **more)
@@ -31,6 +33,10 @@ def named(tmp_path: Path, name: str, content: str | bytes) -> Path:
         ("fail.py", "def f(:\n", "script", "a Python script of one line"),
         ("no_suffix", "import torch\n", "script", "a Python script of one line"),
         ("launcher.py", AOT, "launcher", "a launcher of PyTorch's minifier (level aot) dumped by torch 2.13.0+cpu, one graph, 1 ops"),
+        # what is written around a program does not make it something else
+        ("fail.txt", "import torch\n# Traceback (most recent call last):\n# ValueError: x\n", "script", "a Python script of 3 lines"),
+        ("fail.txt", f'"""\n{TRACEBACK}"""\nimport torch\n', "script", "a Python script of 6 lines"),
+        ("fail.ipynb", "import torch\n", "script", "a Python script of one line"),
         ("x.txt", AOT.replace("'minify'", "'run'"), "runnable", "a repro (level aot) dumped by torch 2.13.0+cpu, one graph, 1 ops"),
     ],
 )  # fmt: skip
@@ -51,6 +57,14 @@ def test_what_a_file_is_taken_for(tmp_path, name, content, taken_as, detail):
         ("empty.log", "\n", "an empty file"),
         ("empty.py", " \n\t\n", "an empty file"),
         ("notes.md", "# Failing: see *below*\n", "a text that is no Python"),
+        (
+            "two.md",
+            "```py\nimport torch\n```\nor\n~~~\nfrom torch import nn\n~~~\n",
+            "a text with 2 programs in code blocks: give the one that fails",
+        ),
+        ("fail.ipynb", "<!DOCTYPE html>\n", "a text that is no Python"),
+        ("program.pt2", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 5\n", "a pointer of Git LFS"),
+        ("fail.txt", "import torch\n".encode("utf-16"), "a text in UTF-16"),
         ("bad.ipynb", "{}", "holds no cells"),
         ("bad.pt2", "no zip", "a .pt2 file that is no archive"),
     ],
@@ -112,3 +126,16 @@ def test_a_directory_of_programs_is_asked_for_one_of_them(tmp_path):
     named(held, "fail.py", "import torch\n")
     with pytest.raises(NotUnderstood, match=r"it holds files with: \.py\); give the one that fails"):
         take(Place(held, tmp_path / "scratch"))
+
+
+@pytest.mark.parametrize("beside", [{}, {"README.md": b"x", "__MACOSX/._fail.py": b"\0"}])
+def test_the_one_program_of_an_archive(tmp_path, beside):
+    (scratch := tmp_path / "scratch").mkdir()
+    found = take(Place(zipped(tmp_path / "x.zip", {"repro/fail.py": b"import torch\n", **beside}), scratch))
+    assert (found.taken_as, found.detail, found.text) == ("script", "a Python script of one line, in an archive", "import torch\n")
+
+
+def test_an_archive_of_several_programs(tmp_path):
+    (scratch := tmp_path / "scratch").mkdir()
+    with pytest.raises(NotUnderstood, match=r"it holds files with: \.py\); give the one that fails"):
+        take(Place(zipped(tmp_path / "x.zip", {"a.py": b"import torch\n", "b.py": b"import torch\n"}), scratch))
