@@ -82,7 +82,7 @@ def unpacked(content: bytes) -> list[str]:
         def gist(self, name: str) -> Gist:
             raise AssertionError
 
-    found = attachments.find("https://github.com/user-attachments/files/1/a.zip", Files(), datetime.now(timezone.utc))
+    found = attachments.Attachments(Files(), datetime.now(timezone.utc)).find("https://github.com/user-attachments/files/1/a.zip")
     return [found.text] if found else []
 
 

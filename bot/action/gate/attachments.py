@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import re
+import tarfile
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from bot.action.archives import UNREADABLE, beginning
-from bot.action.gate.code_blocks import IMPORTS_TORCH, Found
+from bot.action.gate.code_blocks import IMPORTS_TORCH, Found, parses
 from bot.action.gate.requests import Refusal
 from bot.action.github.resources import Gist
 from bot.action.github.transport import GitHubError
+from bot.action.report.render.markdown import code
 
 # Of one file as it is sent, of the program in it, files that are looked at, and members of an archive.
 MOST_SENT, MOST_TEXT, MOST_FILES, MOST_MEMBERS = 16 << 20, 1 << 20, 5, 500
+# Of what is packed as one stream, and files that an answer names.
+_MOST_UNPACKED, _MOST_NAMED = 64 << 20, 5
 _FILE = re.compile(
-    r"https://github\.com/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|zip|log|txt))\b"
+    r"https://github\.com/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|json|zip|log|txt|gz|tgz))\b"
 )
 _GIST = re.compile(r"https://gist\.github\.com/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})\b")
 # How the records of a structured log begin, see bot/engine/inputs/trace.py.
 _TRACE = re.compile(r"^V\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{", re.MULTILINE)
-_TRACEBACK = re.compile(r"^\S*\s?Traceback \(most recent call last\):", re.MULTILINE)
+_TRACEBACK = "Traceback (most recent call last):"
+_TARRED, _LOOKED_AT = (".tgz", ".tar.gz"), (".py", ".ipynb", ".json", ".log", ".txt")
+_NO_PROGRAM = "no program that imports torch, no log of `TORCH_TRACE`"
+_TOO_LARGE, _UNREADABLE, _NOT_GIVEN = f"more than {MOST_TEXT >> 20} MiB", "it cannot be read", "GitHub does not give it"
 
 ONLY_A_TRACEBACK = (
     "There is a traceback here, but not the program that it came from. Add the program as a Python block, or attach one of these: the "
@@ -45,55 +54,98 @@ class AttachedFiles(Protocol):
 
 def is_traceback(body: str) -> bool:
     """Whether `body` shows a traceback."""
-    return _TRACEBACK.search(body) is not None
+    return _TRACEBACK in body
 
 
-def find(body: str, files: AttachedFiles, asked_at: datetime) -> Found | None:
-    """The first program among what is attached to `body`, which `files` fetches: a script, a notebook, or a structured log.
+@dataclass
+class Attachments:
+    """What is attached to a conversation. `files` fetches it; gists may not have been changed after `asked_at`."""
 
-    A file that GitHub does not give is passed over.
+    files: AttachedFiles
+    asked_at: datetime
+    traceback: bool = field(default=False, init=False)
+    _in_vain: list[str] = field(default_factory=list, init=False)
 
-    Raises:
-        Refusal: a gist was changed after `asked_at`. What is attached as a file stays as it is.
-    """
-    for name, text in _texts(body, files, asked_at):
-        if _is_program(name, text):
-            return Found(text, f"the attached file {name}")
-    return None
+    def find(self, body: str) -> Found | None:
+        """The first program among what is attached to `body`: a script, a notebook, or a structured log.
+
+        A file that GitHub does not give is passed over.
+
+        Raises:
+            Refusal: a gist was changed after the request. What is attached as a file stays as it is.
+        """
+        for name, text, why in self._texts(body):
+            if text is not None and _is_program(name, text):
+                return Found(text, f"the attached file {name}")
+            self.traceback = self.traceback or is_traceback(text or "")
+            self._in_vain.append(f"{code(name, 100)} ({why or _NO_PROGRAM})")
+        return None
+
+    def in_vain(self) -> str:
+        """A sentence on what was looked at and is no program; empty where there was nothing."""
+        more = len(self._in_vain) - _MOST_NAMED
+        named = ", ".join([*self._in_vain[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+        return f" Looked at in vain: {named}." if named else ""
+
+    def _texts(self, body: str) -> Iterator[tuple[str, str | None, str]]:
+        """The name of each file, and its text, or why that is not there."""
+        links = sorted([*_FILE.finditer(body), *_GIST.finditer(body)], key=lambda match: match.start())
+        for match in links[:MOST_FILES]:
+            name = match["name"] if match.re is _FILE else f"gist {match['id']}"
+            try:
+                if match.re is _GIST:
+                    gist = self.files.gist(match["id"])
+                    if gist.updated_at > self.asked_at:
+                        raise Refusal(f"The gist {match['id']} was changed after the request. Look at it, then ask again.")
+                    yield from ((name, text, "") for name, text in gist.texts.items())
+                else:
+                    raw = self.files.attachment(match[0], MOST_SENT)
+                    if raw is None:
+                        yield name, None, f"more than {MOST_SENT >> 20} MiB"
+                    else:
+                        yield from _unpacked(name, raw)
+            except GitHubError:
+                yield name, None, _NOT_GIVEN
 
 
-def _texts(body: str, files: AttachedFiles, asked_at: datetime) -> Iterator[tuple[str, str]]:
-    links = sorted([*_FILE.finditer(body), *_GIST.finditer(body)], key=lambda match: match.start())
-    for match in links[:MOST_FILES]:
-        try:
-            if match.re is _GIST:
-                gist = files.gist(match["id"])
-                if gist.updated_at > asked_at:
-                    raise Refusal(f"The gist {match['id']} was changed after the request. Look at it, then ask again.")
-                yield from gist.texts.items()
-            else:
-                raw = files.attachment(match[0], MOST_SENT)
-                yield from _unpacked(match["name"], raw) if raw is not None else ()
-        except GitHubError:
-            continue
-
-
-def _unpacked(name: str, raw: bytes) -> Iterator[tuple[str, str]]:
-    if not name.endswith(".zip"):
-        if len(raw) <= MOST_TEXT:
-            yield name, _decoded(raw)
-        return
+def _unpacked(name: str, raw: bytes) -> Iterator[tuple[str, str | None, str]]:
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            for entry in archive.infolist()[:MOST_MEMBERS]:
-                last = entry.filename.rpartition("/")[2]
-                if not last.endswith((".py", ".ipynb", ".log", ".txt")):
-                    continue
-                inner = beginning(archive, entry, MOST_TEXT + 1)
-                if len(inner) <= MOST_TEXT:
-                    yield f"{last} in {name}", _decoded(inner)
-    except UNREADABLE:
-        return
+        if name.endswith(".zip"):
+            yield from (_text(f"{last} in {name}", content) for last, content in _zipped(raw))
+        elif name.endswith((".gz", ".tgz")):
+            with gzip.GzipFile(fileobj=io.BytesIO(raw)) as stream:
+                raw = stream.read(_MOST_UNPACKED + 1)
+            if len(raw) > _MOST_UNPACKED:
+                yield name, None, f"unpacked more than {_MOST_UNPACKED >> 20} MiB"
+            elif name.endswith(_TARRED):
+                yield from (_text(f"{last} in {name}", content) for last, content in _tarred(raw))
+            else:
+                yield _text(f"{name.removesuffix('.gz')} in {name}", raw)
+        else:
+            yield _text(name, raw)
+    except (*UNREADABLE, tarfile.TarError):
+        yield name, None, _UNREADABLE
+
+
+def _zipped(raw: bytes) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        for entry in archive.infolist()[:MOST_MEMBERS]:
+            last = entry.filename.rpartition("/")[2]
+            if last.endswith(_LOOKED_AT):
+                yield last, beginning(archive, entry, MOST_TEXT + 1)
+
+
+def _tarred(raw: bytes) -> Iterator[tuple[str, bytes]]:
+    with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as archive:
+        for _, entry in zip(range(MOST_MEMBERS), archive, strict=False):
+            last = entry.name.rpartition("/")[2]
+            stream = archive.extractfile(entry) if entry.isfile() and last.endswith(_LOOKED_AT) else None
+            if stream is not None:
+                yield last, stream.read(MOST_TEXT + 1)
+
+
+def _text(name: str, raw: bytes) -> tuple[str, str | None, str]:
+    return (name, _decoded(raw), "") if len(raw) <= MOST_TEXT else (name, None, _TOO_LARGE)
 
 
 def _decoded(raw: bytes) -> str:
@@ -104,6 +156,7 @@ def _is_program(name: str, text: str) -> bool:
     kind = name.partition(" in ")[0].rpartition(".")[2]
     if not text.strip() or len(text) > MOST_TEXT:
         return False
-    if kind == "ipynb":
+    if kind in ("ipynb", "json"):
         return '"nbformat"' in text and "torch" in text
-    return _TRACE.search(text) is not None or (kind == "py" and IMPORTS_TORCH.search(text) is not None)
+    imports = IMPORTS_TORCH.search(text) is not None
+    return _TRACE.search(text) is not None or (imports and (kind == "py" or (kind == "txt" and parses(text))))

@@ -26,7 +26,8 @@ class Found:
     note: str | None
 
 
-def _parses(text: str) -> bool:
+def parses(text: str) -> bool:
+    """Whether `text` is Python."""
     try:
         ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -39,7 +40,7 @@ def _rank(language: str, text: str) -> int:
     if language not in _PYTHON or not text.strip():
         return 0
     torch = bool(IMPORTS_TORCH.search(text))
-    if not _parses(text):
+    if not parses(text):
         # Half a program is still what the person meant, where nothing else is there; the run will say what is wrong with it.
         return 1 if torch and language else 0
     if torch:

@@ -189,12 +189,13 @@ class Conversation:
         if in_comment is not None:
             whose = CodeOrigin(where="comment", author=author, trusted=True, url=url or None, note=in_comment.note)
             return (self._request(command, name, checkout, whose, script=in_comment.text),)
-        attached = attachments.find(text, self._api, self._comment.created_at)
+        files = attachments.Attachments(self._api, self._comment.created_at)
+        attached = files.find(text)
         if attached is not None:
             # whoever links a file need not have written it
             whose = CodeOrigin(where="comment", author=author, trusted=False, url=url or None, note=attached.note)
             return (self._request(command, name, checkout, whose, script=attached.text),)
-        in_issue = in_issue or attachments.find(body, self._api, self._comment.created_at)
+        in_issue = in_issue or files.find(body)
         if in_issue is not None:
             writer = self._event.issue.user.login
             trusted = self._api.permission(self._repository, writer) in WRITERS
@@ -202,18 +203,19 @@ class Conversation:
             return (self._request(command, name, checkout, whose, script=in_issue.text),)
         if pull is None and disabled.is_one(self._event.issue.title):
             return (self._of_disabled(command, name, checkout),)
-        if pull is None and (attachments.is_traceback(text) or attachments.is_traceback(body)):
-            raise Refusal(attachments.ONLY_A_TRACEBACK)
+        if pull is None and (files.traceback or attachments.is_traceback(text) or attachments.is_traceback(body)):
+            raise Refusal(attachments.ONLY_A_TRACEBACK + files.in_vain())
         if pull is None:
             raise Refusal(
                 "There is no code to run: no Python block in the comment, and none in the issue that imports torch. "
-                "Add one, or name a test with `--test`, or give the address of a red run."
+                f"Add one, or name a test with `--test`, or give the address of a red run.{files.in_vain()}"
             )
         runs = [run for run in self._api.runs_of(self._repository, pull.head.sha) if run.id != self._settings.run_id]
         red = [run for run in runs if run.conclusion in ci_failures.FAILED]
         if not red:
             raise Refusal(
                 "There is no code to run: no Python block in the comment, and no red run of CI for the head of this pull request."
+                + files.in_vain()
             )
         return self._of_red(command, name, checkout, self._whose(pull), red, pull.base.ref)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import json
+import tarfile
 import time
 from datetime import timedelta
 
@@ -15,6 +19,19 @@ from tests.action.gate.memory import BLOCK, NOW, REPO, SCRIPT, Memory, asked, se
 FILE = "https://github.com/user-attachments/files/123456/"
 GIST = "0123456789abcdef0123456789abcdef"
 TRACE = 'V1123 06:18:00.123000 4711 torch/_inductor/compile_fx.py:1316] {"artifact": {"name": "fx_graph_runnable"}}\n\timport torch\n'
+
+NOTEBOOK = json.dumps({"nbformat": 4, "cells": [{"cell_type": "code", "source": "import torch"}]}).encode()
+
+
+def tarred(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
 
 ARCHIVE = zipped({"x/README.txt": b"hi", "x/r.py": SCRIPT.encode()})
 
@@ -37,6 +54,12 @@ def refused(api: Memory, comment: str, issue: str = "") -> str:
         (FILE + "repro.py", SCRIPT.encode(), SCRIPT, "the attached file repro.py"),
         (FILE + "trace.log", TRACE.encode(), TRACE, "the attached file trace.log"),
         (f"https://github.com/{REPO}/files/99/a.zip", ARCHIVE, SCRIPT, "the attached file r.py in a.zip"),
+        # what GitHub takes today was refused for years: people still add a suffix
+        (FILE + "repro.py.txt", SCRIPT.encode(), SCRIPT, "the attached file repro.py.txt"),
+        (FILE + "Untitled.json", NOTEBOOK, NOTEBOOK.decode(), "the attached file Untitled.json"),
+        (FILE + "trace.log.gz", gzip.compress(TRACE.encode()), TRACE, "the attached file trace.log in trace.log.gz"),
+        (FILE + "tl.tgz", tarred({"tl/index.html": b"x", "tl/raw.log": TRACE.encode()}), TRACE, "the attached file raw.log in tl.tgz"),
+        (FILE + "a.tar.gz", tarred({"r.py": SCRIPT.encode()}), SCRIPT, "the attached file r.py in a.tar.gz"),
     ],
 )  # fmt: skip
 def test_a_file_of_the_issue(address: str, content: bytes, text: str, note: str) -> None:
@@ -76,13 +99,31 @@ def test_code_in_the_text_comes_before_what_is_attached() -> None:
         FILE + "large.py",
         FILE + "bomb.zip",
         FILE + "broken.zip",
+        FILE + "bomb.gz",
+        FILE + "cut.gz",
+        FILE + "bomb.tgz",
+        FILE + "cut.tgz",
+        FILE + "notes.txt",
         "https://github.com.evil.example/user-attachments/files/1/repro.py",
         "https://evil.example/?https://gist.github.com/x/" + GIST,
     ],
 )  # fmt: skip
 def test_what_is_no_program_or_too_large_or_elsewhere_is_not_taken(body: str) -> None:
     large = SCRIPT.encode() + b"#" * attachments.MOST_TEXT
-    held = {"setup.py": b"x = 1\n", "large.py": large, "bomb.zip": zipped({"r.py": large * 8}), "broken.zip": b"PK\x03\x04"}
+    packed = gzip.compress(large)
+    held = {
+        "setup.py": b"x = 1\n",
+        "large.py": large,
+        "bomb.zip": zipped({"r.py": large * 8}),
+        "broken.zip": b"PK\x03\x04",
+        "bomb.gz": packed,
+        "cut.gz": packed[:90],
+    }
+    held |= {
+        "notes.txt": b"I import torch\nimport torch and so on\n",
+        "bomb.tgz": tarred({"r.py": large}),
+        "cut.tgz": tarred({"r.py": large})[:90],
+    }
     api = Memory(files={FILE + name: content for name, content in held.items()} | {"https://evil.example/repro.py": SCRIPT.encode()})
     assert "There is no code to run" in refused(api, "/minify", body)
 
@@ -107,3 +148,36 @@ def test_a_traceback_alone_gets_words_on_what_to_attach() -> None:
     said = refused(Memory(), "/minify", body)
     assert "There is a traceback here, but not the program" in said
     assert "TORCH_TRACE" in said
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["    Traceback (most recent call last):\n    x", "> > Traceback (most recent call last):", "E   Traceback (most recent call last):"],
+)
+def test_a_traceback_may_be_indented_or_quoted(shown: str) -> None:
+    assert "There is a traceback here, but not the program" in refused(Memory(), "/minify", f"It fails:\n\n{shown}\n")
+
+
+def test_a_traceback_in_an_attached_log() -> None:
+    log = b"step 1\nTraceback (most recent call last):\nValueError: x\n"
+    api = Memory(files={FILE + "err.log": log, FILE + "logs.zip": zipped({"a/err.txt": log})})
+    for name in ("err.log", "logs.zip"):
+        assert "There is a traceback here, but not the program" in refused(api, "/minify", FILE + name)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("trace.log", TRACE.encode() + b"#" * attachments.MOST_TEXT, "`trace.log` (more than 1 MiB)"),
+        ("a.zip", zipped({"x/trace.log": TRACE.encode() * 9000}), "`trace.log in a.zip` (more than 1 MiB)"),
+        ("a.zip", b"x" * (attachments.MOST_SENT + 1), "`a.zip` (more than 16 MiB)"),
+        ("setup.py", b"x = 1\n", "`setup.py` (no program that imports torch, no log of `TORCH_TRACE`)"),
+        ("a.zip", b"PK\x03\x04", "`a.zip` (it cannot be read)"),
+        ("gone.py", None, "`gone.py` (GitHub does not give it)"),
+    ],
+)
+def test_what_was_looked_at_in_vain_is_named(name: str, content: bytes | None, said: str) -> None:
+    api = Memory(files={FILE + name: content} if content is not None else {})
+    answer = refused(api, "/minify", f"See {FILE}{name}.")
+    assert "There is no code to run" in answer
+    assert said in answer
