@@ -22,6 +22,7 @@ what X may be:
   program.pt2 of torch.export.save             compiled, and packaged with AOTInductor
   an AOTInductor package                       only with its program inside
   a notebook (.ipynb)                          its code cells in order
+  a text or an archive with one of these       a code block, a session of the interpreter; the one file
 """
 
 

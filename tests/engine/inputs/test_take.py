@@ -135,6 +135,22 @@ def test_the_one_program_of_an_archive(tmp_path, beside):
     assert (found.taken_as, found.detail, found.text) == ("script", "a Python script of one line, in an archive", "import torch\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "taken_as"),
+    [
+        ("a/fail.ipynb", b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "import torch"}]}', "notebook"),
+        ("a/program.pt2", {"program/models/model.json": b"{}", "program/archive_format": b"pt2"}, "exported_program"),
+    ],
+)
+def test_an_archive_of_what_is_no_script(tmp_path, name, content, taken_as):
+    (scratch := tmp_path / "scratch").mkdir()
+    raw = content if isinstance(content, bytes) else zipped(tmp_path / "program.pt2", content).read_bytes()
+    found = take(Place(zipped(tmp_path / "x.zip", {name: raw}), scratch))
+    assert found.taken_as == taken_as
+    assert found.detail.endswith(", in an archive")
+    assert all(path.is_relative_to(scratch) and path.is_file() for path in found.read)
+
+
 def test_an_archive_of_several_programs(tmp_path):
     (scratch := tmp_path / "scratch").mkdir()
     with pytest.raises(NotUnderstood, match=r"it holds files with: \.py\); give the one that fails"):
