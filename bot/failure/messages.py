@@ -45,7 +45,7 @@ _CPP_OUTPUT = re.compile(r"^Output:\n\s*([^\n]+)", re.MULTILINE)
 # From such a line on, a message only repeats the program or gives advice.
 # fmt: off
 _TAIL = re.compile(r"^[ \t]{0,40}(?:" + "|".join((
-    "from user code:", "Set TORCHDYNAMO_VERBOSE", "Set TORCH_LOGS", "You can suppress this exception", "While executing ",
+    "from user code:", "Set TORCHDYNAMO_VERBOSE", "Set TORCH_LOGS", "You can suppress this exception", "While executing (?:%|return )",
     "Original traceback:", "Use tlparse", "Developer debug context:", "For more details about", "Found from", "User Stack",
     "Caused by:", "consider using data-dependent", r"For C\+\+ stack trace", "For more information", "For extended logs",
     "If you suspect", "The error above occurred when", "Exception raised from", r"C\+\+ CapturedTraceback",

@@ -47,6 +47,14 @@ def test_what_only_repeats_the_program_is_left_out(tail: str) -> None:
     assert essence("ValueError", f"it broke:\nsee {tail}") != "it broke:"
 
 
+def test_a_message_that_begins_with_what_was_executed_is_no_note() -> None:
+    said = "While executing unfold, functionalization encountered a tensor being mutated that has internal overlap."
+    note = "While executing %abs_ : [num_users=1] = call_method[target=abs_](args = (%z,), kwargs = {})"
+    assert essence("RuntimeError", f"{said}\n\n{note}\nOriginal traceback:") == said
+    assert essence("RuntimeError", f"it broke\n\n{note}") == "it broke"
+    assert essence("RuntimeError", "it broke\n\nWhile executing return (%add,)") == "it broke"
+
+
 @pytest.mark.parametrize(
     ("name", "message", "shown"),
     [
