@@ -31,6 +31,8 @@ _KNOWN = (
     (re.compile(r"^the sandbox ended the program: too many processes", re.M), "the program started too many processes"),
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
     (re.compile(r"fatal error: Python\.h: No such file"), "the interpreter's C headers are missing"),
+    # what Python says of itself before it runs anything
+    (re.compile(r"^Python runtime state: (?!initialized|finalizing)", re.M), "Python itself could not start"),
 )  # fmt: skip
 
 

@@ -27,6 +27,8 @@ CXX = "torch._inductor.exc.InductorError: CppCompileError: C++ compile error\n\n
         ("torch._inductor.exc.TritonMissing: no", "triton"),
         ("RuntimeError: Cannot find a working triton installation. Either the package is not installed or it is too old.", "triton"),
         ("fatal error: Python.h: No such file or directory", "headers"),
+        ("Fatal Python error: init_fs_encoding: no codec\nPython runtime state: core initialized\n\n  <no Python frame>", "Python"),
+        ("Fatal Python error: Aborted\nPython runtime state: initialized\n\nThread 1:", None),
         (f"{CXX}g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.", "memory"),
         (f"subprocess.CalledProcessError: Command '['g++', 'x.cpp']' died with <Signals.SIGKILL: 9>.\n\nThe above\n\n{CXX}", "memory"),
         (f"{CXX}x.cpp:3:1: error: expected ';'", None),
