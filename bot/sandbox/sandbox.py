@@ -226,7 +226,8 @@ class Sandbox:
         with self._lock:
             if python in self._known:
                 return
-            found = [os.path.dirname(os.path.dirname(os.path.abspath(python)))]
+            # what it is and where its link leads: with that it starts, should it not say in time what else it reads
+            found = [os.path.dirname(os.path.dirname(path)) for path in (os.path.abspath(python), os.path.realpath(python))]
             with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
                 found += [str(path) for path in json.loads(self._ask(python))]
             self._known[python] = tuple(found)

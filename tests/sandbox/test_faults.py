@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.order import ProcessReport
+from bot.sandbox.order import LANDLOCK, ProcessReport
 from bot.sandbox.process import Process
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from tests.sandbox.ways import prepared, running_with
@@ -46,6 +46,25 @@ def gone(mark: str) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def test_an_interpreter_that_does_not_say_in_time_what_it_reads_can_start(box: Sandbox, tmp_path: Path) -> None:
+    """On a busy machine: what the link in a virtual environment leads to is read all the same."""
+    if LANDLOCK not in box.layers:
+        pytest.skip("everything may be read")
+    library, python = tmp_path / "base" / "lib.txt", tmp_path / "venv" / "bin" / "python"
+    real = library.parent / "bin" / "python"
+    for place in (real.parent, python.parent, tmp_path / "scratch"):
+        place.mkdir(parents=True)
+    library.write_text("found")
+    real.write_text(f"#!/bin/sh\ncase $2 in *json*) sleep 60 ;; esac\ncat {library}\n")
+    real.chmod(0o755)
+    python.symlink_to(real)
+    other = Sandbox(tmp_path / "scratch", str(python), patience=0.5)
+    process = other.start([str(python), "-c", "pass"], cwd=Path("/"), env=os.environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    said, _ = process.communicate()
+    process.end()
+    assert said == b"found"
 
 
 def test_it_is_ended_at_any_moment(box: Sandbox, tmp_path: Path) -> None:
