@@ -64,6 +64,7 @@ class Region(Model):
     blobs: Path
     rule: RuleUsed = RuleUsed()
     against_float64: bool = Field(default=False, description="accuracy: eager misses the tolerance, or nearly, and the two errors decided")
+    weighted: bool = Field(default=False, description="accuracy: gradients are wrong, but only those of a weighted sum")
     wrong: tuple[int, ...] = Field(default=(), description="accuracy: positions of the wrong tensors, of all that are returned")
     launches: tuple[str, ...] = ()
     blamed: tuple[tuple[str, ...], ...] = ()

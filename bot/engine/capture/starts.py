@@ -111,7 +111,7 @@ def _of_wrong(graph: Graph, wrong: Sequence[int]) -> Iterator[Graph]:
 def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
     """How the call may have to be made for the failure to show, simplest first."""
     if failure.kind is Kind.ACCURACY:
-        recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance)
+        recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance, weighted=region.weighted)
         recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
         if recipe.tolerance is None and EAGER_ALONE in recipe.config:
             yield from _called(hook, region, graph, replace(recipe, eager_alone=True), failure)
@@ -134,7 +134,8 @@ def _called(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: Si
         yield recipe
         return
     forward, both = recipe, replace(recipe, backward=True)
-    yield from (both, forward) if failure.backward or (failure.kind is Kind.ACCURACY and region.backward) else (forward, both)
+    of_gradients = failure.backward or (failure.kind is Kind.ACCURACY and (region.backward or region.weighted))
+    yield from (both, forward) if of_gradients else (forward, both)
 
 
 def _repro_tolerance(recipe: Recipe) -> float:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..eager import accuracy
+from ..eager import accuracy, drawing
 from . import recipe
 from .captured_graph import CapturedGraph
 
@@ -71,7 +71,7 @@ class Afterwards:
             return
         try:
             self._bytes += sum(_bytes(value) for value in inputs)
-            if self._bytes > min(MOST, _room(inputs)) or accuracy.draws(region.graph.graph):
+            if self._bytes > min(MOST, _room(inputs)) or drawing.draws(region.graph.graph):
                 self.forget()
             else:
                 self._calls.append(_FirstCall(region, compiled, inputs, boxed, _CallModes.now()))

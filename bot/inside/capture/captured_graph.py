@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import torch
 
 from ..eager import accuracy
 from ..protocol import Failed, HookPoint
@@ -23,3 +26,13 @@ class CapturedGraph:
     backend: Callable[..., Any] | None = None
     failed: Failed = ""
     compared: accuracy.Compared = field(default_factory=accuracy.Compared)
+
+
+def returning(gm: Any, places: Sequence[int]) -> Any:
+    """The graph `gm` that returns its inputs at these `places` as well, behind what it returns."""
+    graph = copy.deepcopy(gm.graph)
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    output = next(node for node in graph.nodes if node.op == "output")
+    returned = output.args[0] if isinstance(output.args[0], (tuple, list)) else (output.args[0],)
+    output.args = ((*returned, *(inputs[place] for place in places)),)
+    return torch.fx.GraphModule(gm, graph)

@@ -20,7 +20,7 @@ from ..protocol import COMPARED_DIR, REGION_PREFIX, Failed, write_json
 from ..shortcuts import shortcut
 from . import dumps, fx_reader, recipe
 from .afterwards import Afterwards
-from .captured_graph import CapturedGraph
+from .captured_graph import CapturedGraph, returning
 from .child_errors import ChildErrors
 from .escaped import Escaped
 
@@ -51,6 +51,7 @@ class Tracker:
         self.errors = accuracy.farther(self.errors, found.errors)
         if found.wrong:
             region.compared = found
+            region.graph = returning(region.graph, found.written) if found.written else region.graph
             self.flag(region, "accuracy", inputs)
 
     def compare_later(self) -> bool:
@@ -89,6 +90,7 @@ class Tracker:
             "rule": self._rule(region.compared),
             "wrong": region.compared.wrong,
             "against_float64": not region.compared.near,
+            "weighted": region.compared.weighted,
             "failed": how,
             "backward": region.backward,
             "recipe": region.recipe,

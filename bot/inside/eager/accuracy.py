@@ -3,8 +3,8 @@
 `torch._dynamo.utils.same`: compiled against eager within the tolerance, or no worse than eager is against float64.
 Each run starts from the same seed. What a healthy program may do is not a difference: results that eager itself does not
 repeat (uninitialized memory), a compiled call that raises (another failure), results for which the rule would not let rounding
-pass (`noise.stretched`: one number that eager rounded well by chance). Where eager draws random numbers, or float64 cannot be had, eager
-with each result moved by a unit in its last place stands for it: compiled has to be clearly outside of what that does.
+pass (`noise.stretched`: one number that eager rounded well by chance). What a call writes to its inputs is a result as well.
+Where float64 cannot be had, or eager draws random numbers, eager moved by its own rounding stands for it: compiled has to be outside.
 """
 
 from __future__ import annotations
@@ -12,20 +12,19 @@ from __future__ import annotations
 import contextlib
 import copy
 import importlib
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from . import noise
+from . import drawing, layouts, noise
 from .fp64 import drew, random_state
 from .uninitialized import code_of, made_to_differ
 
 SEED = 0
-# What is in the names of operations that draw.
-_RANDOM = ("dropout", "scaled_dot_product", "rand", "bernoulli", "normal_", "uniform_", "multinomial", "exponential_")
+# A gradient vanishes where it is smaller than so many times eager's error in it.
+_VANISHING = 10
 
 
 def clones(inputs: Sequence[Any]) -> list[Any]:
@@ -48,7 +47,8 @@ class Compared:
     `wrong` are the positions of tensors, of all that were compared, that are wrong. `own`: by the program's own tolerance. `near`: eager
     is so near to float64 there that a tolerance alone tells right from wrong. `errors` are root mean squares against float64, of the
     compiled tensor and of eager's, where compiled is farthest from it for what eager is. `broke`: one of the runs raised, so nothing was
-    compared.
+    compared. `written` are inputs, by position, that the graph writes to and does not return: they count as results behind those that it
+    returns; none are named where none is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the results.
     """
 
     wrong: tuple[int, ...] = ()
@@ -56,6 +56,8 @@ class Compared:
     near: bool = True
     errors: tuple[float, float] | None = None
     broke: bool = False
+    written: tuple[int, ...] = ()
+    weighted: bool = False
 
 
 def compare_graph(
@@ -75,7 +77,7 @@ def compare_graph(
     A graph that draws random numbers is compiled once more so that it draws eager's numbers: Inductor's own generator
     gives other ones, which is no bug.
     """
-    if backend is not None and draws(gm.graph):
+    if backend is not None and drawing.draws(gm.graph):
         with importlib.import_module("torch._inductor.config").patch(fallback_random=True):
             again = backend(copy.deepcopy(gm), list(inputs))
             return _compare(gm, again, inputs, getattr(again, "_boxed_call", False) and boxed, backward, rule)
@@ -84,36 +86,28 @@ def compare_graph(
 
 def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, rule: ComparisonRule) -> Compared:
     debug = importlib.import_module("torch._dynamo.debug_utils")
-    backward = backward and torch.is_grad_enabled()
+    calls = _OnSameInputs(inputs, backward and torch.is_grad_enabled())
 
     def unboxed(*args: Any) -> Any:
         return compiled(list(args)) if boxed else compiled(*args)
 
-    traced = _as_traced(gm, inputs)
+    traced = layouts.as_traced(gm, inputs)
 
     def run(function: Callable[..., Any]) -> list[Any]:
-        return _run(function, inputs if function is unboxed else traced, backward)
+        return calls.results(function, inputs if function is unboxed else traced)
 
     def run_precise() -> list[Any]:
-        model, arguments = debug.cast_to_fp64(copy.deepcopy(gm), clones(traced))
-        return _run(model, arguments, backward)
+        exact = calls.results(*debug.cast_to_fp64(copy.deepcopy(gm), clones(traced)))
+        calls.note_exact(exact)
+        return exact
 
-    return _compare_results(gm, unboxed, run, run_precise, rule)
-
-
-def _as_traced(gm: Any, inputs: Sequence[Any]) -> list[Any]:
-    """The inputs with the strides that the graph was traced with: Inductor's forward keeps what the backward needs in layouts of its own,
-    in which eager could not make a `view` of the graph's."""
-    laid = list(inputs)
-    placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
-    for index, (node, value) in enumerate(zip(placeholders, inputs, strict=False)):
-        meta = node.meta.get("val")
-        if not isinstance(value, torch.Tensor) or not isinstance(meta, torch.Tensor) or value.requires_grad:
-            continue
-        if value.layout is torch.strided is meta.layout and value.shape == meta.shape and value.stride() != meta.stride():
-            with contextlib.suppress(Exception):  # strides that are no numbers
-                laid[index] = torch.empty_strided(value.shape, meta.stride(), dtype=value.dtype, device=value.device).copy_(value)
-    return laid
+    found = _compare_results(gm, unboxed, run, run_precise, rule)
+    if not found.wrong and not found.broke and calls.gradients_vanish:
+        calls.weighted = True
+        found = _compare_results(gm, unboxed, run, run_precise, rule)
+        return replace(found, weighted=bool(found.wrong))
+    behind = range(calls.returned, calls.returned + len(calls.written or ()))
+    return replace(found, written=calls.written or ()) if any(place in behind for place in found.wrong) else found
 
 
 def compare_package(
@@ -196,25 +190,75 @@ class _Watched:
         return result
 
 
-def _run(function: Callable[..., Any], inputs: Sequence[Any], backward: bool) -> list[Any]:
-    """Tensors that a call yields, gradients of the inputs after them."""
-    testing = importlib.import_module("torch._dynamo.testing")
-    with torch.random.fork_rng():
-        torch.manual_seed(SEED)
-        arguments = clones(inputs)
-        tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
-        for value in tensors:
-            if value.is_leaf:
-                value.grad = None
-        out = function(*arguments)
-        results = tensors_of(out)
-        if backward and testing.requires_bwd_pass(out):
+class _OnSameInputs:
+    """Calls of one function after another on copies of the same `inputs`, the first of them eager's. `backward`: gradients are taken."""
+
+    def __init__(self, inputs: Sequence[Any], backward: bool) -> None:
+        self.inputs, self.backward = inputs, backward
+        self.weighted = False  # gradients are those of a weighted sum
+        self.returned = 0  # tensors
+        self.written: tuple[int, ...] | None = None  # positions of the inputs that eager wrote to and does not return
+        self.gradients_vanish = False
+        self._gradients: list[Any] = []  # eager's
+
+    def results(self, function: Callable[..., Any], inputs: Sequence[Any] | None = None) -> list[Any]:
+        """Tensors that a call yields, what it wrote to its inputs (`self.inputs` if None), and their gradients."""
+        testing = importlib.import_module("torch._dynamo.testing")
+        given = self.inputs if inputs is None else inputs
+        with torch.random.fork_rng():
+            torch.manual_seed(SEED)
+            arguments = clones(given)
+            tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
             for value in tensors:
-                if value.requires_grad and not value.is_leaf:
-                    value.retain_grad()
-            testing.reduce_to_scalar_loss(out).backward()
-            results += [x.grad for x in tensors if x.requires_grad and x.grad is not None]
-        return [x.detach() for x in results]
+                if value.is_leaf:
+                    value.grad = None
+            out = function(*arguments)
+            results = tensors_of(out)
+            first = self.written is None
+            if self.written is None:
+                self.returned = len(results)
+                places = [place for place, value in enumerate(arguments) if _was_written(value, given[place])]
+                self.written = tuple(place for place in places if all(arguments[place] is not one for one in results))
+            results += [arguments[place] for place in self.written]
+            if self.backward and testing.requires_bwd_pass(out):
+                for value in tensors:
+                    if value.requires_grad and not value.is_leaf:
+                        value.retain_grad()
+                (_weighted_loss(out) if self.weighted else testing.reduce_to_scalar_loss(out)).backward()
+                gradients = [x.grad for x in tensors if x.requires_grad and x.grad is not None]
+                results += gradients
+                self._gradients = gradients if first else self._gradients
+            return [x.detach() for x in results]
+
+    def note_exact(self, results: Sequence[Any]) -> None:
+        """Whether gradients vanish, from the `results` in float64: most of eager's are no more than its rounding."""
+        count = len(self._gradients)
+        pairs = list(zip(self._gradients, results[-count:], strict=False)) if count and len(results) > count else []
+        self.gradients_vanish = 2 * sum(_is_rounding(ours, exact) for ours, exact in pairs) > count > 0
+        self._gradients = []
+
+
+def _was_written(value: Any, before: Any) -> bool:
+    """Whether an input holds something else than `before`. Its version alone does not tell: batch_norm writes behind autograd's back."""
+    if not isinstance(value, torch.Tensor) or (value.is_leaf and value.requires_grad):
+        return False
+    try:
+        return not (torch.equal(value, before) or torch.allclose(value, before, rtol=0, atol=0, equal_nan=True))
+    except Exception:  # of a type or layout that nothing compares
+        return False
+
+
+def _weighted_loss(out: Any) -> Any:
+    """A sum in which each number has a weight of its own. What a softmax or a normalization returns has a sum that does not change."""
+    tensors = [x for x in tensors_of(out) if x.requires_grad]
+    return sum((x.abs() if x.is_complex() else x).flatten().double().cumsum(0).mean() / x.numel() for x in tensors if x.numel())
+
+
+def _is_rounding(ours: Any, exact: Any) -> bool:
+    """Whether a gradient of eager's is no farther from zero than rounding takes it."""
+    if ours.shape != exact.shape or ours.is_complex() or not ours.is_floating_point():
+        return False
+    return bool(exact.double().norm() <= _VANISHING * (ours.double() - exact.double()).norm())
 
 
 @dataclass(frozen=True)
@@ -345,36 +389,3 @@ def _errors(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
         return None
     compiled, eager = ((one.double() - exact).square().mean().sqrt().item() for one in (theirs, ours))
     return compiled, eager
-
-
-def draws(graph: Any) -> bool:
-    """Whether a `torch.fx` graph draws random numbers, as far as its operations' names and tags say."""
-    return any(_draws(node) for node in graph.nodes)
-
-
-def _draws(node: Any) -> bool:
-    if node.op not in ("call_function", "call_method"):
-        return False
-    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
-    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) or any(word in name for word in _RANDOM):
-        return not _turned_off(node)
-    return False
-
-
-def _turned_off(node: Any) -> bool:
-    """Whether a dropout, or attention, has arguments with which it draws nothing: an evaluated model is full of these."""
-    try:
-        if hasattr(node.target, "_schema"):
-            given: dict[str, Any] = {one.name: one.default_value for one in node.target._schema.arguments}
-            given |= {**dict(zip(given, node.args, strict=False)), **node.kwargs}
-        elif node.target is torch.nn.functional.scaled_dot_product_attention:
-            given = {"dropout_p": node.args[4] if len(node.args) > 4 else 0.0, **node.kwargs}
-        else:
-            bound = inspect.signature(node.target).bind(*node.args, **node.kwargs)
-            bound.apply_defaults()
-            given = dict(bound.arguments)
-    except (TypeError, ValueError):  # a method, or written in C
-        return False
-    if "dropout_p" in given:
-        return bool(given["dropout_p"] == 0)
-    return given.get("training", given.get("train")) is False

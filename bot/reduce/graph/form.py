@@ -194,6 +194,7 @@ class Recipe:
     contexts: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     backward: bool = False  # the sum of the outputs is differentiated after the call
+    weighted: bool = False  # with a weight for each number: the plain sum of a softmax, or of what is normalized, has no gradient
     accuracy: bool = False  # compare with eager
     strict: bool = False  # accuracy: integral and boolean outputs are compared too
     # accuracy: (rtol, atol), or () for the defaults of torch.testing.assert_close; None: PyTorch's rule, `repro_tolerance` for both

@@ -79,6 +79,7 @@ def recipe_cost(recipe: Recipe) -> int:
         recipe.dynamic is not None,
         recipe.fullgraph,
         recipe.backward,
+        recipe.weighted,
         recipe.seed is not None,
         recipe.freshness,
         recipe.against_float64,

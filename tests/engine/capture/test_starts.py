@@ -219,6 +219,12 @@ class TestRecipe:
                 )
                 assert start.backward is backward
 
+    def test_gradients_that_only_a_weighted_sum_shows_are_compared_first(self) -> None:
+        trained = graph(inputs=(replace(X, requires_grad=True),))
+        found = made(region("dynamo", trained, weighted=True), failure=WRONG)
+        assert all(start.program.recipe.weighted for start in found)
+        assert [start.program.recipe.backward for start in found] == [True, False, True, False], "each, and both against float64"
+
     @pytest.mark.parametrize(("near", "expected"), [(True, [False, True]), (False, [True])])
     def test_where_eager_misses_the_tolerance_both_are_held_against_float64(self, near: bool, expected: list[bool]) -> None:
         found = made(region("aot", against_float64=not near), failure=WRONG)

@@ -14,6 +14,8 @@ import pytest
 from bot.engine.capture.region import Region, read_regions
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import Question
+from bot.reduce.graph.codec import graph_from_json
+from bot.reduce.graph.form import refs
 from bot.workers.pool import Pool
 
 # A program is captured in a process of its own, which has no setting of ours in its environment.
@@ -184,6 +186,28 @@ def test_wrong_numbers(rerun: Rerun) -> None:
     assert (region.hook, region.failed) == ("dynamo", "accuracy")
     outcome, regions = rerun(body.replace("out + 1", "out"), check=True)
     assert (outcome.status, len(regions)) == ("ok", 1)
+
+
+def test_what_is_written_to_an_input_is_returned_by_the_graph_that_is_kept(rerun: Rerun) -> None:
+    body = """
+        def mine(gm, inputs):
+            def call(*args):
+                out = gm(*args)
+                for one in args: one.add_(1)
+                return out
+            return call
+
+        def f(x, y):
+            y.mul_(x)
+            return x * 2
+        torch.compile(f, backend=mine)(torch.arange(3.0), torch.ones(3))
+    """
+    outcome, (region,) = rerun(body, check=True)
+    assert (outcome.status, region.failed, region.wrong) == ("ok", "accuracy", (1,)), outcome.text
+    assert region.graph is not None
+    graph = graph_from_json(region.graph)
+    _, written = refs(graph.output)
+    assert written in {item.name for item in graph.inputs}
 
 
 def test_wrong_shapes(rerun: Rerun) -> None:

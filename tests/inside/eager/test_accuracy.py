@@ -200,6 +200,49 @@ class TestDiffers:
             assert differs(lambda x: x.add_(1), lambda x: x.add_(2), given, backward=True)
             assert torch.equal(given, torch.ones(3))
 
+    def test_what_is_written_to_an_input_is_a_result(self) -> None:
+        """A program may return nothing of it: a cache, or the statistics of a normalization."""
+
+        def fills(x: Any, y: Any) -> Any:
+            y.add_(x)
+            return x * 2
+
+        def flipped(x: Any, y: Any) -> Any:
+            y.add_(x.flip(0))
+            return x * 2
+
+        given = (torch.arange(4.0), torch.zeros(4))
+        options: Any = {"boxed": False, "backward": False, "rule": ComparisonRule(), "backend": None}
+        found = accuracy.compare_graph(graph(fills), flipped, given, **options)
+        assert (found.wrong, found.written) == ((1,), (1,))
+        assert not differs(fills, fills, *given)
+        found = accuracy.compare_graph(graph(fills), lambda x, y: fills(x, y) + 1, given, **options)
+        assert (found.wrong, found.written) == ((0,), ()), "what it writes is right"
+        found = accuracy.compare_graph(graph(lambda x: x.add_(1)), lambda x: x.add_(2), [given[1]], **options)
+        assert (found.wrong, found.written) == ((0,), ()), "it is returned"
+
+    def test_gradients_of_a_sum_that_does_not_change(self) -> None:
+        """What a softmax returns adds up to one, whatever it gets: only the gradients of another sum say anything."""
+
+        class Wrong(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(x)
+                return x.softmax(-1)
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                with torch.enable_grad():
+                    x = ctx.saved_tensors[0].detach().requires_grad_()
+                    return torch.autograd.grad(x.softmax(-1), x, grad)[0] * 1.5
+
+        x = torch.randn(3, 5, generator=torch.Generator().manual_seed(0)).requires_grad_()
+        options: Any = {"boxed": False, "rule": ComparisonRule(), "backend": None}
+        found = accuracy.compare_graph(graph(lambda x: x.softmax(-1)), Wrong.apply, [x], backward=True, **options)
+        assert (found.wrong, found.weighted) == ((1,), True)
+        assert not differs(lambda x: x.softmax(-1), lambda x: x.softmax(-1), x, backward=True)
+        assert not differs(lambda x: x.softmax(-1), Wrong.apply, x)
+
     def test_float64_decides_where_the_graph_can_run_in_it(self) -> None:
         """Eager sums float16 badly; the compiled one is right, and far from it."""
         x = torch.full((4,), 0.1, dtype=torch.float16)
@@ -310,33 +353,3 @@ def test_clones_keep_strides_gradients_and_leaves() -> None:
         assert torch.equal(one, other)
         assert (one.stride(), one.requires_grad, one.is_leaf) == (other.stride(), other.requires_grad, other.is_leaf)
     assert copies[3] == 7
-
-
-F = torch.nn.functional
-ATEN = torch.ops.aten
-DRAWN: list[tuple[bool, Callable[[Any], Any]]] = [
-    (True, lambda x: F.dropout(x, 0.5)),
-    (False, lambda x: F.dropout(x, 0.5, False)),
-    (False, lambda x: F.dropout(x, 0.5, training=False)),
-    (True, lambda x: F.scaled_dot_product_attention(x, x, x, None, 0.1)),
-    (True, lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.1)),
-    (False, lambda x: F.scaled_dot_product_attention(x, x, x)),
-    (False, lambda x: F.scaled_dot_product_attention(x, x, x, None, 0.0, True)),
-    (True, lambda x: ATEN.native_dropout(x, 0.5, True)),
-    (True, lambda x: ATEN.native_dropout(x, 0.5, None)),
-    (False, lambda x: ATEN.native_dropout.default(x, 0.5, False)),
-    (True, lambda x: ATEN.dropout.default(x, 0.5, True)),
-    (False, lambda x: ATEN.dropout.default(x, 0.5, False)),
-    (True, lambda x: torch.rand_like(x)),
-    (True, lambda x: x.bernoulli_(0.5)),
-    (False, lambda x: torch.relu(x)),
-]
-
-
-@pytest.mark.parametrize(("drawn", "function"), DRAWN)
-def test_a_dropout_that_is_turned_off_draws_nothing(drawn: bool, function: Callable[[Any], Any]) -> None:
-    """As eager says, too."""
-    assert accuracy.draws(graph(function).graph) is drawn
-    watched = accuracy._Watched(function)
-    watched(torch.ones(2, 2, 4, 4))
-    assert watched.drew is drawn

@@ -24,11 +24,13 @@ from bot.reduce.graph.rewrite import drop_unused, map_inputs, substitute
 
 _SETTINGS = ("config", "options")
 _LISTS = ("contexts", "setup")
+_PLAINER = ("against_float64", "weighted")
 
 
 def settings(program: Program) -> list[Edit]:
-    """One edit for each of the compiler's settings in `program`, and one for a plain comparison instead of the one with float64."""
-    plain = [_with(lambda r: replace(r, against_float64=False))] if program.recipe.against_float64 else []
+    """One edit for each of the compiler's settings in `program`, one for a plain comparison instead of the one with float64, and one for
+    the gradients of a plain sum."""
+    plain = [_without_flag(name) for name in _PLAINER if getattr(program.recipe, name)]
     kept = EAGER_ALONE if program.recipe.eager_alone else None  # it says how the script's comparison is meant
     return [*plain, *(_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name) if entry != kept)]
 
@@ -61,6 +63,11 @@ def seed(program: Program) -> list[Edit]:
 
 def _with(change: Callable[[Recipe], Recipe]) -> Edit:
     return lambda program: replace(program, recipe=change(program.recipe))
+
+
+def _without_flag(name: str) -> Edit:
+    off: dict[str, Any] = {name: False}
+    return _with(lambda recipe: replace(recipe, **off))
 
 
 def _without(name: str, entry: object) -> Edit:

@@ -160,13 +160,17 @@ class Call:
             if len(metas) == 1:
                 return self._summed("out[0]", metas[0])
             if all(meta.kind == "tensor" and not meta.dtype.startswith("complex") for meta in metas):
-                return "sum(o.sum() for o in out if o.requires_grad)"
-        return "sum(o.abs().sum() for o in torch.utils._pytree.tree_leaves(out) if isinstance(o, torch.Tensor) and o.requires_grad)"
+                return f"sum({self._sum_of('o')} for o in out if o.requires_grad)"
+        some = f"{self._sum_of('o.abs()')} for o in torch.utils._pytree.tree_leaves(out)"
+        return f"sum({some} if isinstance(o, torch.Tensor) and o.requires_grad)"
 
     def _summed(self, name: str, meta: Meta) -> str:
         if meta.dtype.startswith("complex"):
-            return f"{name}.abs().sum()"
-        return name if meta.kind == "tensor" and meta.shape == () else f"{name}.sum()"
+            return self._sum_of(f"{name}.abs()")
+        return name if meta.kind == "tensor" and meta.shape == () else self._sum_of(name)
+
+    def _sum_of(self, value: str) -> str:
+        return f"{value}.flatten().double().cumsum(0).sum()" if self.recipe.weighted else f"{value}.sum()"
 
     def _compared(self) -> list[str]:
         recipe, output = self.recipe, self.graph.output

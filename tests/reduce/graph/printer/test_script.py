@@ -523,6 +523,16 @@ def test_a_wrong_gradient_alone_is_seen() -> None:
         exec(compile(render(Program(LINEAR, recipe, preamble=wrong)), "repro.py", "exec"), {"__name__": "__main__"})
 
 
+def test_gradients_of_a_weighted_sum() -> None:
+    """The plain sum of a softmax has no gradient."""
+    x = Input("x", tensor(2, 3), requires_grad=True)
+    graph = Graph((x,), (node("y", "torch.softmax", Ref("x"), -1, meta=tensor(2, 3)),), Ref("y"))
+    recipe = Recipe(backend='"aot_eager"', accuracy=True, backward=True, weighted=True)
+    script = render(Program(graph, recipe))
+    assert "torch.autograd.grad(out.flatten().double().cumsum(0).sum(), (x,), materialize_grads=True)" in script
+    execute(script)
+
+
 def test_several_outputs_are_differentiated() -> None:
     graph = replace(LINEAR, output=(Ref("linear"), Ref("dropout")))
     script = render(Program(graph, Recipe(backend='"aot_eager"', backward=True)))
