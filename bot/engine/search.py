@@ -285,6 +285,9 @@ class Search:
             begins = self.oracle.begins(candidate, max(1, TRIES // len(begun)))
             if begins is not None:
                 return complete, failing, begins
+        fresh = self._begin_in_fresh_process(alone)
+        if fresh is not None:
+            return alone, next(iter(begun))[1], fresh
         # what is caught in a thread, or by a library, is let through where the function that fails is called alone
         for program in self._inner(first.text, first.lines) if capture.ended is not None else ():
             complete, failing = next(self._surrounded(unmarked(program), marks(program)))
@@ -301,6 +304,18 @@ class Search:
             raise Ended("error", needs.code, f"a repro stands alone, but where it is run the program needs {needs}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         return alone, (), None
+
+    def _begin_in_fresh_process(self, text: str) -> Begun | None:
+        """How the script `text` fails that does not where the compiler was imported before it; from then on each question is asked so."""
+        if self.reproduction.failure.kind is Kind.HANG:
+            return None  # each question would take too long
+        oracle, candidate = self.oracle.in_fresh_processes(), Candidate(text, "start:fresh process", (lines(text), len(text)))
+        begun = oracle.begins(candidate)
+        if begun is None or oracle.begins(candidate) is None:  # once may be chance
+            return None
+        self.progress.say("it fails only where nothing was compiled before: each question gets a fresh process, which takes longer")
+        self.oracle = oracle
+        return begun
 
     def _letting_through(self, found: Whole) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The program as it is; one that catches its failure first without what catches it."""

@@ -10,6 +10,7 @@ from bot.failure.outcome import Outcome
 from bot.inside.protocol import Facts, Question
 from bot.oracle.budget import Budget
 from bot.reduce.candidate import BudgetSpent
+from bot.workers.fresh import FreshProcesses
 from bot.workers.pool import Asked, Pool
 
 # How often a question is asked again whose answer was no fault of the candidate.
@@ -27,7 +28,9 @@ def never() -> bool:
     return False
 
 
-def dispatch(pool: Pool, budget: Budget, question: Question, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
+def dispatch(
+    pool: Pool | FreshProcesses, budget: Budget, question: Question, is_cancelled: Callable[[], bool] = never
+) -> tuple[Outcome, Facts]:
     """What a worker of `pool` makes of `question`: its outcome, and all facts that it sent.
 
     Raises:
@@ -43,7 +46,7 @@ def dispatch(pool: Pool, budget: Budget, question: Question, is_cancelled: Calla
     return outcome, facts
 
 
-def _wait(pool: Pool, budget: Budget, asked: Asked, is_cancelled: Callable[[], bool]) -> tuple[Outcome, Facts]:
+def _wait(pool: Pool | FreshProcesses, budget: Budget, asked: Asked, is_cancelled: Callable[[], bool]) -> tuple[Outcome, Facts]:
     while True:
         try:
             return asked.future.result(timeout=_BETWEEN)

@@ -20,6 +20,7 @@ from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
 from bot.oracle.dispatch import dispatch, never
 from bot.oracle.run_plan import Limits, RunPlan
+from bot.workers.fresh import FreshProcesses
 from bot.workers.pool import Pool
 from bot.workers.process import HANG_RATIO
 
@@ -96,7 +97,7 @@ class _Durations:
 class Judge:
     """Asks the `pool` under `limits`, until the `budget` is spent. What it is asked, and how it judges that, comes with each question."""
 
-    def __init__(self, pool: Pool, budget: Budget, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, pool: Pool | FreshProcesses, budget: Budget, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         self.pool, self.budget, self.limits = pool, budget, limits
         self._durations = _Durations()
 
@@ -105,6 +106,15 @@ class Judge:
         other = Judge(self.pool, budget, self.limits)
         other._durations = self._durations
         return other
+
+    @property
+    def isolation(self) -> str:
+        """What else an answer depends on: in which sort of process a script runs."""
+        return "fresh" if isinstance(self.pool, FreshProcesses) else "warm"
+
+    def in_fresh_processes(self) -> Judge:
+        """The same judge, who has each script run in a process that has imported nothing."""
+        return Judge(self.pool if isinstance(self.pool, FreshProcesses) else FreshProcesses(self.pool), self.budget, self.limits)
 
     def judge(
         self, text: str, criterion: Criterion, plan: RunPlan, is_cancelled: Callable[[], bool] = never, *, most: float = math.inf

@@ -111,6 +111,10 @@ class ScriptOracle:
         judge = self.judge.within(budget)
         return ScriptOracle(judge, self.ledger, self._criterion, self._plan, jobs=self.jobs, on_answer=self._on_answer, seen=self.seen)
 
+    def in_fresh_processes(self) -> ScriptOracle:
+        """The same oracle, for which each script is run in a process that has imported nothing."""
+        return ScriptOracle(self.judge.in_fresh_processes(), self.ledger, self._criterion, self._plan, jobs=self.jobs, seen=self.seen)
+
     def ask(self, candidate: Candidate) -> Verdict:
         """The verdict on `candidate`; see `bot.reduce.candidate.Oracle`."""
         return self._answer(candidate, self._plan).verdict
@@ -164,7 +168,7 @@ class ScriptOracle:
             return Judgment(Verdict.INFRA)
         if candidate.text in self.seen.slipped:
             return Judgment(Verdict.DIFFERENT)
-        key = key_of(candidate.text, repr(self._criterion), repr(plan))
+        key = key_of(candidate.text, repr(self._criterion), repr(plan), self.judge.isolation)
         known = None if ignore_memo else self.ledger.recall(key)
         answer = Judgment(known) if known is not None else self._asked(candidate, plan, key, is_cancelled)
         if answer is None:

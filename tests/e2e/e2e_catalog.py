@@ -271,6 +271,8 @@ HIDDEN = (
         lacks=("open(", "sys.exit"), original="Unsupported", repro="Unsupported"),
     Row("own_error_seeded", "source", "exception", "run", "RuntimeError", "NaN in the compiled output", lines=20, has=("manual_seed", "drop_clamp"),
         lacks=("tanh",), culprit="post_grad_custom_pre_pass", original="NaN in the compiled", repro="NaN in the compiled"),
+    Row("taken_by_name", "source", "exception", "inductor_lowering", "TypeError", "knows no such type", lines=14, has=("_prims_common",),
+        original="knows no such type", repro="knows no such type"),
     Row("aoti_not_loaded", "aot_inductor", "accuracy", "run", ops=1, has=("relu", "aoti_compile_and_package"), lacks=("sigmoid", "Linear"),
         repro=CLOSE),
 )  # fmt: skip

@@ -125,6 +125,9 @@ def test_a_slow_program_that_hangs_hangs_by_a_longer_limit(intake: Callable[...,
         intake([late, late], [slow], hang_after=30.0, budget=120.0).run()
 
 
+PASSED = Outcome(status="ok", calls=1)
+
+
 @pytest.fixture
 def timeouts() -> list[float]:
     """Of the captures, in seconds."""
@@ -135,7 +138,7 @@ def timeouts() -> list[float]:
 def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float]) -> Callable[..., Intake]:
     """An intake whose captures and controls end as they are given, one after the other."""
 
-    def made(captures: list[Outcome], controls: list[Outcome], errors: Any = None, **options: Any) -> Intake:
+    def made(captures: list[Outcome], controls: list[Outcome], errors: Any = None, alone: Outcome = PASSED, **options: Any) -> Intake:
         script = tmp_path / "fail.py"
         script.write_text("pass\n")
 
@@ -146,6 +149,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
 
         monkeypatch.setattr("bot.engine.reproduce.capture", captured)
         monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: controls.pop(0))
+        monkeypatch.setattr(verify, "run_fresh", lambda *_, **__: alone)
         given = Options(Target(script, None, ()), "python", tmp_path / "out", **{"hang_after": 60.0, **options})
         space = Workspace(given.out)
         space.work.mkdir(parents=True, exist_ok=True)
@@ -156,7 +160,6 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
     return made
 
 
-PASSED = Outcome(status="ok", calls=1)
 NOT_CLOSE = 'Traceback (most recent call last):\n  File "<string>", line 9, in <module>\nAssertionError: Tensor-likes are not close!\n'
 RAISED = Outcome(status="raised", text=FAILED)
 TAKEN = Outcome(status="raised", text="Traceback (most recent call last):\nRuntimeError: address already in use")
@@ -391,10 +394,24 @@ def test_a_large_script_is_said(intake: Callable[..., Intake], capsys: pytest.Ca
 def test_a_program_that_passed_is_asked_again(intake: Callable[..., Intake]) -> None:
     """One that fails in one run of three is no program that passes."""
     found = intake([PASSED, PASSED, PASSED, RAISED], [PASSED], accuracy="off").run()
-    assert (found.failure.exception, found.capture.runs) == (("InternalTorchDynamoError",), 4)
+    assert (found.failure.exception, found.capture.runs) == (("InternalTorchDynamoError",), 5)
     with pytest.raises(Ended, match="the program passes here in 5 runs") as ended:
         intake([PASSED] * 5, [PASSED], accuracy="off").run()
     assert ended.value.code == "passes"
+
+
+def test_a_program_that_passed_and_was_then_cut_off_does_not_hang(intake: Callable[..., Intake]) -> None:
+    cut = Outcome(status="timeout", text="Current thread 0x1 (most recent call first):\n" * 3, cut=True)
+    with pytest.raises(Ended, match=r"the program passes here$"):
+        intake([PASSED], [PASSED], alone=cut, accuracy="off").run()
+    with pytest.raises(Ended, match="the program passes here in 2 runs"):
+        intake([PASSED, cut], [PASSED], accuracy="off").run()
+
+
+def test_a_program_that_passes_with_the_hooks_alone_fails(intake: Callable[..., Intake]) -> None:
+    """They import the compiler before it begins: what it changes of that does not count any more."""
+    found = intake([PASSED], [PASSED], alone=RAISED, accuracy="off").run()
+    assert (found.failure.exception, found.capture.runs) == (("InternalTorchDynamoError",), 2)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,9 @@ class Asked:
     def narrowed(self, *_: Any) -> Asked:
         return self
 
+    def in_fresh_processes(self) -> Asked:
+        return self
+
     def begins(self, candidate: Any, tries: int = 1) -> Begun | None:
         self.texts.append(candidate.text)
         return Begun(Judgment(Verdict.SAME, FAILURE), self.plan) if self.needs in candidate.text else None
@@ -173,3 +176,33 @@ def test_a_large_graph_is_asked_where_what_is_wrong_in_it_passes_alone(search: C
     assert start is not None
     assert start.program.graph.ops == LARGE_GRAPH + 1
     assert oracle.tasks == ["localize"], "each graph is looked through once"
+
+
+class OnlyFresh(Asked):
+    """An oracle for which everything passes but in fresh processes."""
+
+    def __init__(self, needs: str) -> None:
+        super().__init__(needs)
+        self.fresh = False
+
+    def in_fresh_processes(self) -> Asked:
+        other = OnlyFresh(self.needs)
+        other.fresh = True
+        return other
+
+    def begins(self, candidate: Any, tries: int = 1) -> Begun | None:
+        return super().begins(candidate, tries) if self.fresh else None
+
+
+def test_what_fails_only_where_nothing_was_imported_is_asked_in_fresh_processes(
+    search: Callable[..., tuple[Search, Asked]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, _ = search(oracle=OnlyFresh)
+    assert found.begin() is None
+    assert found.reproduction.source is not None
+    text, _, begun = found._begin_source(found.reproduction.source)
+    assert begun is not None
+    assert text.startswith("import torch")
+    assert isinstance(found.oracle, OnlyFresh)
+    assert found.oracle.fresh
+    assert "each question gets a fresh process" in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""Questions answered as the proof asks them: each script alone in a new process, which has imported nothing.
+
+A warm process has imported the compiler before the program begins. What a program changes before that (a function that the compiler
+takes by its name, what is read at import) does not count there, and its failure does not show. So it is asked here, which costs the
+seconds that a warm process saves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from typing import cast
+
+from bot.failure.outcome import Outcome
+from bot.inside.protocol import SCRIPT, ControlOption, Facts, Question, Task, command, read_reached
+from bot.inside.variables import without_settings
+from bot.workers import environment
+from bot.workers.pool import Asked, Pool, PoolError
+from bot.workers.process import Interrupted, Patience, run_process
+
+# Seconds that starting Python and importing torch may add to a run.
+START = 15.0
+_CONTROLS: dict[Task, ControlOption | None] = {
+    "control": None,
+    "control_fp64": "--fp64",
+    "control_spread": "--spread",
+    "control_moved": "--moved",
+}
+
+
+class FreshProcesses:
+    """Runs scripts and their controls; whatever else is asked goes to the warm `pool`, which is the caller's to close."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self._numbers = itertools.count(-1, -1)  # the pool's own are positive
+        self._cancelled: set[int] = set()
+
+    def submit(self, question: Question) -> Asked:
+        """Send a `question`, as `Pool.submit` does."""
+        if question.task != "run" and question.task not in _CONTROLS:
+            return self.pool.submit(question)
+        asked = Asked(Future(), next(self._numbers), self.pool.directory())
+        threading.Thread(target=self._work, args=(asked, question), daemon=True).start()
+        return asked
+
+    def cancel(self, asked: Asked) -> None:
+        """Stop a question that was `asked` and whose answer is no longer needed."""
+        self._cancelled.add(asked.number)
+        self.pool.cancel(asked)
+
+    def _work(self, asked: Asked, question: Question) -> None:
+        found: tuple[Outcome, Facts] | Exception
+        try:
+            outcome = self._outcome(asked, question)
+            found = outcome, cast("Facts", outcome.model_dump())
+        except Interrupted:
+            found = PoolError("cancelled")
+        except Exception as error:  # noqa: BLE001 - whoever waits for the answer gets it
+            found = error
+        asked.directory.cleanup()
+        if isinstance(found, Exception):
+            asked.future.set_exception(found)
+        else:
+            asked.future.set_result(found)
+
+    def _outcome(self, asked: Asked, question: Question) -> Outcome:
+        place, pool = Path(asked.directory.name), self.pool
+        script = place / SCRIPT
+        script.write_text(question.text, encoding="utf-8")
+        words = [pool.python, str(script)]
+        if question.task != "run":
+            option = "--repeats" if question.repeats else _CONTROLS[question.task]
+            words = command(pool.python, "control", *([option] if option else []), str(script))
+        env = environment.of_proof(without_settings(os.environ), pool.cache)
+        if question.as_eager:
+            env = {**env, "TORCHINDUCTOR_FALLBACK_RANDOM": "1"}
+        outcome = run_process(
+            words,
+            Patience(question.limit + START),
+            cwd=place,
+            env=env,
+            wanted=lambda: asked.number not in self._cancelled,
+            box=pool.box,
+            write=(place, pool.box.share(pool.cache)) if pool.box else (),
+        )
+        reached, text = read_reached(outcome.text)
+        return outcome.model_copy(update={**reached._asdict(), "text": text})
