@@ -10,8 +10,10 @@ import torch
 
 
 def as_traced(gm: Any, inputs: Sequence[Any]) -> list[Any]:
-    """The `inputs` with the strides that the graph `gm` was traced with: Inductor's forward keeps what the backward needs in layouts of its own,
-    in which eager could not make a `view` of the graph's."""
+    """The `inputs` with the strides that the graph `gm` was traced with.
+
+    Inductor's forward keeps what the backward needs in layouts of its own, in which eager could not make a `view` of the graph's.
+    """
     laid = list(inputs)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     for index, (node, value) in enumerate(zip(placeholders, inputs, strict=False)):

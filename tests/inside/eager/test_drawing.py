@@ -9,7 +9,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from bot.inside.eager import drawing, fp64
+from bot.inside.eager import drawing, fp64  # noqa: E402
 
 F = torch.nn.functional
 ATEN = torch.ops.aten
