@@ -100,11 +100,12 @@ class _Saver:
 
 
 def _scrub(path: str) -> None:
-    """Take out the environment variables that torch writes into it: every one whose name contains TORCH, whatever it holds."""
+    """Take out the environment variables that torch writes into it: every one whose name contains TORCH, whatever it holds; and that
+    Dynamo was off, which it was for the writing alone."""
     with open(path, encoding="utf-8") as file:
         lines = file.readlines()
     with open(path, "w", encoding="utf-8") as file:
-        file.writelines(line for line in lines if not line.startswith("os.environ["))
+        file.writelines(line for line in lines if not line.startswith(("os.environ[", "torch._dynamo.config.disable =")))
 
 
 def _cloned(values: Sequence[Any]) -> list[Any]:

@@ -42,7 +42,12 @@ def test_a_graph_that_does_not_compile_is_saved_and_its_error_goes_through(tmp_p
     assert "CppCompileError" in done.stderr
     assert f"save_repro: it did not compile; saved: torch-minify run {tmp_path / 'out' / 'repro.py'}" in done.stderr
     found = take(Place(tmp_path / "out" / "repro.py", tmp_path))
-    assert (found.taken_as, found.text is not None and "aten.relu" in found.text) == ("runnable", True)
+    assert found.taken_as == "runnable"
+    assert found.text is not None
+    assert "aten.relu" in found.text
+    (tmp_path / "taken.py").write_text(found.text, encoding="utf-8")
+    again = subprocess.run([sys.executable, "taken.py"], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    assert (again.returncode, "CppCompileError" in again.stderr) == (1, True), again.stderr[-2000:]
     assert "os.environ[" not in (tmp_path / "out" / "repro.py").read_text()
 
 
@@ -53,4 +58,6 @@ def test_a_graph_with_wrong_numbers_is_saved_with_its_inputs(tmp_path: Path, cap
     found = take(Place(tmp_path / "out" / "repro.py", tmp_path))
     assert found.text is not None
     assert "aten.relu" in found.text, "the healthy graph came first"
+    # the compiler is off only while the graph is written
+    assert "_dynamo.config.disable" not in found.text + (tmp_path / "out" / "repro.py").read_text()
     assert f"save_dir={str((tmp_path / 'out').resolve())!r}" in found.text

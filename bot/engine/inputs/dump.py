@@ -20,8 +20,11 @@ from bot.inside.variables import is_setting
 _LEVELS = {"after_aot": "aot", "after_dynamo": "dynamo", "aoti": "aot_inductor"}
 _IMPORTED = re.compile(r"^\s*from torch\._dynamo\.repro\.(?:after_aot|after_dynamo|aoti) import run_repro", re.M)
 _VERSION = re.compile(r"^# torch version: (\S+)", re.M)
-# Settings of the run that dumped it: what it wrote, and where to.
-_OF_A_RUN = re.compile(r"\.(?:trace\.|repro_|debug_dir_root|log_file_name|verbose\b|compile_threads|worker_)|\.fx_graph_\w*cache|cache_dir")
+# Settings of the run that dumped it: what it wrote, and where to; what had been compiled was not compiled with Dynamo off.
+_OF_A_RUN = re.compile(
+    r"\.(?:trace\.|repro_|debug_dir_root|log_file_name|verbose\b|compile_threads|worker_)|\.fx_graph_\w*cache|cache_dir"
+    r"|_dynamo\.config\.disable\b"
+)
 _IMPORTS = (
     "import torch",
     "import torch._inductor.inductor_prims",

@@ -121,6 +121,15 @@ def test_a_graph_of_aot_keeps_its_inputs_settings_and_imports_and_nothing_of_the
         assert gone not in text
 
 
+def test_a_graph_that_was_compiled_was_not_compiled_with_dynamo_off():
+    """A dumper may turn it off while it writes, and then finds it so."""
+    setting = "torch._inductor.config.epilogue_fusion"
+    off = AOT.replace(setting, f"torch._dynamo.config.disable = True\n{setting}", 1)
+    assert "_dynamo.config.disable" in off
+    text = dump.script([("0/0", dump.read(off), Path("/tmp/there"))], "2.13.0+cpu")
+    assert "_dynamo.config.disable" not in text
+
+
 def test_what_another_torch_dumped_may_have_settings_that_this_one_has_not():
     text = dump.script([("0/0", dump.read(AOT), None)], "2.15.0")
     assert "with contextlib.suppress(AttributeError):\n    torch._inductor.config.epilogue_fusion = False" in text
