@@ -41,4 +41,6 @@ def _turned_off(node: Any) -> bool:
         return False
     if "dropout_p" in given:
         return bool(given["dropout_p"] == 0)
+    if given.get("p") == 0 and "native" not in str(node.target):  # the native form draws a mask whatever `p` is
+        return True
     return given.get("training", given.get("train")) is False
