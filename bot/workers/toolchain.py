@@ -64,7 +64,7 @@ def make(python: str, box: Sandbox, *, anew: bool = True, wanted: Wanted = None)
         Interrupted: `wanted` gave False.
     """
     mark = directory() / f"{box.state_of(python)}.json"
-    if anew and not mark.exists():
+    if anew and not _whole(mark):
         with Scratch(dir=box.scratch) as place:
             cache = Path(place)
             env = environment.of_nobody(os.environ, cache)
@@ -77,8 +77,22 @@ def make(python: str, box: Sandbox, *, anew: bool = True, wanted: Wanted = None)
                 with contextlib.suppress(OSError):
                     mark.parent.mkdir(parents=True, exist_ok=True)
                     mark.write_text(json.dumps(names), encoding="utf-8")
-    with contextlib.suppress(OSError, ValueError):
-        _lend_headers(json.loads(mark.read_text(encoding="utf-8")), box)
+    _lend_headers(_names(mark) or [], box)
+
+
+def _names(mark: Path) -> list[str] | None:
+    """What was made, as the file `mark` says; None where nobody was asked."""
+    try:
+        names = json.loads(mark.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return [os.path.basename(name) for name in names]
+
+
+def _whole(mark: Path) -> bool:
+    """Whether all that was made is there still: headers of other interpreters may have taken the place of a header."""
+    names = _names(mark)
+    return names is not None and all((_kept_headers() / name).is_file() for name in names)
 
 
 class Maker:
@@ -158,8 +172,10 @@ def _lend_headers(names: list[str], box: Sandbox) -> None:
     """Let each process of the sandbox `box` find the kept headers with these `names` below its temporary directory."""
     place = box.scratch / "headers"
     for name in names:
-        kept, lent = _kept_headers() / os.path.basename(name), place / os.path.basename(name)
+        kept, lent = _kept_headers() / name, place / name
         if not lent.exists() and kept.is_file():
+            with contextlib.suppress(OSError):
+                os.utime(kept)  # those that are not used go first
             # of the job's own, since the user's directory may be closed to the accounts of programs, who can only read here
             place.mkdir(exist_ok=True)
             place.chmod(0o755)  # whatever our umask is

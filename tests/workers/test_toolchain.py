@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -84,6 +85,34 @@ def test_an_interpreter_is_asked_once_and_by_a_process_of_ours(tmp_path: Path, m
     assert files(tmp_path / "cache") == {"cabc.cpp", "cabc.so"}
     monkeypatch.setattr(toolchain, "run_process", None)  # not called again
     toolchain.make(sys.executable, box)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a sandbox")
+def test_a_header_that_made_room_for_others_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine with five interpreters one of them compiled it in each job."""
+    monkeypatch.setattr(
+        toolchain,
+        "_COMPILE",
+        "import os, pathlib; place = pathlib.Path(os.environ['TORCHINDUCTOR_CACHE_DIR'], 'torchinductor_program/precompiled_headers'); "
+        "place.mkdir(parents=True); (place / 'c1.h').write_text('text'); (place / 'c1.h.gch').write_text('compiled')",
+    )
+    headers = tmp_path / "kept" / "headers"
+    (tmp_path / "scratch").mkdir()
+    toolchain.make(sys.executable, Sandbox(tmp_path / "scratch"))
+    os.utime(headers / "c1.h.gch", (1, 1))
+    toolchain.make(sys.executable, Sandbox(tmp_path / "scratch"))
+    assert (headers / "c1.h.gch").stat().st_mtime == 1  # lent before in this job
+    shutil.rmtree(tmp_path / "scratch" / "headers")
+    toolchain.make(sys.executable, Sandbox(tmp_path / "scratch"))
+    assert (headers / "c1.h.gch").stat().st_mtime > 1
+    for number in range(2, 6):
+        header(tmp_path / str(number), f"c{number}")
+        toolchain.keep_headers(tmp_path / str(number))
+    assert not (headers / "c1.h.gch").exists()
+    shutil.rmtree(tmp_path / "scratch" / "headers")
+    box = Sandbox(tmp_path / "scratch")
+    toolchain.make(sys.executable, box)
+    assert files(box.links["torchinductor_program/precompiled_headers"]) == {"c1.h", "c1.h.gch"}
 
 
 @pytest.mark.all
