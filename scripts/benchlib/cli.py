@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchlib.measure import ROOT
@@ -38,6 +41,18 @@ def count(text: str) -> int:
 def matches(name: str, wanted: str) -> bool:
     """Whether `wanted` is this name, or its beginning and a `*`."""
     return name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
+
+
+@contextlib.contextmanager
+def busy(number: int) -> Iterator[None]:
+    """So many processes beside the body, each of which takes all the time of a processor that it gets."""
+    loops = [subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"], stdin=subprocess.DEVNULL) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def own_python(given: str | None) -> str:

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchlib import measure, report, watch
+from benchlib.cli import busy
 
 HANG = 60.0  # a repro that still runs after so many seconds hangs
 CLAIMS = ("minimized", "reproduced", "flaky")  # statuses that say: this repro fails as the program does
@@ -132,8 +133,8 @@ def fits(case: Case, run: watch.Run) -> bool:
     return re.search(case.message, run.output, re.DOTALL) is not None
 
 
-def judge(case: Case, setting: measure.Setting, *, embed: bool) -> Verdict:
-    """Minimize one case and run what came out."""
+def judge(case: Case, setting: measure.Setting, *, embed: bool, beside: int = 0) -> Verdict:
+    """Minimize one case, with so many busy processes `beside`, and run what came out."""
     place = setting.scratch / case.name
     shutil.rmtree(place, ignore_errors=True)
     for name in ("tmp", "work", "alone", "control"):
@@ -142,7 +143,8 @@ def judge(case: Case, setting: measure.Setting, *, embed: bool) -> Verdict:
     (place / "work" / "case.py").write_text(text, encoding="utf-8")
     # nothing is kept from one case to the next
     env = watch.environment({"TMPDIR": str(place / "tmp"), "TORCH_MINIFY_CACHE_DIR": str(place / "tmp" / "kept")})
-    found = measure.minimize(place / "work" / "case.py", env, setting, HANG)
+    with busy(beside):
+        found = measure.minimize(place / "work" / "case.py", env, setting, None)
     run, result, repro = found.run, found.result, found.repro
     last = [line for line in run.output.splitlines() if line.strip()][-1:]
     verdict = Verdict(

@@ -174,17 +174,19 @@ def fails_alone(repro: Path, program: Program, setting: Setting) -> bool:
     return run.status not in (0, None) and re.search(program.says, run.output) is not None
 
 
-def minimize(script: Path, env: Mapping[str, str], setting: Setting, hang_after: float) -> Minimized:
+def minimize(script: Path, env: Mapping[str, str], setting: Setting, hang_after: float | None) -> Minimized:
     """`python -m bot run SCRIPT` in the script's directory, with the limit as its budget; the result goes to `../out`.
 
-    `env` is the environment of the run; the root of `setting` comes first on its PYTHONPATH. `hang_after` in seconds.
+    `env` is the environment of the run; the root of `setting` comes first on its PYTHONPATH. `hang_after` in
+    seconds; None leaves it to the budget.
     """
     place = script.parent.parent
     out = place / "out"
     env = {**env, "PYTHONPATH": ":".join(filter(None, [str(setting.root), env.get("PYTHONPATH")]))}
     ours = ["-m", "bot"] if setting.confined else ["-c", UNCONFINED]
     command = [setting.python, *ours, "run", script.name, "--out", str(out), "--verify-runs", str(setting.verify_runs)]
-    command += ["--jobs", str(setting.jobs), "--budget", f"{setting.limit:g}s", "--hang-after", f"{hang_after:g}s"]
+    command += ["--jobs", str(setting.jobs), "--budget", f"{setting.limit:g}s"]
+    command += ["--hang-after", f"{hang_after:g}s"] if hang_after is not None else []
     run = watch.run(command, cwd=script.parent, env=env, limit=setting.limit + GRACE, log=place / "log.txt")
     result = json.loads((out / "result.json").read_text(encoding="utf-8")) if (out / "result.json").exists() else {}
     return Minimized(run, result, out / "repro.py", *questions(out / "reduction.jsonl"))

@@ -401,6 +401,23 @@ def test_a_flaky_repro_may_pass_but_not_every_time(tmp_path, script, fails):
     assert len(runs) == (3 if fails else corpus.FLAKY_RUNS)
 
 
+def test_others_are_busy_while_a_case_is_minimized(tmp_path):
+    """And not while what came of it is judged; how long it may take is left to the tool."""
+    count = "sum(b'while True: pass' in path.read_bytes() for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'))"
+    python = tmp_path / "python"
+    python.write_text(
+        answering("    sys.exit('ValueError: bad')").replace(
+            "import json, pathlib, sys\n", f"import json, pathlib, sys\nbusy = {count}\n", 1
+        )
+        + f"pathlib.Path({str(tmp_path / 'seen')!r}).open('a').write(f'{{busy}}\\n')\n"
+    )
+    python.chmod(0o755)
+    case = corpus.Case("a", "x = 1\nraise ValueError\n", "frontend", "ValueError", "bad")
+    corpus.judge(case, measure.Setting(str(python), 20.0, tmp_path / "scratch"), embed=False, beside=2)
+    minimized, *judged = map(int, (tmp_path / "seen").read_text().split())
+    assert minimized - 2 == judged[0] == judged[-1]
+
+
 def test_an_interpreter_is_found_from_where_the_bench_was_called(tmp_path, monkeypatch):
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "a.py").write_text("")
@@ -409,7 +426,7 @@ def test_an_interpreter_is_found_from_where_the_bench_was_called(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "CHILD", "import json; print(json.dumps({'torch': '2'}))")
     seen = []
-    monkeypatch.setattr(corpus, "judge", lambda case, setting, embed: seen.append(setting.python) or VERDICT)
+    monkeypatch.setattr(corpus, "judge", lambda case, setting, embed, beside: seen.append(setting.python) or VERDICT)
     bench.main(["corpus", ".", "--python", "./python"])
     assert seen == [str(tmp_path / "python")]
 
