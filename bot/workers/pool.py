@@ -30,6 +30,7 @@ from bot.sandbox.files import Scratch
 from bot.sandbox.process import Process
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import environment
+from bot.workers.declared import misfit
 from bot.workers.libraries import imports_of, libraries_of
 from bot.workers.process import has_raised
 
@@ -77,6 +78,8 @@ class Asked:
             outcome = Outcome.model_validate({key: value for key, value in facts.items() if key in Outcome.model_fields})
         except ValidationError as error:  # the program wrote into our pipe
             outcome = Outcome(status="infra", text=f"unreadable answer: {error}")
+        if key := misfit(facts, Facts):
+            outcome, facts = Outcome(status="infra", text=f"unreadable answer: {key}"), {"status": "infra"}
         printed = facts.get("printed") or outcome.text
         if outcome.status == "exit" and has_raised(outcome.exit or 0, printed):
             # it printed the traceback and left: a fresh process is read in the same way
