@@ -236,7 +236,7 @@ class Intake:
             self.progress.step("comparing every compiled region with eager and float64")
             # where the program compares for itself, its own tolerance decides
             tolerance = found.tolerance if kind is Kind.ACCURACY else None
-            compare = Tolerance(tolerance, strict=strict or tolerance is not None)
+            compare = Tolerance(tolerance, strict=strict or kind is Kind.ACCURACY)
             checked = self._capture("accuracy", max(own, HANG_RATIO * outcome.seconds), compare)
             if kind is None and checked.outcome.status == "timeout":
                 said = f"the program ends well, but comparing its numbers did not end within {checked.outcome.seconds:.0f} s"

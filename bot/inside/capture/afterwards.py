@@ -8,7 +8,8 @@ end. Where one cannot be made again as it was, nothing is said here, and the pro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,9 +25,8 @@ SHARE, SHARE_OF_GPU, MOST = 1 / 8, 1 / 16, 1 << 30
 
 class _FirstCall(NamedTuple):
     region: CapturedGraph
-    compiled: Callable[..., Any]
-    inputs: Sequence[Any]
-    boxed: bool
+    compared: Callable[[accuracy.ComparisonRule], accuracy.Compared]
+    inputs: Sequence[Any] | None
     modes: _CallModes
 
 
@@ -67,15 +67,43 @@ class Afterwards:
 
     def keep(self, region: CapturedGraph, compiled: Callable[..., Any], inputs: Sequence[Any], *, boxed: bool) -> None:
         """Keep these `inputs`, copies, with which a `region` was called first; `compiled` is what was called, `boxed` how."""
-        if not self.whole:
-            return
-        try:
-            self._bytes += sum(_bytes(value) for value in inputs)
-            if self._bytes > min(MOST, _room(inputs)) or drawing.draws(region.graph.graph):
+
+        def compared(rule: accuracy.ComparisonRule) -> accuracy.Compared:
+            backward = region.hook == "dynamo"
+            return accuracy.compare_graph(region.graph, compiled, inputs, boxed=boxed, backward=backward, rule=rule, backend=region.backend)
+
+        with self._no_error_of_ours():
+            if self.whole and drawing.draws(region.graph.graph):
                 self.forget()
-            else:
-                self._calls.append(_FirstCall(region, compiled, inputs, boxed, _CallModes.now()))
-        except Exception:  # in the middle of the program: no error of ours may be its failure
+            elif self.whole:
+                self._keep(_FirstCall(region, compared, inputs, _CallModes.now()), inputs)
+
+    def keep_package(self, region: CapturedGraph, load: Callable[[], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Keep the arguments `args` and `kwargs` of the package that `load` gives, which was made of the program of the `region`."""
+        with self._no_error_of_ours():
+            if not self.whole:
+                return
+            given = copy.deepcopy((args, dict(kwargs)))
+
+            def compared(rule: accuracy.ComparisonRule) -> accuracy.Compared:
+                return accuracy.compare_package(region.graph, load(), *given, rule)
+
+            self._keep(_FirstCall(region, compared, None, _CallModes.now()), torch.utils._pytree.tree_leaves(given))
+
+    def _keep(self, call: _FirstCall, values: Sequence[Any]) -> None:
+        """Keep a `call`, which holds these `values`, while there is room."""
+        self._bytes += sum(_bytes(value) for value in values)
+        if self._bytes > min(MOST, _room(values)):
+            self.forget()
+        else:
+            self._calls.append(call)
+
+    @contextlib.contextmanager
+    def _no_error_of_ours(self) -> Iterator[None]:
+        """It would be the program's failure, as we are in the middle of it."""
+        try:
+            yield
+        except Exception:
             self.forget()
 
     def forget(self) -> None:
@@ -83,28 +111,24 @@ class Afterwards:
         self.whole = False
         self._calls.clear()
 
-    def compare(self, rule: accuracy.ComparisonRule, judged: Callable[[CapturedGraph, accuracy.Compared, Sequence[Any]], None]) -> bool:
+    def compare(
+        self, rule: accuracy.ComparisonRule, judged: Callable[[CapturedGraph, accuracy.Compared, Sequence[Any] | None], None]
+    ) -> bool:
         """Compare each call by this `rule`; what was found is told to `judged`, with the inputs. Whether all of them could be compared."""
         place = 0
         # a backward that the program never called is compiled here, and joins the others
         while self.whole and place < len(self._calls):
             call = self._calls[place]
             place += 1
+            if call.region.failed == "accuracy":
+                continue  # a package that was made is compared, and the one that was loaded of it
             with call.modes.in_force() as same:
-                found = _compared(call, rule) if same else None
+                found = call.compared(rule) if same else None
             if found is None or found.broke:
                 self.forget()
             else:
                 judged(call.region, found, call.inputs)
         return self.whole
-
-
-def _compared(call: _FirstCall, rule: accuracy.ComparisonRule) -> accuracy.Compared:
-    region = call.region
-    backward = region.hook == "dynamo"
-    return accuracy.compare_graph(
-        region.graph, call.compiled, call.inputs, boxed=call.boxed, backward=backward, rule=rule, backend=region.backend
-    )
 
 
 def _bytes(value: Any) -> int:

@@ -9,6 +9,8 @@ import contextlib
 import copy
 import functools
 import importlib
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ import torch
 
 from ..eager import accuracy
 from . import recipe
+from .afterwards import MOST, Afterwards
 from .captured_graph import CapturedGraph
 from .tracker import Tracker
 
@@ -132,8 +135,6 @@ def _aot_inductor(tracker: Tracker) -> None:
     @functools.wraps(compile_original)
     def compile_and_package(exported_program: Any, *args: Any, **kwargs: Any) -> Any:
         tracker.reached()
-        if tracker.later is not None:
-            tracker.later.forget()  # the package is what is to be compared, and the program may remove it
         region = CapturedGraph("aoti", exported_program, None, _current_recipe({"options": kwargs.get("inductor_configs")}))
         tracker.aoti += 1
         try:
@@ -143,6 +144,8 @@ def _aot_inductor(tracker: Tracker) -> None:
             tracker.aoti -= 1
         packages[str(path)] = region
         example = getattr(exported_program, "example_inputs", None)
+        if tracker.later is not None:
+            _keep_package(tracker.later, region, str(path), os.path.join(tracker.out, f"package-{len(packages)}.pt2"), load_original)
         if tracker.check and example is not None:
             # at once: the program may never load it, or remove it
             with contextlib.suppress(Exception):  # if it cannot be loaded or called, whoever does will say so
@@ -160,6 +163,19 @@ def _aot_inductor(tracker: Tracker) -> None:
 
     inductor.aoti_compile_and_package = compile_and_package
     inductor.aoti_load_package = load_package
+
+
+def _keep_package(later: Afterwards, region: CapturedGraph, path: str, copied: str, load: Callable[[str], Any]) -> None:
+    """Keep the package in the file `path` for the end, `copied`: the program may never load it, or remove it."""
+    example = region.graph.example_inputs
+    try:
+        if example is None or os.path.getsize(path) > MOST:
+            later.forget()
+        else:
+            shutil.copyfile(path, copied)
+            later.keep_package(region, lambda: load(copied), *example)
+    except OSError:  # no room
+        later.forget()
 
 
 class _Loaded:
@@ -181,6 +197,8 @@ class _Loaded:
             return self._loaded(*args, **kwargs)
         if self._tracker.check:
             self.compare(args, kwargs)
+        if self._tracker.later is not None:
+            self._tracker.later.keep_package(self._region, lambda: self._loaded, args, kwargs)
         with self._tracker.watching(self._region, "run"):
             result = self._loaded(*args, **kwargs)
         self._worked = True

@@ -98,9 +98,9 @@ def _may_be_wrong(facts: RunFacts, tracker: Tracker) -> bool:
 def _compare(facts: RunFacts, tracker: Tracker, run_file: str) -> None:
     """Compare the graphs that the program compiled, and write into `run_file` what became of that beside the `facts`."""
     tolerance = facts["tolerance"] if facts["status"] == "raised" else None
-    if tolerance is not None:
-        # where the program compares for itself, its own tolerance decides
-        tracker.rule = replace(tracker.rule, strict=True, tolerance=tuple(tolerance))
+    if facts["status"] == "raised":
+        # where the program compares for itself, its own tolerance decides, and whole numbers count
+        tracker.rule = replace(tracker.rule, strict=True, tolerance=None if tolerance is None else tuple(tolerance))
     facts = {**facts, "compared": None, "ended": time.monotonic()}
     # what dies from here on is not the program
     write_json(run_file, facts)

@@ -73,6 +73,53 @@ def test_the_programs_own_tolerance_decides(ended: Callable[..., Capture]) -> No
     assert [region.rule.tolerance for region in found.compared] == [(1e-6, 1e-6)]
 
 
+@pytest.mark.parametrize(("said", "rules"), [("assert out.tolist() == [2, 2, 2]", [(True, None)]), ("", [])])
+def test_whole_numbers_count_where_the_program_says_that_they_are_wrong(
+    ended: Callable[..., Capture], said: str, rules: list[tuple[bool, None]]
+) -> None:
+    begin = """
+        import torch
+        def mine(gm, inputs): return lambda *args: [one + 1 for one in gm(*args)]
+        out = torch.compile(lambda x: x * 2, backend=mine)(torch.ones(3, dtype=torch.int32))
+    """
+    found = ended(begin, said)
+    assert found.compared is not None
+    assert [(region.rule.strict, region.rule.tolerance) for region in found.compared] == rules
+
+
+PACKAGE = """
+    import os, torch
+    import torch._inductor.config as config
+
+    config.cpp.inject_relu_bug_TESTING_ONLY = "accuracy"
+
+    class Net(torch.nn.Module):
+        def forward(self, x): return torch.relu(x) * 2
+
+    with torch.no_grad():
+        path = torch._inductor.aoti_compile_and_package(torch.export.export(Net(), (torch.ones(4),)), package_path="net.pt2")
+"""
+LOADED = "model = torch._inductor.aoti_load_package(path)"
+USES = {
+    "never loaded": "os.remove(path)",
+    "loaded": f"{LOADED}\nprint(model(torch.ones(4)))",
+    "said to be wrong": f"{LOADED}\nassert model(torch.ones(4)).tolist() == [2.0] * 4",
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_package_is_compared_when_the_program_has_ended(ended: Callable[..., Capture], use: str) -> None:
+    """It is made once. To compare it in another run takes as long as the first."""
+    found = ended(PACKAGE, use)
+    assert found.compared is not None
+    assert [(region.hook, region.failed) for region in found.compared] == [("aoti", "accuracy")]
+
+
+def test_a_package_without_example_inputs_that_is_never_called_is_not_compared(ended: Callable[..., Capture]) -> None:
+    body = "program = torch.export.export(torch.nn.ReLU(), (torch.ones(4),))\nprogram.example_inputs = None\n"
+    assert ended("import torch", body + "torch._inductor.aoti_compile_and_package(program)").compared is None
+
+
 def test_the_modes_of_the_call_are_those_of_the_comparison(ended: Callable[..., Capture]) -> None:
     """A product in a small type is wrong only beside one in that type."""
     body = """

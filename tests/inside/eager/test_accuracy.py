@@ -48,6 +48,15 @@ class TestComparisonRule:
         assert not ComparisonRule(strict=True).same(expected, actual)
         assert ComparisonRule(strict=True).same(expected, expected)
 
+    def test_a_whole_number_that_rounding_decides_proves_nothing(self) -> None:
+        """Which of two numbers that are alike is the larger one: float64 says something else than eager, too."""
+        rule = ComparisonRule(strict=True)
+        expected, actual = tensors([3], [True]), tensors([4], [False])
+        assert rule.compare(expected, actual, tensors([3], [True])).wrong == (0, 1)
+        assert rule.compare(expected, actual, tensors([5], [True])).wrong == (1,)
+        assert rule.compare(expected, actual, None, tensors([5], [False])).wrong == ()
+        assert rule.compare(expected, actual, None).wrong == (0, 1)
+
     def test_another_shape_type_or_number_of_results(self) -> None:
         for tolerance in (None, ()):
             rule = ComparisonRule(tolerance=tolerance)
