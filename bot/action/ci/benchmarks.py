@@ -51,7 +51,9 @@ def _runs(lines: list[str]) -> list[_Run]:
         elif (" eval " in line[:2000] or " train " in line[:2000]) and (found := _MODEL.search(line[-600:])):
             if runs:
                 runs[-1].end = min(runs[-1].end, i)
-            runs.append(_Run(found["model"], i, len(lines), hint=_only(hint, found["model"])))
+            # the last word stands behind the model, where nothing was printed between
+            ended = _ENDED.match(line[-600:][found.end() :].strip())
+            runs.append(_Run(found["model"], i, i if ended else len(lines), ended["how"] if ended else "", _only(hint, found["model"])))
         elif runs and not runs[-1].how and (ended := _ENDED.match(line)):
             runs[-1].how, runs[-1].end = ended["how"], i
     return runs
