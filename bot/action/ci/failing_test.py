@@ -53,10 +53,10 @@ NO_HINT = Hint()
 class Failure:
     """One failing test.
 
-    `test` is what pytest calls it (`tests/test_x.py::TestY::test_z[param]`), the file alone where all of it failed, a model's name
-    for a benchmark, empty where the log names none; `name` is for people. `text` ends in a traceback as Python prints it, or holds
-    faulthandler's dump where `signal` is set. `note` is what the log says instead of an error. `source` is the test's own,
-    as far as it is shown.
+    `test` is what pytest calls it (`tests/test_x.py::TestY::test_z[param]`), the file alone where all of it failed, without it where
+    the log does not say it, a model's name for a benchmark, empty where the log names none; `name` is for people. `text` ends in a
+    traceback as Python prints it, or holds faulthandler's dump where `signal` is set. `note` is what the log says instead of an error.
+    `source` is the test's own, as far as it is shown.
     """
 
     name: str

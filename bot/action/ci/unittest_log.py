@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.action.ci.failing_test import Failure, file_of_module, pytest_id
+from bot.action.ci.failing_test import NO_HINT, Failure, Hint, file_of_module, pytest_id
+from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, ShownFailure, id_by_frame
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import hinted
@@ -18,6 +19,7 @@ MAX_BELOW = 20
 _HEAD = re.compile(
     r"^(?:ERROR|FAIL)(?: \[\d{1,9}\.\d{1,9}s\])?: (?P<name>\w+)(?: \(.{0,1000}?\))?? \((?P<where>[A-Za-z_]\w*(?:\.\w+)*)\)(?P<sub>.*)$"
 )
+_PROGRAM = re.compile(r"python[\d.]{0,6} (?P<file>(?:[\w./+-]{1,300}/)?test_\w{1,200}\.py)(?: |$)")
 _HEADS = ("ERROR: ", "FAIL: ", "ERROR [", "FAIL [")
 _DOUBLE, _SINGLE = "=" * 70, re.compile(r"-{10,70}$")
 
@@ -25,9 +27,11 @@ _DOUBLE, _SINGLE = "=" * 70, re.compile(r"-{10,70}$")
 def failures(lines: list[str]) -> Iterator[tuple[ShownFailure, Failure]]:
     """The failing tests in `lines`, each with its traceback, and where it is shown."""
     i = 0
+    started = Started()
     while i < len(lines):
         match = _HEAD.match(lines[i]) if lines[i].startswith(_HEADS) else None
         if match is None:
+            started.see(lines[i])
             i += 1
             continue
         # an excerpt may lack the line above, and have a shorter one below
@@ -38,7 +42,7 @@ def failures(lines: list[str]) -> Iterator[tuple[ShownFailure, Failure]]:
             continue
         end = next((j for j in range(start + 1, len(lines)) if lines[j] == _DOUBLE or _SINGLE.match(lines[j])), len(lines))
         body = "\n".join(lines[start + 1 : end])[-MAX_SECTION:]
-        where, name = match["where"], match["name"]
+        where, name, hint = match["where"], match["name"], NO_HINT
         # Python 3.11 and later name the method twice
         where = where.removesuffix("." + name)
         module, _, cls = where.rpartition(".")
@@ -47,12 +51,16 @@ def failures(lines: list[str]) -> Iterator[tuple[ShownFailure, Failure]]:
         elif module.startswith("unittest.") or not cls:  # a file that cannot be imported: `ERROR: test_x (unittest.loader._FailedTest...)`
             test = ""
         elif module in ("", "__main__"):  # a program that is run by its path
-            run = (hint[0] for line in lines[max(start, end - MAX_BELOW) : end] if (hint := hinted(line)))
+            run = (found[0] for line in lines[max(start, end - MAX_BELOW) : end] if (found := hinted(line)))
             test = next((each for each in run if each.endswith(f"::{cls}::{name}")), "") or id_by_frame(f"{cls}.{name}", body)
+            if not test:
+                program = _PROGRAM.match(started.last.program)
+                hint = Hint(started.last.variables, f"python {program['file']} {cls}.{name}") if program else NO_HINT
+                test = pytest_id(program["file"], f"{cls}.{name}") if program else f"{cls}::{name}"
         else:
             test = pytest_id(file_of_module(module), f"{cls}.{name}")
         if name in ("setUpClass", "tearDownClass"):  # no test is called that; it is what all those of the class need
             test = test.removesuffix("::" + name)
-        failure = Failure(f"{cls}.{name}{match['sub']}", test, as_traceback(body) or body)
+        failure = Failure(f"{cls}.{name}{match['sub']}", test, as_traceback(body) or body, hint=hint)
         yield ShownFailure(name, "UNITTEST", i, end), failure
         i = end
