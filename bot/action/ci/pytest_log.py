@@ -209,8 +209,9 @@ class PytestLog:
         self._lines = lines
         self._summary = list(_summaries(lines))
         self._by_name: dict[str, list[str]] = defaultdict(list)
-        for each in self._summary:
-            file, _, qualified = each.test.partition("::")
+        self._failed = [test for line in lines if (test := progressed(line))]
+        for test in dict.fromkeys([*(each.test for each in self._summary), *self._failed]):
+            file, _, qualified = test.partition("::")
             same = self._by_name[qualified.replace("::", ".")]
             if len(same) < MAX_SAME_NAME:
                 same.append(pytest_id(file, qualified.replace("::", ".")) if qualified else file)
@@ -293,9 +294,8 @@ class PytestLog:
 
     def in_progress(self) -> Iterator[Failure]:
         """The tests whose failing pytest noted while it ran, for a log that ends before the summary."""
-        for line in self._lines:
-            if test := progressed(line):
-                yield Failure(test.partition("::")[2].replace("::", "."), test, "", seen=Seen.NAMED)
+        for test in self._failed:
+            yield Failure(test.partition("::")[2].replace("::", "."), test, "", seen=Seen.NAMED)
 
 
 def _summaries(lines: list[str]) -> Iterator[_Summary]:
