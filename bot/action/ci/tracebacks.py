@@ -34,7 +34,7 @@ _BEHIND = f": {HEADER}"
 # What indents a traceback: a group of exceptions has a line at its side.
 _INDENT = " |"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
-_CUT_OFF = re.compile(r'^  File "[^"\n]{1,500}", line \d{1,7}, in \S')
+_CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _RAISED = re.compile(r"^torch\._(?:dynamo|inductor)\.exc\.\w{1,60}: \S")
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$')
@@ -124,11 +124,11 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             if open_.pop(who).whole:
                 done.append(reading.block(i, who))
             reading = None
-        if who not in begun and not _REST.match(line):
+        if who not in begun and ((cut := _CUT_OFF.match(line)) or not _REST.match(line)):
             begun.add(who)
-            if reading is None and (_CUT_OFF.match(line) or _RAISED.match(line)):
+            if reading is None and (cut or _RAISED.match(line)):
                 # the log, or what was pasted of it, begins within a traceback, or below its frames
-                open_[who] = _Unfinished(i)
+                open_[who] = _Unfinished(i, len(cut["indent"]) if cut else 0)
                 open_[who].take(line)
         if reading is None and line.endswith(HEADER) and not _CAUGHT.match(before.get(who, "")):
             if line.endswith(_BEHIND):
