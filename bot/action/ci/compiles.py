@@ -23,6 +23,10 @@ _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d', re.MULT
 # Its tools for tests, which call them.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py")
 _MODULE = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}, in <module>$', re.MULTILINE)
+# In it a thread waits for the processes that compile, in whatever process has imported Inductor.
+_WAITS = "torch/_inductor/compile_worker/subproc_pool.py"
+# By these a test asserts.
+_ASSERTS = ("/test_case.py", "unittest/case.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
 _NEVER = "torch/_compile.py"
 _CALLS = re.compile(r"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{1,60})?\(|\baoti_\w|\binductor\b")
@@ -42,7 +46,7 @@ def on_stack(text: str) -> bool:
     before = None
     for found in _FRAME.finditer(text):
         path = found["path"].replace("\\", "/")
-        if _FILES.search(path) and not path.endswith(_TOOLS) and not (before or "").endswith(_NEVER):
+        if _FILES.search(path) and not path.endswith((*_TOOLS, _WAITS)) and not (before or "").endswith(_NEVER):
             return True
         before = path
     return before is None and bool(_MENTIONS.search(text))
@@ -56,6 +60,11 @@ def _paths(text: str) -> list[str]:
 def raised_in_test(text: str) -> bool:
     """Whether the innermost frame of the last traceback in `text` is that of a file of tests."""
     return any(map(_TEST_FILE.search, _paths(text)[-1:]))
+
+
+def asserts(text: str) -> bool:
+    """Whether the innermost frame of the last traceback in `text` is that of an assertion of a test."""
+    return any(path.endswith(_ASSERTS) for path in _paths(text)[-1:])
 
 
 def raised_at_import(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from bot.action.ci.compiles import compiles, on_stack, raised_at_import, raised_in_made, raised_in_test, says_that_it_compiles
+from bot.action.ci.compiles import asserts, compiles, on_stack, raised_at_import, raised_in_made, raised_in_test, says_that_it_compiles
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.tracebacks import is_elsewhere
 from bot.failure.machine_faults import fault_of, missing
@@ -111,7 +111,7 @@ def fault(failure: Failure) -> str | None:
 
 def in_compiler(signature: Signature | None, failure: Failure) -> bool:
     """Whether `failure`, of that `signature`, was raised in the compiler."""
-    if signature is None or _stopped(signature):
+    if signature is None or _stopped(signature) or asserts(failure.text):
         return False
     if signature.kind is not Kind.EXCEPTION:
         return signature.phase is not Phase.RUN
@@ -133,7 +133,7 @@ def is_compiled(signature: Signature | None, failure: Failure) -> bool:
 
 def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
     """Whether the log ends within the traceback of `failure`, which goes into the compiler."""
-    cut = signature is not None and signature.kind is Kind.EXCEPTION and not signature.exception
+    cut = signature is not None and signature.kind is Kind.EXCEPTION and not signature.exception and not asserts(failure.text)
     return cut and (in_compiler(signature, failure) or says_that_it_compiles(failure))
 
 
