@@ -67,9 +67,9 @@ class _Log:
             self._of_unittest(),
             deaths.failures(self.lines.text),
             benchmarks.failures(self.lines.text, self.printed),
-            self.pytest.summarized(),
+            map(self._told, self.pytest.summarized()),
             self.runner.consistent.values(),
-            self.pytest.in_progress(),
+            map(self._told, self.pytest.in_progress()),
         ):
             for each in source:
                 self._add(each)
@@ -133,6 +133,14 @@ class _Log:
         children = [block for block in reversed(printed) if block.start < section.end]
         child = next(filter(self._is_of_compiler, children), None) or next((each for each in children if not is_elsewhere(each.text)), None)
         return replace(shown, text=child.text) if child else shown
+
+    def _told(self, named: Failure) -> Failure:
+        """A test of which the log tells no more than that it failed, or its child, with the compiler's error that was printed as it ran."""
+        if named.seen is Seen.COUNT or (named.text and not is_elsewhere(named.text)):
+            return named
+        printed = [block for block in self._printed_by.get(named.test, ()) if not block.who.endswith(LOGGED)]
+        child = next(filter(self._is_of_compiler, reversed(printed)), None)
+        return replace(named, text=child.text, seen=Seen.ERROR) if child else named
 
     @cached_property
     def _printed_by(self) -> dict[str, Sequence[PrintedTraceback]]:
