@@ -155,7 +155,10 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         return "no", failure.note or "the whole file failed, and the log does not show how"
     if signature is None:
         if failure.seen is Seen.NAMED:
-            return "possible", "the log names the test, without an error" + (f": {failure.note}" if failure.note else "")
+            said = "the log names the test, without an error" + (f": {failure.note}" if failure.note else "")
+            # a benchmark of the compiler is no test
+            compiled = "::" not in failure.test or says_that_it_compiles(failure)
+            return ("possible", said) if compiled else ("no", f"{said}, and nothing shows that it compiles")
         return "no", "the log does not show how it failed"
     if stopped := _stopped(signature):
         return "no", stopped
