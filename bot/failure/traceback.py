@@ -134,7 +134,8 @@ def _frames(lines: Sequence[str], start: int) -> tuple[tuple[Frame, ...], int]:
                 frames.append(_frame(found))
         elif line == CUT:
             i += 1  # the next line may be a torn one
-        elif not line.startswith(("    ", "  [Previous line repeated")):
+        # a frame that somebody edited is passed over
+        elif not line.startswith(("    ", "  File ", "  [Previous line repeated")):
             break
         i += 1
     return tuple(frames), i
