@@ -21,7 +21,7 @@ from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
-from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, tracebacks
+from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
 
 MAX_FAILURES = 2_000
 # Tracebacks outside tests that are looked at; the last ones.
@@ -190,9 +190,11 @@ class _Log:
         last: set[str] = set()
         chosen: list[PrintedTraceback] = []
         for block in reversed(self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]):
-            if block.who not in last and not block.who.endswith(LOGGED) and _OF_COMPILER.search(block.text):
+            compiled = bool(_OF_COMPILER.search(block.text))
+            if compiled and block.who not in last and not block.who.endswith(LOGGED):
                 chosen.append(block)
-            if not is_elsewhere(block.text):
+            # one within which the log ends does not tell that the process died of something else
+            if not is_elsewhere(block.text) and (compiled or is_whole(block.text)):
                 last.add(block.who)
         seen: set[str] = set()
         for failure in self._programs(chosen[::-1]):

@@ -170,3 +170,9 @@ _ELSEWHERE = re.compile(
 def is_elsewhere(text: str) -> bool:
     """Whether the end of the traceback `text` says that another process failed."""
     return bool(_ELSEWHERE.search(text[-2_000:]))
+
+
+def is_whole(text: str) -> bool:
+    """Whether the traceback `text` tells what was raised: the log does not end within it."""
+    last = next(iter(exceptions(text)), None)
+    return last is not None and bool(last.name)
