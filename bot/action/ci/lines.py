@@ -50,7 +50,7 @@ _PREFIX = re.compile(
         # docker compose numbers its containers
         [a-z][\w.-]{0,60}[_-]\d{1,4}\ {1,40}\|(?=\ |$)
         | \[[\w.-]{1,40}\]\ (?=\[(?:rank|default)\d{1,5}\]:)
-        | \[(?:rank|default|trainer)\d{1,5}\]:
+        | \[(?:rank|default|trainer)\d{1,5}\]:?
         | \[\d{1,4},\d{1,5}\]<std(?:out|err)>:
         | \((?:[A-Za-z_]\w{0,60}(?:\ [\w=.]{1,40}){0,4}\ )?pid=\d{1,10}(?:,\ ip=[\d.]{1,40})?\)
         # a server's logger: what it logs below an error was handled
