@@ -98,11 +98,12 @@ def failures(lines: list[str], printed: Printed) -> Iterator[Failure]:
     starts = [run.start for run in runs]
     for block in printed.all:
         at = bisect.bisect_left(starts, block.start) - 1
-        # in no model's run, or in one without a last word: the harness's own
-        if block.start in taken or FRAME not in block.text or (at >= 0 and block.start < runs[at].end and runs[at].how):
+        ran = runs[at] if at >= 0 and block.start < runs[at].end else None
+        # in no model's run, or in one without a last word: the harness's own; its frames may be left out of the model's last one
+        is_last = ran is not None and printed.between(ran.start, ran.end)[-1] is block
+        if block.start in taken or (ran and ran.how) or not (is_last or FRAME in block.text):
             continue
         found = next((match for line in reversed(lines[max(block.start - 5, 0) : block.start]) if (match := _GOLDEN.search(line))), None)
-        ran = runs[at] if at >= 0 and block.start < runs[at].end else None
         model = found["model"] if found else ran.model if ran else ""
         yield Failure(model or "a benchmark", model, block.text, hint=ran.hint if ran else NO_HINT)
 

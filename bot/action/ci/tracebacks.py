@@ -38,6 +38,7 @@ _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7},
 _RAISED = re.compile(r"^torch\._(?:dynamo|inductor)\.exc\.\w{1,60}: \S")
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$')
+_LEFT_OUT = re.compile(r"(?:\.{3,}|\u2026)$")
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
 _CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
 
@@ -124,12 +125,13 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             if open_.pop(who).whole:
                 done.append(reading.block(i, who))
             reading = None
-        if who not in begun and ((cut := _CUT_OFF.match(line)) or not _REST.match(line)):
-            begun.add(who)
+        left_out = _LEFT_OUT.match(before.get(who, ""))
+        if (who not in begun or left_out) and ((cut := _CUT_OFF.match(line)) or not _REST.match(line)):
             if reading is None and (cut or _RAISED.match(line)):
-                # the log, or what was pasted of it, begins within a traceback, or below its frames
+                # the log, or what was pasted of it, begins within a traceback, or below its frames; or its upper frames are left out
                 open_[who] = _Unfinished(i, len(cut["indent"]) if cut else 0)
                 open_[who].take(line)
+            begun.add(who)
         if reading is None and line.endswith(HEADER) and not _CAUGHT.match(before.get(who, "")):
             if line.endswith(_BEHIND):
                 open_[who] = _Unfinished(i, None)
