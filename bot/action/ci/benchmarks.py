@@ -18,6 +18,8 @@ _MODEL = re.compile(r"(?:^|\s|\])(?:cuda|cpu|xpu|mps|hpu|rocm)\s{1,20}(?:eval|tr
 _GOLDEN = re.compile(r"fp64 golden ref were not generated for (?P<model>[\w./-]{1,200})\.")
 _ENDED = re.compile(
     r"^(?P<how>pass(?:_due_to_skip)?|fail_to_run|fail_accuracy|infra_error|timeout|OOM|model_fail_to_load|eager_\w{1,60}|FAIL|TIMEOUT|ERROR)$"
+    # how much faster it was: it ran
+    r"|^\d{1,5}\.\d{3}x(?: SAME| p=[\d.]{1,10})?$"
 )
 _ROW = re.compile(
     r"^(?P<model>[\w./-]{1,200})\s{1,200}FAIL:\s{1,100}(?P<what>(?P<count>\w{1,60})=(?P<got>\S{1,100}), expected=\S{1,100})\s*$"
@@ -53,10 +55,14 @@ def _runs(lines: list[str]) -> list[_Run]:
                 runs[-1].end = min(runs[-1].end, i)
             # the last word stands behind the model, where nothing was printed between
             ended = _ENDED.match(line[-600:][found.end() :].strip())
-            runs.append(_Run(found["model"], i, i if ended else len(lines), ended["how"] if ended else "", _only(hint, found["model"])))
+            runs.append(_Run(found["model"], i, i if ended else len(lines), _how(ended) if ended else "", _only(hint, found["model"])))
         elif runs and not runs[-1].how and (ended := _ENDED.match(line)):
-            runs[-1].how, runs[-1].end = ended["how"], i
+            runs[-1].how, runs[-1].end = _how(ended), i
     return runs
+
+
+def _how(ended: re.Match[str]) -> str:
+    return ended["how"] or "pass"
 
 
 def _only(command: tuple[str, str], model: str) -> Hint:
