@@ -8,9 +8,11 @@ from collections import deque
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.lines import HEADER
 
-_MENTIONS = re.compile(r"torch/_(?:dynamo|inductor|functorch|export)/|torchinductor_|torch\.compile\(|aoti_compile|torch\.export")
+# Inductor's own directory; PyTorch's tests of Inductor are called so, too.
+_CACHE = "(?<!test_)torchinductor_"
+_MENTIONS = re.compile(rf"torch/_(?:dynamo|inductor|functorch|export)/|{_CACHE}|torch\.compile\(|aoti_compile|torch\.export")
 # What Inductor wrote, in its own directory, in vLLM's or in that of one test, where its name is the hash of it.
-_MADE = re.compile(r"torchinductor_|/inductor_cache/|/[a-z0-9]{2}/c[a-z2-7]{20,60}\.py$")
+_MADE = re.compile(rf"{_CACHE}|/inductor_cache/|/[a-z0-9]{{2}}/c[a-z2-7]{{20,60}}\.py$")
 # The compiler's own files: the rest of functorch runs in eager.
 _FILES = re.compile(
     r"torch/(?:_(?:dynamo|inductor|export)|export)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
