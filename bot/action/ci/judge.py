@@ -145,6 +145,16 @@ def _is_count(failure: Failure) -> bool:
     return bool(_COUNTS.search(failure.source) or _COUNTS.search(failure.text) or _COUNTED.search(failure.text, found.end()))
 
 
+def _is_about_numbers(signature: Signature) -> bool:
+    return bool(_NUMBERS.search(signature.message)) and "AssertionError" in signature.exception
+
+
+def is_wrong_in_test(signature: Signature | None, failure: Failure) -> bool:
+    """Whether `failure`, of that `signature`, is of a test that compiles, as the log says, and got other numbers than it expected."""
+    wrong = signature is not None and _is_about_numbers(signature) and not _is_count(failure)
+    return wrong and bool(failure.test) and says_that_it_compiles(failure)
+
+
 def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
     """What `failure`, of that `signature`, looks like by itself, and why."""
     if failure.seen is Seen.COUNT:
@@ -190,7 +200,7 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         )
     if _NO_MEMORY.intersection(signature.exception) or "out of memory" in signature.message:
         return "no", "out of memory"
-    if _NUMBERS.search(signature.message) and "AssertionError" in signature.exception:
+    if _is_about_numbers(signature):
         if _is_count(failure):
             return "no", "it counted otherwise than expected"
         if compiles(failure):

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from bot.action.ci import benchmarks, deaths, lines, unittest_log
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
-from bot.action.ci.judge import is_compiled, sign
+from bot.action.ci.judge import is_compiled, is_wrong_in_test, sign
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
@@ -192,7 +192,7 @@ class _Log:
         chosen: list[PrintedTraceback] = []
         for block in reversed(self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]):
             compiled = bool(_OF_COMPILER.search(block.text))
-            if compiled and block.who not in last and not block.who.endswith(LOGGED):
+            if (compiled or test_on_stack(block.text)[1]) and block.who not in last and not block.who.endswith(LOGGED):
                 chosen.append(block)
             # one within which the log ends does not tell that the process died of something else
             if not is_elsewhere(block.text) and (compiled or is_whole(block.text)):
@@ -200,7 +200,9 @@ class _Log:
         seen: set[str] = set()
         for failure in self._programs(chosen[::-1]):
             signature = sign(failure)
-            if signature is None or not is_compiled(signature, failure) or signature.fingerprint in seen:
+            if signature is None or signature.fingerprint in seen:
+                continue
+            if not is_compiled(signature, failure) and not is_wrong_in_test(signature, failure):
                 continue
             seen.add(signature.fingerprint)
             yield failure
