@@ -35,10 +35,11 @@ _CALLS = re.compile(r"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bc
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.
 _NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|cuda_?graph|flex_?attention", re.IGNORECASE)
-# Where it is switched off: by a parameter of the test, by a variable.
+# Where it is switched off: by a parameter of the test, by a variable. What is called alike: a database, what is written to a file.
 _OFF = re.compile(
     r"(?:torch_|use_)?(?:compiled?|dynamo|inductor)[_=-](?:False|off|none|0)(?![a-z0-9])|(?:no|not|without)_(?:torch_)?compil(?:ed|e|ing)"
-    r"|TORCH(?:DYNAMO|_COMPILE)_DISABLE=1",
+    r"|TORCH(?:DYNAMO|_COMPILE)_DISABLE=1"
+    r"|dynamo_?db|(?:onnx|csv|json|yaml|html|pdf)[_/]export|export(?:ed|ers?|ing|s)?[_/](?:to_|as_)?(?:onnx|csv|json|yaml|html|pdf)",
     re.IGNORECASE,
 )
 
