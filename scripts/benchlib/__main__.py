@@ -42,6 +42,7 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=count, default=1, metavar="N", help="so many graphs of each generated sort (default 1)")
     parser.add_argument("--embed", action="store_true", help="corpus: each case behind a hundred lines of healthy code")
     parser.add_argument("--busy", type=count, default=0, metavar="N", help="corpus: beside N processes that never rest")
+    parser.add_argument("--start", action="store_true", help="corpus: say when the search began, beside what the program takes alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every run")
     parser.add_argument(
         "--read", type=Path, nargs="+", metavar="FILE", help="print what these --json files of programs hold together, and end"
@@ -169,7 +170,7 @@ def _said(rows: Sequence[measure.Measure]) -> int:
 def _corpus(cases: Sequence[corpus.Case], setting: measure.Setting, arguments: argparse.Namespace, machine: object) -> int:
     verdicts: list[corpus.Verdict] = []
     for case in cases:
-        verdicts.append(corpus.judge(case, setting, embed=arguments.embed, beside=arguments.busy))
+        verdicts.append(corpus.judge(case, setting, embed=arguments.embed, beside=arguments.busy, timed=arguments.start))
         print(corpus.line(verdicts[-1]), flush=True)
         found = corpus.summary(verdicts)
         goals = [dataclasses.asdict(goal) for goal in corpus.goals(found)]

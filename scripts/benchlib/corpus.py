@@ -51,7 +51,8 @@ class Verdict:
 
     `named`: result.json names it. `agrees`: it has the lines that result.json says. `fails`: alone it fails as the manifest says.
     `control`: with the compiler taken out it ends well. `reaches`: it calls the compiler. `said`: the last line of what it said
-    alone, for whoever looks into a failure.
+    alone, for whoever looks into a failure. `begins`: seconds up to the first question;
+    `program`: of the program by itself, where that was run.
     """
 
     name: str
@@ -73,6 +74,8 @@ class Verdict:
     reaches: bool = False
     said: str = ""
     reason: str = ""
+    begins: float | None = None
+    program: float | None = None
 
     @property
     def holds(self) -> bool:
@@ -133,8 +136,8 @@ def fits(case: Case, run: watch.Run) -> bool:
     return re.search(case.message, run.output, re.DOTALL) is not None
 
 
-def judge(case: Case, setting: measure.Setting, *, embed: bool, beside: int = 0) -> Verdict:
-    """Minimize one case, with so many busy processes `beside`, and run what came out."""
+def judge(case: Case, setting: measure.Setting, *, embed: bool, beside: int = 0, timed: bool = False) -> Verdict:
+    """Minimize one case, with so many busy processes `beside`, and run what came out. `timed`: run the program by itself before that."""
     place = setting.scratch / case.name
     shutil.rmtree(place, ignore_errors=True)
     for name in ("tmp", "work", "alone", "control"):
@@ -143,6 +146,7 @@ def judge(case: Case, setting: measure.Setting, *, embed: bool, beside: int = 0)
     (place / "work" / "case.py").write_text(text, encoding="utf-8")
     # nothing is kept from one case to the next
     env = watch.environment({"TMPDIR": str(place / "tmp"), "TORCH_MINIFY_CACHE_DIR": str(place / "tmp" / "kept")})
+    program = _by_itself(place, env, setting) if timed else None
     with busy(beside):
         found = measure.minimize(place / "work" / "case.py", env, setting, None)
     run, result, repro = found.run, found.result, found.repro
@@ -163,8 +167,17 @@ def judge(case: Case, setting: measure.Setting, *, embed: bool, beside: int = 0)
         named=bool(result.get("files", {}).get("repro")),
         agrees=measure.agrees(repro, found.reduction),
         reason=result.get("reason") or ("" if result else "".join(last)),
+        begins=result.get("timing", {}).get("capture") or None,
+        program=program,
     )
     return _proven(verdict, case, repro, setting, place) if repro.exists() else verdict
+
+
+def _by_itself(place: Path, env: Mapping[str, str], setting: measure.Setting) -> float:
+    """Seconds that the case takes in cold compile directories, as a user starts it."""
+    own = {**env, "TORCHINDUCTOR_CACHE_DIR": str(place / "tmp" / "program"), "TMPDIR": str(place / "alone")}
+    command, work = [setting.python, "case.py"], place / "work"
+    return watch.run(command, cwd=work, env=own, limit=setting.limit, log=place / "program.txt", sample=False).seconds
 
 
 def _proven(verdict: Verdict, case: Case, repro: Path, setting: measure.Setting, place: Path) -> Verdict:
@@ -199,7 +212,9 @@ def _proven(verdict: Verdict, case: Case, repro: Path, setting: measure.Setting,
 def line(verdict: Verdict) -> str:
     """One case, as it is said while the others go on."""
     small = f"{verdict.lines_before} > {'-' if verdict.lines_after is None else verdict.lines_after} lines"
-    return f"{verdict.name}: {verdict.status} in {verdict.wall:.1f} s, {small}, {_mark(verdict)}"
+    start = f", the search began after {verdict.begins:.1f} s" if verdict.program is not None and verdict.begins is not None else ""
+    start += f", the program takes {verdict.program:.1f} s" if start else ""
+    return f"{verdict.name}: {verdict.status} in {verdict.wall:.1f} s, {small}, {_mark(verdict)}{start}"
 
 
 def _mark(verdict: Verdict) -> str:

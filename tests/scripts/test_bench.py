@@ -401,6 +401,24 @@ def test_a_flaky_repro_may_pass_but_not_every_time(tmp_path, script, fails):
     assert len(runs) == (3 if fails else corpus.FLAKY_RUNS)
 
 
+def test_when_a_search_begins_is_said_beside_what_the_program_takes(tmp_path):
+    python = tmp_path / "python"
+    python.write_text(
+        answering("    sys.exit('ValueError: bad')")
+        .replace("seconds=0.5)", "seconds=0.5)\n    timing = dict(capture=2.5)")
+        .replace("files=files)", "files=files, timing=timing)")
+    )
+    python.chmod(0o755)
+    case = corpus.Case("a", "x = 1\nraise ValueError\n", "frontend", "ValueError", "bad")
+    setting = measure.Setting(str(python), 20.0, tmp_path / "scratch")
+    verdict = corpus.judge(case, setting, embed=False, timed=True)
+    assert verdict.begins == 2.5
+    assert verdict.program is not None
+    assert 0 < verdict.program < 20
+    assert "began after 2.5 s, the program takes" in corpus.line(verdict)
+    assert "began" not in corpus.line(corpus.judge(case, setting, embed=False))
+
+
 def test_others_are_busy_while_a_case_is_minimized(tmp_path):
     """And not while what came of it is judged; how long it may take is left to the tool."""
     count = "sum(b'while os.getppid()' in path.read_bytes() for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'))"
@@ -426,7 +444,7 @@ def test_an_interpreter_is_found_from_where_the_bench_was_called(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "CHILD", "import json; print(json.dumps({'torch': '2'}))")
     seen = []
-    monkeypatch.setattr(corpus, "judge", lambda case, setting, embed, beside: seen.append(setting.python) or VERDICT)
+    monkeypatch.setattr(corpus, "judge", lambda case, setting, embed, beside, timed: seen.append(setting.python) or VERDICT)
     bench.main(["corpus", ".", "--python", "./python"])
     assert seen == [str(tmp_path / "python")]
 
