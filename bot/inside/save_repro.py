@@ -10,13 +10,19 @@ check=True each graph's first results are compared with eager as well, and the f
 
     torch-minify run out/repro.py
 
+A process that dies (SIGSEGV, out of memory, killed as it hangs) can write nothing, so each graph is in out/unfinished-PID.py while it is
+compiled and while it is called for the first time. A line says so beforehand. That costs the text of the graph twice; with check=True the
+inputs of the first call are written too, without it random ones of their shapes are used.
+
 This file needs nothing but torch (2.9 or later). Graphs that were compiled before the block are not seen.
 """
 
 import contextlib
 import copy
 import functools
+import io
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -42,7 +48,8 @@ def save_repro(directory: str = "repro", check: bool = False) -> Iterator[None]:
 
 class _Saver:
     def __init__(self, directory: str, check: bool) -> None:
-        self.directory, self.check, self.saved = directory, check, False
+        self.directory, self.check, self.saved, self.told = directory, check, False, False
+        self.unfinished: list[str] = []  # the innermost last
 
     def watch(self, compiler: Any, inner: Any) -> Any:
         @functools.wraps(inner)
@@ -50,35 +57,40 @@ class _Saver:
             import torch
 
             kept = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))  # the compiler changes the one that it is given
-            try:
+            with self.kept_if_fatal(kept, inputs, None), self.saved_if_raised(kept, inputs, "it did not compile"):
                 compiled = compiler(graph, inputs, *args, **kwargs)
-            except Exception:
-                self.save(kept, inputs, "it did not compile")
-                raise
             return self.watch_call(kept, compiled) if callable(compiled) and not isinstance(compiled, str) else compiled
 
         return compile_graph
 
     def watch_call(self, graph: Any, compiled: Any) -> Any:
-        checked = not self.check
+        first, why = True, "what was compiled raised"
 
         def call(inputs: list[Any]) -> Any:
-            nonlocal checked
+            nonlocal first
             given = list(inputs)  # the list is emptied
-            before = None if checked or self.saved else _cloned(given)
-            try:
+            if not first:
+                with self.saved_if_raised(graph, given, why):
+                    return compiled(inputs)
+            before = _cloned(given) if self.check and not self.saved else None
+            place = os.path.join(self.directory, f"unfinished-{os.getpid()}") if self.check else None
+            with self.kept_if_fatal(graph, given, place), self.saved_if_raised(graph, given, why):
                 results = compiled(inputs)
-            except Exception:
-                self.save(graph, given, "what was compiled raised")
-                raise
-            if before is not None:
-                checked = True
-                if _differs(graph, before, results):
-                    self.save(graph, before, "its results differ from eager")
+            first = False
+            if before is not None and _differs(graph, before, results):
+                self.save(graph, before, "its results differ from eager")
             return results
 
         call._boxed_call = True  # type: ignore[attr-defined]
         return call
+
+    @contextlib.contextmanager
+    def saved_if_raised(self, graph: Any, inputs: Sequence[Any], why: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            self.save(graph, inputs, why)
+            raise
 
     def save(self, graph: Any, inputs: Sequence[Any], why: str) -> None:
         """Write the graph once; a failure of this must not take the place of the program's own."""
@@ -86,26 +98,61 @@ class _Saver:
             return
         self.saved = True
         try:
-            import torch
-            from torch._dynamo.repro.after_aot import save_graph_repro
-
-            os.makedirs(self.directory, exist_ok=True)
-            path = os.path.join(self.directory, "repro.py")
-            with torch._dynamo.config.patch(disable=True), open(path, "w", encoding="utf-8") as file:
-                save_graph_repro(file, graph, inputs, "inductor", save_dir=self.directory, stable_hash=True)
-            _scrub(path)
+            path = self.write("repro.py", _text(graph, inputs, self.directory))
             sys.stderr.write(f"save_repro: {why}; saved: torch-minify run {path}\n")
         except Exception as error:
             sys.stderr.write(f"save_repro: {why}, but it could not be saved: {type(error).__name__}: {error}\n")
 
+    @contextlib.contextmanager
+    def kept_if_fatal(self, graph: Any, inputs: Sequence[Any], place: str | None) -> Iterator[None]:
+        """Have the graph in a file until this is over, its inputs below `place`. They stay where this process is ended or interrupted."""
+        text, name = "", f"unfinished-{os.getpid()}.py"
+        try:
+            text = _text(graph, inputs, place)
+            path = self.write(name, text)
+            if not self.told:
+                self.told = True
+                sys.stderr.write(f"save_repro: should this process die in a graph: torch-minify run {path}\n")
+        except Exception as error:
+            sys.stderr.write(f"save_repro: a graph could not be kept: {type(error).__name__}: {error}\n")
+        self.unfinished.append(text)
+        try:
+            yield
+        except Exception:
+            self.over(name, place)
+            raise
+        self.over(name, place)
 
-def _scrub(path: str) -> None:
-    """Take out the environment variables that torch writes into it: every one whose name contains TORCH, whatever it holds; and that
-    Dynamo was off, which it was for the writing alone."""
-    with open(path, encoding="utf-8") as file:
-        lines = file.readlines()
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(line for line in lines if not line.startswith(("os.environ[", "torch._dynamo.config.disable =")))
+    def over(self, name: str, place: str | None) -> None:
+        self.unfinished.pop()
+        with contextlib.suppress(OSError):
+            # one graph may be compiled while another is called
+            self.write(name, self.unfinished[-1]) if self.unfinished else os.remove(os.path.join(self.directory, name))
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def write(self, name: str, text: str) -> str:
+        os.makedirs(self.directory, exist_ok=True)
+        path = os.path.join(self.directory, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+
+def _text(graph: Any, inputs: Sequence[Any], place: str | None) -> str:
+    """What torch dumps of a graph, with its inputs saved below `place` where that is given.
+
+    Without the environment variables that torch writes into it, every one whose name contains TORCH, whatever it holds; and without that
+    Dynamo was off, which it is for the writing alone.
+    """
+    import torch
+    from torch._dynamo.repro.after_aot import save_graph_repro
+
+    text = io.StringIO()
+    with torch._dynamo.config.patch(disable=True):
+        save_graph_repro(text, graph, inputs, "inductor", save_dir=place, stable_hash=True)
+    lines = text.getvalue().splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(("os.environ[", "torch._dynamo.config.disable =")))
 
 
 def _cloned(values: Sequence[Any]) -> list[Any]:
