@@ -44,7 +44,7 @@ def first_that_fails(
     except Ended as end:
         if end.code != "passes" or not options.then or options.target.script is None:
             raise beside_its_program(end, options, box, budget) from None
-    script = options.target.script.with_name("packaged.py")
+    script = options.target.script.with_name(f"{options.target.script.stem}_then.py")
     script.write_text(options.then, encoding="utf-8")
     script.chmod(0o644)  # the program may run under another account, whatever our umask is
     options = replace(options, target=replace(options.target, script=script), then="")

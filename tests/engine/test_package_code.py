@@ -83,7 +83,7 @@ def test_a_program_that_compiles_is_packaged(tmp_path: Path, passing: int, asked
     else:
         found, reproduction = first_that_fails(options, run, None, Budget(60.0))
         assert reproduction == f"failed with {found.target.name}"
-        assert found.target.name == ("program.py", "packaged.py")[passing]
+        assert found.target.name == ("program.py", "program_then.py")[passing]
     assert seen == ["compile\n", "package\n"][:asked]
 
 

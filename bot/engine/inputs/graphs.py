@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.engine.inputs import dump
+from bot.engine.inputs import dump, unused
 from bot.engine.inputs.taken import DumpedGraph, NotUnderstood, Place, Taken
 from bot.models.result import TakenAs
 
@@ -62,7 +62,9 @@ def taken(held: Held, place: Place) -> Taken:
         notes.append("its inputs were not saved: random ones of the same shapes are used")
     read = tuple(saved for _, _, saved in together if saved is not None)
     wrong = all(d.how.get("accuracy") for _, d, _ in together)
-    return Taken(held.taken_as, detail, dump.script(together, place.torch), tuple(notes), read, wrong)
+    text = dump.script(together, place.torch)
+    whole = dump.script([(name, unused.returned(graph), saved) for name, graph, saved in together], place.torch)
+    return Taken(held.taken_as, detail, text, tuple(notes), read, wrong, then=whole if whole != text else "")
 
 
 def chosen(graphs: Sequence[DumpedGraph], wanted: str | None) -> list[DumpedGraph]:

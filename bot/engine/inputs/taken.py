@@ -63,8 +63,8 @@ class Taken:
 
     `detail` says in one line what was found, `notes` what else its owner should know. `read` are the files and directories that the
     program reads beside its own. `wrong_numbers`: it was dumped for its numbers. `then` is a script to take where that one
-    passes: a program that compiles may not be packaged. `otherwise` is one that runs the compiled code of a package beside its program, for
-    where both pass.
+    passes: a program that compiles may not be packaged, and what a graph computes for nobody is not compiled again. `otherwise` is one that
+    runs the compiled code of a package beside its program, for where both pass.
     """
 
     taken_as: TakenAs
