@@ -31,6 +31,7 @@ from typing import Any
 @contextlib.contextmanager
 def save_repro(directory: str = "repro", check: bool = False) -> Iterator[None]:
     """Save into `directory` the first graph that fails inside the block; with `check` also one whose numbers differ from eager's."""
+    import torch._functorch.config as functorch_config
     import torch._inductor.compile_fx as compile_fx
 
     place: Any = compile_fx
@@ -41,7 +42,9 @@ def save_repro(directory: str = "repro", check: bool = False) -> Iterator[None]:
 
     place.wrap_compiler_debug = wrap
     try:
-        yield
+        # a graph that an earlier process compiled would come from there unseen
+        with functorch_config.patch(enable_autograd_cache=False):
+            yield
     finally:
         place.wrap_compiler_debug = original
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -53,7 +54,8 @@ def ran(tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str) -> sub
     assert main(["snippet"]) == 0
     (tmp_path / "save_repro.py").write_text(capsys.readouterr().out, encoding="utf-8")
     (tmp_path / "train.py").write_text(program, encoding="utf-8")
-    return subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    return subprocess.run([sys.executable, "train.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False)
 
 
 def saved(tmp_path: Path, capsys: pytest.CaptureFixture[str], bug: str, *, check: bool) -> subprocess.CompletedProcess[str]:
@@ -104,6 +106,16 @@ def test_the_graph_at_which_a_process_dies_is_there(tmp_path: Path, capsys: pyte
         (tmp_path / "taken.py").write_text(found.text, encoding="utf-8")
         again = subprocess.run([sys.executable, "taken.py"], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
         assert again.returncode == -signal.SIGSEGV, again.stderr[-2000:]
+
+
+def test_a_graph_that_an_earlier_run_compiled_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever adds the snippet has seen the process die: its graphs are in the compiler's cache."""
+    program = DYING.format(dies=DIES["compiled"].replace("\n", "\n    "), check=False)
+    alone = program.replace(f'save_repro("out", check={False})', "contextlib.nullcontext()").replace("import ctypes", "import contextlib")
+    assert ran(tmp_path, capsys, alone).returncode == -signal.SIGSEGV
+    done = ran(tmp_path, capsys, program)
+    assert done.returncode == -signal.SIGSEGV, done.stderr[-2000:]
+    assert len(list((tmp_path / "out").glob("*.py"))) == 1
 
 
 def test_nothing_is_left_of_graphs_that_went_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
