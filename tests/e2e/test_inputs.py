@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.e2e_harness import REPRO_LIMIT, Answer, environment, minify, run
+from tests.e2e.e2e_harness import REPRO_LIMIT, Answer, environment, kill_group, minify, run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
@@ -115,7 +117,16 @@ def launcher(tmp: Path, script: str, after: str = "aot", level: str = "") -> Pat
 
 def notebook(tmp: Path, script: str) -> Path:
     definitions, rest = script.split("torch.manual_seed")
-    cells = [f"%matplotlib inline\n!pip list\n{definitions}", f"torch.manual_seed{rest}"]
+    return of_cells(tmp, f"%matplotlib inline\n!pip list\n{definitions}", f"torch.manual_seed{rest}")
+
+
+def awaiting(tmp: Path, script: str) -> Path:
+    definitions, rest = script.split("torch.manual_seed(0)")
+    seed = "import asyncio\n\n\nasync def seed():\n    await asyncio.sleep(0)\n    return 0"
+    return of_cells(tmp, definitions, seed, f"torch.manual_seed(await seed()){rest}")
+
+
+def of_cells(tmp: Path, *cells: str) -> Path:
     listed = [{"cell_type": "code", "source": cell, "outputs": [], "metadata": {}, "execution_count": None} for cell in cells]
     held = {"cells": listed, "metadata": {"kernelspec": {"name": "python3", "language": "python"}}, "nbformat": 4, "nbformat_minor": 5}
     path = tmp / "fail.ipynb"
@@ -140,12 +151,13 @@ MADE = {
     "debug_directory": (debug_directory, "debug_dir"),
     "launcher": (launcher, "launcher"),
     "notebook": (notebook, "notebook"),
+    "awaiting": (awaiting, "notebook"),
     "exported": (exported, "exported_program"),
     "script": (itself, "script"),
 }
 REPROS: dict[str, str] = {}
 # The rows that are run in any case; the rest under --all.
-ALWAYS = {("lowering", "trace"), ("lowering", "script")}
+ALWAYS = {("lowering", "trace"), ("lowering", "awaiting"), ("lowering", "script")}
 ROWS = [
     pytest.param(failure, form, id=f"{failure}-{form}", marks=[] if (failure, form) in ALWAYS else [pytest.mark.all])
     for failure in SCRIPTS
@@ -184,6 +196,66 @@ def test_the_same_failure_ends_in_the_same_repro_whatever_it_is_given_as(tmp_pat
             REPROS[failure] = code(answer.repro)
     assert code(answer.repro) == REPROS[failure]
     assert answer.result["input"]["taken_as"] == taken_as
+
+
+# Its constants are folded, and what they were computed with stays in the graph, unused. Each difference doubles the work there.
+HANG = """\
+import torch
+
+
+@torch.compile
+def f(x):
+    return torch.tanh(torch.diff(torch.full((3600,), 0.5), n=32)) + x.cos()
+
+
+torch.manual_seed(0)
+with torch.no_grad():
+    print(f(torch.ones(1)).shape)
+"""
+
+
+def hanging_trace(tmp: Path, script: str) -> Path:
+    # a record is there once the next one is begun
+    return ended_at(tmp, script, "TORCH_TRACE", str(tmp / "trace"), "trace/*.log", "fx_graph_runnable")
+
+
+def hanging_runnable(tmp: Path, script: str) -> Path:
+    return ended_at(tmp, script, "TORCH_COMPILE_DEBUG", "1", "**/fx_graph_runnable.py", "run_repro(")
+
+
+def ended_at(tmp: Path, script: str, name: str, value: str, pattern: str, says: str) -> Path:
+    """The file that torch writes before the script hangs, which is then ended."""
+    caches = {"TORCHINDUCTOR_CACHE_DIR": str(tmp / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1", name: value}
+    child = subprocess.Popen(
+        [sys.executable, itself(tmp, script)], cwd=tmp, env=environment(caches, ours=False), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + REPRO_LIMIT
+        while time.monotonic() < end and child.poll() is None:
+            for path in tmp.glob(pattern):
+                if says in path.read_text(encoding="utf-8", errors="replace"):
+                    time.sleep(2)  # the rest of it
+                    return path
+            time.sleep(0.5)
+    finally:
+        kill_group(child)
+    raise AssertionError(f"no {pattern} that says {says}; exit status {child.returncode}")
+
+
+@pytest.mark.all
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [(itself, ("diff",)), (awaiting, ("diff",)), (hanging_trace, ("full", "sub")), (hanging_runnable, ("full", "sub"))],
+    ids=["script", "awaiting", "trace", "runnable"],
+)
+def test_a_hang(tmp_path: Path, make: Callable[[Path, str], Path], words: tuple[str, ...]) -> None:
+    """PyTorch's minifier writes none: it waits for an error."""
+    answer = minified(make(tmp_path, HANG), tmp_path, "--hang-after", "10s", "--budget", "8m")
+    # of the dumped graph most operations are needed, and each that is left out is waited for
+    assert answer.process.status in (0, 3), answer.described()
+    assert (answer.result["signature"]["kind"], answer.result["verification"]["same"]) == ("hang", 1)
+    assert all(word in answer.repro for word in words), answer.repro
 
 
 @pytest.mark.all
