@@ -60,6 +60,8 @@ def test_a_healthy_program_must_not_be_claimed() -> None:
     ("file", "line"),
     [
         ("h200", "| transformer_663 | minimized, dynamo | 344 → 1 | 7 | 3 | 44 | 61 | 14 | 123 |"),
+        ("h200-windows", "| bert_fp16_accuracy | minimized, aot | 575 → 1 | 11 | 3 | 20 | 20 | 9 | 52 |"),
+        ("h200-slow-host", "| mobilenetv3_autocast | minimized, aot | 2141 → 1 | 11 | 4 | 149 | 133 | 12 | 300 |"),
         ("h200-alone", "| bert_compile | minimized, aot | 525 → 1 | 7 | 4 | 26 | 12 | 11 | 50 |"),
         ("h200-1-lane", "| transformer_663 | minimized, aot | 860 → 1 | 7 | 4 | 16 | 49 | 9 | 77 |"),
         ("h200-3-lanes", "| illegal_access | minimized, dynamo | 7 → 1 | 16 | 22 | 23 | 84 | 16 | 127 |"),
