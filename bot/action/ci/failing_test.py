@@ -110,9 +110,9 @@ def file_of_module(module: str) -> str:
 
 
 def pytest_id(file: str, qualified: str) -> str:
-    """What pytest calls a test in `file`, from its `qualified` name like `TestY.test_z[param]`.
+    """What pytest calls a test in `file`, from its `qualified` name like `TestY.test_z[param]`; without the file where that is empty.
 
     Dots within brackets belong to the parameters.
     """
     head, bracket, parameters = qualified.partition("[")
-    return "::".join([file, *head.split(".")]) + bracket + parameters
+    return "::".join([*filter(None, [file]), *head.split(".")]) + bracket + parameters

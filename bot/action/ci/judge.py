@@ -166,8 +166,8 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
     if signature is None:
         if failure.seen is Seen.NAMED:
             said = "the log names the test, without an error" + (f": {failure.note}" if failure.note else "")
-            # a benchmark of the compiler is no test
-            compiled = "::" not in failure.test or says_that_it_compiles(failure)
+            # a benchmark of the compiler is no test: it alone says how it failed without an error
+            compiled = bool(failure.note) or says_that_it_compiles(failure)
             return ("possible", said) if compiled else ("no", f"{said}, and nothing shows that it compiles")
         return "no", "the log does not show how it failed"
     if stopped := _stopped(signature):

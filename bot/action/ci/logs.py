@@ -15,7 +15,7 @@ from functools import cached_property
 
 from bot.action.ci import benchmarks, deaths, lines, unittest_log
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
-from bot.action.ci.judge import is_compiled, is_wrong_in_test, sign
+from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, sign
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
@@ -63,7 +63,9 @@ class _Log:
     def failures(self) -> list[Failure]:
         """All of them."""
         for section, shown in self.pytest.shown:
-            self._add(self._cause(section, shown))
+            if not shown.text and (broken := self._fault_above):
+                shown = replace(shown, seen=Seen.FILE, note=f"not shown, and the failure above was the machine's fault: {broken}")
+            self._add(self._cause(section, shown) if shown.text else self._told(shown))
         for source in (
             self._of_unittest(),
             deaths.failures(self.lines.text),
@@ -176,14 +178,26 @@ class _Log:
                 name = hint[0].partition("::")[2].replace("::", ".")
                 yield Failure(name, hint[0], above.get(i, ""), seen=Seen.ERROR if i in above else Seen.NAMED, hint=hint[1])
 
+    @cached_property
+    def _fault_above(self) -> str | None:
+        """What was wrong with the machine, if that caused the failure within which an excerpt begins, above the first title."""
+        above = self._cut(self.lines.text[: self.pytest.shown[0][0].start - 1])
+        return fault(above) if above else None
+
     def _untitled(self) -> Iterator[Failure]:
         """What pytest shows of a failure of the compiler, in an excerpt that begins below the title."""
-        if any(line.startswith("E   ") for line in self.lines.text):
-            tests = set(filter(None, map(running, self.lines.text)))
-            test = tests.pop() if len(tests) == 1 else ""
-            failure = Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(self.lines.text)[-MAX_SECTION:]))
-            if is_compiled(sign(failure), failure):
-                yield failure
+        failure = self._cut(self.lines.text)
+        if failure and is_compiled(sign(failure), failure):
+            yield failure
+
+    @staticmethod
+    def _cut(shown: list[str]) -> Failure | None:
+        """The failure that pytest has `shown`, without its title; None where there is none."""
+        if not any(line.startswith("E   ") for line in shown):
+            return None
+        tests = set(filter(None, map(running, shown)))
+        test = tests.pop() if len(tests) == 1 else ""
+        return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]))
 
     def _loose(self) -> Iterator[Failure]:
         """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,
@@ -250,5 +264,5 @@ def _weight(failure: Failure) -> int:
 
 def _not_imported(failure: Failure) -> bool:
     """Whether a whole file failed since Python cannot read or import it: no test of it ran."""
-    signature = sign(failure) if "::" not in failure.test and failure.text else None
+    signature = sign(failure) if failure.test == failure.file and failure.text else None
     return signature is not None and bool(signature.exception) and signature.exception[-1] in NOT_IMPORTED

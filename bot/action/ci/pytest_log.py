@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
 
-from bot.action.ci.failing_test import Failure, Seen, pytest_id, repository_path
+from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
 from bot.action.ci.lines import HEADER
-from bot.action.ci.pytest_text import as_traceback, own_source
+from bot.action.ci.pytest_text import MAX_SOURCE, as_traceback, own_source
 from bot.action.ci.run_test import KILLED, hinted
 
 MAX_SECTION = 400_000
@@ -45,6 +45,8 @@ _PLACE = re.compile(
 )
 # The class of an error whose line was cut there to the width of a terminal, from the package of it on.
 _CUT = re.compile(r"([a-z_]\w{0,60})(?:\.\w{0,100}){0,9}?\.\.\.$")
+# A test of unittest's, which may be written in another file than its class.
+_SELF = re.compile(r"^self = <(?P<module>[\w.]{1,300})\.\w{1,200} testMethod=\w{1,300}>$", re.MULTILINE)
 _STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
 _ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
 _RUNNING = re.compile(
@@ -171,7 +173,7 @@ def marked(lines: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"F": [], "E": [], "R": []}
     file = ""
     for line in lines:
-        begins = ".py " in line[:510] and line[:1] not in " =_-"
+        begins = ".py " in line[:510] and line[:1] not in " =-"
         if not begins and not (file and line[:1] in ".sxXFER" and line.endswith("]")):
             continue
         marks = _MARKS.match(line)
@@ -182,6 +184,12 @@ def marked(lines: list[str]) -> dict[str, list[str]]:
             if len(files) < MAX_MARKS:
                 files += [file] * marks["marks"].count(each)
     return found
+
+
+def _by_class(qualified: str, section: str) -> str:
+    """The id of the test with a `qualified` name by the module of its class, where its `section` names that."""
+    found = _SELF.search(section[:MAX_SOURCE])
+    return pytest_id(file_of_module(found["module"]), qualified) if found and found["module"] != "__main__" else ""
 
 
 def id_by_frame(qualified: str, text: str) -> str:
@@ -210,7 +218,7 @@ class PytestLog:
         self._summary = list(_summaries(lines))
         self._by_name: dict[str, list[str]] = defaultdict(list)
         self._failed = [test for line in lines if (test := progressed(line))]
-        for test in dict.fromkeys([*(each.test for each in self._summary), *self._failed]):
+        for test in dict.fromkeys([*(each.test for each in self._summary), *self._failed, *filter(None, map(running, lines))]):
             file, _, qualified = test.partition("::")
             same = self._by_name[qualified.replace("::", ".")]
             if len(same) < MAX_SAME_NAME:
@@ -228,9 +236,9 @@ class PytestLog:
             file = files[at[kind]] if len(files) == blocks[kind] else files[0] if len(set(files)) == 1 else ""
             at[kind] += 1
             failure = self._shown(section, file)
-            if failure is not None and section.block == "RERUNS":
+            if section.block == "RERUNS":
                 self.rerun.setdefault(failure.test or failure.name, failure)
-            elif failure is not None:
+            else:
                 self.shown.append((section, failure))
 
     def _parts(self, section: ShownFailure) -> tuple[str, list[str]]:
@@ -239,8 +247,8 @@ class PytestLog:
         end = next((i for i, line in enumerate(lines) if _is_captured(line) or line.startswith("To execute this test, run")), len(lines))
         return "\n".join(lines[:end])[-MAX_SECTION:], lines[end:]
 
-    def _shown(self, section: ShownFailure, file: str = "") -> Failure | None:
-        """The failure in `section`; `file` is that of its test, if the progress says so."""
+    def _shown(self, section: ShownFailure, file: str = "") -> Failure:
+        """The failure in `section`, within which the log may end; `file` is that of its test, if the progress says so."""
         body, below = self._parts(section)
         crashed = next((found for line in body.split("\n")[:20] if (found := _CRASHED.match(line))), None)
         if crashed:
@@ -249,17 +257,15 @@ class PytestLog:
         if signaled := _SIGNALED.match(body.strip()):
             return _died(name, self._named(name, body), int(signaled["number"]))
         text = as_traceback(body)
-        if not text:
-            return None
         collecting = section.title.startswith("ERROR collecting ") and name.endswith(".py")
         named = next((hint for line in below[:MAX_BELOW] if (hint := hinted(line))), None)
         if named and name.endswith(f".{named[0].rpartition('::')[2]}"):
             test = pytest_id(named[0].partition("::")[0], name)
         else:
-            test = name if collecting else named[0] if named else self._named(name, body) or id_by_frame(name, text)
-        test = test or (pytest_id(file, name) if file else "")
+            test = name if collecting else named[0] if named else self._named(name, body)
+        test = test or _by_class(name, body) or id_by_frame(name, text) or pytest_id(file, name)
         last = text.rstrip().rpartition("\n")[2]
-        seen = Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR
+        seen = Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR if text else Seen.NAMED
         return Failure(name, test, text, seen=seen, source=own_source(body))
 
     def _named(self, name: str, body: str) -> str:
