@@ -11,10 +11,10 @@ MAX_LINES = 4_000
 
 _IPYTHON = re.compile(r"^(?P<name>[A-Za-z_][\w.]{0,100}) +Traceback \(most recent call last\)$")
 _RICH = re.compile(r"^ {0,200}[╭┌+][─-]{2,300} Traceback \(most recent call last\) [─-]{2,300}[╮┐+]$")
-# `File a.py:5, in f(x)`, `Cell In[2], line 5, in f(x)`, and what older ones wrote; Colab makes links of the paths.
+# `File a.py:5, in f(x)`, `Cell In[2], line 5, in f(x)`, and what older ones wrote; Colab makes links of paths, JupyterLab of places.
 _PLACE = re.compile(
     r"^(?:File )?\[?(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s\[\]:][^\[\]:]{0,500}?\.py|<[\w-]{1,100}>|(?:Cell |Input )?In ?\[\d{1,6}\])"
-    r"(?:\]\(https?:[^()\s]{0,200}\))?(?::(?P<line>\d{1,7}))?(?:, line (?P<at>\d{1,7}))?"
+    r"(?::(?P<linked>\d{1,7})(?=\]))?(?:\]\(https?:[^()\s]{0,1000}\))?(?::(?P<line>\d{1,7}))?(?:, line (?P<at>\d{1,7}))?"
     r"(?:,? in (?P<function><[^<>]{1,100}>|[\w.<>]{1,200}))?(?:\(.{0,2000}\))?$"
 )
 _ARROW = re.compile(r"^-+> ?(?P<line>\d{1,7}) ?(?P<source>.{0,500})")
@@ -30,8 +30,17 @@ def begins(line: str) -> bool:
     return "Traceback (most recent call last)" in line and bool(_IPYTHON.match(line) or _RICH.match(line))
 
 
+def goes_on(line: str) -> bool:
+    """Whether a frame that IPython drew begins on `line`, with a path and a function."""
+    place = _PLACE.match(line) if line.startswith("File ") else None
+    return place is not None and bool(place["function"])
+
+
 class Drawn:
-    """A traceback that is being read, from its first line `first`, until its message begins; that and a chain's joints included."""
+    """A traceback that is being read, from its first line `first`, until its message begins; that and a chain's joints included.
+
+    One of a notebook may begin below its header, with a frame.
+    """
 
     def __init__(self, first: str) -> None:
         self.lines = [HEADER]
@@ -40,6 +49,7 @@ class Drawn:
 
     def _begin(self, first: str) -> None:
         notebook = _IPYTHON.match(first)
+        self._in_box = _RICH.match(first) is not None
         self._name = notebook["name"].rpartition(".")[2] if notebook else ""
         self._pending = ""
 
@@ -55,7 +65,14 @@ class Drawn:
                 self._begin(line)
                 self.state = "frames"
             return True
-        return self._in_notebook(line) if self._name else self._in_box(line.strip())
+        return self._boxed(line.strip()) if self._in_box else self._in_notebook(line)
+
+    def close(self) -> bool:
+        """The log ends: whether there is a frame, or more. The header of a notebook said what was raised."""
+        framed = self.state in ("said", "joined") or self.lines[-1] != HEADER
+        if framed and self._name and self.state == "frames":
+            self.lines.append(self._name)
+        return framed
 
     def join(self, line: str) -> None:
         """The message ended, with one of `JOINTS`: what follows is the next exception of the chain."""
@@ -67,7 +84,7 @@ class Drawn:
 
     def _in_notebook(self, line: str) -> bool:
         said = _SAID.match(line)
-        if said and said["name"].rpartition(".")[2] == self._name:
+        if said and self._name in ("", said["name"].rpartition(".")[2]):
             self.lines.append(line)
             self.state = "said"
             return True
@@ -78,11 +95,11 @@ class Drawn:
                 self.lines.append(f"    {arrow['source'].strip()}")
             return True
         if place := _PLACE.match(line):
-            self._frame(place["path"], place["line"] or place["at"] or "0", place["function"] or "")
+            self._frame(place["path"], place["line"] or place["linked"] or place["at"] or "0", place["function"] or "")
             return True
         return not line.strip() or bool(_SOURCE.match(line))
 
-    def _in_box(self, line: str) -> bool:
+    def _boxed(self, line: str) -> bool:
         if self.state == "closed":
             if not line:
                 return True

@@ -7,7 +7,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from bot.action.ci.drawn_tracebacks import Drawn, begins
+from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on
 from bot.action.ci.lines import HEADER, JOINTS, Lines
 from bot.failure.traceback import exceptions
 
@@ -37,7 +37,7 @@ _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _RAISED = re.compile(r"^torch\._(?:dynamo|inductor)\.exc\.\w{1,60}: \S")
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
-_REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$')
+_REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(r"(?:\.{3,}|\u2026)$")
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
 _CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
@@ -127,9 +127,10 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             reading = None
         left_out = _LEFT_OUT.match(before.get(who, ""))
         if (who not in begun or left_out) and ((cut := _CUT_OFF.match(line)) or not _REST.match(line)):
-            if reading is None and (cut or _RAISED.match(line)):
+            drawn = Drawn(line) if goes_on(line) else None
+            if reading is None and (cut or drawn or _RAISED.match(line)):
                 # the log, or what was pasted of it, begins within a traceback, or below its frames; or its upper frames are left out
-                open_[who] = _Unfinished(i, len(cut["indent"]) if cut else 0)
+                open_[who] = _Unfinished(i, len(cut["indent"]) if cut else 0, drawn)
                 open_[who].take(line)
             begun.add(who)
         if reading is None and line.endswith(HEADER) and not _CAUGHT.match(before.get(who, "")):
@@ -141,7 +142,7 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             open_[who] = _Unfinished(i, drawn=Drawn(line))
         if line.strip():
             before[who] = line
-    done.extend(reading.block(len(log.text), who) for who, reading in open_.items() if reading.whole)
+    done.extend(reading.block(len(log.text), who) for who, reading in open_.items() if not reading.drawn or reading.drawn.close())
     return tuple(sorted(done, key=lambda block: block.start))
 
 

@@ -48,6 +48,9 @@ Unsupported: a made-up call
 
 from user code:
    File "a.py", line 1"""
+CUT = NOTEBOOK.partition("timed(fn)\n")[2]
+CUT_AS_PRINTED = 'Traceback (most recent call last):\n  File "/opt' + AS_PRINTED.partition('  File "/opt')[2]
+LINK = "[/opt/venv/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py:574](http://localhost:8888/lab/tree/made%20up/eval_frame.py#line=573),"
 OLDER = """ValueError                                Traceback (most recent call last)
 <ipython-input-3-0a1b> in <module>
       1 import torch
@@ -132,6 +135,13 @@ def printed(log: str) -> list[str]:
         (BOX, BOX_AS_PRINTED),
         (BOX.replace("\n", "\n   "), BOX_AS_PRINTED),
         (ASCII, ASCII_AS_PRINTED),
+        # the log ends within it, or begins within its second frame
+        (NOTEBOOK.partition("\nUnsupported: ")[0], AS_PRINTED.partition("\nUnsupported: ")[0] + "\nUnsupported"),
+        (BOX.rpartition("\n")[0], BOX_AS_PRINTED.rpartition("\n")[0]),
+        (CUT, CUT_AS_PRINTED),
+        # JupyterLab makes links of the places
+        (CUT.replace("/opt/venv/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py:574,", LINK), CUT_AS_PRINTED),
+        (CUT.partition("\nUnsupported: ")[0], CUT_AS_PRINTED.partition("\nUnsupported: ")[0]),
     ],
 )
 def test_it_is_read_as_python_prints_it(log: str, expected: str) -> None:
@@ -145,7 +155,6 @@ def test_it_is_read_as_python_prints_it(log: str, expected: str) -> None:
         "ValueError      Traceback (most recent call last)\nand so on",
         # another class than that of the header
         OLDER.replace("\nValueError: made up", "\nKeyError: made up"),
-        BOX.rpartition("\n")[0],
         BOX.replace("InductorError: ", "and so on "),
         BOX.replace("│ ❱", "  ❱"),
         "the words Traceback (most recent call last)",
