@@ -71,6 +71,7 @@ _INDENTED = re.compile(
     r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}\)"
     r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )
+_ESCAPED = re.compile(r"\\(.)")
 # What begins a record of a server's logger; a screen that was copied may have the next one behind the blanks that filled its line.
 _RECORD = re.compile(r"^(?:\([\w =]{1,80}\) )?(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,80}:\d{1,6}\]")
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
@@ -104,8 +105,9 @@ def read(log: str) -> Lines:
     for line in raw:
         for record in _records(line[:MAX_LINE].rstrip()):
             bare, name = _bare(record)
-            text.append(bare)
-            who.append(name)
+            for part in _unescaped(bare) if bare.startswith("{") else (bare,):
+                text.append(part)
+                who.append(name)
     _outdent(text, who)
     return Lines(text, who)
 
@@ -116,6 +118,15 @@ def _records(line: str) -> list[str]:
     if found is None or found[0] not in line[found.end() :]:
         return [line]
     return [found[0] + part.rstrip() for part in line.split(found[0])[1:]]
+
+
+def _unescaped(record: str) -> list[str]:
+    """The lines of a `record` of JSON, or of a dictionary that was printed, which holds a traceback: one where it holds none."""
+    if f"{HEADER}\\n" not in record:
+        return [record]
+    written = _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], record)
+    above, _, below = written.partition(HEADER)
+    return [*above.removesuffix("\n").split("\n"), *f"{HEADER}{below}".split("\n")]
 
 
 def _outdent(text: list[str], who: list[str]) -> None:

@@ -95,6 +95,27 @@ def test_two_records_on_a_line() -> None:
     assert lines.read(f"{record} x    (VllmWorker rank=1 pid=9) y").text == ["x    (VllmWorker rank=1 pid=9) y"]
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (
+            r'{"level": "ERROR", "error": "Traceback (most recent call last):\n  File \"C:\\a.py\", line 1\n    f(\'x\')\nValueError: x"}',
+            ['{"level": "ERROR", "error": "', lines.HEADER, r'  File "C:\a.py", line 1', "    f('x')", 'ValueError: x"}'],
+        ),
+        (
+            r"{'message': 'E: a child:\n\nTraceback (most recent call last):\n  F",
+            ["{'message': 'E: a child:", "", lines.HEADER, "  F"],
+        ),
+        # what a message quotes within a traceback stays there
+        (r"ValueError: 'Traceback (most recent call last):\n  F'", [r"ValueError: 'Traceback (most recent call last):\n  F'"]),
+        (r'{"a": "b\nc"}', [r'{"a": "b\nc"}']),
+    ],
+)
+def test_records_of_one_line(line: str, text: list[str]) -> None:
+    read = lines.read(f"(pid=7) {line}")
+    assert (read.text, set(read.who)) == (text, {"(pid=7)"})
+
+
 def test_control_characters_that_are_spelled() -> None:
     assert lines.read("^[[36m(pid=9)^[[0m   File^M\n    ^^^^^M\n").text == ["  File", "    ^^^^", ""]
     assert lines.read("    ^^^^M").text == ["    ^^^^M"]
