@@ -13,6 +13,10 @@ MAX_DUMP = 2_000
 _FATAL = re.compile(r"(?:^|\s)Fatal Python error: (?P<what>[A-Za-z ]{1,60})$")
 _FRAME = re.compile(r'^  File "(?P<path>[^"]{1,500})", line \d+ in (?P<function>\w{1,200})$')
 _CORE = re.compile(r"(?P<what>Segmentation fault|Aborted|Bus error|Floating point exception|Illegal instruction)\s+\(core dumped\)")
+# What libc, C++ and a debugger write: of the process, if it is the last that is heard of it.
+_ABORTS = re.compile(r": Assertion `.{1,2000}' failed\.$|^terminate called after throwing an instance of ")
+_STOPPED = re.compile(r"^(?:Thread \d{1,5} .{1,100}|Program) received signal (?P<signal>SIG(?:SEGV|ABRT|BUS|FPE|ILL)), ")
+_WENT_ON = ("PASSED", "FAILED", "ERROR", "SKIPPED", "=")
 _TIMEOUT = re.compile(r"^\++ Timeout \++$")
 _SIGNALS = {
     "Segmentation fault": "SIGSEGV",
@@ -25,27 +29,45 @@ _SIGNALS = {
 
 def failures(lines: list[str]) -> Iterator[Failure]:
     """The tests in `lines` in which Python died, each with faulthandler's dump where there is one. Every line is read once."""
-    ran, i = "", 0
+    ran, last, i = "", "", 0
     while i < len(lines):
         line = lines[i]
         i += 1
-        if ".py::" in line:
-            ran = running(line) or ran
+        if ".py::" in line and (begun := running(line)):
+            ran, last = begun, ""
+        if line.startswith(_WENT_ON):
+            last = ""
+        last = _signal(line) or last
         if "Fatal Python error: " in line:
             fatal = _FATAL.search(line[-200:])
             if fatal and fatal["what"] in _SIGNALS:
-                end = _end(lines, i)
+                end, last = _end(lines, i), ""
                 yield _dumped(lines[i - 1 : end], ran, lines[max(i - 4, 0) : i], _SIGNALS[fatal["what"]])
                 i = end
         elif "(core dumped)" in line and ran:
             core = _CORE.search(line[-400:])
             if core:
-                yield Failure(ran.partition("::")[2].replace("::", "."), ran, "", signal=_SIGNALS[core["what"]], seen=Seen.DEATH)
+                last = ""
+                yield _died(ran, _SIGNALS[core["what"]])
         elif line.startswith("+++") and ran and _TIMEOUT.match(line):
             end = _end(lines, i)
             text = "\n".join(lines[i - 1 : end])
             yield Failure(ran.partition("::")[2].replace("::", "."), ran, text, seen=Seen.TIMEOUT)
             i = end
+    if last and ran:
+        yield _died(ran, last)
+
+
+def _died(test: str, signal: str) -> Failure:
+    return Failure(test.partition("::")[2].replace("::", "."), test, "", signal=signal, seen=Seen.DEATH)
+
+
+def _signal(line: str) -> str:
+    """The signal of which `line` tells, without a dump; empty where it tells of none."""
+    if "Assertion `" in line or line.startswith("terminate called "):
+        return "SIGABRT" if _ABORTS.search(line) else ""
+    stopped = _STOPPED.match(line) if " received signal SIG" in line else None
+    return stopped["signal"] if stopped else ""
 
 
 def _end(lines: list[str], start: int) -> int:
