@@ -8,6 +8,8 @@ from collections import deque
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.lines import HEADER
 
+# Only a size that is traced is asked about here.
+_SIZES = "torch/fx/experimental/symbolic_shapes.py"
 # Inductor's own directory; PyTorch's tests of Inductor are called so, too.
 _CACHE = "(?<!test_)torchinductor_"
 _MENTIONS = re.compile(rf"torch/_(?:dynamo|inductor|functorch|export)/|{_CACHE}|torch\.compile\(|aoti_compile|torch\.export")
@@ -74,6 +76,11 @@ def raised_at_import(text: str) -> bool:
     """Whether the last traceback in `text` ends in a module of the compiler that was being imported."""
     found = deque(_MODULE.finditer(text.rpartition(HEADER)[2]), maxlen=1)
     return any(_FILES.search(path) and not _MADE.search(path) for path in (each["path"].replace("\\", "/") for each in found))
+
+
+def raised_on_sizes(text: str) -> bool:
+    """Whether the last traceback in `text` ends where a symbolic size was asked about."""
+    return any(path.endswith(_SIZES) for path in _paths(text)[-1:])
 
 
 def raised_in_made(text: str) -> bool:

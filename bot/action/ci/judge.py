@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from bot.action.ci.compiles import asserts, compiles, on_stack, raised_at_import, raised_in_made, raised_in_test, says_that_it_compiles
+from bot.action.ci.compiles import (
+    asserts,
+    compiles,
+    on_stack,
+    raised_at_import,
+    raised_in_made,
+    raised_in_test,
+    raised_on_sizes,
+    says_that_it_compiles,
+)
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.tracebacks import is_elsewhere
 from bot.failure.machine_faults import fault_of, missing
@@ -122,7 +131,7 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         asserted = signature.exception == ("AssertionError",) and raised_in_test(failure.text)
         return not asserted and not raised_at_import(failure.text)
     last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
-    return bool(_OF_COMPILER.search(last))
+    return bool(_OF_COMPILER.search(last)) or raised_on_sizes(failure.text)
 
 
 def is_compiled(signature: Signature | None, failure: Failure) -> bool:
