@@ -58,8 +58,9 @@ def on_stack(text: str) -> bool:
 
 
 def _paths(text: str) -> list[str]:
-    """The files of the frames of the last traceback in `text`, the innermost last."""
-    return [each["path"].replace("\\", "/") for each in _FRAME.finditer(text.rpartition(HEADER)[2])]
+    """The files of the frames of the last traceback in `text`, the innermost last; what Dynamo quotes of the program's stack is none."""
+    last = text.rpartition(HEADER)[2].partition("\nfrom user code:")[0]
+    return [each["path"].replace("\\", "/") for each in _FRAME.finditer(last)]
 
 
 def raised_in_test(text: str) -> bool:

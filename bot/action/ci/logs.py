@@ -21,7 +21,7 @@ from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
-from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
+from bot.action.ci.tracebacks import COMPILERS, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
 
 MAX_FAILURES = 2_000
 # Tracebacks outside tests that are looked at; the last ones.
@@ -30,7 +30,7 @@ MAX_CHILDREN = 20
 
 _OF_COMPILER = re.compile(
     r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)"
-    r"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton"
+    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b"
 )
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.

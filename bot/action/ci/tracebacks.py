@@ -33,9 +33,12 @@ _ENDS = (
 _BEHIND = f": {HEADER}"
 # What indents a traceback: a group of exceptions has a line at its side.
 _INDENT = " |"
+# Classes that the compiler alone has.
+COMPILERS = "(?:BackendCompilerFailed|InductorError|CppCompileError|InternalTorchDynamoError|LoweringException|TorchRuntimeError)"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
-_RAISED = re.compile(r"^torch\._(?:dynamo|inductor)\.exc\.\w{1,60}: \S")
+# A notebook leaves the module out.
+_RAISED = re.compile(rf"^(?:torch\._(?:dynamo|inductor)\.exc\.\w{{1,60}}|Unsupported|{COMPILERS}): \S")
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(r"(?:\.{3,}|\u2026)$")
