@@ -38,7 +38,7 @@ COMPILERS = "(?:BackendCompilerFailed|InductorError|CppCompileError|InternalTorc
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 # A notebook leaves the module out.
-_RAISED = re.compile(rf"^(?:torch\._(?:dynamo|inductor)\.exc\.\w{{1,60}}|Unsupported|{COMPILERS}): \S")
+_RAISED = re.compile(rf"^(?P<indent> {{0,3}})(?:torch\._(?:dynamo|inductor)\.exc\.\w{{1,60}}|Unsupported|{COMPILERS}): \S")
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(r"(?:\.{3,}|\u2026)$")
@@ -130,8 +130,9 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             reading = None
         left_out = _LEFT_OUT.match(before.get(who, ""))
         if (who not in begun or left_out) and ((cut := _CUT_OFF.match(line)) or not _REST.match(line)):
+            cut = cut or _RAISED.match(line)
             drawn = Drawn(line) if goes_on(line) else None
-            if reading is None and (cut or drawn or _RAISED.match(line)):
+            if reading is None and (cut or drawn):
                 # the log, or what was pasted of it, begins within a traceback, or below its frames; or its upper frames are left out
                 open_[who] = _Unfinished(i, len(cut["indent"]) if cut else 0, drawn)
                 open_[who].take(line)
