@@ -76,6 +76,20 @@ torch.export.save(torch.export.export(Net(), (torch.randn(2, 3, 8, 8),)), "progr
 ).replace("\n    y = ", "\n        y = ").replace("\n    z = ", "\n        z = ").replace("\n    return", "\n        return")  # fmt: skip
 
 
+# The same module in a package, beside code that was compiled elsewhere: of another module, since that of this one is not to be had.
+PACKAGED = EXPORTED.replace("torch.export.save(", "program = (").replace(
+    ', "program.pt2")',
+    """)
+from torch.export.pt2_archive._package import package_pt2
+
+with torch.no_grad():
+    other = torch.export.export(torch.nn.ReLU(), (torch.randn(2, 3, 8, 8),))
+    files = torch._inductor.aot_compile(other.module(), other.example_inputs[0], options={"aot_inductor.package": True})
+package_pt2("package.pt2", exported_programs={"model": program}, aoti_files={"model": files})
+""",
+)
+
+
 def ran(tmp: Path, script: str, env: Mapping[str, str] | None = None) -> Path:
     """The directory in which a script was run once."""
     place = tmp / "held"
@@ -144,6 +158,10 @@ def exported(tmp: Path, _: str) -> Path:
     return ran(tmp, EXPORTED) / "program.pt2"
 
 
+def package(tmp: Path, _: str) -> Path:
+    return ran(tmp, PACKAGED) / "package.pt2"
+
+
 MADE = {
     "trace": (trace, "trace"),
     "archive": (archive, "trace"),
@@ -153,6 +171,7 @@ MADE = {
     "notebook": (notebook, "notebook"),
     "awaiting": (awaiting, "notebook"),
     "exported": (exported, "exported_program"),
+    "package": (package, "package"),
     "script": (itself, "script"),
 }
 REPROS: dict[str, str] = {}
@@ -163,7 +182,7 @@ ROWS = [
     for failure in SCRIPTS
     for form in ("script", *(form for form in MADE if form != "script"))
     # settings of the compiler are not in a program that was exported, and PyTorch's minifier sees no process die
-    if (form != "exported" or failure == "lowering") and (failure, form) != ("crash", "launcher")
+    if (form not in ("exported", "package") or failure == "lowering") and (failure, form) != ("crash", "launcher")
 ]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from bot.action.ci import groups, logs
-from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.failing_test import Failure
 from bot.action.ci.judge import Verdict, fault, judge, sign
 from bot.action.ci.paths import CheckoutPaths, in_directory
 
@@ -37,9 +37,7 @@ def _verdict(failure: Failure) -> tuple[Verdict, str]:
 def _row(failure: Failure, verdict: Verdict, why: str) -> dict[str, str | None]:
     signature = sign(failure)
     command = failure.command(f"pytest {shlex.quote(failure.test)}", prefer_hint=True)
-    # of a process that is gone, nobody knows by what
-    unknown = failure.seen is Seen.DEATH and failure.signal is None
-    if signature is not None and not unknown:
+    if signature is not None and not failure.gone:
         why += f" ({signature.line()})"
     if verdict != "no" and not command:
         why += "; the log names no command that runs it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 
-from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.failing_test import Failure
 from bot.action.ci.lines import HEADER
 
 # Only a size that is traced is asked about here.
@@ -101,5 +101,4 @@ def compiles(failure: Failure) -> bool:
 
     A process that is gone, nobody knows by what, may have been ended from outside: that alone says nothing.
     """
-    gone = failure.seen is Seen.DEATH and failure.signal is None
-    return says_that_it_compiles(failure) or not (gone or _FRAME.search(failure.text))
+    return says_that_it_compiles(failure) or not (failure.gone or _FRAME.search(failure.text))

@@ -76,6 +76,11 @@ class Failure:
         return file if file.endswith(".py") else ""
 
     @property
+    def gone(self) -> bool:
+        """Whether a process died, nobody knows of what."""
+        return self.seen is Seen.DEATH and self.signal is None
+
+    @property
     def runnable(self) -> bool:
         """Whether a command can name the test: its id is one line and no option, or the log has a command."""
         named = bool(self.file) and not self.test.startswith("-") and self.test.isprintable() and len(self.test) <= MAX_ID

@@ -125,7 +125,7 @@ def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
     if directory and failure.file.startswith(directory + "/"):
         fields["command"] = template_of(settings).command(failure.test.removeprefix(directory + "/"))
     hint = settings.test_command == DEFAULT_COMMAND and not directory
-    shown = sign(failure)
+    shown = None if failure.gone else sign(failure)  # else what kills it here would be another failure
     return {
         **fields,
         "command": failure.command(fields["command"], prefer_hint=hint),
