@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bot.action.ci.failing_test import Failure, Seen, repository_path
 from bot.action.ci.pytest_log import running
+from bot.action.ci.run_test import hinted
 
 MAX_DUMP = 2_000
 
@@ -35,6 +36,8 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         i += 1
         if ".py::" in line and (begun := running(line)):
             ran, last = begun, ""
+        if line.startswith("$ ") and (started := hinted(line.removeprefix("$ "))):
+            ran, last = started[0], ""
         if line.startswith(_WENT_ON):
             last = ""
         last = _signal(line) or last
