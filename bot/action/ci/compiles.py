@@ -34,6 +34,8 @@ _ASSERTS = ("/test_case.py", "unittest/case.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
 _NEVER = "torch/_compile.py"
 _CALLS = re.compile(r"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{1,60})?\(|\baoti_\w|\binductor\b")
+# What Dynamo calls the rest of a function behind a graph break.
+_RESUMED = re.compile(r'^ {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<graph break in |torch_dynamo_resume_in_)', re.MULTILINE)
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.
 _NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|cuda_?graph|flex_?attention", re.IGNORECASE)
@@ -93,7 +95,7 @@ def says_that_it_compiles(failure: Failure) -> bool:
     """Whether anything says that the test of the `failure` compiles: its name, its command, its job, its source, its stack."""
     words = (failure.test, failure.name, failure.job, failure.hint.program, *failure.hint.variables)
     named = any(_NAMED.search(_OFF.sub("", word)) for word in words)
-    return named or any(map(_CALLS.search, (failure.source, failure.text))) or on_stack(failure.text)
+    return named or any(map(_CALLS.search, (failure.source, failure.text))) or bool(_RESUMED.search(failure.text)) or on_stack(failure.text)
 
 
 def compiles(failure: Failure) -> bool:
