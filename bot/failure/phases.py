@@ -119,7 +119,8 @@ LANDMARKS = (
     _at(r"torch/_?export/.*", _ANY, Phase.EXPORT, "torch/export/_trace.py:_export"),
     # Dynamo: what is passed through by every call of a compiled function, and what is used from outside, says nothing
     _at(r"torch/_dynamo/eval_frame\.py",
-        r"get_compiler_fn|_?optimize(?:_assert)?|check_(?:if|for)_\w+|explain|export|rewrite_signature|argument_names",
+        r"get_compiler_fn|_?optimize(?:_assert)?|check_(?:if|for)_\w+|explain|export|rewrite_signature|argument_names"
+        r"|fail_callback",
         Phase.DYNAMO, "export"),
     _at(r"torch/_dynamo/utils\.py",
         "run_node|get_fake_values?|_get_fake_value_impl|_wrap_graph_break_with_torch_runtime_err|wrap_fake_exception",
