@@ -63,8 +63,8 @@ class _Log:
     def failures(self) -> list[Failure]:
         """All of them."""
         for section, shown in self.pytest.shown:
-            if not shown.text and (broken := self._fault_above):
-                shown = replace(shown, seen=Seen.FILE, note=f"not shown, and the failure above was the machine's fault: {broken}")
+            if not is_whole(shown.text) and (broken := self._fault_above):
+                shown = replace(shown, text="", seen=Seen.FILE, note=f"not shown, and the failure above was the machine's fault: {broken}")
             self._add(self._cause(section, shown) if shown.text else self._told(shown))
         for source in (
             self._of_unittest(),
@@ -193,7 +193,7 @@ class _Log:
     @staticmethod
     def _cut(shown: list[str]) -> Failure | None:
         """The failure that pytest has `shown`, without its title; None where there is none."""
-        if not any(line.startswith("E   ") for line in shown):
+        if not any(line.startswith("E   ") or ": in " in line for line in shown):
             return None
         tests = set(filter(None, map(running, shown)))
         test = tests.pop() if len(tests) == 1 else ""

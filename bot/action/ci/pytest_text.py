@@ -45,7 +45,7 @@ def own_source(section: str) -> str:
 def as_traceback(section: str) -> str:
     """What pytest shows of one failure in `section`, as Python prints it; empty where there is nothing of the kind.
 
-    Text that has a traceback already is cut to begin there.
+    Text that has a traceback already is cut to begin there. One that ends among the frames does not tell what was raised.
     """
     lines = section.split("\n")
     if HEADER in lines:
@@ -58,8 +58,8 @@ def as_traceback(section: str) -> str:
     def part(name: str = "") -> None:
         if raised:
             out.extend([HEADER, *frames, *_said(raised, name)])
-        frames.clear()
-        raised.clear()
+            frames.clear()
+            raised.clear()
 
     for line in lines:
         if line.startswith("E ") or line == "E":
@@ -78,4 +78,4 @@ def as_traceback(section: str) -> str:
             if raised:  # the last frame stands below what it raised
                 part(found["name"])
     part()
-    return "\n".join(out)
+    return "\n".join([*out, HEADER, *frames] if frames else out)
