@@ -32,7 +32,7 @@ def begins(line: str) -> bool:
 
 def goes_on(line: str) -> bool:
     """Whether a frame that IPython drew begins on `line`, with a path and a function."""
-    place = _PLACE.match(line) if line.startswith("File ") else None
+    place = _PLACE.match(line) if line.startswith("File ") or line.endswith(")") else None
     return place is not None and bool(place["function"])
 
 
