@@ -37,8 +37,12 @@ _INDENT = " |"
 COMPILERS = "(?:BackendCompilerFailed|InductorError|CppCompileError|InternalTorchDynamoError|LoweringException|TorchRuntimeError)"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
-# A notebook leaves the module out.
-_RAISED = re.compile(rf"^(?P<indent> {{0,3}})(?:torch\._(?:dynamo|inductor)\.exc\.\w{{1,60}}|Unsupported|{COMPILERS}): \S")
+# A notebook leaves the module out; a server's logger says that there was an error before it says which.
+_RAISED = re.compile(
+    r"^(?P<indent> {0,3})(?:(?P<words>[\w ]{0,60}\b[Ee](?:rror|xception): )?"
+    r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
+    rf"|Unsupported|{COMPILERS}): \S"
+)
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(r"(?:\.{3,}|\u2026)$")
@@ -134,9 +138,12 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
             drawn = Drawn(line) if goes_on(line) else None
             if reading is None and (cut or drawn):
                 # the log, or what was pasted of it, begins within a traceback, or below its frames; or its upper frames are left out
+                words = cut["words"] or "" if cut and cut.re is _RAISED else ""
                 open_[who] = _Unfinished(i, len(cut["indent"]) if cut else 0, drawn)
-                open_[who].take(line)
-            begun.add(who)
+                open_[who].take(line.removeprefix(words))
+            # what was copied may have lost the blanks before its first line, the source of a frame
+            if i or line.endswith(":"):
+                begun.add(who)
         if reading is None and line.endswith(HEADER) and not _CAUGHT.match(before.get(who, "")):
             if line.endswith(_BEHIND):
                 open_[who] = _Unfinished(i, None)
