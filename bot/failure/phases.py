@@ -51,7 +51,7 @@ LANDMARKS = (
     # generated code: its body is the run, its top level is the loading of what was compiled
     _at(_GENERATED, "<module>", Phase.LOAD, "/tmp/torchinductor_me/ab/cabc.py:<module>"),
     _at(_GENERATED, _ANY, Phase.RUN, "/tmp/torchinductor_me/ab/cabc.py:call"),
-    _at(r"triton/(?:compiler|language)/.*", _ANY, Phase.TRITON_COMPILE, "triton/compiler/compiler.py:compile"),
+    _at(r"triton/(?:compiler|language)(?:/.*|\.py)", _ANY, Phase.TRITON_COMPILE, "triton/compiler/compiler.py:compile"),
     _at(r"triton/runtime/(?:jit|autotuner|build|interpreter)\.py", "_build|ast_to_ttir|.*[cC]ompile.*",
         Phase.TRITON_COMPILE, "triton/runtime/jit.py:_build"),
     _at(r"triton/backends/.*/compiler\.py", _ANY, Phase.TRITON_COMPILE, "triton/backends/nvidia/compiler.py:make_ptx"),
