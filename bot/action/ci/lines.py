@@ -99,6 +99,9 @@ def read(log: str) -> Lines:
         log = _ANSI.sub("", log)
     if "\r" in log:
         log = log.replace("\r\n", "\n").replace("\r", "\n")
+    if '\\n  File "' in (first := log[:MAX_LINE].partition("\n")[0]) and HEADER not in first:
+        # what was copied begins within a string
+        log = _written(log)
     raw = log.replace("\0", "").rsplit("\n", MAX_LINES)[-MAX_LINES:]
     text: list[str] = []
     who: list[str] = []
@@ -124,9 +127,14 @@ def _unescaped(record: str) -> list[str]:
     """The lines of a `record` of JSON, or of a dictionary that was printed, which holds a traceback: one where it holds none."""
     if f"{HEADER}\\n" not in record:
         return [record]
-    written = _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], record)
+    written = _written(record)
     above, _, below = written.partition(HEADER)
     return [*above.removesuffix("\n").split("\n"), *f"{HEADER}{below}".split("\n")]
+
+
+def _written(string: str) -> str:
+    """What a `string` holds, as its source has it."""
+    return _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], string)
 
 
 def _outdent(text: list[str], who: list[str]) -> None:
