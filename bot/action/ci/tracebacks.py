@@ -46,6 +46,8 @@ _RAISED = re.compile(
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(r"(?:\.{3,}|\u2026)$")
+# Above a stack that is no traceback.
+_ABOVE = re.compile(r"\S.*:$")
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
 _CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
 
@@ -133,7 +135,8 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
                 done.append(reading.block(i, who))
             reading = None
         left_out = _LEFT_OUT.match(before.get(who, ""))
-        if (who not in begun or left_out) and ((cut := _CUT_OFF.match(line)) or not _REST.match(line)):
+        cut = None if _ABOVE.match(before.get(who, "")) else _CUT_OFF.match(line)
+        if (who not in begun or left_out) and (cut or not _REST.match(line)):
             cut = cut or _RAISED.match(line)
             drawn = Drawn(line) if goes_on(line) else None
             if reading is None and (cut or drawn):
@@ -141,8 +144,8 @@ def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
                 words = cut["words"] or "" if cut and cut.re is _RAISED else ""
                 open_[who] = _Unfinished(i, len(cut["indent"]) if cut else 0, drawn)
                 open_[who].take(line.removeprefix(words))
-            # what was copied may have lost the blanks before its first line, the source of a frame
-            if i or line.endswith(":"):
+            # the first line may be words about it, or have lost the blanks of a frame's source
+            if i:
                 begun.add(who)
         if reading is None and line.endswith(HEADER) and not _CAUGHT.match(before.get(who, "")):
             if line.endswith(_BEHIND):
