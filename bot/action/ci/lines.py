@@ -120,7 +120,19 @@ def _records(line: str) -> list[str]:
     found = _RECORD.match(line) if line.startswith(("(", "ERROR", "CRITICAL")) else None
     if found is None or found[0] not in line[found.end() :]:
         return [line]
-    return [found[0] + part.rstrip() for part in line.split(found[0])[1:]]
+    return [found[0] + part for part in _unfolded([part.rstrip() for part in line.split(found[0])[1:]])]
+
+
+def _unfolded(parts: list[str]) -> list[str]:
+    """The lines of a traceback, with as many blanks as Python writes, where each has one instead; other `parts` as they are."""
+    frames = [part.startswith(' File "') for part in parts]
+    if not any(frames):
+        return parts
+    below = [False, *frames[:-1]]
+    return [
+        ("  " if frame else "    " if source or not part.strip(" ^~.") else "") + part
+        for part, frame, source in zip(parts, frames, below, strict=True)
+    ]
 
 
 def _unescaped(record: str) -> list[str]:
