@@ -36,8 +36,9 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         i += 1
         if ".py::" in line and (begun := running(line)):
             ran, last = begun, ""
-        if line.startswith("$ ") and (started := hinted(line.removeprefix("$ "))):
-            ran, last = started[0], ""
+        if line.startswith("$ "):
+            started = hinted(line.removeprefix("$ "))
+            ran, last = started[0] if started else "", ""
         if line.startswith(_WENT_ON):
             last = ""
         last = _signal(line) or last
