@@ -69,17 +69,12 @@ FAILURES = {
 }
 # The rows that are run in any case; the rest under --all.
 ALWAYS = {("executor", "lowering")}
-# That a worker died is raised in the program by DataLoader, and is reduced as that, with the loader.
-NOT_YET = pytest.mark.xfail(run=False, reason="a DataLoader's worker that dies is not told apart from what its loader raises")
 ROWS = [
     pytest.param(
         start,
         failure,
         id=f"{start}-{failure}",
-        marks=[
-            *([] if (start, failure) in ALWAYS else [pytest.mark.all]),
-            *([NOT_YET] if (start, failure) == ("loader", "crash") else []),
-        ],
+        marks=[] if (start, failure) in ALWAYS else [pytest.mark.all],
     )
     for start in STARTS
     for failure in FAILURES

@@ -35,6 +35,8 @@ class ChildErrors:
         """From here on this is a process that the program started. Returns the directory for what it writes."""
         self.directory = os.path.join(self.root, f"{CHILD_PREFIX}{os.getpid()}")
         self._errors, self._last, self._death = [], None, None
+        # inherited by a fork; a DataLoader's worker puts its own handlers in its place, and enabled after those it is asked first
+        faulthandler.disable()
         return self.directory
 
     def reached(self) -> None:

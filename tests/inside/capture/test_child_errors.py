@@ -5,7 +5,10 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import signal
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +19,16 @@ from bot.inside.capture.child_errors import ChildErrors
 from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS
 
 
+@pytest.fixture(autouse=True)
+def left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stack of this process goes where pytest has it."""
+    for name in ("enable", "disable"):
+        monkeypatch.setattr(faulthandler, name, lambda *_: None)
+
+
 @pytest.fixture
-def entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChildErrors:
-    """What a child has to say, in a process that is one; its stack would go where pytest has it."""
-    monkeypatch.setattr(faulthandler, "enable", lambda *_: None)
+def entered(tmp_path: Path) -> ChildErrors:
+    """What a child has to say, in a process that is one."""
     made = ChildErrors(str(tmp_path))
     made.enter()
     return made
@@ -48,6 +57,31 @@ def test_each_process_has_a_directory(tmp_path: Path) -> None:
     made = ChildErrors(str(tmp_path))
     assert made.enter() == made.directory == str(tmp_path / f"child-{os.getpid()}")
     assert not Path(made.directory).exists()
+
+
+# A fork whose library has a handler of its own for the signal, as a DataLoader's worker has: `signal.signal` takes faulthandler's place.
+FORKED = """
+    import faulthandler, os, resource, signal, sys
+    from bot.inside.capture.child_errors import ChildErrors
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.enable()
+    made = ChildErrors(sys.argv[1])
+    os.register_at_fork(after_in_child=made.enter)
+    if not (pid := os.fork()):
+        signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+        made.reached()
+        os.kill(os.getpid(), signal.SIGSEGV)
+        os._exit(0)
+    print(pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def test_a_fork_leaves_its_stack_whatever_handles_the_signal(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", textwrap.dedent(FORKED), str(tmp_path)]
+    pid, status = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert int(status) == -signal.SIGSEGV
+    assert "Fatal Python error: Segmentation fault" in (tmp_path / f"child-{pid}" / CHILD_DEATH).read_text(encoding="utf-8")
 
 
 def test_in_the_program_itself_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
