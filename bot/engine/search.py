@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bot.engine.capture.hints import held, launches, named_alone, named_nodes
+from bot.engine.capture.hints import launches, named_alone, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, parts, starts
@@ -17,6 +17,7 @@ from bot.engine.capture.whole import Carried, Whole, carried, whole
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.leftovers import without_leftovers
 from bot.engine.options import Ended, Options
+from bot.engine.own_verdict import held_against_float64, keeps_of
 from bot.engine.progress import Progress
 from bot.engine.state import Findings, Reproduction, SearchResult
 from bot.engine.trail import Trail
@@ -32,7 +33,6 @@ from bot.reduce.graph.printer.script import lines, render, without_call
 from bot.reduce.graph.reducer import Numerics, Reduced, reduce_program
 from bot.reduce.graph.size import size_key
 from bot.reduce.source.environ import Rank, with_surroundings
-from bot.reduce.source.kept import keeper
 from bot.reduce.source.let_through import let_through
 from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
@@ -217,13 +217,13 @@ class Search:
         if begun is None:
             rule = self._rule().model_copy(update={"partial": self.reproduction.capture.partial})
             return SearchResult(Stage.SOURCE, text, rule, fixed_point=True)
+        self.oracle = held_against_float64(self.oracle, self.reproduction, text, begun.plan)
         # an assert, or a condition, that says something else is another finding
         first = self._first(SearchResult(Stage.SOURCE, text, Rule()), begun, own_words=begun.answer.own_words)
         oracle = self.oracle
         self.progress.step(f"reducing the script: {lines(text)} lines")
         inner = self._inner(text, failing)
-        numbers = self.reproduction.failure.kind is Kind.ACCURACY
-        keeps = keeper(text, held(self.reproduction.capture, source.text) if numbers else ())
+        keeps = keeps_of(self.reproduction, source.text, text, failing)
 
         def reduce(step: SearchResult) -> ReducedSource:
             return reduce_source(

@@ -126,4 +126,6 @@ class Signature(Model):
         what = self.signal or (": ".join(self.exception) if self.exception else self.kind.value)
         where = self.phase.value + (" (backward)" if self.backward else "")
         first = (self.said or self.message).partition("\n")[0][:160]
-        return f"{self.kind.value} in {where}: {what}" + (f": {first}" if first and self.kind is Kind.EXCEPTION else "")
+        # what a comparison says is long, and the kind says it as well
+        tells = self.kind is Kind.EXCEPTION or (self.kind is Kind.ACCURACY and self.exception not in ((), ("AssertionError",)))
+        return f"{self.kind.value} in {where}: {what}" + (f": {first}" if first and tells else "")

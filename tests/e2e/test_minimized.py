@@ -8,7 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.e2e_catalog import AOT, AOT_INDUCTOR, DEFECTS, DYNAMO, ENVIRONMENT, HEALTHY, HIGHER_ORDER, OTHERS, PASSES, Row, params
+from tests.e2e.e2e_catalog import (
+    AOT,
+    AOT_INDUCTOR,
+    DEFECTS,
+    DYNAMO,
+    ENVIRONMENT,
+    HEALTHY,
+    HIDDEN,
+    HIGHER_ORDER,
+    OTHERS,
+    PASSES,
+    ROWS,
+    Row,
+    params,
+)
 from tests.e2e.e2e_harness import CASES, ROOT, Answer, Finished, code_lines, exported_program_opens, minify_script, run_alone, without_pass
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
@@ -151,6 +165,17 @@ def test_defect(row: Row, tmp_path: Path) -> None:
 @pytest.mark.parametrize("row", params(PASSES))
 def test_custom_pass(row: Row, tmp_path: Path) -> None:
     check(row, tmp_path)
+
+
+@pytest.mark.parametrize("row", params(HIDDEN))
+def test_hidden(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path)
+
+
+def test_each_row_is_run() -> None:
+    marks = [mark for value in list(globals().values()) for mark in getattr(value, "pytestmark", ()) if mark.name == "parametrize"]
+    run = {id(given.values[0]) for mark in marks if mark.args[0] == "row" for given in mark.args[1]}
+    assert {row.id for row in ROWS if id(row) not in run} == set()
 
 
 @pytest.mark.parametrize(

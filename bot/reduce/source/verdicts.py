@@ -1,0 +1,127 @@
+"""The conditions on which a program says that its results are wrong: those of `assert`, and those in front of `raise` and of exits.
+
+The message of such a failure stays the same when the condition is made another one: a program that raises where a difference is larger than
+0.001 fails in the same words where it raises at any difference at all, which rounding alone makes. So comparisons that decide stay, with
+the numbers that they compare with; what is compared may become simpler.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from bot.reduce.source.kept import Keeps
+
+_EXITS = {"exit", "_exit", "quit", "abort", "fail"}
+# Functions that compare. What they are given beside tensors is a tolerance.
+_COMPARE = {"allclose", "isclose", "equal", "array_equal", "assert_close", "assert_allclose", "assert_equal", "same", "is_close"}
+_NOT, _ELSE = _OPPOSITES = ("not", "else")
+# A name or a function of the program's stands for what it is made of, so many times in a row.
+_DEPTH = 3
+
+
+def keeps_verdict(text: str, failing_lines: Collection[int]) -> Keeps:
+    """Whether a candidate still says that something is wrong on a condition of `text`. Where the failure names lines of `text` on which it
+    does that (`failing_lines`, from 1), it is the condition there; else any of its.
+
+    Raises:
+        SyntaxError: `text` is not Python.
+    """
+    found = list(_verdicts(ast.parse(text)))
+    here = [words for first, last, words in found if any(first <= line <= last for line in failing_lines)]
+    # an exit has no line, and the last of several is mostly that of a program that ended well
+    wanted = here or [words for _, _, words in found if words]
+
+    def keeps(candidate: str) -> bool:
+        try:
+            there = [words for _, _, words in _verdicts(ast.parse(candidate))]
+        except SyntaxError:
+            return False
+        return any(words <= other and (other - words).isdisjoint(_OPPOSITES) for words in wanted for other in there)
+
+    # without a condition there is nothing that could be weakened
+    return keeps if wanted and all(wanted) else lambda _candidate: True
+
+
+def _verdicts(tree: ast.Module) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Where the program says that something is wrong, from its first line to its last, and the words of the conditions for that."""
+    meanings = _meanings(tree)
+    exits = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _EXITS]
+    # `sys.exit(main())`: what is returned there is the status
+    judges = {_name(one.func) for call in exits for value in call.args for one in ast.walk(value) if isinstance(one, ast.Call)}
+
+    def visit(node: ast.AST, conditions: frozenset[str], *, judges_here: bool = False) -> Iterator[tuple[int, int, frozenset[str]]]:
+        if isinstance(node, ast.Assert):
+            yield node.lineno, node.end_lineno or node.lineno, conditions | _words([node.test], meanings)
+        elif isinstance(node, ast.Raise) or (isinstance(node, ast.Return) and judges_here):
+            yield node.lineno, node.end_lineno or node.lineno, conditions
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value.func) in _EXITS:
+            yield node.lineno, node.end_lineno or node.lineno, conditions | _words(node.value.args, meanings)
+        if isinstance(node, (ast.If, ast.While)):
+            # the innermost decides; those around it say whether it is asked
+            words = _words([node.test], meanings)
+            for part, more in ((node.body, words), (node.orelse, words and words | {_ELSE})):
+                for statement in part:
+                    yield from visit(statement, more or conditions, judges_here=judges_here)
+            return
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            # what calls it may stand anywhere
+            conditions, judges_here = frozenset(), node.name in judges
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, conditions, judges_here=judges_here)
+
+    yield from visit(tree, frozenset())
+
+
+def _meanings(tree: ast.Module) -> Mapping[str, list[ast.expr]]:
+    """What names stand for that are given a value once, and what functions return that are defined once, where that is an answer."""
+    values: dict[str, list[list[ast.expr]]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    values.setdefault(target.id, []).append([node.value])
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            returned = [one.value for one in ast.walk(node) if isinstance(one, ast.Return) and one.value is not None]
+            values.setdefault(node.name, []).append(returned)
+    return {name: found[0] for name, found in values.items() if len(found) == 1 and any(_is_answer(value) for value in found[0])}
+
+
+def _is_answer(value: ast.expr) -> bool:
+    """Whether an expression compares, by itself or in what it is made of at its top."""
+    if isinstance(value, (ast.Compare, ast.BoolOp, ast.IfExp)) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)):
+        return True
+    if isinstance(value, ast.Call):
+        within = [value.func.value] if isinstance(value.func, ast.Attribute) else []
+        return _name(value.func) in _COMPARE or any(_is_answer(one) for one in (*within, *value.args))
+    return isinstance(value, ast.Name)
+
+
+def _words(conditions: Iterable[ast.expr], meanings: Mapping[str, list[ast.expr]], depth: int = _DEPTH) -> frozenset[str]:
+    """What decides in conditions: comparisons and the numbers in them, negations, and functions that compare with their tolerances."""
+    found: set[str] = set()
+    for condition in conditions:
+        for node in ast.walk(condition):
+            if isinstance(node, ast.Compare):
+                numbers = _numbers([node.left, *node.comparators])
+                found.update(f"{type(operator).__name__}{numbers}" for operator in node.ops)
+            elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+                found.add(_NOT)
+            elif isinstance(node, ast.Call) and (name := _name(node.func)) in _COMPARE:
+                found.add(f"{name}{_numbers([*node.args, *(word.value for word in node.keywords)])}")
+            if isinstance(node, ast.Name) and depth and node.id in meanings:
+                found |= _words(meanings[node.id], meanings, depth - 1)
+    return frozenset(found)
+
+
+def _numbers(values: Iterable[ast.expr]) -> str:
+    written = []
+    for value in values:
+        number = value.operand if isinstance(value, ast.UnaryOp) else value
+        if isinstance(number, ast.Constant) and isinstance(number.value, (int, float)):
+            written.append(ast.unparse(value))
+    return " ".join(["", *written])
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
