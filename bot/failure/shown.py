@@ -19,6 +19,9 @@ def may_be(shown: Signature, found: Signature) -> bool:
     """
     if _is_about_numbers(shown) and _is_about_numbers(found):
         return True
+    if {shown.kind, found.kind} == {Kind.EXCEPTION, Kind.ACCURACY}:
+        # a run knows that numbers are what the program complained of
+        return bool(shown.exception and found.exception) and _same_class(shown, found) and _same_message(shown.message, found.message)
     if shown.kind is not found.kind:
         return False
     if shown.kind is Kind.CRASH:

@@ -16,6 +16,10 @@ def died(signal: str | None, message: str = "") -> Signature:
     return Signature(kind=Kind.CRASH, phase=Phase.RUN, signal=signal, message=message)
 
 
+def verdict(*classes: str, message: str) -> Signature:
+    return raised(*classes, message=message).model_copy(update={"kind": Kind.ACCURACY})
+
+
 WRONG = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
 HANGS = Signature(kind=Kind.HANG, phase=Phase.INDUCTOR_LOWERING)
 LOWERING = raised(
@@ -35,6 +39,8 @@ GRAPH_BREAK = raised("Unsupported", message="Call to made_up function", phase=Ph
         (raised("Unsupported", message="Call to made_up function"), GRAPH_BREAK),
         (raised("AssertionError", message="Tensor-likes are not close!"), WRONG),
         (Signature(kind=Kind.ACCURACY, phase=Phase.RUN), raised("AssertionError", message="Scalars are not equal!")),
+        # the program's own verdict, of which a run knows that it is about numbers
+        (raised("RuntimeError", message="off by N"), verdict("RuntimeError", message="off by N")),
         (died("SIGSEGV"), died("SIGBUS")),
         (died("SIGABRT"), died("SIGABRT")),
         (died("SIGSEGV"), died("SIGABRT", HEAP)),
@@ -59,6 +65,9 @@ def test_it_may_be(shown: Signature, found: Signature) -> None:
         (died("SIGSEGV"), LOWERING),
         (HANGS, died("SIGSEGV")),
         (HANGS, WRONG),
+        (raised("RuntimeError", message="off by N"), verdict("RuntimeError", message="no such file")),
+        (raised("RuntimeError", message="off by N"), verdict("ValueError", message="off by N")),
+        (raised("RuntimeError", message="off by N"), WRONG),
     ],
 )
 def test_it_is_another(shown: Signature, found: Signature) -> None:
