@@ -10,7 +10,6 @@ The messages, one JSON object a line, are in `protocol`. In: `Question` or `Canc
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import json
 import os
@@ -23,8 +22,9 @@ from dataclasses import replace
 
 from .half_written import remove_half_written
 from .kept_apart import close_to_children
+from .orphans import adopt_orphans, offspring
 from .own_time import OwnTime
-from .protocol import Facts, Question, Ready, Reply, StartFailed, decode
+from .protocol import CUDA_ARCH, Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
 from .spare import BEGUN, Spare
 from .standby import Standby, gpus, suits
@@ -41,8 +41,6 @@ WARM = 180.0
 STANDBYS = 6
 # Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
 LEFT = 32
-# <linux/prctl.h>: orphans below this process become its own children.
-_CHILD_SUBREAPER = 36
 
 
 class Child:
@@ -142,7 +140,7 @@ class Server:
         self.forks = forks
         self.spare: Spare | None = None
         self.standbys: list[Standby] = []
-        self.most_standbys = 0  # until a program was seen to use the GPU
+        self.most_standbys = 0  # until a program uses the GPU, or names it
         self.starts_gpu = True  # no fork in waiting failed to
         self.buffer = b""
         self.children: dict[int, Child] = {}
@@ -165,6 +163,9 @@ class Server:
             self.send({"id": question.id, "outcome": {"status": "infra", "text": f"no process could be started: {error}", "seconds": 0.0}})
             return
         self.children[question.id] = child
+        # a control may be asked while the program itself runs, which is to have the GPU's memory
+        if "cuda" in question.text and not question.task.startswith("control"):
+            self._expect_gpu()
         self._stand_by()
 
     def _waiting(self, question: Question) -> Child | None:
@@ -188,14 +189,17 @@ class Server:
 
     def _note_gpu(self, child: Child, facts: Facts) -> None:
         """Whether forks should wait with the GPU started: once a program used it, until one could not be started."""
-        if not self.forks or not self.resident:
-            return
-        if not child.begun:
+        if not child.begun and self.forks and self.resident:
             self.most_standbys = 0
             self.starts_gpu = False
-        elif facts.get("device") and self.starts_gpu:
-            self.most_standbys = max(1, min(STANDBYS * max(1, len(gpus())), (os.cpu_count() or 1) // 2))
+        elif facts.get("device"):
+            self._expect_gpu()
             self._stand_by()
+
+    def _expect_gpu(self) -> None:
+        """From now on programs use the GPU, if it is there."""
+        if self.forks and self.resident and self.starts_gpu and CUDA_ARCH not in os.environ:
+            self.most_standbys = max(1, min(STANDBYS * max(1, len(gpus())), (os.cpu_count() or 1) // 2))
 
     def _fork(self, question: Question) -> Child:
         pipes: list[int] = []
@@ -262,7 +266,7 @@ class Server:
         """End what children left behind in process groups of their own: it came to us when they died."""
         waiting = [*self.standbys, *([self.spare] if self.spare else [])]
         ours = {child.pid for child in self.children.values()} | {one.pid for one in waiting}
-        for pid in _offspring() - ours:
+        for pid in offspring() - ours:
             _kill(pid, signal.SIGKILL, group=False)
             os.waitpid(pid, 0)
 
@@ -334,23 +338,6 @@ class Server:
         self.end_orphans()
 
 
-def _adopt_orphans() -> None:
-    """Linux: what a child leaves behind becomes ours, so that it can be ended."""
-    try:
-        ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
-    except (OSError, AttributeError):
-        return  # other systems: what leaves its process group goes its own way
-
-
-def _offspring() -> set[int]:
-    """The processes whose parent this one is; none where the system does not say."""
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
-            return {int(pid) for pid in file.read().split()}
-    except OSError:
-        return set()
-
-
 def _held(pid: int) -> int:
     """Bytes of its own that a process has in memory, with those that it shares with the parent it was forked from."""
     try:
@@ -374,7 +361,7 @@ def main(words: list[str]) -> None:
     # Ctrl-C in the terminal reaches the whole group; the other side decides when we end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = Server(requests, answers)
-    _adopt_orphans()
+    adopt_orphans()
     close_to_children()
     try:
         from . import warm

@@ -20,7 +20,9 @@ from typing import Any
 
 from .gpus import VISIBLE, alike
 from .protocol import Question
+from .shortcuts import shortcut
 from .spare import InWaiting, answer_one
+from .warm import initialise_for_gpu
 
 # A standby holds memory of the GPU itself: one that finds less than this share of it free leaves.
 LEAST_FREE = 0.25
@@ -83,7 +85,7 @@ class Standby(InWaiting):
 
 
 def _start_gpu() -> None:
-    """Its context, the library for matrix products, and Triton's driver.
+    """Its context, the library for matrix products, Triton's driver, and what a first compile makes.
 
     Raises:
         RuntimeError: the GPU is as good as full.
@@ -99,3 +101,7 @@ def _start_gpu() -> None:
         raise RuntimeError("too little of the GPU's memory is free for a process in waiting")
     with contextlib.suppress(Exception):
         importlib.import_module("triton").runtime.driver.active.get_current_target()
+        # with the hash of its compiler, which is another program
+        importlib.import_module("torch.utils._triton").triton_hash_with_backend()
+    with shortcut("what a first compile for the GPU makes"):
+        initialise_for_gpu()

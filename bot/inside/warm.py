@@ -61,7 +61,8 @@ def warm_up() -> dict[str, Any]:
     for name in (*MODULES, *(() if sees_gpu() else GENERATORS)):
         with shortcut(f"importing {name}"), contextlib.suppress(ImportError):
             importlib.import_module(name)
-    for save in (_initialise_dynamo, _initialise_passes, _initialise_classes, cache.remember_compiled, cache.remember_instructions):
+    tables = _initialise_dynamo, _initialise_passes, _initialise_triton, _initialise_classes
+    for save in (*tables, cache.remember_compiled, cache.remember_instructions):
         with shortcut(save.__name__.strip("_")):
             save()
     with shortcut("forgetting tables"):
@@ -114,7 +115,9 @@ def _initialise_passes() -> None:
     # without a kernel; a test forks afterwards and runs a parallel operation.
     joint_graph: Any = importlib.import_module("torch._inductor.fx_passes.joint_graph")
     post_grad: Any = importlib.import_module("torch._inductor.fx_passes.post_grad")
-    if not sees_gpu():
+    if CUDA_ARCH in os.environ:
+        initialise_for_gpu()
+    elif not sees_gpu():
         # torch 2.9 asks for no device
         joint_graph.lazy_init(*[torch.device("cpu")][: len(inspect.signature(joint_graph.lazy_init).parameters)])
         post_grad.lazy_init()
@@ -124,6 +127,27 @@ def _initialise_passes() -> None:
         # which vector instructions there are: processes that compile and load a probe, 0.1 s in each child even where it is built
         with contextlib.suppress(Exception):  # no compiler: whoever needs one will say so
             importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list()
+
+
+def initialise_for_gpu() -> None:
+    """What the first compile for the GPU makes once in each process: in one that waits with the GPU started, or where there is none.
+
+    Raises:
+        Exception: whatever private parts of torch raise.
+    """
+    import torch
+
+    joint_graph: Any = importlib.import_module("torch._inductor.fx_passes.joint_graph")
+    first = torch.device("cuda", 0)
+    joint_graph.lazy_init(*[first][: len(inspect.signature(joint_graph.lazy_init).parameters)])
+    importlib.import_module("torch._inductor.fx_passes.post_grad").lazy_init()
+    importlib.import_module("torch._inductor.codegen.common").get_device_op_overrides("cuda")
+
+
+def _initialise_triton() -> None:
+    # the hash of all that Triton is made of, a second in each child otherwise; its memo is Triton's own
+    if sees_gpu():
+        importlib.import_module("torch._inductor.runtime.triton_compat").triton_key()
 
 
 def _forget_tables() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from bot.inside.protocol import Question, encode
+from bot.inside.protocol import CUDA_ARCH, Question, Task, encode
 from bot.inside.standby import suits
 
 SERVE = """
@@ -44,9 +44,9 @@ class Parent:
     def __init__(self, process: subprocess.Popen[str], directory: Path) -> None:
         self.process, self.directory, self.asked = process, directory, 0
 
-    def ask(self, program: str) -> dict[str, Any]:
+    def ask(self, program: str, task: Task = "run") -> dict[str, Any]:
         self.asked += 1
-        question = Question(program, limit=50, id=self.asked, dir=str(self.directory / str(self.asked)))
+        question = Question(program, task, limit=50, id=self.asked, dir=str(self.directory / str(self.asked)))
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(encode(question) + "\n")
@@ -82,6 +82,27 @@ def test_forks_wait_once_a_program_used_the_gpu(tmp_path: Path) -> None:
         assert parent.ask(STARTS)["device"] is True
         for _ in range(3):
             assert parent.ask(STARTED)["status"] == "ok"
+
+
+def test_forks_wait_from_the_first_program_on_that_names_the_gpu(tmp_path: Path) -> None:
+    with serving(tmp_path) as parent:
+        assert parent.ask(COLD + "\nwhere = 'cuda'")["status"] == "ok"
+        assert parent.children()
+        assert parent.ask(STARTED)["status"] == "ok"
+
+
+def test_none_waits_for_a_control(tmp_path: Path) -> None:
+    """It may be asked while the program runs, whose memory the GPU's is."""
+    with serving(tmp_path) as parent:
+        assert parent.ask(COLD + "\nwhere = 'cuda'", "control")["calls"] == 0
+        assert parent.ask(COLD)["status"] == "ok"
+
+
+def test_none_waits_for_a_gpu_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CUDA_ARCH, "90")
+    with serving(tmp_path) as parent:
+        assert parent.ask(COLD + "\nwhere = 'cuda'")["status"] == "ok"
+        assert parent.ask(COLD)["status"] == "ok"
 
 
 def test_each_answers_one_question(tmp_path: Path) -> None:
