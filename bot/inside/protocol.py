@@ -60,6 +60,10 @@ class Fp64Impossible(Exception):
     """The program cannot be evaluated in float64, so float64 says nothing about it."""
 
 
+# Where only the beginning of an error is looked for: how many values are compared at first, and at most.
+FEW_VALUES, MORE_VALUES = 16, 64
+
+
 @dataclass(frozen=True)
 class Question:
     """A script to run in a child of the warm parent.
@@ -78,6 +82,7 @@ class Question:
     strict: bool = False  # task localize: integral and boolean values count
     tolerance: tuple[float, ...] | None = None  # task localize: see Recipe.tolerance
     beginning: bool = False  # task localize: only where the error begins first
+    window: tuple[int, int] | None = None  # task localize, `beginning`: of the values those from one position up to another; None: all
     lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
     seed: int = 0  # of the random number generators, as the program finds them
     as_eager: bool = False  # compiled code draws the random numbers that eager draws

@@ -3,11 +3,14 @@ refused code was made, and how the function that holds a failing line is called.
 
 from __future__ import annotations
 
+import concurrent.futures
+import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.failure.outcome import Outcome
-from bot.inside.protocol import RETURNED, Facts, Question
+from bot.inside.protocol import FEW_VALUES, MORE_VALUES, RETURNED, Facts, Question
+from bot.oracle.judge import CPUS
 from bot.reduce.graph.form import Program, refs
 from bot.reduce.source.passes.inner_call import InnerCall
 
@@ -36,25 +39,58 @@ class Localized:
         return [frozenset({name}) for name in self.first if strict or name not in self.harmless]
 
 
-def localize(
-    answer: Callable[[Question], tuple[Outcome, Facts]], text: str, program: Program, limit: float, *, beginning: bool = False
-) -> Localized:
+# Of the windows in which the beginning of an error is looked for, so many at a time: each is compiled on its own.
+WIDTH = max(1, min(4, CPUS // 4))
+# Asks a worker, unless nobody needs the answer any more.
+Answers = Callable[..., tuple[Outcome, Facts]]
+
+
+def localize(answer: Answers, text: str, program: Program, limit: float, *, beginning: bool = False, width: int | None = None) -> Localized:
     """Ask a worker to compare the values of the script `text` one by one; empty where it cannot be done.
 
     `answer` asks, with a `limit` in seconds; `program` is what the script was rendered from. With `beginning` only as many values are
-    compared as are needed to see where the error begins first.
+    compared as are needed to see where the error begins first, by so many workers (`width`, None: as the machine has room for) at a time.
     """
     recipe = program.recipe
     question = Question(text, "localize", limit, strict=recipe.strict, tolerance=recipe.tolerance, beginning=beginning)
-    outcome, facts = answer(question)
-    if outcome.status != "ok":
-        return Localized()
+    most = WIDTH if width is None else width
+    found = _beginning(answer, question, len(program.graph.nodes) + 1, most) if beginning and most > 1 else None
+    if found is None:
+        outcome, found = answer(question)
+        if outcome.status != "ok":
+            return Localized()
+    facts = found
     # the last operation is in the return statement
     returned = next(refs(program.graph.output), RETURNED)
     first = tuple(returned if name == RETURNED else name for name in facts.get("first", []))
     wrong = frozenset(returned if name == RETURNED else name for name in facts.get("wrong", []))
     nodes = frozenset(node.name for node in program.graph.nodes)
     return Localized(first, wrong & nodes, frozenset(facts.get("harmless", [])), nodes)
+
+
+def _beginning(answer: Answers, question: Question, values: int, width: int) -> Facts | None:
+    """The facts of the first window of all these `values` that has a wrong one; None where a window before it could not be compared."""
+    windows = [(0, FEW_VALUES)]
+    while windows[-1][1] < values:
+        start = windows[-1][1]
+        windows.append((start, start + min(2 * (start - windows[-1][0]), MORE_VALUES)))
+    settled = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(width) as executor:
+        asked = [executor.submit(answer, replace(question, window=window), settled.is_set) for window in windows]
+        try:
+            facts: Facts = {"status": "ok"}
+            for future in asked:
+                outcome, facts = future.result()
+                if outcome.status != "ok":
+                    return None
+                if facts.get("first"):
+                    break
+            return facts
+        finally:
+            # nobody waits for the windows behind it
+            settled.set()
+            for future in asked:
+                future.cancel()
 
 
 def operations(values: Iterable[Iterable[str]], program: Program) -> list[frozenset[str]]:

@@ -177,13 +177,14 @@ class Judge:
         with concurrent.futures.ThreadPoolExecutor(len(seeds)) as executor:
             return all(list(executor.map(lambda one: self.shows(one, criterion, is_cancelled), seeds)))
 
-    def answer(self, question: Question) -> tuple[Outcome, Facts]:
+    def answer(self, question: Question, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
         """What a worker makes of a `question` that is not a query of a search.
 
         Raises:
+            Cancelled: `is_cancelled` gave True.
             BudgetSpent: the time is spent, or the job is interrupted.
         """
-        return dispatch(self.pool, self.budget, question)
+        return dispatch(self.pool, self.budget, question, is_cancelled)
 
     def run(self, question: Question, is_cancelled: Callable[[], bool] = never) -> Outcome:
         """The outcome of a `question`; raises as `judge` does, where `is_cancelled`, or out of time."""

@@ -273,13 +273,14 @@ class ScriptOracle:
         executor.shutdown(wait=False)
         return lambda: [criterion.shows(one.result()) for one in asked]
 
-    def answer(self, question: Question) -> tuple[Outcome, Facts]:
+    def answer(self, question: Question, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
         """What a worker makes of a `question` that is not a query of the search.
 
         Raises:
+            Cancelled: `is_cancelled` gave True.
             BudgetSpent: the time is spent, or the job is interrupted.
         """
-        return self.judge.answer(question)
+        return self.judge.answer(question, is_cancelled)
 
     def is_slow(self, text: str, standing: str) -> bool:
         """Whether a run of the script `text` takes much longer than one of `standing`, or of the quickest that stood before it: many small

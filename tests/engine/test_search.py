@@ -19,6 +19,7 @@ from bot.engine.target import Target
 from bot.engine.trail import Trail
 from bot.failure.outcome import Outcome
 from bot.models.failure import Kind, Phase, Signature, Verdict
+from bot.oracle import diagnose
 from bot.oracle.criterion import Criterion
 from bot.oracle.judge import Judgment
 from bot.oracle.oracle import Begun
@@ -146,7 +147,7 @@ class Wrong(Asked):
         super().__init__(needs)
         self.tasks: list[str] = []
 
-    def answer(self, question: Any) -> tuple[Outcome, dict[str, Any]]:
+    def answer(self, question: Any, *_: object) -> tuple[Outcome, dict[str, Any]]:
         self.tasks.append(question.task)
         return Outcome(status="ok"), {"first": ["return"], "wrong": ["return"], "harmless": []}
 
@@ -156,6 +157,12 @@ class Wrong(Asked):
 
 def after_sines(count: int) -> Graph:
     return graph(*["torch.ops.aten.sin.default"] * count, "torch.ops.aten.log.default")
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine of few CPUs."""
+    monkeypatch.setattr(diagnose, "WIDTH", 1)
 
 
 @pytest.mark.parametrize("operations", [LARGE_GRAPH, LARGE_GRAPH - 1], ids=["large", "small"])

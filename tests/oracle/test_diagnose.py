@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from bot.inside.protocol import Question
+from bot.oracle.budget import Budget
 from bot.oracle.diagnose import Localized, inner_calls, localize
+from bot.oracle.judge import Judge
 from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Recipe, Ref
 from bot.reduce.source.passes.inner_call import InnerCall
-from tests.oracle.fakes import FakePool
+from tests.oracle.fakes import FakePool, sleep_until
 
 GRAPH = Graph(
     inputs=(Input("x", Meta("tensor", (2,), (1,), "float32")),),
@@ -62,3 +69,48 @@ def test_how_the_functions_that_hold_a_line_are_called() -> None:
 
 def test_where_nobody_can_say_it_there_is_no_call() -> None:
     assert inner_calls(FakePool(lambda _: {"status": "raised"}).ask, "text", (4,), 7.0) == []  # type: ignore[arg-type]
+
+
+LONG = Program(replace(GRAPH, nodes=tuple(Node(f"n{i}", "function", "torch.sin", (Ref("x"),)) for i in range(150))), Recipe(accuracy=True))
+
+
+def beginning(found: Callable[[Question], dict[str, Any]], wait: Callable[[Question], float], width: int) -> tuple[Localized, FakePool]:
+    pool = FakePool(found, wait)
+    judge = Judge(pool, Budget(60.0))  # type: ignore[arg-type]
+    return localize(judge.answer, "text", LONG, 7.0, beginning=True, width=width), pool
+
+
+def wrong_in(*windows: tuple[int, int]) -> Callable[[Question], dict[str, Any]]:
+    return lambda question: {"status": "ok", "first": [f"n{question.window[0]}"] if question.window in windows else []}  # type: ignore[index]
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_the_first_window_with_a_wrong_value_counts(width: int) -> None:
+    """Whoever answers first, and nobody waits for those behind it."""
+    found, pool = beginning(wrong_in((16, 48), (48, 112)), lambda question: {16: 0.3, 112: 30.0}.get(question.window[0], 0.01), width)  # type: ignore[index]
+    assert found.first == ("n16",)
+    assert [question.window for question in pool.asked][:2] == [(0, 16), (16, 48)]
+    sleep_until(lambda: pool.cancelled == sum(question.window == (112, 176) for question in pool.asked))
+
+
+def test_where_no_window_has_one_nothing_is_said() -> None:
+    found, pool = beginning(wrong_in(), lambda _: 0.01, 3)
+    assert found.first == ()
+    assert sorted(question.window or (0, 0) for question in pool.asked) == [(0, 16), (16, 48), (48, 112), (112, 176)]
+
+
+def test_where_a_window_cannot_be_compared_one_worker_looks_through_all() -> None:
+    def found(question: Question) -> dict[str, Any]:
+        if question.window is None:
+            return {"status": "ok", "first": ["n3"]}
+        return {"status": "raised", "text": "out of memory"} if question.window[0] == 16 else wrong_in((48, 112))(question)
+
+    localized, pool = beginning(found, lambda _: 0.01, 3)
+    assert localized.first == ("n3",)
+    assert pool.asked[-1].window is None
+
+
+def test_a_single_worker_is_asked_for_all() -> None:
+    found, pool = beginning(lambda _: {"status": "ok", "first": ["n3"]}, lambda _: 0.0, 1)
+    assert found.first == ("n3",)
+    assert [question.window for question in pool.asked] == [None]

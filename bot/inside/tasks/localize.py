@@ -26,14 +26,12 @@ import torch
 from ..eager import accuracy, fp64, lifetimes, noise
 from ..eager.fp64 import drew, random_state, restore, untouched
 from ..program import read_source, run_as_main
-from ..protocol import RETURNED, Facts, Question
+from ..protocol import FEW_VALUES, MORE_VALUES, RETURNED, Facts, Question
 
 # Substitutions that are tried; each is one eager run.
 MOST = 400
 # Bytes of values that are held at once: of eager's, of the compiled program's, and of the wrong ones that are to be substituted.
 HELD = 2 << 30
-# How many statements are compiled alone, at first and later.
-FEW, MORE = 16, 64
 _KEEP = "_torch_minify_keep"
 
 
@@ -53,7 +51,7 @@ def localize(path: str, question: Question) -> Facts:
 
         def call(*args: Any) -> Any:
             probe = _Probe(program, model, lambda: original(model, **kwargs), args, rule, tempfile.mkdtemp(dir=os.path.dirname(path)))
-            found.append(probe.beginning() if question.beginning else probe.judge())
+            found.append(probe.beginning(question.window) if question.beginning else probe.judge())
             raise SystemExit(0)
 
         return call
@@ -155,14 +153,14 @@ class _Probe:
             importlib.import_module("torch._dynamo").reset()
         return self._facts(MOST)
 
-    def beginning(self) -> Facts:
-        """Compare a few statements at a time, and try where the error begins in an eager run."""
-        left = list(self.program.operands)
-        size = FEW
+    def beginning(self, window: tuple[int, int] | None) -> Facts:
+        """Compare a few statements at a time, of all or of those in the `window`, and try where the error begins in an eager run."""
+        left = list(self.program.operands)[slice(*window or (None,))]
+        size = len(left) if window else FEW_VALUES
         while left and not self.wrong:
             self._compare_alone(left[:size])
             importlib.import_module("torch._dynamo").reset()
-            left, size = left[size:], min(2 * size, MORE)
+            left, size = left[size:], min(2 * size, MORE_VALUES)
         return self._facts(0)
 
     def _facts(self, tries: int) -> Facts:

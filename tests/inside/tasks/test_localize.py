@@ -153,6 +153,13 @@ def test_the_beginning_alone_is_found_among_few_values(pool: Pool, middle: str) 
     assert found["wrong"][-1] == "v47", "what comes behind is not compared"
 
 
+def test_a_beginning_in_a_window(pool: Pool) -> None:
+    """What is in front of it is not compared, nor what is behind it."""
+    for window, first in (((0, 40), []), ((32, 48), ["v41"]), ((48, 60), []), ((400, 464), [])):
+        found = ask(pool, "AMOUNT = 1.0", WRONG, long(MIDDLES["plain"]), CALL.format("wrong"), beginning=True, window=window)
+        assert (found["status"], found["first"]) == ("ok", first), found["text"]
+
+
 def test_a_beginning_that_reaches_no_output_is_harmless(pool: Pool) -> None:
     middle = "v40 = torch.log1p(v39 + 2)\nv41 = torch.sign(v40)\nv42 = v41 * v39"
     found = ask(pool, "AMOUNT = 1.0", WRONG, long(middle), CALL.format("wrong"), beginning=True)
