@@ -260,10 +260,7 @@ class Job:
 
         search = Search(self.options, reproduction, self._trail, new_oracle, self.progress)
         started = time.monotonic()
-        if search.begin() is None and (said := reproduction.as_said()) is not None:
-            # no graph is wrong by itself: the script is reduced for what it says
-            self._found = replace(self._found, reproduction=said)
-            return self._reduced(said, pool, ledger)
+        search.begin()
         self.budget.reserve = reserve(self.options, reproduction)
         try:
             with confirmer:

@@ -31,7 +31,6 @@ from bot.failure.machine_faults import fault_of, last_line, may_pass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.failure.traceback import failed_later_than
-from bot.inside.own_check import says_it_failed
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
@@ -132,7 +131,7 @@ class Intake:
         if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory(own):
             said = "the program compares uninitialised memory: without the compiler its numbers differ as well"
             raise Ended("not_reproduced", "fails_in_eager", said)
-        if (failure.kind is Kind.ACCURACY or found.says_it_failed) and self.options.accuracy != "off" and not _wrong(found):
+        if failure.kind is Kind.ACCURACY and self.options.accuracy != "off" and not _wrong(found):
             self._judge_tolerance(found, own)
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
@@ -230,14 +229,14 @@ class Intake:
         kind = found.signature.kind if found.signature else None
         if not _wrong(found) and (
             (kind is None and outcome.status == "ok" and self.options.accuracy == "auto")
-            or ((kind is Kind.ACCURACY or found.says_it_failed) and self.options.accuracy != "off")
+            or (kind is Kind.ACCURACY and self.options.accuracy != "off")
         ):
             if found.compared is not None:
                 return found.model_copy(update={"regions": found.compared})
             self.progress.step("comparing every compiled region with eager and float64")
             # where the program compares for itself, its own tolerance decides
-            tolerance = None if kind is None else found.tolerance
-            compare = Tolerance(tolerance, strict=strict or kind is not None)
+            tolerance = found.tolerance if kind is Kind.ACCURACY else None
+            compare = Tolerance(tolerance, strict=strict or kind is Kind.ACCURACY)
             checked = self._capture("accuracy", max(own, HANG_RATIO * outcome.seconds), compare)
             if kind is None and checked.outcome.status == "timeout":
                 said = f"the program ends well, but comparing its numbers did not end within {checked.outcome.seconds:.0f} s"
@@ -311,9 +310,6 @@ class Intake:
                 raise Ended("error", "not_understood", said)
             # a compiler that may not write is none that fails
             self._withheld(found.outcome, found.signature.said or found.signature.message)
-            if found.says_it_failed and _wrong(found):
-                # numbers are what it found to be wrong
-                return found.signature.model_copy(update={"kind": Kind.ACCURACY})
             return found.signature
         if _wrong(found):
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
@@ -334,17 +330,14 @@ class Intake:
         script = self.options.target.script
         if script is None or not verify.may_read_uninitialized(script):
             return False
-        outcome = self._control(own, "--repeats")
-        signature = signature_of(outcome, script=script.name)
-        return signature is not None and (signature.kind is Kind.ACCURACY or says_it_failed(outcome.status, outcome.text))
+        signature = signature_of(self._control(own, "--repeats"), script=script.name)
+        return signature is not None and signature.kind is Kind.ACCURACY
 
     def _judge_tolerance(self, found: Capture, own: float) -> None:
-        """Raises `Ended` where the program's own comparison, or verdict, is one that float64 fails too, and no compiled region is clearly
-        farther from float64 than eager is."""
-        outcome = self._control(own, "--fp64")
-        right = signature_of(outcome, script=self.options.target.name)
-        alike = right is not None and found.signature is not None and right.same_across_forms(found.signature)
-        if right is None or not (right.kind is Kind.ACCURACY or (alike and says_it_failed(outcome.status, outcome.text))):
+        """Raises `Ended` where the program's own comparison is one that float64 fails too, and no compiled region is clearly farther from
+        float64 than eager is."""
+        right = signature_of(self._control(own, "--fp64"), script=self.options.target.name)
+        if right is None or right.kind is not Kind.ACCURACY:
             return
         said = "the program's own comparison fails, but so it does with float64 in place of the compiled results: eager misses it as well"
         if found.errors is not None:

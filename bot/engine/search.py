@@ -17,7 +17,7 @@ from bot.engine.capture.whole import Carried, Whole, carried, whole
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.leftovers import without_leftovers
 from bot.engine.options import Ended, Options
-from bot.engine.own_verdict import held_against_float64, keeps_of
+from bot.engine.own_verdict import keeps_of
 from bot.engine.progress import Progress
 from bot.engine.state import Findings, Reproduction, SearchResult
 from bot.engine.trail import Trail
@@ -217,7 +217,6 @@ class Search:
         if begun is None:
             rule = self._rule().model_copy(update={"partial": self.reproduction.capture.partial})
             return SearchResult(Stage.SOURCE, text, rule, fixed_point=True)
-        self.oracle = held_against_float64(self.oracle, self.reproduction, text, begun.plan)
         # an assert, or a condition, that says something else is another finding
         first = self._first(SearchResult(Stage.SOURCE, text, Rule()), begun, own_words=begun.answer.own_words)
         oracle = self.oracle

@@ -50,13 +50,6 @@ class Reproduction:
     hang_after: float
     seconds: float = 0.0
 
-    def as_said(self) -> Reproduction | None:
-        """The same for the program's own verdict as it stands, where it is minimized for wrong numbers that explain that; else None."""
-        said = self.capture.signature
-        if said is None or self.failure.kind is not Kind.ACCURACY or not self.capture.says_it_failed:
-            return None
-        return replace(self, failure=said, capture=self.capture.model_copy(update={"regions": ()}))
-
     @property
     def limit(self) -> float:
         """Seconds for one query, from what the first failing run took."""

@@ -18,7 +18,7 @@ class Criterion:
     the program's own words (empty: nothing). `eager_error`: what eager has to raise, where the failure is a missing error (empty:
     anything). `control_may_end_later`: the original's control ends behind the failure, at what only the compiler makes: so may a
     candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; `eager_alone`: its settings ask for no float64;
-    see `precision`. `own_verdict`: the program ends by its own verdict, which may be one about numbers.
+    see `precision`.
     """
 
     reference: Signature
@@ -28,7 +28,6 @@ class Criterion:
     control_may_end_later: bool = False
     own_comparison: bool = False
     eager_alone: bool = False
-    own_verdict: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -42,8 +41,6 @@ class Criterion:
         Eager has to be right: under a tolerance of the program's own float64 has to pass; otherwise even what is as far from eager as
         rounding explains, and farther. Nothing has to where the program takes eager for right, whatever float64 says.
         """
-        if self.own_verdict:
-            return "fp64"
         if self.kind is not Kind.ACCURACY or self.eager_alone:
             return None
         return "fp64" if self.own_comparison else "spread"

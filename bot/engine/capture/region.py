@@ -10,9 +10,8 @@ from pydantic import Field
 
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
-from bot.inside.own_check import says_it_failed
 from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
-from bot.models.failure import Kind, Model, Signature
+from bot.models.failure import Model, Signature
 from bot.sandbox.files import read_plain
 
 
@@ -100,15 +99,6 @@ class Capture(Model):
     partial: bool = False  # without the compiler it ends behind the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
     log: Path
-
-    @property
-    def says_it_failed(self) -> bool:
-        """Whether the program, which compiled something, ended by a verdict of its own (see `bot.inside.own_check`), and nothing else is
-        known to have failed."""
-        of_program = self.signature is not None and self.signature.kind is Kind.EXCEPTION and not self.child and self.ended is None
-        if not of_program or not self.outcome.calls or any(region.failed != "accuracy" for region in self.regions):
-            return False
-        return says_it_failed(self.outcome.status, self.outcome.text)
 
     def as_it_ended(self, script: str) -> Capture:
         """With the program's own end as its failure, whatever it caught before; `script` is its file's name."""

@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import children, environment
-from ..own_check import says_it_failed
 from ..program import flush, format_error, listen_to_unittest, read_source, run_as_main, run_module
 from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode, write_json
 from ..shortcuts import shortcut
@@ -89,17 +88,17 @@ def main(arguments: list[str]) -> None:
 
 
 def _may_be_wrong(facts: RunFacts, tracker: Tracker) -> bool:
-    """Whether the program ended as one does whose numbers are wrong: well, in a comparison of its own, or in a verdict of its own."""
+    """Whether the program ended as one does whose numbers are wrong: well, or in a comparison of its own."""
     if tracker.written or not tracker.calls:
         return False
     raised = facts["status"] == "raised" and (facts["tolerance"] is not None or "AssertionError" in facts["text"])
-    return facts["status"] == "ok" or raised or says_it_failed(facts["status"], facts.get("text", ""))
+    return facts["status"] == "ok" or raised
 
 
 def _compare(facts: RunFacts, tracker: Tracker, run_file: str) -> None:
     """Compare the graphs that the program compiled, and write into `run_file` what became of that beside the `facts`."""
-    tolerance = None if facts["status"] == "ok" else facts["tolerance"]
-    if facts["status"] != "ok":
+    tolerance = facts["tolerance"] if facts["status"] == "raised" else None
+    if facts["status"] == "raised":
         # where the program compares for itself, its own tolerance decides, and whole numbers count
         tracker.rule = replace(tracker.rule, strict=True, tolerance=None if tolerance is None else tuple(tolerance))
     facts = {**facts, "compared": None, "ended": time.monotonic()}
