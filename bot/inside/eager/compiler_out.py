@@ -33,6 +33,8 @@ from .stand_ins import CompilerStub, Exported, Loaded
 # Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
 _DISABLE = "TORCHDYNAMO_DISABLE"
 _INSIDE = ("torch", "functorch", "torch_minify_inside")
+# How often torch has called an entry point of the compiler in this process, for an operation of its own.
+_called_for_itself = 0
 
 
 def _called_by_torch() -> bool:
@@ -65,7 +67,11 @@ def _replace_one(owner: Any, name: str, stand_in: Callable[..., Any]) -> None:
 
     @functools.wraps(original)
     def entry(*args: Any, **kwargs: Any) -> Any:
-        return original(*args, **kwargs) if _called_by_torch() else stand_in(original, *args, **kwargs)
+        if not _called_by_torch():
+            return stand_in(original, *args, **kwargs)
+        global _called_for_itself
+        _called_for_itself += 1
+        return original(*args, **kwargs)
 
     setattr(owner, name, entry)
 
@@ -178,9 +184,12 @@ def _take_out_own_compiles(stub: CompilerStub) -> None:
 
     def spare(plain: Callable[..., Any]) -> Callable[..., Any]:
         def run(original: Any, /, *args: Any, **kwargs: Any) -> Any:
+            before = _called_for_itself
             try:
                 return original(*args, **kwargs)
             except Exception:
+                if _called_for_itself == before:
+                    raise  # it refuses what it was given, and has compiled nothing yet
                 stub.calls += 1  # that was the compiler
                 if not _takes(plain, args, kwargs):
                     raise

@@ -107,3 +107,35 @@ def test_a_control_whose_operation_cannot_be_compiled(tmp_path: Path, body: str,
     assert done.returncode == status, done.stderr
     assert said in done.stdout + done.stderr
     assert read_reached(done.stderr)[0].calls > 0
+
+
+REFUSED = """
+    import torch
+    from torch.nn.attention.flex_attention import flex_attention
+    torch.compile(lambda: 0)()
+    x = torch.ones({shape}, requires_grad={grad})
+    try:
+        flex_attention(x, x, x)
+    except {error} as error:
+        print("refused:", error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "grad", "error", "said"),
+    [
+        ((1, 1, 4, 2), True, "NotImplementedError", "does not support backward on CPU"),
+        ((4, 2), False, "NotImplementedError", "must be 4D"),
+    ],
+)
+def test_what_an_operation_refuses_before_it_compiles_is_refused_in_the_control(
+    tmp_path: Path, shape: tuple[int, ...], grad: bool, error: str, said: str
+) -> None:
+    script = tmp_path / "fail.py"
+    script.write_text(textwrap.dedent(REFUSED).format(shape=shape, grad=grad, error=error))
+    for words in ([sys.executable, str(script)], command(sys.executable, "control", str(script))):
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "refused:" in done.stdout
+        assert said in done.stdout
+    assert read_reached(done.stderr)[0].calls == 2, "torch.compile and what it gives, not the operation"
