@@ -7,6 +7,7 @@ double variant), `Fp64Impossible` is raised: nothing is guessed.
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,11 +19,14 @@ from torch.utils import _pytree as pytree
 
 from ..protocol import Fp64Impossible, Precision
 from . import noise
+from .python_state import PythonState
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
 # These say in their name that the result has fewer bits.
 _CASTS = frozenset({"float", "half", "bfloat16", "cfloat", "chalf"})
+# A call may put something into these: the caller sees it there.
+_FILLED = (list, dict, collections.deque)
 # Reading a property, a size or an attribute needs no double.
 _PLAIN = frozenset({"__get__", "__set__", "requires_grad_", "size", "stride", "numel", "dim"})
 
@@ -145,14 +149,18 @@ def reachable(call: Callable[..., Any]) -> list[torch.Tensor]:
 
 
 @contextmanager
-def untouched(call: Callable[..., Any]) -> Iterator[None]:
-    """A run of `call` inside leaves its tensors, the random state and the default type as they were."""
+def untouched(call: Callable[..., Any], *given: Any) -> Iterator[PythonState]:
+    """A run of `call` inside leaves its tensors, what it and the objects `given` to it hold, the random state and the default type as
+    they were. Yields what it leaves: the state as it was before."""
+    state = PythonState(call, *(one for one in given if not isinstance(one, torch.Tensor)))
     # an expanded tensor cannot be written to
-    saved = [(tensor, tensor.detach().clone()) for tensor in reachable(call) if 0 not in _strides(tensor)]
+    tensors = {id(tensor): tensor for tensor in (*reachable(call), *state.tensors) if 0 not in _strides(tensor)}
+    saved = [(tensor, tensor.detach().clone()) for tensor in tensors.values()]
     random = random_state()
     try:
-        yield
+        yield state
     finally:
+        state.put_back()
         for tensor, copy in saved:
             tensor.data.copy_(copy)
         restore(random)
@@ -182,14 +190,14 @@ def drew(before: list[torch.Tensor]) -> bool:
 
 def clones(values: Any) -> Any:
     """Copies of all tensors in the tree `values`; a leaf that needs a gradient stays one."""
+    return pytree.tree_map(_clone, values)
 
-    def clone(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        copy = value.detach().clone() if value.is_leaf else value.clone()
-        return copy.requires_grad_(value.requires_grad) if value.is_leaf else copy
 
-    return pytree.tree_map(clone, values)
+def _clone(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    copy = value.detach().clone() if value.is_leaf else value.clone()
+    return copy.requires_grad_(value.requires_grad) if value.is_leaf else copy
 
 
 def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0.0) -> Any:
@@ -198,21 +206,45 @@ def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0
     With a `margin`, results are moved away from eager's as far as `noise.stretched` says. Gradients flow to the inputs and parameters as
     usual. Raises `Fp64Impossible`; an error that eager itself raises goes through unchanged.
     """
-    eager, drawn = _eager(call, args, kwargs)
+    eager, drawn, state = _eager(call, args, kwargs)
     if drawn:
         raise Fp64Impossible("random numbers are not the same in float64")
-    return _like(eager, in_double(call, args, kwargs), margin)
+    double = in_double(call, args, kwargs)
+    state.settle(_as_low)
+    return _like(eager, double, margin)
 
 
-def _eager(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool]:
-    """What a call gives, without a trace of it, and whether it drew random numbers."""
-    with untouched(call):
+def _as_low(low: Any, high: Any) -> Any:
+    """What is kept in double, in the type in which eager keeps it."""
+    leaves, spec = pytree.tree_flatten(low)
+    others, other_spec = pytree.tree_flatten(high)
+    if spec != other_spec or not any(map(_is_raised, leaves, others)):
+        return high
+    kept = [b.to(a.dtype) if _is_raised(a, b) else b for a, b in zip(leaves, others, strict=True)]
+    return pytree.tree_unflatten(kept, spec)
+
+
+def _is_raised(low: Any, high: Any) -> bool:
+    return isinstance(low, torch.Tensor) and isinstance(high, torch.Tensor) and _RAISED.get(low.dtype) is high.dtype
+
+
+def _eager(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool, PythonState]:
+    """What a call gives, without a trace of it, whether it drew random numbers, and the state that it leaves."""
+    with untouched(call, *args, *kwargs.values()) as state:
         before = random_state()
+        given, named = _each(_clone, args, kwargs)
         # types and shapes are what is asked of it: what autograd saved on the way goes
-        eager = pytree.tree_map(
-            lambda value: value.detach() if isinstance(value, torch.Tensor) else value, call(*clones(args), **clones(kwargs))
-        )
-        return eager, drew(before)
+        eager = pytree.tree_map(lambda value: value.detach() if isinstance(value, torch.Tensor) else value, call(*given, **named))
+        return eager, drew(before), state
+
+
+def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call, each tensor of them changed. What the call may put something into stays itself, as the caller holds it."""
+
+    def changed(value: Any) -> Any:
+        return pytree.tree_map(change, value, is_leaf=lambda node: isinstance(node, _FILLED))
+
+    return tuple(map(changed, args)), {name: changed(value) for name, value in kwargs.items()}
 
 
 def in_double(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -223,7 +255,7 @@ def in_double(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """
     try:
         raised = _Raised()
-        high_args, high_kwargs = pytree.tree_map(raised.up, (args, kwargs))
+        high_args, high_kwargs = _each(raised.up, args, kwargs)
         with _default_double(raised):
             result = call(*high_args, **high_kwargs)
         return raised.write_back(result)
@@ -236,7 +268,7 @@ def in_double(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 def stand_in(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """What stands for float64 where that cannot be had: `call(*args, **kwargs)` in eager with each result moved by a unit in its last
     place, and the outcome as far from eager's as `noise.stretched` says."""
-    eager, _ = _eager(call, args, kwargs)
+    eager, _, _ = _eager(call, args, kwargs)
     with noise.Jittered():
         moved = call(*args, **kwargs)
     leaves, spec = pytree.tree_flatten(eager)
