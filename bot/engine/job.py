@@ -255,12 +255,21 @@ class Job:
 
         def new_oracle() -> ScriptOracle:
             limits = Limits(reproduction.limit, reproduction.hang_after, PATIENCE)
-            criterion = Criterion(reproduction.failure, across_forms=True, eager_error=reproduction.eager_error)
+            criterion = Criterion(
+                reproduction.failure,
+                across_forms=True,
+                eager_error=reproduction.eager_error,
+                own_verdict=reproduction.failure.kind is Kind.EXCEPTION and reproduction.right_numbers,
+            )
             return ScriptOracle(Judge(pool, self.budget, limits), ledger, criterion)
 
         search = Search(self.options, reproduction, self._trail, new_oracle, self.progress)
         started = time.monotonic()
-        search.begin()
+        if search.begin() is None and reproduction.own_end is not None:
+            # no graph is wrong alone: the program says how it fails
+            reproduction = replace(reproduction, failure=reproduction.own_end, own_end=None)
+            self._found = replace(self._found, reproduction=reproduction)
+            return self._reduced(reproduction, pool, ledger)
         self.budget.reserve = reserve(self.options, reproduction)
         try:
             with confirmer:

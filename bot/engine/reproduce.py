@@ -128,11 +128,14 @@ class Intake:
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
         if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
-        if failure.kind is Kind.ACCURACY and self._eager_comparison_depends_on_uninitialized_memory(own):
+        judged = failure.kind is Kind.ACCURACY or found.own_verdict
+        if judged and self._eager_comparison_depends_on_uninitialized_memory(found, own):
             said = "the program compares uninitialised memory: without the compiler its numbers differ as well"
             raise Ended("not_reproduced", "fails_in_eager", said)
-        if failure.kind is Kind.ACCURACY and self.options.accuracy != "off" and not _wrong(found):
-            self._judge_tolerance(found, own)
+        right = False
+        if judged and found.signature is not None and self.options.accuracy != "off" and not _wrong(found):
+            self._judge_random_numbers(found, own)
+            right = self._right_numbers_pass(found, own)
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
         if found.child and source is not None and not self.options.target.starts_ranks:
@@ -146,6 +149,8 @@ class Intake:
             original=whole(original, original.text, (), places).text if original else None,
             hang_after=hang_after,
             seconds=time.monotonic() - started,
+            own_end=found.signature if found.own_verdict and failure.kind is Kind.ACCURACY and found.signature != failure else None,
+            right_numbers=right,
         )
 
     def _both(self, own: float) -> tuple[Capture, Outcome]:
@@ -227,16 +232,16 @@ class Intake:
             said = f" ({outcome.text.strip()}); --python names another one" if outcome.status == "infra" else ""
             raise Ended("error", "machine_fault", f"the machine is at fault: {fault}{said}", machine_fault=fault)
         kind = found.signature.kind if found.signature else None
+        judged = kind is Kind.ACCURACY or found.own_verdict
         if not _wrong(found) and (
-            (kind is None and outcome.status == "ok" and self.options.accuracy == "auto")
-            or (kind is Kind.ACCURACY and self.options.accuracy != "off")
+            (kind is None and outcome.status == "ok" and self.options.accuracy == "auto") or (judged and self.options.accuracy != "off")
         ):
             if found.compared is not None:
                 return found.model_copy(update={"regions": found.compared})
             self.progress.step("comparing every compiled region with eager and float64")
             # where the program compares for itself, its own tolerance decides
-            tolerance = found.tolerance if kind is Kind.ACCURACY else None
-            compare = Tolerance(tolerance, strict=strict or kind is Kind.ACCURACY)
+            tolerance = found.tolerance if judged else None
+            compare = Tolerance(tolerance, strict=strict or judged)
             checked = self._capture("accuracy", max(own, HANG_RATIO * outcome.seconds), compare)
             if kind is None and checked.outcome.status == "timeout":
                 said = f"the program ends well, but comparing its numbers did not end within {checked.outcome.seconds:.0f} s"
@@ -250,7 +255,8 @@ class Intake:
             if kind is None and checked.signature is not None:
                 # comparing must not be what makes it fail
                 return found
-            return found.model_copy(update={"regions": _wrong(checked), "errors": checked.errors})
+            passes = judged and checked.outcome.status == "ok" and checked.signature is None
+            return found.model_copy(update={"regions": _wrong(checked), "errors": checked.errors, "passes_as_eager": passes})
         return found
 
     def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
@@ -310,6 +316,8 @@ class Intake:
                 raise Ended("error", "not_understood", said)
             # a compiler that may not write is none that fails
             self._withheld(found.outcome, found.signature.said or found.signature.message)
+            if found.own_verdict and _wrong(found):  # what it says of them, it may say in any way
+                return found.signature.model_copy(update={"kind": Kind.ACCURACY})
             return found.signature
         if _wrong(found):
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
@@ -325,20 +333,38 @@ class Intake:
         said = f"the program could not be run: {outcome.text.strip()[-300:]}"
         raise Ended("error", "machine_fault", said, machine_fault="the program could not be run")
 
-    def _eager_comparison_depends_on_uninitialized_memory(self, own: float) -> bool:
+    def _eager_comparison_depends_on_uninitialized_memory(self, found: Capture, own: float) -> bool:
         """Whether a script's comparison fails in eager too when every piece of uninitialized memory holds something else."""
         script = self.options.target.script
         if script is None or not verify.may_read_uninitialized(script):
             return False
         signature = signature_of(self._control(own, "--repeats"), script=script.name)
-        return signature is not None and signature.kind is Kind.ACCURACY
+        return signature is not None and found.signature is not None and found.signature.same_across_forms(signature)
 
-    def _judge_tolerance(self, found: Capture, own: float) -> None:
-        """Raises `Ended` where the program's own comparison is one that float64 fails too, and no compiled region is clearly farther from
-        float64 than eager is."""
-        right = signature_of(self._control(own, "--fp64"), script=self.options.target.name)
-        if right is None or right.kind is not Kind.ACCURACY:
+    def _judge_random_numbers(self, found: Capture, own: float) -> None:
+        """Raises `Ended` where the program's own comparison fails only since compiled code draws other random numbers than eager: its
+        own, as documented."""
+        if not found.passes_as_eager:
             return
+        as_eager = self._capture("as-eager", own, as_eager=True)
+        if as_eager.outcome.status != "ok" or as_eager.signature is not None:
+            return
+        # what fails only now and then may have passed by chance
+        if self._capture("again", own).signature is None:
+            return
+        said = "the program's own comparison fails, but only since compiled code draws other random numbers than eager"
+        raise Ended("not_reproduced", "passes", f"{said}: with torch._inductor.config.fallback_random = True it passes")
+
+    def _right_numbers_pass(self, found: Capture, own: float) -> bool:
+        """Whether the program passes its own comparison with float64 in place of compiled results.
+
+        Raises:
+            Ended: float64 fails it too, and no compiled region is clearly farther from float64 than eager is.
+        """
+        outcome = self._control(own, "--fp64")
+        right = signature_of(outcome, script=self.options.target.name)
+        if right is None or found.signature is None or not found.signature.same_across_forms(right):
+            return outcome.status == "ok"
         said = "the program's own comparison fails, but so it does with float64 in place of the compiled results: eager misses it as well"
         if found.errors is not None:
             said += f"; compiled is as near to float64 as eager (root mean square error {found.errors[0]:.1e}, eager {found.errors[1]:.1e})"

@@ -94,7 +94,6 @@ class Search:
             best = self.trail.best
             if best is None or not self.oracle.budget.should_continue():
                 raise
-            # what only was noted may since have been seen to need another rule
             return best if len(self.trail) else replace(best, rule=self._rule())
 
     def _started(self) -> tuple[Start, Begun] | None:
@@ -331,7 +330,7 @@ class Search:
     def _is_wordy(self, found: SearchResult) -> bool:
         """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""
         program, source = found.program, self.reproduction.source
-        if self.options.stage is not None or source is None or program is None or not found.fixed_point:
+        if self.options.stage is not None or source is None or program is None or self.reproduction.own_end or not found.fixed_point:
             return False
         smaller = Findings(self.reproduction.original, self.reproduction, found).is_smaller()
         large = program.graph.ops > FEW_OPS or bool(program.graph.bodies) or not smaller
@@ -391,6 +390,7 @@ class Search:
         return Rule(
             hang_after=reproduction.hang_after,
             numbers="eager" if criterion.eager_alone else "spread" if criterion.precision == "spread" else "fp64",
+            own_verdict=criterion.own_verdict,
             partial=criterion.control_may_end_later,
             error=criterion.eager_error,
         )

@@ -39,8 +39,8 @@ class Reproduction:
     """The program fails here. `failure` is what it is minimized for, `source` its one text where it has one.
 
     `original` is the text that a repro is compared with, the modules of its project in it. `hang_after` is in seconds: longer than the
-    user said where eager is slow.
-    `seconds` is what all runs took.
+    user said where eager is slow. `seconds` is what all runs took. `own_end` is the program's own end, where the failure is wrong numbers
+    and it says so in another way. `right_numbers`: with right numbers in place of compiled results it does not end as it does.
     """
 
     capture: Capture
@@ -49,6 +49,8 @@ class Reproduction:
     original: str | None
     hang_after: float
     seconds: float = 0.0
+    own_end: Signature | None = None
+    right_numbers: bool = False
 
     @property
     def limit(self) -> float:

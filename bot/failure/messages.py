@@ -18,7 +18,7 @@ _MOST_PASSES = 8
 _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
 
 # Classes whose message is "Inner: message of the inner exception".
-_WRAPPERS = frozenset(
+WRAPPER_CLASSES = frozenset(
     {
         "BackendCompilerFailed",
         "InductorError",
@@ -151,7 +151,7 @@ def _peel_once(name: str, message: str) -> tuple[str, str] | None:
     imported = _IMPORTED.match(message)
     if imported is not None:  # generated code that Python itself refuses: the reason stands on the next line
         return imported[1], PLACE.apply(imported[2])
-    if name not in _WRAPPERS:
+    if name not in WRAPPER_CLASSES:
         return None
     if name == "TorchRuntimeError":
         got = _GOT.search(message[: _MAX_READ // 2])

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from bot.failure.device_errors import CLASS, sticky_error
-from bot.failure.messages import MAX_MESSAGE, MAX_WORDS, essence, normalize, peel, words
+from bot.failure.messages import MAX_MESSAGE, MAX_WORDS, WRAPPER_CLASSES, essence, normalize, peel, words
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, phase_of
 from bot.failure.traceback import Frame, Raised, exceptions, fault_frames, plain, sampled_frames
@@ -62,6 +62,20 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
     if outcome.status == "exit":
         return Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("SystemExit",), message=str(outcome.exit or 0))
     return _raised(exceptions(text), text, script)
+
+
+def is_own_verdict(signature: Signature, outcome: Outcome, *, script: str) -> bool:
+    """Whether the program itself ended so: by a comparison, or by a status or an error of its own, with nothing of torch on the stack.
+
+    That may be how it says that a result is wrong. The `signature` is that of the `outcome` of `script`, as for `signature_of`.
+    """
+    if signature.kind is Kind.ACCURACY or (outcome.status == "exit" and signature.kind is Kind.EXCEPTION):
+        return True
+    if signature.kind is not Kind.EXCEPTION or signature.phase is not Phase.RUN or len(signature.exception) != 1:
+        return False
+    if signature.exception[0] in WRAPPER_CLASSES:
+        return False
+    return _is_own([frame for raised in exceptions(plain(outcome.text)) for frame in raised.frames], script)
 
 
 def own_words(signature: Signature, text: str = "") -> str:
@@ -145,7 +159,12 @@ def _named(chain: Sequence[Raised]) -> tuple[list[str], str]:
 def _is_comparison(names: Sequence[str], frames: Sequence[Frame], script: str) -> bool:
     """Whether the program itself says that a result is wrong: an AssertionError raised in the program's own run, by a
     comparison or by its own `assert`, with nothing of the compiler (or of compiled code) on the stack."""
-    if list(names) != ["AssertionError"] or any(frame.in_torch and not frame.path.startswith(_CHECKERS + _WRAPPERS) for frame in frames):
+    return list(names) == ["AssertionError"] and _is_own(frames, script)
+
+
+def _is_own(frames: Sequence[Frame], script: str) -> bool:
+    """Whether the program's own run raised, with these frames, and nothing of the compiler or of compiled code did."""
+    if any(frame.in_torch and not frame.path.startswith(_CHECKERS + _WRAPPERS) for frame in frames):
         return False
     return any(frame.path.rpartition("/")[2] in (script.rpartition("/")[2], "<string>") for frame in frames)
 

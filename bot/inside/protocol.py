@@ -112,7 +112,8 @@ class CaptureOrder:
     beforehand: bool  # write each graph before it is compiled
     synchronous: bool  # write each graph before it is first called: a device whose context is dead gives nothing back
     dump: bool  # call PyTorch's own dumpers too
-    afterwards: bool = False  # compare each compiled graph when the program has ended well, or in its own comparison
+    afterwards: bool = False  # compare each compiled graph when the program has ended well, or by its own verdict
+    as_eager: bool = False  # compiled code draws the random numbers that eager draws
 
 
 class ValueMeta(TypedDict, total=False):

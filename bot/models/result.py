@@ -88,6 +88,9 @@ class Rule(Model):
         description="accuracy: what has to pass the script's comparison in place of compiled results: float64, or float64 moved as far from"
         " eager as rounding explains, and farther; eager: nothing, the program's settings take eager for right",
     )
+    own_verdict: bool = Field(
+        default=False, description="exception: the program ends so by itself where a result is wrong, and right numbers have to pass that"
+    )
     partial: bool = Field(default=False, description="the control may end behind the statement that fails, as the program's own does")
     error: str = Field(default="", description="no_raise: what eager has to raise; empty: anything")
 

@@ -18,7 +18,7 @@ class Criterion:
     the program's own words (empty: nothing). `eager_error`: what eager has to raise, where the failure is a missing error (empty:
     anything). `control_may_end_later`: the original's control ends behind the failure, at what only the compiler makes: so may a
     candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; `eager_alone`: its settings ask for no float64;
-    see `precision`.
+    `own_verdict`: the exception is one by which the program itself says that a result is wrong; see `precision`.
     """
 
     reference: Signature
@@ -28,6 +28,7 @@ class Criterion:
     control_may_end_later: bool = False
     own_comparison: bool = False
     eager_alone: bool = False
+    own_verdict: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -41,9 +42,9 @@ class Criterion:
         Eager has to be right: under a tolerance of the program's own float64 has to pass; otherwise even what is as far from eager as
         rounding explains, and farther. Nothing has to where the program takes eager for right, whatever float64 says.
         """
-        if self.kind is not Kind.ACCURACY or self.eager_alone:
+        if self.eager_alone or not (self.kind is Kind.ACCURACY or self.own_verdict):
             return None
-        return "fp64" if self.own_comparison else "spread"
+        return "fp64" if self.own_comparison or self.own_verdict else "spread"
 
     @property
     def may_depend_on_numbers(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.engine import reproduce
-from bot.engine.capture.region import Capture
+from bot.engine.capture.region import Capture, Region, RegionRecipe
 from bot.engine.capture.run import Watch
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
@@ -21,7 +21,7 @@ from bot.engine.reproduce import Intake
 from bot.engine.target import Target
 from bot.engine.workspace import Workspace
 from bot.failure.outcome import Outcome
-from bot.failure.signature import signature_of
+from bot.failure.signature import is_own_verdict, signature_of
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.workers.process import Patience
@@ -138,14 +138,24 @@ def timeouts() -> list[float]:
 def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float]) -> Callable[..., Intake]:
     """An intake whose captures and controls end as they are given, one after the other."""
 
-    def made(captures: list[Outcome], controls: list[Outcome], errors: Any = None, alone: Outcome = PASSED, **options: Any) -> Intake:
+    def made(
+        captures: list[Outcome],
+        controls: list[Outcome],
+        errors: Any = None,
+        alone: Outcome = PASSED,
+        wrong: tuple[Region, ...] = (),
+        **options: Any,
+    ) -> Intake:
         script = tmp_path / "fail.py"
         script.write_text("pass\n")
 
         def captured(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget) -> Capture:
             timeouts.append(patience.own)
             outcome = captures.pop(0)
-            return Capture(outcome=outcome, signature=signature_of(outcome), regions=(), versions={}, log=script, errors=errors)
+            signature = signature_of(outcome)
+            own = signature is not None and is_own_verdict(signature, outcome, script=script.name)
+            regions = wrong if watch.compare is not None else ()
+            return Capture(outcome=outcome, signature=signature, own_verdict=own, regions=regions, versions={}, log=script, errors=errors)
 
         monkeypatch.setattr("bot.engine.reproduce.capture", captured)
         monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: controls.pop(0))
@@ -221,6 +231,48 @@ def test_a_tolerance_that_eager_misses_as_well(intake: Callable[..., Intake], ri
     with pytest.raises(Ended, match=said) as ended:
         begun.run()
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
+
+
+MINE = 'Traceback (most recent call last):\n  File "/a/fail.py", line 9, in <module>\nValueError: they differ\n'
+OWN = [Outcome(status="exit", exit=1), Outcome(status="raised", text=MINE)]
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_a_comparison_that_ends_otherwise_is_one_as_well(intake: Callable[..., Intake], own: Outcome) -> None:
+    """With a status, or an error of its own, the program may say that a result is wrong: right numbers have to pass that."""
+    with pytest.raises(Ended, match=r"eager misses it as well$") as ended:
+        intake([own, own], [PASSED, own]).run()
+    assert ended.value.code == "fails_in_eager"
+    found = intake([own, own], [PASSED, PASSED]).run()
+    assert (found.failure, found.right_numbers, found.own_end) == (signature_of(own), True, None)
+    found = intake([own, own], [PASSED, RAISED]).run()
+    assert (found.failure, found.right_numbers) == (signature_of(own), False)
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_wrong_numbers_are_the_failure_however_the_program_says_so(intake: Callable[..., Intake], own: Outcome, tmp_path: Path) -> None:
+    wrong = Region(hook="aot", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path)
+    found = intake([own, own], [PASSED], wrong=(wrong,)).run()
+    assert (found.failure.kind, found.own_end, found.capture.regions) == (Kind.ACCURACY, signature_of(own), (wrong,))
+
+
+@pytest.mark.parametrize(
+    ("later", "refused"),
+    [
+        ([PASSED, PASSED, OWN[0]], True),  # compared, with eager's random numbers, and once more as it is
+        ([PASSED, PASSED, PASSED], False),  # it fails only now and then
+        ([PASSED, OWN[0]], False),  # comparing alone made it pass
+        ([OWN[0]], False),
+    ],
+)
+def test_other_random_numbers_alone_are_not_wrong(intake: Callable[..., Intake], later: list[Outcome], refused: bool) -> None:
+    begun = intake([OWN[0], *later], [PASSED, PASSED])
+    if not refused:
+        assert begun.run().failure == signature_of(OWN[0])
+        return
+    with pytest.raises(Ended, match=r"other random numbers than eager: with torch\._inductor\.config\.fallback_random = True") as ended:
+        begun.run()
+    assert (ended.value.status, ended.value.code) == ("not_reproduced", "passes")
 
 
 def test_a_control_that_met_the_program_is_run_again_alone(intake: Callable[..., Intake]) -> None:

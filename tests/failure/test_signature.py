@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.failure.messages import essence
 from bot.failure.outcome import Outcome
-from bot.failure.signature import own_words, shows_one_place, signature_of, waits_for_a_program
+from bot.failure.signature import is_own_verdict, own_words, shows_one_place, signature_of, waits_for_a_program
 from bot.models.failure import Kind, Phase, Signature
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "tracebacks"
@@ -318,6 +318,35 @@ def test_assertion_under_another_script_name() -> None:
     text = stack().replace("repro.py", "/somewhere/fail.py") + "AssertionError: wrong\n"
     assert judged(text, script="fail.py").kind is Kind.ACCURACY
     assert judged(text, script="other.py").kind is Kind.EXCEPTION
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        (stack() + "ValueError: they differ\n", True),
+        (stack("torch/testing/_comparison.py:assert_close") + "AssertionError: not close\n", True),
+        (
+            stack()
+            + "ValueError: they differ\n\nThe above exception was the direct cause of the following exception:\n\n"
+            + stack()
+            + "RuntimeError: no\n",
+            False,
+        ),
+        (stack("torch/nn/functional.py:linear") + "RuntimeError: shapes\n", False),
+        (COMPILING + '  File "repro.py", line 9, in my_pass\nValueError: too many nodes\n', False),
+        (stack().replace("repro.py", "other.py") + "ValueError: they differ\n", False),
+    ],
+)
+def test_an_error_of_the_programs_own_run_is_its_own_verdict(text: str, own: bool) -> None:
+    outcome = Outcome(status="raised", text=text)
+    assert is_own_verdict(judged(text), outcome, script="repro.py") is own
+
+
+def test_a_status_is_the_programs_own_verdict_and_a_death_is_not() -> None:
+    for outcome, own in ((Outcome(status="exit", exit=3), True), (Outcome(status="signal", signal="SIGSEGV"), False)):
+        found = signature_of(outcome)
+        assert found is not None
+        assert is_own_verdict(found, outcome, script="repro.py") is own
 
 
 @pytest.mark.parametrize("wrapper", ["torch/utils/_contextlib.py:decorate_context", "torch/amp/autocast_mode.py:decorate_autocast"])

@@ -16,6 +16,12 @@ assert SHOWN is not None
 REFERENCE: Signature = SHOWN
 
 
+def test_a_program_that_says_so_itself_has_to_be_passed_by_right_numbers() -> None:
+    criterion = Criterion(of(Kind.EXCEPTION), own_verdict=True)
+    assert criterion.precision == "fp64"
+    assert Criterion(criterion.reference, own_verdict=True, eager_alone=True).precision is None
+
+
 def of(kind: Kind, phase: Phase = Phase.RUN) -> Signature:
     return Signature(kind=kind, phase=phase)
 

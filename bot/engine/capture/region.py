@@ -75,6 +75,8 @@ class Capture(Model):
 
     outcome: Outcome
     signature: Signature | None
+    own_verdict: bool = Field(default=False, description="the program itself ended so: that may be how it says that a result is wrong")
+    passes_as_eager: bool = Field(default=False, description="its own comparison passed while compiled code drew eager's random numbers")
     regions: tuple[Region, ...]
     versions: dict[str, str]
     tolerance: tuple[float, ...] | None = Field(default=None, description="of the program's own last comparison")

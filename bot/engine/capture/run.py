@@ -13,7 +13,7 @@ from bot.engine.capture import children
 from bot.engine.capture.region import Capture, Region, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
-from bot.failure.signature import signature_of
+from bot.failure.signature import is_own_verdict, signature_of
 from bot.failure.traceback import last_path
 from bot.inside.protocol import COMPARED_DIR, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
@@ -44,7 +44,8 @@ class Watch:
     `out` is an empty directory, where the log stays; `cache` is the compile directory. With `compare`, every compiled region is
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
     `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
-    before its first call. `afterwards` compares when the program has ended, where that can be done.
+    before its first call. `afterwards` compares when the program has ended, where that can be done. With
+    `as_eager`, as with `compare`, compiled code draws the random numbers that eager draws.
     The program runs in the sandbox `box`, if any, and waits some time for what is `made`.
     """
 
@@ -56,6 +57,7 @@ class Watch:
     box: Sandbox | None = None
     made: toolchain.Maker | None = None
     afterwards: bool = False
+    as_eager: bool = False
 
 
 def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
@@ -80,8 +82,9 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         tolerance=compare.values if compare else None,
         beforehand=watch.beforehand,
         synchronous=watch.synchronous,
-        dump=compare is None and not watch.beforehand and not watch.synchronous,
+        dump=compare is None and not watch.beforehand and not watch.synchronous and not watch.as_eager,
         afterwards=watch.afterwards,
+        as_eager=watch.as_eager,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     if watch.made is not None:
@@ -142,8 +145,9 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
             until = {"seconds": share * outcome.seconds, "elapsed": share * outcome.elapsed, "cut": False}
             outcome = outcome.model_copy(update=until)
     signature = signature_of(outcome, script=target.name)
+    own = child is None and signature is not None and is_own_verdict(signature, outcome, script=target.name)
     wrong_there: tuple[Region, ...] = ()
-    if outcome.status == "ok" or (signature is not None and signature.kind is Kind.ACCURACY and child is None):
+    if outcome.status == "ok" or own:
         wrong_there = tuple(r for place in children.directories(out) for r in read_regions(place) if r.failed == "accuracy")
     return Capture(
         outcome=outcome,
@@ -155,6 +159,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         children=bool(children.directories(out)),
         compared=read_regions(out / COMPARED_DIR) if facts.get("compared") and not children.directories(out) else None,
         signature=signature,
+        own_verdict=own,
         regions=read_regions(child.directory) if child else (*read_regions(out), *wrong_there),
         versions=facts.get("versions", {}),
         log=log,

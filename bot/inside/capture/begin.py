@@ -18,6 +18,7 @@ def tracker_for(order: CaptureOrder) -> Tracker:
     return Tracker(
         out=order.out,
         check=order.check,
+        as_eager=order.check or order.as_eager,
         rule=accuracy.ComparisonRule(order.strict, order.tolerance),
         beforehand=order.beforehand,
         dump=order.dump,
@@ -29,11 +30,11 @@ def tracker_for(order: CaptureOrder) -> Tracker:
 
 def watch(tracker: Tracker) -> None:
     """Put the hooks of the `tracker` in place, in this process."""
-    if tracker.check:
+    if tracker.as_eager:
         # Inductor's own random numbers differ from eager's, and that is no bug
         inductor: Any = importlib.import_module("torch._inductor.config")
         inductor.fallback_random = True
-    else:
+    if not tracker.check:
         tracker.blame.install()
     comparison.listen(tracker.child.compared)
     children.tell_of_end(tracker.child.ended)

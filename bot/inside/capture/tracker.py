@@ -35,6 +35,7 @@ class Tracker:
     beforehand: bool  # write each region before it is compiled: the process may die of it
     dump: bool  # call PyTorch's dumpers too
     escaped: Escaped
+    as_eager: bool = False  # compiled code draws the random numbers that eager draws
     synchronous: bool = False  # write each region before its first call: what that leaves of the device may not be read any more
     calls: int = 0
     written: int = 0

@@ -247,6 +247,23 @@ def test_verify_refuses_a_tolerance_that_eager_does_not_meet(write: Write) -> No
     assert verification.differences[0].startswith("eager control: eager is wrong as well, against float64")
 
 
+@pytest.mark.parametrize(("own", "eager"), [(True, "fails"), (False, "passes")])
+def test_a_status_by_which_the_program_says_that_it_is_wrong_is_one_that_right_numbers_pass(write: Write, own: bool, eager: str) -> None:
+    pytest.importorskip("torch")
+    script = write("""
+        import sys, torch
+
+        def f(x):
+            return (x + 1e8) - 1e8
+
+        x = torch.ones(3)
+        sys.exit(not torch.equal(torch.compile(f, backend=lambda gm, inputs: lambda x: [x])(x), f(x)))
+    """)
+    failed = signature(phase=Phase.RUN, exception=("SystemExit",), message="1")
+    verification = prove(script, failed, rule=Rule(own_verdict=own))
+    assert (verification.same, verification.eager) == (1, eager)
+
+
 @pytest.mark.parametrize("noisy", [False, pytest.param(True, marks=pytest.mark.all)])
 def test_without_float64_compiled_has_to_be_outside_of_eagers_own_noise(write: Write, noisy: bool) -> None:
     pytest.importorskip("torch")
