@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -153,8 +153,9 @@ def untouched(call: Callable[..., Any], *given: Any) -> Iterator[PythonState]:
     """A run of `call` inside leaves its tensors, what it and the objects `given` to it hold, the random state and the default type as
     they were. Yields what it leaves: the state as it was before."""
     state = PythonState(call, *(one for one in given if not isinstance(one, torch.Tensor)))
-    # an expanded tensor cannot be written to
-    tensors = {id(tensor): tensor for tensor in (*reachable(call), *state.tensors) if 0 not in _strides(tensor)}
+    # an expanded tensor cannot be written to, nor one of which no element is there yet
+    found = (tensor for tensor in (*reachable(call), *state.tensors) if not torch.nn.parameter.is_lazy(tensor))
+    tensors = {id(tensor): tensor for tensor in found if 0 not in _strides(tensor)}
     saved = [(tensor, tensor.detach().clone()) for tensor in tensors.values()]
     random = random_state()
     try:
@@ -162,7 +163,8 @@ def untouched(call: Callable[..., Any], *given: Any) -> Iterator[PythonState]:
     finally:
         state.put_back()
         for tensor, copy in saved:
-            tensor.data.copy_(copy)
+            with suppress(RuntimeError):  # elements that share memory, or of inference mode: the run could not write to them either
+                tensor.data.copy_(copy)
         restore(random)
 
 
