@@ -19,6 +19,10 @@ _METHODS = frozenset(_METHOD_NAMES.split())
 _FUNCTIONAL = "torch.nn.functional."
 _FUNCTIONAL_NAMES = "silu gelu elu hardswish hardsigmoid hardtanh leaky_relu mish softplus avg_pool2d glu one_hot linear"
 _FUNCTIONALS = {name: name for name in _FUNCTIONAL_NAMES.split()} | {"_adaptive_avg_pool2d": "adaptive_avg_pool2d"}
+# These make a tensor of nothing; where, and how it lies in memory, is said only where it is unusual.
+_CREATIONS = frozenset(["arange", "empty", "eye", "full", "linspace", "ones", "rand", "randn", "scalar_tensor", "zeros"])
+_USUAL = (("layout", Code("torch.strided")), ("pin_memory", False), ("pin_memory", None), ("device", "cpu"), ("requires_grad", False))
+_IOTA = "torch.ops.prims.iota.default"
 # The end of a slice that has none.
 _NO_END = 2**62
 
@@ -29,7 +33,9 @@ def lifted(node: Node) -> Node | None:
     """The readable form of `node`, or None where none is known."""
     name, overload = aten_name(node)
     if not name:
-        return None
+        return _arange(node) if node.target == _IOTA else None
+    if name in _CREATIONS:
+        node = replace(node, kwargs=tuple(word for word in node.kwargs if word not in _USUAL))
     special = _SPECIAL.get(name)
     if special is not None:
         return special(node)
@@ -57,6 +63,17 @@ def aten_name(node: Node) -> tuple[str, str]:
     if node.op != "function" or words[:3] != ["torch", "ops", "aten"] or len(words) < 4:
         return "", ""
     return words[3], words[4] if len(words) > 4 else "default"
+
+
+def _arange(node: Node) -> Node | None:
+    """Of an `arange`, which is `iota` in every graph that AOTAutograd has made."""
+    kwargs = dict(node.kwargs)
+    length, start, step = (*node.args, None)[0], kwargs.pop("start", None), kwargs.pop("step", None)
+    if not isinstance(length, int) or not isinstance(start, int) or not isinstance(step, int) or len(node.args) != 1:
+        return None
+    places = [start, start + length * step, step] if step != 1 else [start, start + length] if start else [length]
+    usual = (*_USUAL, ("dtype", Code("torch.int64")))
+    return replace(node, target="torch.arange", args=tuple(places), kwargs=tuple(word for word in kwargs.items() if word not in usual))
 
 
 def _softmax(function: str) -> Form:

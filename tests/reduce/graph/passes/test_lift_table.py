@@ -74,6 +74,39 @@ def test_a_conversion_becomes_a_method() -> None:
     assert (found.op, found.target, found.args, found.kwargs) == ("method", "to", (X, Code("torch.float16")), ())
 
 
+USUAL = {"layout": Code("torch.strided"), "device": "cpu", "pin_memory": False}
+LONG, HALF = Code("torch.int64"), Code("torch.float16")
+
+
+@pytest.mark.parametrize(
+    ("target", "args", "kwargs", "expected", "now", "left"),
+    [
+        ("aten.full.default", ([2], 1), {"dtype": HALF, **USUAL}, "torch.full", ([2], 1), (("dtype", HALF),)),
+        ("aten.zeros.default", ([2],), {**USUAL, "device": "cuda:0"}, "torch.zeros", ([2],), (("device", "cuda:0"),)),
+        (
+            "prims.iota.default",
+            (8,),
+            {"start": 0, "step": 1, "dtype": LONG, "device": "cpu", "requires_grad": False},
+            "torch.arange",
+            (8,),
+            (),
+        ),
+        ("prims.iota.default", (4,), {"start": 3, "step": 1, "dtype": LONG, "device": "cpu"}, "torch.arange", (3, 7), ()),
+        ("prims.iota.default", (4,), {"start": 6, "step": -2, "dtype": HALF}, "torch.arange", (6, -2, -2), (("dtype", HALF),)),
+    ],
+)
+def test_what_makes_a_tensor_says_only_what_is_unusual(
+    target: str, args: tuple[Arg, ...], kwargs: dict[str, Arg], expected: str, now: tuple[Arg, ...], left: tuple[tuple[str, Arg], ...]
+) -> None:
+    found = lifted(op("n", f"torch.ops.{target}", *args, meta=META, **kwargs))
+    assert found is not None
+    assert (found.target, found.args, found.kwargs) == (expected, now, left)
+
+
+def test_a_range_whose_length_is_not_known_stays() -> None:
+    assert lifted(op("n", "torch.ops.prims.iota.default", X, meta=META, start=0, step=1)) is None
+
+
 def test_an_operator_of_several_results_gives_its_first() -> None:
     results = Meta("other", items=(META, META, META))
     found = lifted_first(op("n", "native_layer_norm.default", X, [4], Y, Y, 1e-5, meta=results))
