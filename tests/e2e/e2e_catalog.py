@@ -269,8 +269,6 @@ HIDDEN = (
         lacks=("DataLoader", "tanh"), culprit="post_grad_custom_post_pass", original="erf is not in the table", repro="erf is not in the table"),
     Row("swallowed_exit", "source", "exception", "dynamo", "Unsupported", "marked as skipped", lines=7, has=("sys._getframe", "fullgraph=True"),
         lacks=("open(", "sys.exit"), original="Unsupported", repro="Unsupported"),
-    Row("own_error_seeded", "aot", "accuracy", "run", ops=1, has=("clamp_min", "drop_clamp"), lacks=("tanh",),
-        culprit="post_grad_custom_pre_pass", original="NaN in the compiled", repro=CLOSE),
     Row("own_error_seeded", "source", "exception", "run", "RuntimeError", "NaN in the compiled output", lines=20, has=("manual_seed", "drop_clamp"),
         lacks=("tanh",), culprit="post_grad_custom_pre_pass", original="NaN in the compiled", repro="NaN in the compiled",
         options=("--stage", "source"), name="own_error_seeded_source"),
