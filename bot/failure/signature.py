@@ -45,6 +45,11 @@ _HEAP = re.compile(
 )
 
 
+# A frame and its line of the program.
+_WITH_SOURCE = re.compile(r'^  File "(?P<path>[^"\n]+)", line \d+[^\n]*\n +(?P<source>[^\n]*)', re.M)
+_LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d[\d.]*[/\\]")
+
+
 def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | None:
     """The failure in the `outcome` of a run of `script` (its file name: tells the program's own frames from others).
 
@@ -75,7 +80,11 @@ def is_own_verdict(signature: Signature, outcome: Outcome, *, script: str) -> bo
         return False
     if signature.exception[0] in WRAPPER_CLASSES:
         return False
-    return _is_own([frame for raised in exceptions(plain(outcome.text)) for frame in raised.frames], script)
+    text = plain(outcome.text)
+    *_, last = (None, *_WITH_SOURCE.finditer(text))
+    # an error of Python's own, or of a library, is no judgment of the program's
+    raised_it = last is not None and last["source"].startswith("raise") and not _LIBRARY.search(last["path"])
+    return raised_it and _is_own([frame for raised in exceptions(text) for frame in raised.frames], script)
 
 
 def own_words(signature: Signature, text: str = "") -> str:
