@@ -44,7 +44,8 @@ _MAX_DUMPS = 10  # the last ones are looked at: a program may print its stack on
 _MAX_DIGITS = 9  # of a line number
 
 _INSTALLED = re.compile(r"^(?:.*/)?(?:site|dist)-packages/")
-# A build of torch in its source tree has no site-packages in its paths.
+# A build of torch in its source tree has no site-packages in its paths, nor has one of Triton.
+_TRITON_TREE = re.compile(r"^(?:.*/)?python/(?=triton/(?:(?:backends|compiler|language|runtime|tools)/|\w+\.py$))")
 _SOURCE_TREE = re.compile(
     r"^(?:.*/)?(?=torch/(?:_\w+|ao|autograd|cuda|distributed|distributions|export|fx|func|jit|library|masked|nested|nn"
     r"|onnx|optim|overrides|sparse|testing|utils)/|torch/(?:_\w+|functional|library|overrides)\.py$|functorch/\w+)"
@@ -110,7 +111,7 @@ def plain(text: str) -> str:
 def short_path(path: str) -> str:
     """A frame's `path` without the prefix that depends on the machine; the script's own path is left alone."""
     path = path.replace("\\", "/")
-    for pattern in (_INSTALLED, _SOURCE_TREE):
+    for pattern in (_INSTALLED, _SOURCE_TREE, _TRITON_TREE):
         found = pattern.match(path)
         if found:
             return path[found.end() :]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.failure.traceback import Frame, exceptions, failed_later_than, fault_frames, final_stack, last_path
+from bot.failure.traceback import Frame, exceptions, failed_later_than, fault_frames, final_stack, last_path, short_path
 
 
 def trace(*frames: tuple[str, int, str], error: str = "KeyError: 7") -> str:
@@ -96,3 +96,18 @@ def test_the_last_file_that_is_shown() -> None:
     assert last_path(f'{printed}      File "<quoted>", line 3\n') == "<quoted>"
     assert last_path('File "/at/the/margin.py", line 1\n') == ""
     assert last_path("") == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "short"),
+    [
+        ("/v/lib/python3.12/site-packages/triton/compiler/compiler.py", "triton/compiler/compiler.py"),
+        ("/w/triton/python/triton/backends/made/compiler.py", "triton/backends/made/compiler.py"),
+        ("/w/triton/python/triton/code_gen.py", "triton/code_gen.py"),
+        # somebody's own
+        ("/w/triton/backends/made.py", "/w/triton/backends/made.py"),
+        ("/w/python/triton/kernels/made.py", "/w/python/triton/kernels/made.py"),
+    ],
+)
+def test_a_triton_that_was_built_in_its_source_tree(path: str, short: str) -> None:
+    assert short_path(path) == short
