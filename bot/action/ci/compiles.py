@@ -12,7 +12,13 @@ from bot.action.ci.lines import HEADER
 _SIZES = "torch/fx/experimental/symbolic_shapes.py"
 # Inductor's own directory; PyTorch's tests of Inductor are called so, too.
 _CACHE = "(?<!test_)torchinductor_"
-_MENTIONS = re.compile(rf"torch/_(?:dynamo|inductor|functorch|export)/|{_CACHE}|torch\.compile\(|aoti_compile|torch\.export")
+# What the compiler's own messages end with.
+ADVICE = (
+    r"""TORCHDYNAMO_EXTENDED_DEBUG_|TORCHDYNAMO_VERBOSE=1 for|Set TORCH_LOGS="\+dynamo"|torch\._dynamo\.config\.suppress_errors = True"""
+)
+# Where a library hands graphs to the compiler: the file of its backend for Dynamo, and functions that compile.
+HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,7}, in |\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""
+_MENTIONS = re.compile(rf"torch/_(?:dynamo|inductor|functorch|export)/|{_CACHE}|torch\.compile\(|aoti_compile|torch\.export|{ADVICE}")
 # What Inductor wrote, in its own directory, in vLLM's or in that of one test, where its name is the hash of it.
 _MADE = re.compile(rf"{_CACHE}|/inductor_cache/|/[a-z0-9]{{2}}/c[a-z2-7]{{20,60}}\.py$")
 # The compiler's own files: the rest of functorch runs in eager.
@@ -33,7 +39,9 @@ _WAITS = "torch/_inductor/compile_worker/subproc_pool.py"
 _ASSERTS = ("/test_case.py", "unittest/case.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
 _NEVER = "torch/_compile.py"
-_CALLS = re.compile(r"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{1,60})?\(|\baoti_\w|\binductor\b")
+_CALLS = re.compile(
+    rf"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{{1,60}})?\(|\baoti_\w|\binductor\b|{ADVICE}|{HANDS_OVER}"
+)
 # What Dynamo calls the rest of a function behind a graph break.
 _RESUMED = re.compile(r'^ {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<graph break in |torch_dynamo_resume_in_)', re.MULTILINE)
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")

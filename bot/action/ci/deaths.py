@@ -11,7 +11,9 @@ from bot.action.ci.run_test import hinted
 
 MAX_DUMP = 2_000
 
-_FATAL = re.compile(r"(?:^|\s)Fatal Python error: (?P<what>[A-Za-z ]{1,60})$")
+_FATAL = re.compile(r"(?:^|[\s.sxXFER])Fatal Python error: (?P<what>[A-Za-z ]{1,60})$")
+# Without `-v` pytest writes the file alone, and marks behind it.
+_IN_FILE = re.compile(r"^(?P<file>[^\s:]{1,500}\.py) [.sxXFER]{0,300} {0,3}Fatal Python error: ")
 _FRAME = re.compile(r'^  File "(?P<path>[^"]{1,500})", line \d+ in (?P<function>\w{1,200})$')
 _CORE = re.compile(r"(?P<what>Segmentation fault|Aborted|Bus error|Floating point exception|Illegal instruction)\s+\(core dumped\)")
 # What libc, C++ and a debugger write: of the process, if it is the last that is heard of it.
@@ -46,7 +48,8 @@ def failures(lines: list[str]) -> Iterator[Failure]:
             fatal = _FATAL.search(line[-200:])
             if fatal and fatal["what"] in _SIGNALS:
                 end, last = _end(lines, i), ""
-                yield _dumped(lines[i - 1 : end], ran, lines[max(i - 4, 0) : i], _SIGNALS[fatal["what"]])
+                inside = None if ran else _IN_FILE.match(line)
+                yield _dumped(lines[i - 1 : end], inside["file"] if inside else ran, lines[max(i - 4, 0) : i], _SIGNALS[fatal["what"]])
                 i = end
         elif "(core dumped)" in line and ran:
             core = _CORE.search(line[-400:])
@@ -87,7 +90,7 @@ def _dumped(dump: list[str], ran: str, above: list[str], signal: str) -> Failure
     frame = next((match for match in frames if match["function"].startswith("test") and "test" in match["path"].rpartition("/")[2]), None)
     text = "\n".join(dump)
     if frame is None:
-        return Failure(ran.partition("::")[2].replace("::", ".") or signal, ran, text, signal=signal, seen=Seen.DEATH)
+        return Failure(ran.partition("::")[2].replace("::", ".") or ran or signal, ran, text, signal=signal, seen=Seen.DEATH)
     test = _last_id([*above, ran], frame) or f"{repository_path(frame['path'])}::{frame['function']}"
     return Failure(frame["function"], test, text, signal=signal, seen=Seen.DEATH)
 

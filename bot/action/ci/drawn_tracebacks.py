@@ -97,7 +97,8 @@ class Drawn:
         if place := _PLACE.match(line):
             self._frame(place["path"], place["line"] or place["linked"] or place["at"] or "0", place["function"] or "")
             return True
-        return not line.strip() or bool(_SOURCE.match(line))
+        # of the place of a frame, as of what was copied, the end may be cut off
+        return not line.strip() or bool(_SOURCE.match(line)) or line.startswith("File ")
 
     def _boxed(self, line: str) -> bool:
         if self.state == "closed":
@@ -112,7 +113,8 @@ class Drawn:
             self.state = "closed"
             return True
         if not line.startswith(("│", "|")):
-            return False
+            # an excerpt may end within the box
+            return not line
         inside = line[1:].rstrip("│| ").strip()
         # a long path goes on below
         place = _BOXED.match(self._pending + inside)

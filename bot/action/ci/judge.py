@@ -47,6 +47,9 @@ _SCALARS = re.compile(r"Scalars are not equal!\s+Expected (?P<number>\S{1,50}) b
 _COUNTS = re.compile(r"assert\w{0,20}\([^\n]{0,200}(?:count|cnt|\blen\(|\bnum_|calls|breaks|graphs)", re.IGNORECASE)
 # The same in its own words, below those.
 _COUNTED = re.compile(r"\bcount(?:er)?s?\b")
+# A test that ends with the compiler's error in its own words; not one that compares the compiler's words with others.
+_REPEATS = re.compile(r"\bbackend='[^'\n]{1,300}' raised:\n[A-Za-z_]|\btorch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: \S")
+_COMPARES = re.compile(r"(?:does|did) not match|not found in|unexpectedly found|!=|==| not equal\b")
 _NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
 _MEMORY_FULL = re.compile(r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|(?:can't|Cannot) allocate memory")
 # Raised in whatever runs when a job is canceled.
@@ -218,6 +221,8 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
     bound = "AssertionError" in signature.exception and _BOUNDS.search(signature.message)
     if bound and (_COMPILED.search(signature.message) or says_that_it_compiles(failure)):
         return "possible", "numbers beyond a bound of the test: whether the compiler makes them shows only when it runs"
+    if _REPEATS.search(signature.message) and not _COMPARES.search(signature.message):
+        return "possible", "it repeats an error of the compiler"
     if raised_at_import(failure.text):
         return "no", "the compiler could not be imported"
     if raised_in_made(failure.text):

@@ -52,7 +52,7 @@ _PREFIX = re.compile(
         | \[[\w.-]{1,40}\]\ (?=\[(?:rank|default)\d{1,5}\]:)
         | \[(?:rank|default|trainer)\d{1,5}\]:?
         | \[\d{1,4},\d{1,5}\]<std(?:out|err)>:
-        | \((?:[A-Za-z_]\w{0,60}(?:\ [\w=.]{1,40}){0,4}\ )?pid=\d{1,10}(?:,\ ip=[\d.]{1,40})?\)
+        | \((?:[A-Za-z_]\w{0,60}(?:\([\w(),\ .]{0,80}\))?(?:\ [\w=.]{1,40}){0,4}\ )?pid=\d{1,10}(?:,\ ip=[\d.]{1,40})?\)
         # a server's logger: what it logs below an error was handled
         | (?P<torch>[EC]\d{4}\ \d\d:\d\d:\d\d\.\d{6}\ \d{1,20}\ [\w./\\-]{1,200}\.py:\d{1,6}\](?:\ \[[\d/_!]{1,40}\])?)
         | (?:ERROR|CRITICAL)\ \d\d-\d\d\ \d\d:\d\d:\d\d\ (?:\[[\w./-]{1,80}:\d{1,6}\]|[\w./-]{1,80}:\d{1,6}\])
@@ -72,6 +72,13 @@ _INDENTED = re.compile(
     r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )
 _ESCAPED = re.compile(r"\\(.)")
+# A shell's prompt, with an environment and the user before it; and what a mail or a comment puts before each line that it quotes.
+_PROMPT = re.compile(
+    r"^(?:\([\w. -]{1,60}\) ?){0,3}"
+    r"(?:\[?[\w.-]{1,60}@[\w.-]{1,80}(?:[: ][\w~/.-]\S{0,200}?)?(?: ?\(\S{1,80}\))? ?\]?[$#%]|%) {1,3}(?=\S)"
+)
+_QUOTED = re.compile(r">(?: |$)")
+MIN_QUOTED = 3
 # What begins a record of a server's logger; a screen that was copied may have the next one behind the blanks that filled its line.
 _RECORD = re.compile(r"^(?:\([\w =]{1,80}\) )?(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,80}:\d{1,6}\]")
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
@@ -103,6 +110,8 @@ def read(log: str) -> Lines:
         # what was copied begins within a string
         log = _written(log)
     raw = log.replace("\0", "").rsplit("\n", MAX_LINES)[-MAX_LINES:]
+    if "\n> " in log:
+        _unquote(raw)
     text: list[str] = []
     who: list[str] = []
     for line in raw:
@@ -113,6 +122,18 @@ def read(log: str) -> Lines:
                 who.append(name)
     _outdent(text, who)
     return Lines(text, who)
+
+
+def _unquote(raw: list[str]) -> None:
+    """Take away what quotes several lines one below the other; pytest begins single lines so."""
+    start = 0
+    while start < len(raw):
+        end = start
+        while end < len(raw) and raw[end].startswith(">") and _QUOTED.match(raw[end]):
+            end += 1
+        if end - start >= MIN_QUOTED:
+            raw[start:end] = [line[2:] for line in raw[start:end]]
+        start = max(end, start + 1)
 
 
 def _records(line: str) -> list[str]:
@@ -183,4 +204,5 @@ def _bare(line: str) -> tuple[str, str]:
             blanks = found["blanks"]
             blanks = blanks[1:] if len(blanks) % 2 else blanks
         line = blanks + line[found.end() :]
-    return line, name
+    prompt = _PROMPT.match(line) if line.startswith("% ") or "@" in line[:150] else None
+    return (f"$ {line[prompt.end() :]}" if prompt else line), name

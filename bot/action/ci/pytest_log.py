@@ -199,8 +199,10 @@ def id_by_frame(qualified: str, text: str) -> str:
     found = re.search(frame + re.escape(function) + "$", text, re.MULTILINE) if function.isidentifier() else None
     if found:
         return pytest_id(repository_path(found[1]), qualified)
+    # torch's own parametrizing puts the parameters into the method's name, and leaves the function's as it was
+    made = {found["file"] for found in _TEST_FRAME.finditer(text) if function.startswith(found["name"] + "_")}
     # where the function's own line is cut off, the only test file on the stack
-    files = set(_TEST_FILE.findall(text)) if function.startswith("test") else set()
+    files = made or (set(_TEST_FILE.findall(text)) if function.startswith("test") else set())
     return pytest_id(repository_path(files.pop()), qualified) if len(files) == 1 else ""
 
 
@@ -229,6 +231,8 @@ class PytestLog:
         blocks = Counter(map(_kind, shown))
         marks = marked(lines) if shown else {}
         at: Counter[tuple[str, str]] = Counter()
+        # an excerpt may end before it says whether what ran again failed once more
+        untold = bool(shown) and shown[-1].block == "RERUNS" and shown[-1].end == len(lines) and not (self._failed or self._summary)
         for section in shown:
             kind = _kind(section)
             files = marks[kind[1]]
@@ -236,7 +240,7 @@ class PytestLog:
             file = files[at[kind]] if len(files) == blocks[kind] else files[0] if len(set(files)) == 1 else ""
             at[kind] += 1
             failure = self._shown(section, file)
-            if section.block == "RERUNS":
+            if section.block == "RERUNS" and not untold:
                 self.rerun.setdefault(failure.test or failure.name, failure)
             else:
                 self.shown.append((section, failure))

@@ -38,6 +38,7 @@ COMPILERS = "(?:BackendCompilerFailed|InductorError|CppCompileError|InternalTorc
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 # A notebook leaves the module out; a server's logger says that there was an error before it says which.
+_TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _RAISED = re.compile(
     r"^(?P<indent> {0,3})(?:(?P<words>[\w ]{0,60}\b[Ee](?:rror|xception): )?"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
@@ -46,6 +47,8 @@ _RAISED = re.compile(
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(r"(?:\.{3,}|\u2026)$")
+# Between what was copied and the words around it, in Markdown.
+_FENCE = re.compile(r" {0,3}```[\w-]{0,30}$")
 # Above a stack that is no traceback.
 _ABOVE = re.compile(r"\S.*:$")
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
@@ -107,6 +110,11 @@ class _Unfinished:
         """Whether it has what was raised; one that Python printed is taken without it, for the log may end there."""
         return self.drawn is None or self.drawn.state in ("said", "joined")
 
+    @property
+    def ended(self) -> bool:
+        """Whether there is anything in it, where the log or the excerpt ends."""
+        return self.drawn is None or self.drawn.close()
+
     def block(self, end: int, who: str) -> PrintedTraceback:
         """What was read."""
         return PrintedTraceback(self.start, end, who, _handled("\n".join(self.lines).rstrip()))
@@ -122,42 +130,74 @@ def _handled(text: str) -> str:
     return above.rstrip() if said and said in raised[0].message else text
 
 
+class _TracebackReader:
+    """The tracebacks in the lines seen so far."""
+
+    def __init__(self) -> None:
+        self.done: deque[PrintedTraceback] = deque(maxlen=MAX_TRACEBACKS)
+        self._open: dict[str, _Unfinished] = {}
+        self._before: dict[str, str] = {}
+        self._begun: set[str] = set()
+
+    def see(self, i: int, line: str, who: str) -> None:
+        """Take in the line `i`, printed by `who`."""
+        reading = self._open.get(who)
+        if reading is not None and not reading.take(line):
+            if self._open.pop(who).whole:
+                self.done.append(reading.block(i, who))
+            reading = None
+        if reading is None:
+            self._excerpt(i, line, who)
+        if reading is None and line.endswith(HEADER) and not _CAUGHT.match(self._before.get(who, "")):
+            if line.endswith(_BEHIND):
+                self._open[who] = _Unfinished(i, None)
+            elif not (above := line[: -len(HEADER)]).strip(_INDENT):
+                self._open[who] = _Unfinished(i, len(above))
+        if reading is None and begins(line):
+            self._open[who] = _Unfinished(i, drawn=Drawn(line))
+        if line.strip():
+            self._before[who] = line
+
+    def _excerpt(self, i: int, line: str, who: str) -> None:
+        """Begin with `line` where the log, or what was pasted of it, begins within a traceback or below its frames."""
+        before = self._before.get(who, "")
+        if line in JOINTS:
+            # what stands above is the end of an exception: the next one may have no frames
+            self._begun.discard(who)
+            return
+        if who not in self._begun and _TORN.match(line):
+            # what was copied begins behind the blanks of the first line
+            line = "  " + line.lstrip()
+        cut = None if _ABOVE.match(before) else _CUT_OFF.match(line)
+        if (who in self._begun and not _LEFT_OUT.match(before)) or not (cut or not _REST.match(line)):
+            return
+        cut = cut or _RAISED.match(line)
+        drawn = Drawn(line) if goes_on(line) else None
+        if cut or drawn:
+            words = cut["words"] or "" if cut and cut.re is _RAISED else ""
+            self._open[who] = _Unfinished(i, len(cut["indent"]) if cut else 0, drawn)
+            self._open[who].take(line.removeprefix(words))
+        # the first line may be words about it, or have lost the blanks of a frame's source
+        if i:
+            self._begun.add(who)
+
+    def end(self, i: int) -> None:
+        """The log ends before the line `i`, or an excerpt does, and another one may begin below."""
+        self.done.extend(reading.block(i, who) for who, reading in self._open.items() if reading.ended)
+        for seen in (self._open, self._before, self._begun):
+            seen.clear()
+
+
 def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
     """The last tracebacks in `log`, in the order in which they begin. Those that Python printed and went on from are left out."""
-    done: deque[PrintedTraceback] = deque(maxlen=MAX_TRACEBACKS)
-    open_: dict[str, _Unfinished] = {}
-    before: dict[str, str] = {}
-    begun: set[str] = set()
+    reader = _TracebackReader()
     for i, (line, who) in enumerate(zip(log.text, log.who, strict=True)):
-        reading = open_.get(who)
-        if reading is not None and not reading.take(line):
-            if open_.pop(who).whole:
-                done.append(reading.block(i, who))
-            reading = None
-        left_out = _LEFT_OUT.match(before.get(who, ""))
-        cut = None if _ABOVE.match(before.get(who, "")) else _CUT_OFF.match(line)
-        if (who not in begun or left_out) and (cut or not _REST.match(line)):
-            cut = cut or _RAISED.match(line)
-            drawn = Drawn(line) if goes_on(line) else None
-            if reading is None and (cut or drawn):
-                # the log, or what was pasted of it, begins within a traceback, or below its frames; or its upper frames are left out
-                words = cut["words"] or "" if cut and cut.re is _RAISED else ""
-                open_[who] = _Unfinished(i, len(cut["indent"]) if cut else 0, drawn)
-                open_[who].take(line.removeprefix(words))
-            # the first line may be words about it, or have lost the blanks of a frame's source
-            if i:
-                begun.add(who)
-        if reading is None and line.endswith(HEADER) and not _CAUGHT.match(before.get(who, "")):
-            if line.endswith(_BEHIND):
-                open_[who] = _Unfinished(i, None)
-            elif not (above := line[: -len(HEADER)]).strip(_INDENT):
-                open_[who] = _Unfinished(i, len(above))
-        if reading is None and begins(line):
-            open_[who] = _Unfinished(i, drawn=Drawn(line))
-        if line.strip():
-            before[who] = line
-    done.extend(reading.block(len(log.text), who) for who, reading in open_.items() if not reading.drawn or reading.drawn.close())
-    return tuple(sorted(done, key=lambda block: block.start))
+        if "```" in line and _FENCE.match(line):
+            reader.end(i)
+        else:
+            reader.see(i, line, who)
+    reader.end(len(log.text))
+    return tuple(sorted(reader.done, key=lambda block: block.start))
 
 
 class Printed:

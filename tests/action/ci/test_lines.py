@@ -40,6 +40,7 @@ STAMP = "2026-11-03T09:14:07.1234567Z "
         ("(EngineCore_DP0 pid=7) ERROR 11-03 09:14:07 [core.py:708]   File", "  File", "(EngineCore_DP0 pid=7)ERROR"),
         ("ERROR 05-27 11:47:57 engine.py:389] x", "x", "ERROR"),
         ("(RayWorkerWrapper pid=8, ip=10.0.0.7) x", "x", "(RayWorkerWrapper pid=8, ip=10.0.0.7)"),
+        ("(MapWorker(MapBatches(MadeUp)) pid=8, ip=10.0.0.7) x", "x", "(MapWorker(MapBatches(MadeUp)) pid=8, ip=10.0.0.7)"),
         ("(VllmWorker rank=1 pid=9) x", "x", "(VllmWorker rank=1 pid=9)"),
         ("2026-11-03T09:14:07.123456789Z stdout F   File", "  File", ""),
         ("2026-11-03T09:14:07.123456789Z stderr F", "", ""),
@@ -63,7 +64,14 @@ STAMP = "2026-11-03T09:14:07.1234567Z "
         ("[rank1]:E1103 09:14:07.377000 24573 torch/a.py:768] [0/1]   File", "  File", f"[rank1]:{lines.LOGGED}"),
         ("python3.12-made-up>   File", "  File", ""),
         ("made_up>", "", ""),
+        ("(base) me@made-up:~/a/b$ pytest a", "$ pytest a", ""),
+        ("(a-3.12) [me@host b]$ pytest a", "$ pytest a", ""),
+        ("root@7f1b:/w# pytest a", "$ pytest a", ""),
+        ("me@host ~/a (main) $ pytest a", "$ pytest a", ""),
+        ("% python a.py", "$ python a.py", ""),
         # not these
+        ("me@made-up wrote: it cost 5 $ a day", "me@made-up wrote: it cost 5 $ a day", ""),
+        ("    @decorated  # so", "    @decorated  # so", ""),
         (">       f(x)", ">       f(x)", ""),
         (">>> f(x)", ">>> f(x)", ""),
         ("A> x", "A> x", ""),
@@ -143,3 +151,10 @@ def test_the_end_of_a_log_and_the_beginning_of_a_line(monkeypatch: pytest.Monkey
 def test_what_a_script_indents(log: str, expected: list[tuple[str, str]]) -> None:
     read = lines.read(log)
     assert list(zip(read.text, read.who, strict=True)) == expected
+
+
+def test_what_a_comment_quotes() -> None:
+    assert lines.read("It says:\n> a\n>\n>   b\nso.").text == ["It says:", "a", "", "  b", "so."]
+    # pytest marks single lines
+    marked = "    x = 1\n>       f(x)\n\na.py:3:\n> one\n> two\n"
+    assert lines.read(marked).text == marked.split("\n")
