@@ -14,7 +14,8 @@ _SIZES = "torch/fx/experimental/symbolic_shapes.py"
 _CACHE = "(?<!test_)torchinductor_"
 # What the compiler's own messages end with.
 ADVICE = (
-    r"""TORCHDYNAMO_EXTENDED_DEBUG_|TORCHDYNAMO_VERBOSE=1 for|Set TORCH_LOGS="\+dynamo"|torch\._dynamo\.config\.suppress_errors = True"""
+    r'\nfrom user code:\n|TORCHDYNAMO_EXTENDED_DEBUG_|TORCHDYNAMO_VERBOSE=1 for|Set TORCH_LOGS="\+dynamo"'
+    r"|torch\._dynamo\.config\.suppress_errors = True"
 )
 # Where a library hands graphs to the compiler: the file of its backend for Dynamo, and functions that compile.
 HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,7}, in |\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""
@@ -26,12 +27,17 @@ _FILES = re.compile(
     r"torch/(?:_(?:dynamo|inductor|export)|export)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
     f"|{_MADE.pattern}"
 )
+# What Dynamo made of a function stands on the line of its head, or of its decorator: no code of its own is there.
+_HEAD = re.compile(
+    r"""_dynamo[\\/]eval_frame\.py", line \d{1,9}, in \w{1,200}\n(?: {4,}[^\n]{0,2000}\n){0,9}"""
+    r"""  File "[^"\n]{1,1000}", line \d{1,9}, in (?P<name>\w{1,200})\n {4}(?:@|(?:async )?def (?P=name)\()[^\n]{0,2000}\n(?! {2})"""
+)
 # So many frames lie between its code and what it calls, beside those of torch and Triton, which call an operator or launch a kernel.
 _NEAR = 6
 _BETWEEN = re.compile(r"(?:^|/)(?:torch|triton)/")
 _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d', re.MULTILINE)
-# Its tools for tests, which call them.
-_TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py")
+# Its tools for tests, which call them; and what calls a function that is not to be compiled.
+_TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py", "torch/_dynamo/external_utils.py")
 _MODULE = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}, in <module>$', re.MULTILINE)
 # In it a thread waits for the processes that compile, in whatever process has imported Inductor.
 _WAITS = "torch/_inductor/compile_worker/subproc_pool.py"
@@ -43,7 +49,9 @@ _CALLS = re.compile(
     rf"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{{1,60}})?\(|\baoti_\w|\binductor\b|{ADVICE}|{HANDS_OVER}"
 )
 # What Dynamo calls the rest of a function behind a graph break.
-_RESUMED = re.compile(r'^ {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<graph break in |torch_dynamo_resume_in_)', re.MULTILINE)
+_RESUMED = re.compile(
+    r'^ {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<(?:graph break|resume) in |torch_dynamo_resume_in_)', re.MULTILINE
+)
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.
 _NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|cuda_?graph|flex_?attention", re.IGNORECASE)
@@ -95,8 +103,9 @@ def raised_on_sizes(text: str) -> bool:
 
 
 def raised_in_made(text: str) -> bool:
-    """Whether the last traceback in `text` ends in code that Inductor made, or near it."""
-    return any(map(_MADE.search, [path for path in _paths(text) if not _BETWEEN.search(path)][-_NEAR:]))
+    """Whether the last traceback in `text` ends in code that Inductor made, or near it, or in what Dynamo made of a function."""
+    made = any(map(_MADE.search, [path for path in _paths(text) if not _BETWEEN.search(path)][-_NEAR:]))
+    return made or bool(_HEAD.search(text.rpartition(HEADER)[2]))
 
 
 def says_that_it_compiles(failure: Failure) -> bool:

@@ -19,7 +19,7 @@ from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_mod
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, sign
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
-from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
+from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, commanded, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import COMPILERS, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
@@ -73,6 +73,7 @@ class _Log:
             benchmarks.failures(self.lines.text, self.printed),
             map(self._told, self.pytest.summarized()),
             self.runner.consistent.values(),
+            self.runner.timed_out.values(),
             map(self._told, self.pytest.in_progress()),
         ):
             for each in source:
@@ -196,7 +197,7 @@ class _Log:
         """The failure that pytest has `shown`, without its title; None where there is none."""
         if not any(line.startswith("E   ") or ": in " in line for line in shown):
             return None
-        tests = set(filter(None, map(running, shown)))
+        tests = set(filter(None, map(running, shown))) or set(commanded(shown))
         test = tests.pop() if len(tests) == 1 else ""
         return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]))
 
@@ -224,7 +225,10 @@ class _Log:
 
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""
-        at, title, ran, launched = 0, "", "", ""
+        at, title, launched = 0, "", ""
+        # what the only command names, where nothing has passed
+        asked = set(commanded(self.lines.text)) if self._tested < 0 else set()
+        ran = asked.pop() if len(asked) == 1 else ""
         started = Started()
         for block in chosen:
             for line in self.lines.text[at : block.start]:

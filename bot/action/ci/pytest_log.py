@@ -54,6 +54,11 @@ _RUNNING = re.compile(
     r"^(?:(?:stepcurrent: .{1,60}\. )?Running (?:only|1 items in this shard:) )?"
     r"(?P<id>[^\s:]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)"
 )
+# Of a command, between words or not.
+_COMMANDED = re.compile(
+    r"""(?<![^\s`])(?:(?P<quote>['"])(?P<quoted>[^\s'"-][^\s'"]{0,500}\.py::[^'"]{1,500})(?P=quote)"""
+    r"""|(?P<bare>[^\s:`'"-][^\s:`'"]{0,500}\.py::[^\s`'"]{1,500}))"""
+)
 _TIMEOUT = re.compile(r"^(?:Failed: )?Timeout \(?>")
 _CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running '(?P<id>[^\n]{1,1000})'$")
 # pytest-forked, instead of an error.
@@ -98,6 +103,13 @@ def running(line: str) -> str:
     """The id with which `line` begins: pytest writes it before it runs the test (with `-v`). Empty where there is none."""
     found = _RUNNING.match(line) if ".py::" in line[:620] else None
     return found["id"] if found else ""
+
+
+def commanded(lines: list[str]) -> Iterator[str]:
+    """The ids that commands in `lines` tell pytest to run."""
+    for line in lines:
+        if ".py::" in line[:2000] and "pytest " in line[:2000]:
+            yield from (found["quoted"] or found["bare"] for found in _COMMANDED.finditer(line[line.index("pytest ") : 4000]))
 
 
 def progressed(line: str) -> str:
@@ -220,7 +232,9 @@ class PytestLog:
         self._summary = list(_summaries(lines))
         self._by_name: dict[str, list[str]] = defaultdict(list)
         self._failed = [test for line in lines if (test := progressed(line))]
-        for test in dict.fromkeys([*(each.test for each in self._summary), *self._failed, *filter(None, map(running, lines))]):
+        for test in dict.fromkeys(
+            [*(each.test for each in self._summary), *self._failed, *filter(None, map(running, lines)), *commanded(lines)]
+        ):
             file, _, qualified = test.partition("::")
             same = self._by_name[qualified.replace("::", ".")]
             if len(same) < MAX_SAME_NAME:

@@ -27,6 +27,10 @@ _HINT = re.compile(
     r"^\s{0,8}(?P<variables>(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} )*)"
     r"python[\d.]{0,6} (?P<file>[\w./+\\-]{1,300}\.py)(?: (?P<select>-k )?(?P<test>[\w.]{1,500}))?\s*$"
 )
+# A command between words.
+_AMONG_WORDS = re.compile(r"`([^`\n]{1,1000})`")
+# Newer ones name the test that hung at once, and not only where it did so each time.
+_TIMED_OUT = re.compile(r"^TIMED OUT: (?P<id>\S.{0,1000})$")
 _MARKS = ("Running ", "Executing [", "PRINTING LOG FILE of ", "FAILED CONSISTENTLY: test/", "The following tests failed ")
 _RUNNING = re.compile(
     r"^(?:Running \S{1,300} \d{1,4}/\d{1,4} \.\.\. \[|Running \d{1,9} items in this shard: test/|Executing \[.{1,300}'--shard-id=)"
@@ -65,7 +69,8 @@ class RunTestLog:
     """What `run_test.py` says in `lines`.
 
     `is_used`: the log is of that runner. `hints`: the commands that it names, by test. `passed`: tests that passed when they were
-    run again. `consistent`: those that failed each time, with the signal or the time limit by which they ended, if any.
+    run again. `consistent`: those that failed each time, with the signal or the time limit by which they ended, if any. `timed_out`: those
+    that ran into the time limit, once or more.
     """
 
     lines: list[str]
@@ -73,6 +78,7 @@ class RunTestLog:
     hints: dict[str, Hint] = field(default_factory=dict)
     passed: set[str] = field(default_factory=set)
     consistent: dict[str, Failure] = field(default_factory=dict)
+    timed_out: dict[str, Failure] = field(default_factory=dict)
     _files: dict[str, _File] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
     _by_name: dict[str, list[str]] = field(default_factory=dict)
@@ -97,16 +103,28 @@ class RunTestLog:
                 ended = _ended(exited)
             elif named := _CONSISTENT.match(line) if line.startswith("FAILED CON") else None:
                 self._named(named["id"], ended)
+            elif timed_out := _TIMED_OUT.match(line) if line.startswith("TIMED OUT: ") else None:
+                self._timed_out(timed_out["id"].strip('"'))
             elif listed := _LISTED.match(line) if line.startswith("The following tests failed ") else None:
                 self._listed(listed)
             elif failed := _FAILED.match(line) if " failed!" in line[:400] else None:
                 self._failed.setdefault(failed["file"], failed["signal"] or "")
-            elif hint := hinted(line):
-                test, command = hint
-                self.hints.setdefault(test, command)
-                same = self._by_name.setdefault(test.partition("::")[2], [])
-                if len(same) < MAX_SAME_NAME and test not in same:
-                    same.append(test)
+            else:
+                self._hinted(line)
+
+    def _hinted(self, line: str) -> None:
+        """Keep the command for a test on `line`, or those between its words."""
+        commands = _AMONG_WORDS.findall(line[:5000]) if "`" in line and "python" in line[:5000] else [line]
+        for test, command in filter(None, map(hinted, commands)):
+            self.hints.setdefault(test, command)
+            same = self._by_name.setdefault(test.partition("::")[2], [])
+            if len(same) < MAX_SAME_NAME and test not in same:
+                same.append(test)
+
+    def _timed_out(self, test: str) -> None:
+        if "::" in test:
+            name = test.partition("::")[2].replace("::", ".")
+            self.timed_out.setdefault(test, Failure(name, test, "", seen=Seen.TIMEOUT))
 
     def _named(self, test: str, ended: Failure) -> None:
         if "::" not in test:
@@ -126,8 +144,11 @@ class RunTestLog:
                 self.passed.add(test)
 
     def full(self, test: str) -> str:
-        """The id `test` from the repository's root, where a command names it with more of its path."""
+        """The id `test` from the repository's root, where a command names it with more of its path, or with a path at all."""
         file, _, name = test.partition("::")
+        if not file.endswith(".py"):
+            named = self._by_name.get(test, ())
+            return named[0] if len(named) == 1 else test
         same = (*self._by_name.get(name, ()), *self._by_name.get(name.rpartition("::")[2], ()))
         found = next((path for path in (full.partition("::")[0] for full in same) if path.endswith("/" + file)), file)
         return found + test[len(file) :]

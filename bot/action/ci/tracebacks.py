@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 
+from bot.action.ci.compiles import ADVICE
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on
 from bot.action.ci.lines import HEADER, JOINTS, Lines
 from bot.failure.traceback import exceptions
@@ -49,6 +50,10 @@ _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(r"(?:\.{3,}|\u2026)$")
 # Between what was copied and the words around it, in Markdown.
 _FENCE = re.compile(r" {0,3}```[\w-]{0,30}$")
+# Lines of words that may stand above an excerpt.
+MAX_WORDS = 10
+# The compiler's own lines at the end of its messages.
+_SAYS = re.compile(rf"from user code:$|(?:{ADVICE})|You can suppress this exception and fall back to eager")
 # Above a stack that is no traceback.
 _ABOVE = re.compile(r"\S.*:$")
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
@@ -137,7 +142,9 @@ class _TracebackReader:
         self.done: deque[PrintedTraceback] = deque(maxlen=MAX_TRACEBACKS)
         self._open: dict[str, _Unfinished] = {}
         self._before: dict[str, str] = {}
-        self._begun: set[str] = set()
+        # of each, how many lines there were above a first traceback; and whether there was one
+        self._words: Counter[str] = Counter()
+        self._read: set[str] = set()
 
     def see(self, i: int, line: str, who: str) -> None:
         """Take in the line `i`, printed by `who`."""
@@ -148,43 +155,63 @@ class _TracebackReader:
             reading = None
         if reading is None:
             self._excerpt(i, line, who)
-        if reading is None and line.endswith(HEADER) and not _CAUGHT.match(self._before.get(who, "")):
-            if line.endswith(_BEHIND):
-                self._open[who] = _Unfinished(i, None)
-            elif not (above := line[: -len(HEADER)]).strip(_INDENT):
-                self._open[who] = _Unfinished(i, len(above))
-        if reading is None and begins(line):
-            self._open[who] = _Unfinished(i, drawn=Drawn(line))
+            self._header(i, line, who)
         if line.strip():
             self._before[who] = line
+
+    def _header(self, i: int, line: str, who: str) -> None:
+        """Begin where `line` is a traceback's header; what was caught is left out."""
+        drawn = begins(line)
+        if not drawn and not line.endswith(HEADER):
+            return
+        # the words above an excerpt end here
+        self._words[who] = MAX_WORDS
+        above = line[: -len(HEADER)]
+        if drawn:
+            self._start(who, _Unfinished(i, drawn=Drawn(line)))
+        elif not _CAUGHT.match(self._before.get(who, "")):
+            if line.endswith(_BEHIND):
+                self._start(who, _Unfinished(i, None))
+            elif not above.strip(_INDENT):
+                self._start(who, _Unfinished(i, len(above)))
+
+    def _start(self, who: str, traceback: _Unfinished) -> None:
+        self._open[who] = traceback
+        self._read.add(who)
 
     def _excerpt(self, i: int, line: str, who: str) -> None:
         """Begin with `line` where the log, or what was pasted of it, begins within a traceback or below its frames."""
         before = self._before.get(who, "")
         if line in JOINTS:
             # what stands above is the end of an exception: the next one may have no frames
-            self._begun.discard(who)
+            self._words[who] = 0
             return
-        if who not in self._begun and _TORN.match(line):
+        begun = self._words[who] >= MAX_WORDS
+        if not begun and _TORN.match(line):
             # what was copied begins behind the blanks of the first line
             line = "  " + line.lstrip()
+        if who not in self._read and _SAYS.match(line):
+            # within a message, or at its end
+            self._start(who, _Unfinished(i))
+            self._open[who].take(line)
+            return
         cut = None if _ABOVE.match(before) else _CUT_OFF.match(line)
-        if (who in self._begun and not _LEFT_OUT.match(before)) or not (cut or not _REST.match(line)):
+        if (begun and not _LEFT_OUT.match(before)) or not (cut or not _REST.match(line)):
             return
         cut = cut or _RAISED.match(line)
         drawn = Drawn(line) if goes_on(line) else None
         if cut or drawn:
             words = cut["words"] or "" if cut and cut.re is _RAISED else ""
-            self._open[who] = _Unfinished(i, len(cut["indent"]) if cut else 0, drawn)
+            self._start(who, _Unfinished(i, len(cut["indent"]) if cut else 0, drawn))
             self._open[who].take(line.removeprefix(words))
-        # the first line may be words about it, or have lost the blanks of a frame's source
+        # the first line may have lost the blanks of a frame's source, and there may be words about what was copied
         if i:
-            self._begun.add(who)
+            self._words[who] += MAX_WORDS if cut or drawn else bool(line)
 
     def end(self, i: int) -> None:
         """The log ends before the line `i`, or an excerpt does, and another one may begin below."""
         self.done.extend(reading.block(i, who) for who, reading in self._open.items() if reading.ended)
-        for seen in (self._open, self._before, self._begun):
+        for seen in (self._open, self._before, self._words):
             seen.clear()
 
 
