@@ -54,8 +54,8 @@ _FENCE = re.compile(r" {0,3}```[\w-]{0,30}$")
 MAX_WORDS = 10
 # The compiler's own lines at the end of its messages.
 _SAYS = re.compile(rf"from user code:$|(?:{ADVICE})|You can suppress this exception and fall back to eager")
-# Above a stack that is no traceback.
-_ABOVE = re.compile(r"\S.*:$")
+# Above a stack that is no traceback; not the words of somebody who tells of an error.
+_ABOVE = re.compile(r"(?!.{0,400}\b(?:errors?|exceptions?|fails?|failed|failures?)\b(?!.{0,400}(?:stack|trace)))\S.*:$", re.IGNORECASE)
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
 _CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
 
@@ -195,7 +195,11 @@ class _TracebackReader:
             self._start(who, _Unfinished(i))
             self._open[who].take(line)
             return
-        cut = None if _ABOVE.match(before) else _CUT_OFF.match(line)
+        cut = _CUT_OFF.match(line)
+        if _ABOVE.match(before):
+            cut = None
+            if line.lstrip().startswith('File "'):
+                self._words[who] = MAX_WORDS
         if (begun and not _LEFT_OUT.match(before)) or not (cut or not _REST.match(line)):
             return
         cut = cut or _RAISED.match(line)
