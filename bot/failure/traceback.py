@@ -43,7 +43,8 @@ _MAX_FRAMES = 2_000  # of one traceback
 _MAX_DUMPS = 10  # the last ones are looked at: a program may print its stack on its own
 _MAX_DIGITS = 9  # of a line number
 
-_INSTALLED = re.compile(r"^(?:.*/)?(?:site|dist)-packages/")
+# Buck puts all that a program imports below one directory.
+_INSTALLED = re.compile(r"^(?:.*/)?(?:(?:site|dist)-packages|[^/]{1,200}#link-tree)/")
 # A build of torch in its source tree has no site-packages in its paths, nor has one of Triton.
 _TRITON_TREE = re.compile(r"^(?:.*/)?python/(?=triton/(?:(?:backends|compiler|language|runtime|tools)/|\w+\.py$))")
 _SOURCE_TREE = re.compile(

@@ -13,6 +13,8 @@ _CHECKOUT = re.compile(r"^.*?/(?:_?work|__w)/([^/]+)/\1/(?:(?!tests?/|src/)[^/]+
 _JENKINS = re.compile(r"^/(?:var/lib/jenkins/(?:workspace|pytorch)|vllm-workspace|transformers|diffusers|pytorch/[^/]+)/")
 # Of an absolute path under a root that nothing is known of, the directory of the tests on.
 _TESTS = re.compile(r"^(?:[A-Za-z]:)?/(?:[^/]+/){0,30}?(?=tests?/)")
+# Buck runs a test where all that it imports is below one directory.
+_LINK_TREE = re.compile(r"^(?:[^#\n]*/)?[^/#\n]{1,200}#link-tree/")
 _ABOVE = re.compile(r"^(?:\.\.?/)+")
 
 MAX_ID = 1_000
@@ -106,6 +108,8 @@ def allowed_variables(words: str) -> tuple[str, ...]:
 def repository_path(path: str) -> str:
     """A path in a log as the repository has it; as it is where that cannot be seen."""
     path = posixpath.normpath(path.replace("\\", "/"))
+    if "#link-tree/" in path:
+        return _LINK_TREE.sub("", path)
     return _ABOVE.sub("", _TESTS.sub("", _JENKINS.sub("", _CHECKOUT.sub("", path))))
 
 

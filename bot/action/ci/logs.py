@@ -1,4 +1,4 @@
-"""The failures in the log of a job: of pytest, of unittest, of PyTorch's own runners, of programs that are no tests.
+"""The failures in the log of a job: of pytest, of unittest, of Buck, of PyTorch's own runners, of programs that are no tests.
 
 Logs are hostile: nothing here runs on more than a bounded part of them, raises, or trusts that a line means what it says.
 What comes out is run only as a test's id, in quotation marks. Reading takes time in proportion to the log.
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from bot.action.ci import benchmarks, deaths, lines, unittest_log
+from bot.action.ci import benchmarks, buck_log, deaths, lines, unittest_log
 from bot.action.ci.compiles import ADVICE, HANDS_OVER
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, sign
@@ -71,6 +71,7 @@ class _Log:
             self._of_unittest(),
             deaths.failures(self.lines.text),
             benchmarks.failures(self.lines.text, self.printed),
+            map(self._told, buck_log.failures(self.lines.text, self.printed)),
             map(self._told, self.pytest.summarized()),
             self.runner.consistent.values(),
             self.runner.timed_out.values(),

@@ -157,6 +157,7 @@ def test_paths_and_ids() -> None:
     assert repository_path("/runner/_work/models/models/a.py") == "a.py"
     assert repository_path("/__w/models/models/tests/_work/a.py") == "tests/_work/a.py"
     assert repository_path("../tests/a.py") == "tests/a.py"
+    assert repository_path("/w/buck-out/v2/gen/5f/made/test/__up__/up#link-tree/made/test/test_up.py") == "made/test/test_up.py"
     assert repository_path("third_party/ops/test/../../../test/a.py") == "test/a.py"
     assert pytest_id("a.py", "T.test_x[1.5-b.c]") == "a.py::T::test_x[1.5-b.c]"
 

@@ -75,6 +75,17 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "programs of a step": lambda i: f"##[group]Run x\npython a{i}.py\n{LOWERING.format(i)}",
     "indented": lambda i: f"{' ' * (i % 9)}=== FAILURES ===\n  x\n\n",
     "indented, all": lambda i: "  === FAILURES ===\n   === FAILURES ===\n",
+    "tests of buck": lambda i: f"✗ Fail: a/b:c - test_{i} (a.b.test_c.T) (1.5s)\n{LOWERING.format(i)}",
+    "tests of buck without an error": lambda i: f"✗ Fail: a/b:c - test_c.py::T::test_{i} (1.5s)\n",
+    "fences": lambda i: '```\n  File "/x/torch/_dynamo/a.py", line 3, in f\n',
+    "what is quoted": lambda i: f"> a{i}\n> b\n>\n" if i % 2 else "> a\nb\n",
+    "prompts": lambda i: f"(a) me@host:~/x{i}$ pytest tests/a.py::test_{i}\n",
+    "commands among words": lambda i: f"`python test/a{i}.py T.t` " * 5 + "\n",
+    "joints": lambda i: JOINT,
+    "the compiler's advice": lambda i: 'Set TORCH_LOGS="+dynamo"\nfrom user code:\n\n',
+    "heads of functions": lambda i: '  File "/x/torch/_dynamo/eval_frame.py", line 3, in f\n    a\n  File "u.py", line 3, in g\n    @x\n',
+    "tests that hung": lambda i: f"TIMED OUT: test/a{i}.py::T::t\n",
+    "deaths in files": lambda i: f"tests/a{i}.py ...Fatal Python error: Aborted\n",
     "nothing": lambda i: "\n",
 }  # fmt: skip
 # A line that begins as many lines do that mean something, and goes on.
