@@ -42,7 +42,7 @@ _MODULE = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}, in
 # In it a thread waits for the processes that compile, in whatever process has imported Inductor.
 _WAITS = "torch/_inductor/compile_worker/subproc_pool.py"
 # By these a test asserts.
-_ASSERTS = ("/test_case.py", "unittest/case.py")
+_ASSERTS = ("/test_case.py", "unittest/case.py", "expecttest/__init__.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
 _NEVER = "torch/_compile.py"
 _CALLS = re.compile(

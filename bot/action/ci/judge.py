@@ -44,12 +44,16 @@ _BOUNDS = re.compile(
 _COMPILED = re.compile(r"\b(?:compiled?|inductor|dynamo)\b", re.IGNORECASE)
 _SCALARS = re.compile(r"Scalars are not equal!\s+Expected (?P<number>\S{1,50}) but got")
 # What a test counts: graphs, calls of a backend, nodes. A result of one element is compared in the same words.
-_COUNTS = re.compile(r"assert\w{0,20}\([^\n]{0,200}(?:count|cnt|\blen\(|\bnum_|calls|breaks|graphs)", re.IGNORECASE)
+_COUNTS = re.compile(
+    r"assert\w{0,40}count\w{0,20}\(|assert\w{0,20}\([^\n]{0,200}(?:count|cnt|\blen\(|\bnum_|calls|breaks|graphs)", re.IGNORECASE
+)
 # The same in its own words, below those.
 _COUNTED = re.compile(r"\bcount(?:er)?s?\b")
 # A test that ends with the compiler's error in its own words; not one that compares the compiler's words with others.
 _REPEATS = re.compile(r"\bbackend='[^'\n]{1,300}' raised:\n[A-Za-z_]|\btorch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: \S")
 _COMPARES = re.compile(r"(?:does|did) not match|not found in|unexpectedly found|!=|==| not equal\b")
+# How PyTorch's tests of all operators say which sample failed; what was raised is the cause.
+_SAMPLE = re.compile(r"Caused by (?:sample|reference) input at index \w")
 _NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
 _MEMORY_FULL = re.compile(r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|(?:can't|Cannot) allocate memory")
 # Raised in whatever runs when a job is canceled.
@@ -229,6 +233,8 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         return "possible", "it was raised in code that the compiler made"
     if on_stack(failure.text):
         return "possible", "the compiler is on its stack, but did not raise"
+    if len(signature.exception) == 1 and _SAMPLE.match(signature.message) and says_that_it_compiles(failure):
+        return "possible", "a sample of the test failed, and the log does not show how"
     if is_elsewhere(failure.text) and says_that_it_compiles(failure):
         return "possible", "another process failed, and the log does not show how"
     return "no", "fails outside the compiler"

@@ -79,6 +79,7 @@ _PROMPT = re.compile(
 )
 _QUOTED = re.compile(r">(?: |$)")
 MIN_QUOTED = 3
+_REPORTED = re.compile(r"""\{['"]message['"]: ['"](?P<error>.*)['"], ['"]\w{1,20}['"]: ['"]$""", re.DOTALL)
 # What begins a record of a server's logger; a screen that was copied may have the next one behind the blanks that filled its line.
 _RECORD = re.compile(r"^(?:\([\w =]{1,80}\) )?(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,80}:\d{1,6}\]")
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
@@ -162,6 +163,11 @@ def _unescaped(record: str) -> list[str]:
         return [record]
     written = _written(record)
     above, _, below = written.partition(HEADER)
+    if said := _REPORTED.match(above):
+        # what a report of tests keeps beside it: the error, which the traceback's end repeats where that is not cut off
+        error = said["error"].split("\n")
+        rest = error if error[0] not in below else error[error.index("") :] if "" in error else []
+        return [*f"{HEADER}{below}".rstrip("'}\"\n ").split("\n"), *rest]
     return [*above.removesuffix("\n").split("\n"), *f"{HEADER}{below}".split("\n")]
 
 
