@@ -64,6 +64,14 @@ _LACKS = (
     (re.compile(r"fatal error: '?omp\.h'?(?: file not found|: No such file)"), "no OpenMP for the C++ compiler"),
     (re.compile(r"PermissionError: \[Errno 13\]"), "a directory that may not be written"),
     (re.compile(r"OSError: \[Errno 24\] Too many open files"), "too many open files"),
+    (
+        # raised by a backend, which imports what it needs; Dynamo may look for a program's own modules in the wrong place
+        re.compile(
+            r"(?:backend='[^'\n]{1,300}' raised:\n|InductorError: |LoweringException: )"
+            r"ModuleNotFoundError: No module named '(?!torch\b|triton\b)"
+        ),
+        "a package that a backend imports",
+    ),
     (re.compile(r"Failed to find C compiler"), "no C compiler"),
     (re.compile(r"Compiler: \S{1,100} is not found"), "no C++ compiler"),
     (re.compile(r"GPUTooOldForTriton|too old to be supported by the triton GPU compiler"), "a GPU that triton does not support"),

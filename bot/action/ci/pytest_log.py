@@ -78,6 +78,7 @@ _SUMMARY_ENDS = (
     "SKIPPED ",
     "PASSED ",
     "To execute this",
+    "```",
 )
 
 

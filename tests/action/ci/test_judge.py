@@ -77,6 +77,8 @@ def test_what_ended_the_compiler_from_outside_is_no_failure_of_it(said: str, exp
         ("CppCompileError: C++ compile error\n\nOutput:\na.cpp:1:10: error: 'x' was not declared in this scope", None),
         ("PermissionError: [Errno 13] Permission denied: '/tmp/made_up'", "a directory that may not be written"),
         ("OSError: [Errno 24] Too many open files: '/tmp/made_up'", "too many open files"),
+        ("ModuleNotFoundError: No module named 'made_up'", "a package that a backend imports"),
+        ("ModuleNotFoundError: No module named 'torch.made_up'", None),
         ("RuntimeError: Compiler: cl is not found.", "no C++ compiler"),
         ("GPUTooOldForTriton: Found an old one", "a GPU that triton does not support"),
         ("RuntimeError: Dynamo is not supported on Python 3.99+", "a Python or a system that torch.compile does not support"),
