@@ -233,7 +233,7 @@ def test_a_tolerance_that_eager_misses_as_well(intake: Callable[..., Intake], ri
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
 
 
-MINE = 'Traceback (most recent call last):\n  File "/a/fail.py", line 9, in <module>\n    raise ValueError("they differ")\nValueError: they differ\n'
+MINE = 'Traceback (most recent call last):\n  File "/a/fail.py", line 9, in <module>\n    raise ValueError(said)\nValueError: they differ\n'
 OWN = [Outcome(status="exit", exit=1), Outcome(status="raised", text=MINE)]
 
 

@@ -321,30 +321,29 @@ def test_assertion_under_another_script_name() -> None:
 
 
 RAISE = "    raise ValueError(said)\n"
+# A stack of the program's own whose last line raises.
+BY_HAND = stack().replace("    f(x)\n", RAISE)
 
 
 @pytest.mark.parametrize(
     ("text", "own"),
     [
-        (stack() + RAISE + "ValueError: they differ\n", True),
-        (stack() + "    raise ValueError(\n    ^^^^^^^^\nValueError: they differ\n", True),
+        (BY_HAND + "ValueError: they differ\n", True),
+        (stack().replace("    f(x)\n", "    raise ValueError(\n    ^^^^^^^^\n") + "ValueError: they differ\n", True),
         # Python's own, or a library's
-        (stack() + '    x = table["y"]\n        ~~~~~^^^^^\nKeyError: y\n', False),
+        (stack() + "KeyError: y\n", False),
         (stack() + '  File "/env/lib/python3.11/json/decoder.py", line 3, in decode\n' + RAISE + "ValueError: no JSON\n", False),
-        (stack() + "ValueError: they differ\n", False),
         (stack("torch/testing/_comparison.py:assert_close") + "AssertionError: not close\n", True),
         (
-            stack()
-            + RAISE
+            BY_HAND
             + "ValueError: they differ\n\nThe above exception was the direct cause of the following exception:\n\n"
-            + stack()
-            + RAISE
+            + BY_HAND
             + "RuntimeError: no\n",
             False,
         ),
         (stack("torch/nn/functional.py:linear") + "RuntimeError: shapes\n", False),
         (COMPILING + '  File "repro.py", line 9, in my_pass\n' + RAISE + "ValueError: too many nodes\n", False),
-        (stack().replace("repro.py", "other.py") + RAISE + "ValueError: they differ\n", False),
+        (BY_HAND.replace("repro.py", "other.py") + "ValueError: they differ\n", False),
     ],
 )
 def test_an_error_of_the_programs_own_run_is_its_own_verdict(text: str, own: bool) -> None:
