@@ -22,5 +22,6 @@ def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: 
     functions = keeper(text, held(reproduction.capture, source) if numbers else ())
     if not numbers and not reproduction.capture.own_verdict:
         return functions
-    verdict = keeps_verdict(text, failing_lines)
+    # an exit has no line, whatever else is known of the lines
+    verdict = keeps_verdict(text, () if reproduction.capture.outcome.status == "exit" else failing_lines)
     return lambda candidate: functions(candidate) and verdict(candidate)

@@ -21,16 +21,17 @@ _DEPTH = 3
 
 
 def keeps_verdict(text: str, failing_lines: Collection[int]) -> Keeps:
-    """Whether a candidate still says that something is wrong on a condition of `text`. Where the failure names lines of `text` on which it
-    does that (`failing_lines`, from 1), it is the condition there; else any of its.
+    """Whether a candidate still says that something is wrong on a condition of `text`: the one in the lines that the failure names
+    (`failing_lines`, from 1), if there is one; where it names none, as an exit does, any of its.
 
     Raises:
         SyntaxError: `text` is not Python.
     """
     found = list(_verdicts(ast.parse(text)))
-    here = [words for first, last, words in found if any(first <= line <= last for line in failing_lines)]
-    # an exit has no line, and the last of several is mostly that of a program that ended well
-    wanted = here or [words for _, _, words in found if words]
+    wanted = [words for first, last, words in found if any(first <= line <= last for line in failing_lines)]
+    if not failing_lines:
+        # the last of several exits is mostly that of a program that ended well
+        wanted = [words for _, _, words in found if words]
 
     def keeps(candidate: str) -> bool:
         try:

@@ -63,6 +63,8 @@ def test_the_verdict_that_the_failure_names() -> None:
     assert not keeps_verdict(text, [2])(weakened)
     assert keeps_verdict(text, [2])("assert d < 0.1\n")
     assert keeps_verdict(text, ())(weakened)
+    compared = "assert len(x) > 2\ntorch.testing.assert_close(a, b)\n"
+    assert keeps_verdict(compared, [2])("torch.testing.assert_close(a, b)\n"), "a condition that held decides nothing"
 
 
 def test_a_name_with_two_values_says_nothing() -> None:
