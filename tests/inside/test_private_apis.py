@@ -122,6 +122,8 @@ TABLE = [
     *rows("torch.overrides", "_get_overridable_functions"),
     *rows("torch._inductor.fx_passes.joint_graph", "lazy_init"),
     *rows("torch._inductor.fx_passes.post_grad", "lazy_init"),
+    *rows("torch._inductor.runtime.triton_compat", "triton_key"),
+    *rows("torch.utils._triton", "triton_hash_with_backend"),
     *rows("torch._inductor.codegen.common", "get_device_op_overrides(device)"),
     *rows("torch._inductor.cpu_vec_isa", "valid_vec_isa_list", "VecISA.check_build(self, code)", "VecISA.build_arch_flags(self)"),
     *rows("torch._inductor.ir", "IRNode"),
