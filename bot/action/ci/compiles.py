@@ -16,7 +16,11 @@ _CACHE = "(?<!test_)torchinductor_"
 ADVICE = (
     r'\nfrom user code:\n|TORCHDYNAMO_EXTENDED_DEBUG_|TORCHDYNAMO_VERBOSE=1 for|Set TORCH_LOGS="\+dynamo"'
     r"|torch\._dynamo\.config\.suppress_errors = True"
+    # the node of a graph of operators that was running
+    r"|While executing %\w{1,100} : (?:\[[^\]\n]{1,40}\] ?= )?call_function\[target=torch\.ops\."
 )
+# What reads a result that Inductor's CUDA graphs have overwritten is told so, wherever it stands.
+OVERWRITTEN = "accessing tensor output of CUDAGraphs that has been overwritten"
 # Where a library hands graphs to the compiler: the file of its backend for Dynamo, and functions that compile.
 HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,7}, in |\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""
 _MENTIONS = re.compile(rf"torch/_(?:dynamo|inductor|functorch|export)/|{_CACHE}|torch\.compile\(|aoti_compile|torch\.export|{ADVICE}")
@@ -52,6 +56,7 @@ _CALLS = re.compile(
 _RESUMED = re.compile(
     r'^ {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<(?:graph break|resume) in |torch_dynamo_resume_in_)', re.MULTILINE
 )
+_MARKED = re.compile(r"^> {2,}\S", re.MULTILINE)
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.
 _NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|cuda_?graph|flex_?attention", re.IGNORECASE)
@@ -120,4 +125,6 @@ def compiles(failure: Failure) -> bool:
 
     A process that is gone, nobody knows by what, may have been ended from outside: that alone says nothing.
     """
-    return says_that_it_compiles(failure) or not (failure.gone or _FRAME.search(failure.text))
+    # pytest marks the line of the test that raised, above the place in its file
+    shown = _FRAME.search(failure.text) or (failure.text and _MARKED.search(failure.source))
+    return says_that_it_compiles(failure) or not (failure.gone or shown)

@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from bot.action.ci.compiles import (
+    OVERWRITTEN,
     asserts,
     compiles,
     on_stack,
@@ -152,7 +153,14 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
 def is_compiled(signature: Signature | None, failure: Failure) -> bool:
     """Whether `failure`, of that `signature`, was raised in the compiler or in code that it made, as far as its traceback goes."""
     made = signature is not None and signature.kind is Kind.EXCEPTION and not _stopped(signature) and raised_in_made(failure.text)
-    return made or in_compiler(signature, failure) or _is_cut_off(signature, failure)
+    return (
+        made or in_compiler(signature, failure) or _is_cut_off(signature, failure) or (signature is not None and _is_overwritten(signature))
+    )
+
+
+def _is_overwritten(signature: Signature) -> bool:
+    """Whether something read what the compiler's CUDA graphs had overwritten."""
+    return OVERWRITTEN in signature.message
 
 
 def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
@@ -200,6 +208,8 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         return "possible", "the log ends within a traceback, in the compiler: what was raised may be of the machine"
     if in_compiler(signature, failure):
         return "suggested", "fails in the compiler"
+    if _is_overwritten(signature):
+        return "possible", "it read a result that the compiler's CUDA graphs had overwritten"
     return _outside(signature, failure)
 
 

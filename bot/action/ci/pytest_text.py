@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from bot.action.ci.compiles import ADVICE
 from bot.action.ci.lines import HEADER, JOINTS
 
 # Characters of a section in which the test's source is looked for.
@@ -24,7 +25,9 @@ def _said(lines: list[str], name: str) -> list[str]:
     bare = [line[1:] for line in lines]
     indent = len(bare[0]) - len(bare[0].lstrip())
     said = [line[indent:] if not line[:indent].strip() else line.lstrip() for line in bare]
-    if not _CLASS.match(said[0]) or said[0].startswith("assert "):
+    # the compiler's advice stands at a message's end: what is above is cut off
+    within = not name and not _CLASS.match(said[0]) and re.search(ADVICE, "\n".join(said))
+    if not within and (not _CLASS.match(said[0]) or said[0].startswith("assert ")):
         said[0] = f"{name or 'AssertionError'}: {said[0]}"
     return said
 

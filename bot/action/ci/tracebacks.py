@@ -7,7 +7,7 @@ import re
 from collections import Counter, deque
 from dataclasses import dataclass
 
-from bot.action.ci.compiles import ADVICE
+from bot.action.ci.compiles import ADVICE, OVERWRITTEN
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on
 from bot.action.ci.lines import HEADER, JOINTS, Lines
 from bot.failure.traceback import exceptions
@@ -43,7 +43,7 @@ _TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _RAISED = re.compile(
     r"^(?P<indent> {0,3})(?:(?P<words>[\w ]{0,60}\b[Ee](?:rror|xception): )?"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
-    rf"|Unsupported|{COMPILERS}): \S"
+    rf"|Unsupported|{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})): \S"
 )
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
