@@ -51,7 +51,10 @@ _COUNTS = re.compile(
 # The same in its own words, below those.
 _COUNTED = re.compile(r"\bcount(?:er)?s?\b")
 # A test that ends with the compiler's error in its own words; not one that compares the compiler's words with others.
-_REPEATS = re.compile(r"\bbackend='[^'\n]{1,300}' raised:\n[A-Za-z_]|\btorch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: \S")
+_REPEATS = re.compile(
+    r"\bbackend='[^'\n]{1,300}' raised:\n[A-Za-z_]|\btorch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: \S"
+    r"|\bSubprocException: An exception occurred in a subprocess:"
+)
 _COMPARES = re.compile(r"(?:does|did) not match|not found in|unexpectedly found|!=|==| not equal\b")
 # How PyTorch's tests of all operators say which sample failed; what was raised is the cause.
 _SAMPLE = re.compile(r"Caused by (?:sample|reference) input at index \w")
@@ -154,8 +157,16 @@ def is_compiled(signature: Signature | None, failure: Failure) -> bool:
     """Whether `failure`, of that `signature`, was raised in the compiler or in code that it made, as far as its traceback goes."""
     made = signature is not None and signature.kind is Kind.EXCEPTION and not _stopped(signature) and raised_in_made(failure.text)
     return (
-        made or in_compiler(signature, failure) or _is_cut_off(signature, failure) or (signature is not None and _is_overwritten(signature))
+        made
+        or in_compiler(signature, failure)
+        or _is_cut_off(signature, failure)
+        or (signature is not None and _is_of_its_results(signature))
     )
+
+
+def _is_of_its_results(signature: Signature) -> bool:
+    """Whether something raised, in words of its own, what one of the compiler's processes had, or read what was overwritten."""
+    return _is_overwritten(signature) or "SubprocException: An exception occurred in a subprocess:" in signature.message
 
 
 def _is_overwritten(signature: Signature) -> bool:

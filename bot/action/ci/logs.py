@@ -31,7 +31,7 @@ MAX_CHILDREN = 20
 
 _OF_COMPILER = re.compile(
     r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)"
-    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}"
+    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}|SubprocException"
 )
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
