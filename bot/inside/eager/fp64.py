@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -153,15 +153,24 @@ def untouched(call: Callable[..., Any], *given: Any) -> Iterator[PythonState]:
     """A run of `call` inside leaves its tensors, what it and the objects `given` to it hold, the random state and the default type as
     they were. Yields what it leaves: the state as it was before."""
     state = PythonState(call, *(one for one in given if not isinstance(one, torch.Tensor)))
+    with keeping_tensors(call, state.tensors):
+        try:
+            yield state
+        finally:
+            state.put_back()
+
+
+@contextmanager
+def keeping_tensors(call: Callable[..., Any], others: Iterable[torch.Tensor] = ()) -> Iterator[None]:
+    """A run of `call` inside leaves its tensors, the `others` and the random state as they were; what it puts elsewhere stays."""
     # an expanded tensor cannot be written to, nor one of which no element is there yet
-    found = (tensor for tensor in (*reachable(call), *state.tensors) if not torch.nn.parameter.is_lazy(tensor))
+    found = (tensor for tensor in (*reachable(call), *others) if not torch.nn.parameter.is_lazy(tensor))
     tensors = {id(tensor): tensor for tensor in found if 0 not in _strides(tensor)}
     saved = [(tensor, tensor.detach().clone()) for tensor in tensors.values()]
     random = random_state()
     try:
-        yield state
+        yield
     finally:
-        state.put_back()
         for tensor, copy in saved:
             with suppress(RuntimeError):  # elements that share memory, or of inference mode: the run could not write to them either
                 tensor.data.copy_(copy)

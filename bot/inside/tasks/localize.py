@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..eager import accuracy, fp64, lifetimes, noise
-from ..eager.fp64 import drew, random_state, restore, untouched
+from ..eager.fp64 import drew, keeping_tensors, random_state, restore
 from ..program import read_source, run_as_main
 from ..protocol import FEW_VALUES, MORE_VALUES, RETURNED, Facts, Question
 
@@ -262,7 +262,7 @@ class _Probe:
         """A call of `function`, the model itself or compiled, with this `forward`; the model's tensors stay as they are. `inputs`: None
         for those of the call that is compared; `random`: the states of the generators, else those that the seed gives."""
         type(self.model).forward = forward
-        with untouched(self.model), torch.random.fork_rng(), torch.no_grad():
+        with keeping_tensors(self.model), torch.random.fork_rng(), torch.no_grad():
             torch.manual_seed(accuracy.SEED)
             restore(random)
             before = random_state()
