@@ -142,6 +142,7 @@ def initialise_for_gpu() -> None:
     joint_graph.lazy_init(*[first][: len(inspect.signature(joint_graph.lazy_init).parameters)])
     importlib.import_module("torch._inductor.fx_passes.post_grad").lazy_init()
     importlib.import_module("torch._inductor.codegen.common").get_device_op_overrides("cuda")
+    _forget_tables()
 
 
 def _initialise_triton() -> None:

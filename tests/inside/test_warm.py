@@ -101,3 +101,19 @@ print("GOT", torch.compile(lambda x: x.softmax(-1))(torch.ones(2)).tolist())
     outcome, facts = pool.ask(Question(body, limit=100.0))
     assert outcome.status == "ok", outcome.text
     assert facts["printed"].endswith("GOT [7.0, 7.0]\n"), facts["printed"]
+
+
+def test_what_is_made_for_the_gpu_keeps_no_table_that_a_program_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import decomposition
+    from torch._inductor.fx_passes import joint_graph, post_grad
+
+    # tracing the patterns asks for the table; without a GPU it is asked here
+    monkeypatch.setattr(joint_graph, "lazy_init", lambda device: decomposition.select_decomp_table())
+    monkeypatch.setattr(post_grad, "lazy_init", lambda: None)
+    warm.initialise_for_gpu()
+    own = object()
+    monkeypatch.setitem(decomposition.decompositions, torch.ops.aten.softplus.default, own)
+    try:
+        assert decomposition.select_decomp_table()[torch.ops.aten.softplus.default] is own
+    finally:
+        decomposition.fast_random_decomps.cache_clear()
