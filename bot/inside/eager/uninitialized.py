@@ -7,17 +7,20 @@ and the difference looks like wrong numbers.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..traits import traits_of
 
-# The operations that give memory as they find it.
-_GIVES = frozenset(f"aten::{name}" for name in ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"))
+# The operations that give memory as they find it: functions of torch, and methods of its tensors.
+_FUNCTIONS = ("empty", "empty_like", "empty_permuted", "empty_strided")
+_METHODS = ("new_empty", "new_empty_strided")
+_GIVES = frozenset(f"aten::{name}" for name in (*_FUNCTIONS, *_METHODS))
 # The fractional parts of its multiples are as far apart as such parts can be.
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -32,25 +35,53 @@ def code_of(module: Any) -> str:
     return "".join(part.code for part in module.modules() if isinstance(part, torch.fx.GraphModule))
 
 
-def made_to_differ(text: str) -> AbstractContextManager[Any]:
+@contextlib.contextmanager
+def made_to_differ(text: str) -> Iterator[None]:
     """While this is entered, no two pieces of uninitialized memory hold the same; nothing is changed where `text` asks for none."""
-    return _Filled() if may_be_read(text) else contextlib.nullcontext()
+    if not may_be_read(text):
+        yield
+        return
+    with _Filled() as filled, contextlib.ExitStack() as stack:
+        for owner, names in ((torch, _FUNCTIONS), (torch.Tensor, _METHODS)):
+            for name in names:
+                stack.enter_context(patch.object(owner, name, filled.watching(getattr(owner, name))))
+        yield
 
 
 class _Filled(TorchDispatchMode):
+    """Fills what operations give. A mode does not see what the code of a custom operator calls: there the functions of Python do it."""
+
     supports_higher_order_operators = True
 
     def __init__(self) -> None:
         super().__init__()
         self._made = 0
+        self._hidden = False
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        made = func(*args, **(kwargs or {}))
-        if isinstance(func, torch._ops.OpOverload) and func._schema.name in _GIVES and isinstance(made, torch.Tensor):
+        overload = isinstance(func, torch._ops.OpOverload)
+        before, self._hidden = self._hidden, overload and func.namespace not in ("aten", "prim", "prims")
+        try:
+            made = func(*args, **(kwargs or {}))
+        finally:
+            self._hidden = before
+        if overload and func._schema.name in _GIVES and isinstance(made, torch.Tensor):
             self._fill(made)
         return made
+
+    def watching(self, give: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that gives uninitialized memory, as `give` does, and fills it where this mode does not see it."""
+
+        @functools.wraps(give)
+        def filled(*args: Any, **kwargs: Any) -> Any:
+            made = give(*args, **kwargs)
+            if self._hidden:
+                self._fill(made)
+            return made
+
+        return filled
 
     def _fill(self, tensor: torch.Tensor) -> None:
         self._made += 1

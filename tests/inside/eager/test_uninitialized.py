@@ -31,6 +31,25 @@ def test_no_two_are_alike(give: Callable[[Any], Any], dtype: Any) -> None:
     assert len({one[0].item() for one in found}) > 30
 
 
+@pytest.mark.parametrize("name", ["torch.empty(4)", "empty_like(x)", "x.new_empty(4)", "torch.empty_strided((4,), (1,))"])
+def test_nor_those_of_a_custom_operator(name: str) -> None:
+    script = f"""
+import torch
+from torch import empty_like
+
+@torch.library.custom_op("uninitialized_memory::of_{name.encode().hex()}", mutates_args=())
+def give(x: torch.Tensor) -> torch.Tensor:
+    return {name} + 0
+
+found = [give(torch.zeros(4))[0].item() for _ in range(20)]
+"""
+    names: dict[str, Any] = {}
+    with made_to_differ(script):
+        exec(script, names)
+    assert len(set(names["found"])) > 17
+    assert not hasattr(torch.empty_like, "__wrapped__")
+
+
 def test_what_is_written_is_kept() -> None:
     x = torch.arange(6.0)
     with made_to_differ("torch.empty(1)"):
