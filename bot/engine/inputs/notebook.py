@@ -26,9 +26,26 @@ _COLORS = re.compile(r"\x1b\[[0-9;]*m")
 # Cell magics whose cell is no Python for this process.
 _OTHER_CELL = re.compile(r"\A\s*%%(?!time\b|timeit\b|prun\b|capture\b)(\w+)")
 
-# IPython has a loop running whatever a cell does, and takes `await` outside functions.
-_LOOP = "_loop"
-_BEGIN_LOOP = f"import asyncio\n\n{_LOOP} = asyncio.new_event_loop()\nasyncio.set_event_loop({_LOOP})\n"
+# IPython has a loop running whatever a cell does, and takes `await` outside functions. A task gets a copy of the context's variables,
+# and since torch 2.15 PyTorch's settings are such: what a cell sets is handed on to those behind it.
+_RUN = "_run_cell"
+_BEGIN_LOOP = f"""\
+import asyncio
+import contextvars as _contextvars
+
+_loop = asyncio.new_event_loop()
+asyncio.set_event_loop(_loop)
+
+
+async def _and_context(cell):
+    await cell
+    return _contextvars.copy_context()
+
+
+def {_RUN}(cell):
+    for variable, value in _loop.run_until_complete(_and_context(cell)).items():
+        variable.set(value)
+"""
 _DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Pass)
 
 
@@ -152,7 +169,7 @@ def _coroutine(body: Sequence[ast.stmt], name: str) -> str:
     function = defined.body[0]
     assert isinstance(function, ast.AsyncFunctionDef)
     function.body = ast.parse("\n".join(lines)).body
-    return f"{ast.unparse(defined)}\n\n\n{_LOOP}.run_until_complete({name}())"
+    return f"{ast.unparse(defined)}\n\n\n{_RUN}({name}())"
 
 
 class _Unannotated(ast.NodeTransformer):

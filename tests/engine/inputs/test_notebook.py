@@ -128,6 +128,19 @@ def test_a_cell_may_await_outside_a_function():
     assert "k" not in names
 
 
+def test_what_a_cell_sets_for_its_context_is_seen_by_those_behind_it():
+    source = of_cells(
+        "import contextvars\nimport asyncio\nsetting = contextvars.ContextVar('setting', default='as it was')\n",
+        "setting.set('by a cell')\n",
+        "def held():\n    return setting.get()\n\nseen = held(), await asyncio.sleep(0, setting.get())\n",
+        "after = setting.get()\n",
+    )
+    names: dict[str, object] = {}
+    exec(notebook.read(source).text, names)
+    assert names["seen"] == ("by a cell", "by a cell")
+    assert names["after"] == "by a cell"
+
+
 def test_a_cell_that_awaited_an_error_is_kept_as_far_as_it_came():
     cells = [
         passed("async def f():\n    raise KeyError(1)"),
@@ -144,7 +157,7 @@ def test_a_cell_that_awaited_an_error_is_kept_as_far_as_it_came():
 def test_what_is_left_of_a_magic_needs_no_loop():
     found = notebook.read(of_cells("import asyncio\n%matplotlib inline\n", "await asyncio.sleep(0)\n")).text
     assert found is not None
-    assert found.count("async def") == 1
+    assert found.count("async def _cell") == 1
 
 
 def test_a_notebook_without_await_has_no_loop():
