@@ -75,9 +75,9 @@ class _Raised:
 
 
 def _was_written(low: torch.Tensor, high: torch.Tensor) -> bool:
-    if high._version:
+    if not high.is_inference() and high._version:
         return True
-    # batch_norm writes its running statistics behind autograd's back, so the version alone does not tell
+    # an inference tensor has no version, and batch_norm writes its running statistics behind autograd's back: then the values tell
     return not high.requires_grad and not torch.equal(high, low.to(high.dtype))
 
 
