@@ -49,7 +49,7 @@ CHILD_PREFIX, CHILD_ERRORS, CHILD_DEATH, CHILD_FACTS = "child-", "errors.json", 
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
 
 _REACHED = "[compiler-out] reached: "
-_REACHED_LINE = re.compile(rf"^{re.escape(_REACHED)}(\d{{1,9}}) raised: (\d{{1,9}})(?: (\S.*?))?[ \t\r]*$", re.MULTILINE)
+_REACHED_LINE = re.compile(rf"^{re.escape(_REACHED)}(\d{{1,9}}) raised: (\d{{1,9}}) told: (\d{{1,9}})(?: (\S.*?))?[ \t\r]*$", re.MULTILINE)
 
 
 class PhasePassed(BaseException):
@@ -154,8 +154,9 @@ class Facts(_Ended, total=False):
     printed: str
     drew: bool  # random numbers
     device: bool  # it started a GPU's runtime
-    calls: int  # of the compiler; this and the next two: task control
+    calls: int  # of the compiler; this and the next three: task control
     raised: int  # how many of these calls raised
+    told: int  # how often the program asked whether it is being compiled, and was told so
     error: str  # class and message of the first that raised
     values: dict[str, ValueMeta]  # task shapes
     first: list[str]  # task localize: names where an error begins, in program order
@@ -224,20 +225,22 @@ class Reply(TypedDict):
 
 
 class Reached(NamedTuple):
-    """What a process under the eager control saw: calls of the compiler, how many raised, class and message of the first that did."""
+    """What a process under the eager control saw: calls of the compiler, how many raised, how often the program was told that it is
+    being compiled, class and message of the first error."""
 
     calls: int = 0
     raised: int = 0
+    told: int = 0
     error: str = ""
 
     def line(self) -> str:
         """The last line that such a process, and each that it forked, writes to standard error."""
-        return f"{_REACHED}{self.calls} raised: {self.raised} {self.error}".rstrip()
+        return f"{_REACHED}{self.calls} raised: {self.raised} told: {self.told} {self.error}".rstrip()
 
 
 def read_reached(text: str) -> tuple[Reached, str]:
     """What the process with most calls saw, from the output `text` of all, and that output without their lines."""
-    found = [Reached(int(calls), int(raised), error) for calls, raised, error in _REACHED_LINE.findall(text)]
+    found = [Reached(int(calls), int(raised), int(told), error) for calls, raised, told, error in _REACHED_LINE.findall(text)]
     return max(found, key=lambda one: one.calls, default=Reached()), _REACHED_LINE.sub("", text).rstrip("\n")
 
 

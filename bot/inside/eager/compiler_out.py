@@ -30,6 +30,8 @@ from . import lifetimes, plain_forms, uninitialized
 from .fp64 import EVALUATORS
 from .stand_ins import CompilerStub, Exported, Loaded
 
+# A program may ask these whether it is being compiled, and do something else then.
+_ASKED = (("torch.compiler", "is_compiling"), ("torch.compiler", "is_dynamo_compiling"), ("torch._dynamo", "is_compiling"))
 # Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
 _DISABLE = "TORCHDYNAMO_DISABLE"
 _INSIDE = ("torch", "functorch", "torch_minify_inside")
@@ -87,7 +89,20 @@ def take_out(precision: Precision | None = None) -> CompilerStub:
     _take_out_export(stub)
     _take_out_aoti(stub)
     _take_out_own_compiles(stub)
+    for owner, name in _ASKED:
+        _answer(stub, importlib.import_module(owner), name)
     return stub
+
+
+def _answer(stub: CompilerStub, owner: Any, name: str) -> None:
+    """Have callers outside torch be told by `stub` whether they are being compiled; torch itself runs as in eager."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def asked() -> Any:
+        return original() or (not _called_by_torch() and stub.is_compiling())
+
+    setattr(owner, name, asked)
 
 
 def _take_out_compile(stub: CompilerStub) -> None:

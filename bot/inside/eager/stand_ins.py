@@ -37,11 +37,18 @@ class CompilerStub:
         self.created_files: dict[str, int] = {}  # paths where nothing was, with the process that put a file there
         self.directories: dict[str, int] = {}  # temporary ones, likewise
         self.depth = 0
+        self.told = 0
         atexit.register(self.clear)
 
     def reached(self) -> Reached:
-        """How often the program called the compiler, or what it had compiled, and what that raised."""
-        return Reached(self.calls, len(self.errors), "".join(self.errors[:1]))
+        """How often the program called the compiler, or what it had compiled, what that raised, and how often it was told that it is
+        being compiled."""
+        return Reached(self.calls, len(self.errors), self.told, "".join(self.errors[:1]))
+
+    def is_compiling(self) -> bool:
+        """Whether a program that asks is to do what it does compiled: the right numbers are those of what the compiler is given."""
+        self.told += bool(self.depth)
+        return bool(self.depth)
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """One call of something compiled: `function(*args, **kwargs)`. A compiled function that calls another is one evaluation,

@@ -291,6 +291,58 @@ def test_fp64_tells_rounding_from_a_bug(tmp_path: Path) -> None:
     assert "AssertionError: Tensor-likes are not close" in output
 
 
+def test_the_right_numbers_are_those_of_what_the_compiler_is_given(tmp_path: Path) -> None:
+    """A program that does something else when it is compiled differs from eager without the compiler's doing."""
+    body = """
+        import torch
+        from torch.compiler import is_compiling
+
+        def f(x):
+            return x * 2 if {asked}() else x
+
+        x = torch.ones(3)
+        assert not is_compiling() and not torch.compiler.is_dynamo_compiling()
+        torch.testing.assert_close(torch.compile(f)(x), f(x))
+        assert not is_compiling()
+    """
+    for asked in ("is_compiling", "torch.compiler.is_dynamo_compiling"):
+        text = body.format(asked=asked)
+        assert control(tmp_path, text)[0] == 0
+        status, _, output = control(tmp_path, text, "--fp64")
+        assert status == 1
+        assert "AssertionError: Tensor-likes are not close" in output
+
+
+def test_torch_itself_is_not_told_that_it_is_being_compiled(tmp_path: Path) -> None:
+    body = """
+        import torch
+        torch.nn.functional.asks = eval("lambda: torch.compiler.is_compiling()", {"__name__": "torch.nn.functional", "torch": torch})
+        def f(x): return x + torch.nn.functional.asks()
+        assert torch.compile(f)(torch.zeros(1)).item() == 0
+    """
+    status, _, output = control(tmp_path, body, "--fp64")
+    assert status == 0, output
+
+
+def test_fp64_of_inference_mode(tmp_path: Path) -> None:
+    body = MODEL + textwrap.dedent("""
+        kept = torch.zeros(3)
+
+        def f(x, y):
+            y.mul_(2)
+            kept.add_(x.sum(0))
+            return model(x) + y
+
+        with torch.inference_mode():
+            y = torch.ones(4, 3)
+            z = torch.compile(f)(x * 1, y)
+            assert torch.equal(y, torch.full((4, 3), 2.0)) and z.dtype == torch.float32
+            torch.testing.assert_close(kept, x.sum(0))
+    """)
+    status, _, output = control(tmp_path, body, "--fp64")
+    assert status == 0, output
+
+
 def test_fp64_writes_are_carried_over(tmp_path: Path) -> None:
     body = MODEL + textwrap.dedent("""
         kept = torch.zeros(3)

@@ -28,7 +28,7 @@ def test_calls_and_errors_are_counted(stub: CompilerStub) -> None:
     for size in (7, 8):
         with pytest.raises(ValueError, match="no room"):
             stub.compiled(fails)(size)
-    assert stub.reached() == Reached(3, 2, "ValueError: no room for 0 of 0")
+    assert stub.reached() == Reached(3, 2, 0, "ValueError: no room for 0 of 0")
 
 
 def test_what_is_stored_is_found_and_its_file_goes(stub: CompilerStub, tmp_path: Path) -> None:
