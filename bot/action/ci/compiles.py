@@ -14,13 +14,19 @@ _SIZES = "torch/fx/experimental/symbolic_shapes.py"
 _CACHE = "(?<!test_)torchinductor_"
 # What the compiler's own messages end with.
 ADVICE = (
-    r'\nfrom user code:\n|TORCHDYNAMO_EXTENDED_DEBUG_|TORCHDYNAMO_VERBOSE=1 for|Set TORCH_LOGS="\+dynamo"'
+    r'\nfrom user code:\n|TORCHDYNAMO_EXTENDED_DEBUG_|(?:Set )?TORCHDYNAMO_VERBOSE=1 for|Set TORCH_LOGS="\+dynamo"'
     r"|torch\._dynamo\.config\.suppress_errors = True"
     # the node of a graph of operators that was running
     r"|While executing %\w{1,100} : (?:\[[^\]\n]{1,40}\] ?= )?call_function\[target=torch\.ops\."
 )
 # What reads a result that Inductor's CUDA graphs have overwritten is told so, wherever it stands.
 OVERWRITTEN = "accessing tensor output of CUDAGraphs that has been overwritten"
+# What Dynamo says of guards that do not hold for the values for which it has just made them, and what runs a graph on values that
+# are none: in classes that anything may raise.
+TRACERS = (
+    r"(?:Guard (?:check )?failed (?:immediately after translation|on the same frame it was created)"
+    r"|Please convert all Tensors to FakeTensors first\b)"
+)
 # Where a library hands graphs to the compiler: the file of its backend for Dynamo, and functions that compile.
 HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,7}, in |\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""
 _MENTIONS = re.compile(rf"torch/_(?:dynamo|inductor|functorch|export)/|{_CACHE}|torch\.compile\(|aoti_compile|torch\.export|{ADVICE}")
@@ -39,7 +45,7 @@ _HEAD = re.compile(
 # So many frames lie between its code and what it calls, beside those of torch and Triton, which call an operator or launch a kernel.
 _NEAR = 6
 _BETWEEN = re.compile(r"(?:^|/)(?:torch|triton)/")
-_FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d', re.MULTILINE)
+_FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}', re.MULTILINE)
 # Its tools for tests, which call them; and what calls a function that is not to be compiled.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py", "torch/_dynamo/external_utils.py")
 _MODULE = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}, in <module>$', re.MULTILINE)
@@ -49,8 +55,11 @@ _WAITS = "torch/_inductor/compile_worker/subproc_pool.py"
 _ASSERTS = ("/test_case.py", "unittest/case.py", "expecttest/__init__.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
 _NEVER = "torch/_compile.py"
+# The same where functions have their qualified names.
+_DISABLED = ", in DisableContext."
 _CALLS = re.compile(
-    rf"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_\w{{1,60}})?\(|\baoti_\w|\binductor\b|{ADVICE}|{HANDS_OVER}"
+    # what compiles or does something else does not say so
+    rf"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_(?!or_)\w{{1,60}})?\(|\baoti_\w|\binductor\b|{ADVICE}|{HANDS_OVER}"
 )
 # What Dynamo calls the rest of a function behind a graph break.
 _RESUMED = re.compile(
@@ -59,7 +68,7 @@ _RESUMED = re.compile(
 _MARKED = re.compile(r"^> {2,}\S", re.MULTILINE)
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.
-_NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|cuda_?graph|flex_?attention", re.IGNORECASE)
+_NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|flex_?attention", re.IGNORECASE)
 # Where it is switched off: by a parameter of the test, by a variable. What is called alike: a database, what is written to a file.
 _OFF = re.compile(
     r"(?:torch_|use_)?(?:compiled?|dynamo|inductor)[_=-](?:False|off|none|0)(?![a-z0-9])|(?:no|not|without)_(?:torch_)?compil(?:ed|e|ing)"
@@ -74,7 +83,8 @@ def on_stack(text: str) -> bool:
     before = None
     for found in _FRAME.finditer(text):
         path = found["path"].replace("\\", "/")
-        if _FILES.search(path) and not path.endswith((*_TOOLS, _WAITS)) and not (before or "").endswith(_NEVER):
+        never = (before or "").endswith(_NEVER) or text.startswith(_DISABLED, found.end())
+        if _FILES.search(path) and not path.endswith((*_TOOLS, _WAITS)) and not never:
             return True
         before = path
     return before is None and bool(_MENTIONS.search(text))

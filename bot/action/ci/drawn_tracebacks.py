@@ -17,12 +17,21 @@ _PLACE = re.compile(
     r"(?::(?P<linked>\d{1,7})(?=\]))?(?:\]\(https?:[^()\s]{0,1000}\))?(?::(?P<line>\d{1,7}))?(?:, line (?P<at>\d{1,7}))?"
     r"(?:,? in (?P<function><[^<>]{1,100}>|[\w.<>]{1,200}))?(?:\(.{0,2000}\))?$"
 )
+# The beginning of such a place, with a function or before it, where what was copied has lines of a fixed width.
+_OPEN = re.compile(
+    r"^(?:File )?\[?(?P<root>[~/]|[A-Za-z]:[\\/])?[^\s\[\]:][^\[\]:]{0,500}?\.py(?::\d{1,7})?(?:, line \d{1,7})?,? in"
+    r"(?: (?:<[^<>]{1,100}>|[\w.<>]{1,200})\([^)]{0,500})?$"
+)
+# The first words of a header, whose last ones may stand on the next line.
+_HEADED = re.compile(r"^(?P<name>[A-Za-z_][\w.]{0,100}) +(?P<words>Traceback(?: \(most(?: recent(?: call)?)?)?)$")
 _ARROW = re.compile(r"^-+> ?(?P<line>\d{1,7}) ?(?P<source>.{0,500})")
 _SOURCE = re.compile(r"^(?:\s|\d{1,7} |-+>)")
 _BOXED = re.compile(r"^(?P<path>\S[^│|]{0,500}?\.py): ?(?P<line>\d{1,7}) in ?(?P<function>\S{0,200})$")
 _BAR = re.compile(r"[│|]")
 _BEGUN = re.compile(r"^(?:/|~|[A-Za-z]:[\\/])\S{1,500}$")
 _SAID = re.compile(r"^(?P<name>[A-Za-z_][\w.]{0,200})(?:: |$)")
+# Lines of one place that is broken.
+MAX_BROKEN = 6
 
 
 def begins(line: str) -> bool:
@@ -30,10 +39,21 @@ def begins(line: str) -> bool:
     return "Traceback (most recent call last)" in line and bool(_IPYTHON.match(line) or _RICH.match(line))
 
 
+def header(first: str, second: str) -> str:
+    """The header of a notebook's traceback that is broken into the lines `first` and `second`; empty where they are none."""
+    headed = _HEADED.match(first) if "Traceback" in first else None
+    whole = f"{headed['name']} {headed['words']} {second.strip()}" if headed else ""
+    return whole if begins(whole) else ""
+
+
 def goes_on(line: str) -> bool:
-    """Whether a frame that IPython drew begins on `line`, with a path and a function."""
+    """Whether a frame that IPython drew begins on `line`, with a path and a function; its end may be broken off."""
+    line = line.strip()
     place = _PLACE.match(line) if line.startswith("File ") or line.endswith(")") else None
-    return place is not None and bool(place["function"])
+    if place is not None:
+        return bool(place["function"])
+    begun = _OPEN.match(line) if ".py" in line else None
+    return begun is not None and begun["root"] is not None and "(" in line
 
 
 class Drawn:
@@ -45,6 +65,7 @@ class Drawn:
     def __init__(self, first: str) -> None:
         self.lines = [HEADER]
         self.state: Literal["frames", "closed", "said", "joined"] = "frames"
+        self._broken: list[str] = []
         self._begin(first)
 
     def _begin(self, first: str) -> None:
@@ -82,7 +103,27 @@ class Drawn:
     def _frame(self, path: str, line: str, function: str) -> None:
         self.lines.append(f'  File "{path}", line {line}, in {function or "<module>"}')
 
+    def _whole(self, line: str) -> str:
+        """The place of a frame of which `line` may be a part: as one line where all of it was seen, empty where more is to come."""
+        bare = line.strip()
+        if self._broken and ": " in line and _SAID.match(line):
+            # what was raised
+            self._broken = []
+        if self._broken:
+            self._broken.append(bare)
+            if bare.endswith(")") or len(self._broken) >= MAX_BROKEN:
+                joined = " ".join(self._broken)
+                self._broken = []
+                return joined
+            return ""
+        if ".py" in bare and _OPEN.match(bare):
+            self._broken = [bare]
+            return ""
+        return bare if bare.endswith(")") and ".py" in bare and goes_on(bare) else line
+
     def _in_notebook(self, line: str) -> bool:
+        if not (line := self._whole(line)):
+            return True
         said = _SAID.match(line)
         if said and self._name in ("", said["name"].rpartition(".")[2]):
             self.lines.append(line)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from bot.action.ci.compiles import (
     OVERWRITTEN,
+    TRACERS,
     asserts,
     compiles,
     on_stack,
@@ -58,6 +59,7 @@ _REPEATS = re.compile(
 _COMPARES = re.compile(r"(?:does|did) not match|not found in|unexpectedly found|!=|==| not equal\b")
 # How PyTorch's tests of all operators say which sample failed; what was raised is the cause.
 _SAMPLE = re.compile(r"Caused by (?:sample|reference) input at index \w")
+_TRACERS = re.compile(TRACERS)
 _NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
 _MEMORY_FULL = re.compile(r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|(?:can't|Cannot) allocate memory")
 # Raised in whatever runs when a job is canceled.
@@ -150,7 +152,7 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         asserted = signature.exception == ("AssertionError",) and raised_in_test(failure.text)
         return not asserted and not raised_at_import(failure.text)
     last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
-    return bool(_OF_COMPILER.search(last)) or raised_on_sizes(failure.text)
+    return bool(_OF_COMPILER.search(last)) or raised_on_sizes(failure.text) or bool(_TRACERS.match(signature.message))
 
 
 def is_compiled(signature: Signature | None, failure: Failure) -> bool:
@@ -216,7 +218,8 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
     if stopped := _stopped(signature):
         return "no", stopped
     if _is_cut_off(signature, failure):
-        return "possible", "the log ends within a traceback, in the compiler: what was raised may be of the machine"
+        said = failure.note or "the log ends within a traceback, in the compiler"
+        return "possible", f"{said}: what was raised may be of the machine"
     if in_compiler(signature, failure):
         return "suggested", "fails in the compiler"
     if _is_overwritten(signature):
@@ -248,7 +251,7 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
     if _is_about_numbers(signature):
         if _is_count(failure):
             return "no", "it counted otherwise than expected"
-        if compiles(failure):
+        if says_that_it_compiles(failure):
             return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"
         return "no", "wrong numbers, and nothing shows that it compiles"
     bound = "AssertionError" in signature.exception and _BOUNDS.search(signature.message)

@@ -54,7 +54,8 @@ _PREFIX = re.compile(
         | \[\d{1,4},\d{1,5}\]<std(?:out|err)>:
         | \((?:[A-Za-z_]\w{0,60}(?:\([\w(),\ .]{0,80}\))?(?:\ [\w=.]{1,40}){0,4}\ )?pid=\d{1,10}(?:,\ ip=[\d.]{1,40})?\)
         # a server's logger: what it logs below an error was handled
-        | (?P<torch>[EC]\d{4}\ \d\d:\d\d:\d\d\.\d{6}\ \d{1,20}\ [\w./\\-]{1,200}\.py:\d{1,6}\](?:\ \[[\d/_!]{1,40}\])?)
+        | (?P<torch>[EC]\d{4}\ \d\d:\d\d:\d\d\.\d{6}\ \d{1,20}\ [\w./\\-]{1,200}\.py:\d{1,6}\](?:\ \[[\d/_!]{1,40}\])?
+          | (?:\[[\d/_]{1,40}\]\ )?torch\.[\w.]{1,80}:\ \[(?:ERROR|CRITICAL)\])
         | (?:ERROR|CRITICAL)\ \d\d-\d\d\ \d\d:\d\d:\d\d\ (?:\[[\w./-]{1,80}:\d{1,6}\]|[\w./-]{1,80}:\d{1,6}\])
       )(?P<blanks>\ {0,40})
     """,
@@ -62,7 +63,7 @@ _PREFIX = re.compile(
 )
 _STAMPED = re.compile(
     r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[EC]\d{4} \d|^Step #|^[A-Z][a-z][a-z] [ \d]\d |^#\d"
-    r"|^[a-z][\w.+-]{1,60}>|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)"
+    r"|^torch\.[\w.]{1,80}: \[|^[a-z][\w.+-]{1,60}>|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)"
 )
 # Scripts that run in a container indent all that it prints: so much stands before what test runners and ranks write at the first column.
 _INDENTED = re.compile(
@@ -82,6 +83,13 @@ MIN_QUOTED = 3
 _REPORTED = re.compile(r"""\{['"]message['"]: ['"](?P<error>.*)['"], ['"]\w{1,20}['"]: ['"]$""", re.DOTALL)
 # What begins a record of a server's logger; a screen that was copied may have the next one behind the blanks that filled its line.
 _RECORD = re.compile(r"^(?:\([\w =]{1,80}\) )?(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,80}:\d{1,6}\]")
+# A frame's place that a terminal broke, and a whole one; and one that stands behind the source of the frame above, or below a heading.
+_TORN_PLACE = re.compile(
+    r'^ {0,8}File "(?:[^"\n]{1,500}|[^"\n]{1,500}",?|[^"\n]{1,500}", (?:l|li|lin|line|line \d{0,9},?|line \d{1,9}, (?:in?)?)) ?$'
+)
+_PLACE = re.compile(r'^ {0,8}File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+_GLUED = re.compile(r'(?P<above> {4,40}\S[^\n]{0,2000}?[\w)\]]|from user code:) {2,400}File "')
+MAX_WRAPPED = 4
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"
 
@@ -113,6 +121,8 @@ def read(log: str) -> Lines:
     raw = log.replace("\0", "").rsplit("\n", MAX_LINES)[-MAX_LINES:]
     if "\n> " in log:
         _unquote(raw)
+    if 'File "' in log:
+        raw = _unwrapped(raw)
     text: list[str] = []
     who: list[str] = []
     for line in raw:
@@ -123,6 +133,29 @@ def read(log: str) -> Lines:
                 who.append(name)
     _outdent(text, who)
     return Lines(text, who)
+
+
+def _unwrapped(raw: list[str]) -> list[str]:
+    """The lines of `raw`, with each place of a frame in one where a terminal had broken it, and with a line of its own."""
+    lines: list[str] = []
+    i = 0
+    while i < len(raw):
+        line = raw[i]
+        i += 1
+        if 'File "' not in line:
+            lines.append(line)
+            continue
+        if joined := _GLUED.match(line[:MAX_LINE]):
+            lines.append(joined["above"])
+            line = f'  File "{line[joined.end() :]}'
+        if _TORN_PLACE.search(line[:MAX_LINE]):
+            for end in range(i + 1, min(i + MAX_WRAPPED, len(raw)) + 1):
+                whole = "".join(raw[i - 1 : end]) if line is raw[i - 1] else line + "".join(raw[i:end])
+                if _PLACE.search(whole[:MAX_LINE]):
+                    line, i = whole, end
+                    break
+        lines.append(line)
+    return lines
 
 
 def _unquote(raw: list[str]) -> None:

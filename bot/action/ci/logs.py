@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from bot.action.ci import benchmarks, buck_log, deaths, lines, unittest_log
-from bot.action.ci.compiles import ADVICE, HANDS_OVER, OVERWRITTEN
+from bot.action.ci.compiles import ADVICE, HANDS_OVER, OVERWRITTEN, TRACERS
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, sign
 from bot.action.ci.lines import LOGGED, Lines
@@ -22,7 +22,7 @@ from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, commanded, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
-from bot.action.ci.tracebacks import COMPILERS, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
+from bot.action.ci.tracebacks import COMPILERS, Printed, PrintedTraceback, is_elsewhere, is_whole, of_guard, tracebacks
 
 MAX_FAILURES = 2_000
 # Tracebacks outside tests that are looked at; the last ones.
@@ -31,7 +31,7 @@ MAX_CHILDREN = 20
 
 _OF_COMPILER = re.compile(
     r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)"
-    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}|SubprocException"
+    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}|{TRACERS}|SubprocException"
 )
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
@@ -91,7 +91,7 @@ class _Log:
         for whole in self.runner.files(files, self.printed):
             self._add(whole)
         told = [failure for key, failure in self.found.items() if key not in passed and not _not_imported(failure)]
-        return [*told, *(() if self.found else list(self._untitled()) or self._loose())]
+        return [*told, *(() if self.found else list(self._untitled()) or list(self._loose()) or self._logged())]
 
     def _located(self, test: str) -> str:
         """An id as the repository's root has it: PyTorch's runner starts its files in a directory of their own."""
@@ -215,7 +215,9 @@ class _Log:
             if not is_elsewhere(block.text) and (compiled or is_whole(block.text)):
                 last.add(block.who)
         seen: set[str] = set()
-        for failure in self._programs(chosen[::-1]):
+        # the end of what only says that another process failed
+        ended = [block for block in chosen if is_whole(block.text) or not is_elsewhere(block.text)]
+        for failure in self._programs((ended or chosen)[::-1]):
             signature = sign(failure)
             if signature is None or signature.fingerprint in seen:
                 continue
@@ -223,6 +225,12 @@ class _Log:
                 continue
             seen.add(signature.fingerprint)
             yield failure
+
+    def _logged(self) -> Iterator[Failure]:
+        """The guard that could not be made, where the log shows nothing of what was raised then."""
+        text = "" if any(not block.who.endswith(LOGGED) for block in self.printed.all) else of_guard(self.lines)
+        if text:
+            yield Failure("a program", "", text, note="a guard could not be made, and the log does not show what was raised")
 
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""

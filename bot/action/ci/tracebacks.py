@@ -6,10 +6,11 @@ import bisect
 import re
 from collections import Counter, deque
 from dataclasses import dataclass
+from itertools import takewhile
 
-from bot.action.ci.compiles import ADVICE, OVERWRITTEN
-from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on
-from bot.action.ci.lines import HEADER, JOINTS, Lines
+from bot.action.ci.compiles import ADVICE, OVERWRITTEN, TRACERS
+from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
+from bot.action.ci.lines import HEADER, JOINTS, LOGGED, Lines
 from bot.failure.traceback import exceptions
 
 MAX_TRACEBACKS = 2_000
@@ -32,8 +33,8 @@ _ENDS = (
 )
 # A logger's words stand before the first line, on the same one; so do those of torchelastic's table, which indents what follows.
 _BEHIND = f": {HEADER}"
-# What indents a traceback: a group of exceptions has a line at its side.
-_INDENT = " |"
+# What indents a traceback: a group of exceptions has a line at its side, a trace of the compiler's events has tabs.
+_INDENT = " |\t"
 # Classes that the compiler alone has.
 COMPILERS = "(?:BackendCompilerFailed|InductorError|CppCompileError|InternalTorchDynamoError|LoweringException|TorchRuntimeError)"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
@@ -43,7 +44,7 @@ _TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _RAISED = re.compile(
     r"^(?P<indent> {0,3})(?:(?P<words>[\w ]{0,60}\b[Ee](?:rror|xception): )?"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
-    rf"|Unsupported|{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})): \S"
+    rf"|Unsupported|{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|(?:AssertionError|Exception)(?=: {TRACERS})): \S"
 )
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
@@ -162,6 +163,8 @@ class _TracebackReader:
     def _header(self, i: int, line: str, who: str) -> None:
         """Begin where `line` is a traceback's header; what was caught is left out."""
         drawn = begins(line)
+        if not drawn and line.endswith("last)") and (broken := header(self._before.get(who, ""), line)):
+            line, drawn = broken, True
         if not drawn and not line.endswith(HEADER):
             return
         # the words above an excerpt end here
@@ -243,9 +246,26 @@ class Printed:
         return self.all[bisect.bisect_right(self._starts, start) : bisect.bisect_left(self._starts, end)]
 
 
+# What torch logs of a guard that it cannot make, and then the stack of what asked for it.
+_GUARD = "Error while creating guard:"
+_ASKED = "Created at:"
+MAX_GUARD = 60
+
+
+def of_guard(log: Lines) -> str:
+    """A traceback without what was raised, for the guard that was logged last as one that could not be made; empty where `log` has none."""
+    last = max((i for i, line in enumerate(log.text) if line == _GUARD and log.who[i].endswith(LOGGED)), default=None)
+    if last is None:
+        return ""
+    said = [line for line, who in zip(log.text[last : last + MAX_GUARD], log.who[last:], strict=False) if who == log.who[last]]
+    frames = said[said.index(_ASKED) + 1 :] if _ASKED in said else []
+    return "\n".join([HEADER, *takewhile(lambda line: line.startswith("  "), frames)]) if frames else ""
+
+
 # What a process says whose child failed: the child's own error is the cause.
 _ELSEWHERE = re.compile(
-    r"Engine core initialization failed|Server (?:exited unexpectedly|failed to start)|See (?:root cause|stack trace) \(?above"
+    r"Engine core initialization failed|Server (?:exited unexpectedly|failed to start)"
+    r"|(?:See|check the) (?:root cause|stack trace) \(?above"
     r"|EngineCore encountered|EngineDead|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException"
     r"|ProcessRaisedException|returned non-zero|Integration test failed|process \d+ (?:terminated|exited|failed)"
     r"|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError|failed with (?:return ?code|exit)|non-?zero exit"

@@ -121,6 +121,15 @@ ASCII_AS_PRINTED = """Traceback (most recent call last):
 ValueError: made up"""
 
 
+# what was copied has lines of a fixed width
+WRAPPED = (
+    NOTEBOOK.replace(" (most recent call last)", " (most recent call\nlast)")
+    .replace("Cell In[6], line 5, in timed(fn)", "File /w/made_up.py:5, in timed(fn,\n    inputs, \n outputs)")
+    .replace("_fn(*args, **kwargs)", "_fn(*args,\n**kwargs)")
+)
+WRAPPED_AS_PRINTED = AS_PRINTED.replace("Cell In[6]", "/w/made_up.py")
+
+
 def printed(log: str) -> list[str]:
     return [block.text for block in tracebacks(lines.read(log))]
 
@@ -135,6 +144,8 @@ def printed(log: str) -> list[str]:
         (BOX, BOX_AS_PRINTED),
         (BOX.replace("\n", "\n   "), BOX_AS_PRINTED),
         (ASCII, ASCII_AS_PRINTED),
+        (WRAPPED, WRAPPED_AS_PRINTED),
+        (WRAPPED.partition("result = fn()\n\n")[2], CUT_AS_PRINTED),
         # the log ends within it, or begins within its second frame
         (NOTEBOOK.partition("\nUnsupported: ")[0], AS_PRINTED.partition("\nUnsupported: ")[0] + "\nUnsupported"),
         (BOX.rpartition("\n")[0], BOX_AS_PRINTED.rpartition("\n")[0]),
@@ -158,6 +169,8 @@ def test_it_is_read_as_python_prints_it(log: str, expected: str) -> None:
         BOX.replace("InductorError: ", "and so on "),
         BOX.replace("│ ❱", "  ❱"),
         "the words Traceback (most recent call last)",
+        "the words Traceback (most recent call\nlast)",
+        "It is /w/made_up.py in timed(fn,\nand so on",
     ],
 )
 def test_what_has_no_message_is_none(log: str) -> None:

@@ -34,7 +34,8 @@ def sign(found: Failure) -> Signature | None:
     [
         ("lower_1", "suggested"),
         ("dynamo_1", "suggested"),
-        ("numbers_1", "possible"),
+        ("numbers_1", "no"),
+        ("numbers_compiled", "possible"),
         ("crash_1", "possible"),
         ("plain_1", "no"),
         ("silent_1", "no"),

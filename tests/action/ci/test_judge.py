@@ -113,9 +113,12 @@ def test_a_machine_that_is_not_made_for_it(said: str, broken: str | None) -> Non
         (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestA::test_a_compile_True_config0"), "possible"),
         (raised(IN_TEST, WRONG, "tests/test_compile.py::TestA::test_a_compile_False"), "possible"),
         (raised(IN_TEST, WRONG, hint=Hint(("TORCHDYNAMO_DISABLE=1",), "python a.py")), "no"),
-        # the log shows the message alone
-        (raised("", WRONG), "possible"),
-        (Failure("a", TEST, "AssertionError: Tensor-likes are not close!"), "possible"),
+        # the log shows the message alone: the name has to say that it compiles
+        (raised("", WRONG), "no"),
+        (Failure("a", TEST, "AssertionError: Tensor-likes are not close!"), "no"),
+        (raised("", WRONG, "tests/test_made_up.py::test_torch_compile"), "possible"),
+        # a CUDA graph can be captured without the compiler
+        (raised("", WRONG, "tests/test_made_up.py::test_cudagraph"), "no"),
     ],
 )
 def test_wrong_numbers(failure: Failure, expected: str) -> None:
@@ -220,6 +223,43 @@ def test_code_that_the_compiler_made(made: str, runtime: int, expected: bool) ->
     assert is_compiled(sign(failure), failure) is expected
 
 
-@pytest.mark.parametrize(("frames", "expected"), [(LOWERING, "possible"), (CALLED, "possible"), (IN_TEST, "no")])
+SERVER = "RuntimeError: Engine core initialization failed. See root cause above."
+CAPTURED = FRAME.format("site-packages/made_up/cuda_graph.py", "capture_cudagraphs")
+
+
+@pytest.mark.parametrize(
+    ("frames", "test", "expected"),
+    [
+        (IN_TEST, TEST, "no"),
+        ("", "tests/test_made_up.py::test_compile[made-up]", "possible"),
+        ("", "tests/test_made_up.py::test_cudagraph[made-up]", "no"),
+        (CAPTURED.replace("f(x)", "self.compile_or_warm_up_model()"), TEST, "no"),
+        (CAPTURED.replace("f(x)", "self.compile_model()"), TEST, "possible"),
+    ],
+)
+def test_another_process_that_failed(frames: str, test: str, expected: str) -> None:
+    assert verdict(raised(frames, SERVER, test)) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("AssertionError: Guard failed on the same frame it was created. Made up", "suggested"),
+        ("AssertionError: Guard check failed immediately after translation, made up", "suggested"),
+        ("Exception: Please convert all Tensors to FakeTensors first, made up", "suggested"),
+        ("AssertionError: made up: Guard failed", "no"),
+    ],
+)
+def test_what_the_tracers_alone_say(said: str, expected: str) -> None:
+    assert verdict(raised("", said)) == expected
+
+
+DISABLED = CALLED.replace("in _fn", "in DisableContext.__call__.<locals>._fn")
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [(LOWERING, "possible"), (CALLED, "possible"), (IN_TEST, "no"), (DISABLED, "no"), (DISABLED + CALLED, "possible")],
+)
 def test_a_traceback_that_ends_before_it_says_what_was_raised(frames: str, expected: str) -> None:
     assert verdict(raised(frames, "")) == expected

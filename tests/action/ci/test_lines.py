@@ -124,6 +124,34 @@ def test_records_of_one_line(line: str, text: list[str]) -> None:
     assert (read.text, set(read.who)) == (text, {"(pid=7)"})
 
 
+PLACE = '  File "/w/site-packages/made_up.py", line 931, in made_up'
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        *((f"x\n{PLACE[:at]}\n{PLACE[at:]}\n    f(x)", ["x", PLACE, "    f(x)"]) for at in (20, 36, 37, 39, 43, 44, 46, 47, 49, 50, 51)),
+        (f"{PLACE[:20]}\n{PLACE[20:40]}\n{PLACE[40:]}", [PLACE]),
+        (f"    f(x)    {PLACE[2:]}", ["    f(x)", PLACE]),
+        (f"from user code:     {PLACE[2:20]}\n{PLACE[20:]}", ["from user code:", PLACE]),
+        # what ends there
+        (PLACE[:20], [PLACE[:20]]),
+        (f"{PLACE[:20]}\n    f(x)\n{PLACE}", [PLACE[:20], "    f(x)", PLACE]),
+        (f"E       {PLACE[2:]}", [f"E       {PLACE[2:]}"]),
+    ],
+)
+def test_what_a_terminal_broke(log: str, expected: list[str]) -> None:
+    assert lines.read(log).text == expected
+
+
+def test_what_is_only_logged() -> None:
+    for mark in ("[5/0_1] torch.made_up: [ERROR]", "torch.made_up: [ERROR]", "E1209 15:28:05.619000 7 torch/made_up.py:9] [5/0]"):
+        read = lines.read(f"[2023-12-09 15:28:05,619] {mark}   File" if "torch." in mark else f"{mark}   File")
+        assert (read.text, [who.endswith(lines.LOGGED) for who in read.who]) == (["  File"], [True]), mark
+    read = lines.read("[2023-12-09 15:28:05,619] torch.made_up: [WARNING]   File")
+    assert read.who == [""]
+
+
 def test_control_characters_that_are_spelled() -> None:
     assert lines.read("^[[36m(pid=9)^[[0m   File^M\n    ^^^^^M\n").text == ["  File", "    ^^^^", ""]
     assert lines.read("    ^^^^M").text == ["    ^^^^M"]
