@@ -99,6 +99,8 @@ _LACKS = (
         "a C compiler that cannot build what triton needs for the driver",
     ),
 )
+# Where triton gets ready to talk to a GPU, for which it builds a library: whatever fails there is the machine's.
+_DRIVER = re.compile(r'triton/runtime/driver\.py", line \d{1,9}, in (?:_initialize_obj|_create_driver)\n')
 # Characters of a text in which the class that was raised last stands.
 _END = 20_000
 
@@ -134,6 +136,8 @@ def fault(failure: Failure) -> str | None:
     need = missing(outcome)
     if need is not None and need.what == "hardware":
         return f"no {need.name} device"
+    if _DRIVER.search(failure.text.rpartition("Traceback (most recent call last):")[2]):
+        return "no driver that triton can use"
     last = next(iter(exceptions(failure.text)), None)
     said = f"{last.name}: {last.message}"[:_END] if last else ""
     return next((words for pattern, words in _LACKS if pattern.search(said)), None)
@@ -178,7 +182,11 @@ def _is_overwritten(signature: Signature) -> bool:
 
 def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
     """Whether the log ends within the traceback of `failure`, which goes into the compiler."""
-    cut = signature is not None and signature.kind is Kind.EXCEPTION and not signature.exception and not asserts(failure.text)
+    if signature is None or signature.kind is not Kind.EXCEPTION or asserts(failure.text):
+        return False
+    # what caused the one within which it ends may be told
+    last = next(iter(exceptions(failure.text)), None)
+    cut = not last.name if last else not signature.exception
     return cut and (in_compiler(signature, failure) or says_that_it_compiles(failure))
 
 
@@ -217,10 +225,11 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         return "no", "the log does not show how it failed"
     if stopped := _stopped(signature):
         return "no", stopped
-    if _is_cut_off(signature, failure):
+    compiled = in_compiler(signature, failure)
+    if _is_cut_off(signature, failure) and not (compiled and signature.exception):
         said = failure.note or "the log ends within a traceback, in the compiler"
         return "possible", f"{said}: what was raised may be of the machine"
-    if in_compiler(signature, failure):
+    if compiled:
         return "suggested", "fails in the compiler"
     if _is_overwritten(signature):
         return "possible", "it read a result that the compiler's CUDA graphs had overwritten"

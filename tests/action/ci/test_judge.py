@@ -223,6 +223,14 @@ def test_code_that_the_compiler_made(made: str, runtime: int, expected: bool) ->
     assert is_compiled(sign(failure), failure) is expected
 
 
+@pytest.mark.parametrize(("called", "broken"), [("_initialize_obj", "no driver that triton can use"), ("__getattr__", None)])
+def test_a_driver_that_triton_gets_ready(called: str, broken: str | None) -> None:
+    frames = FRAME.format("site-packages/triton/runtime/driver.py", called) + FRAME.format(
+        "site-packages/triton/runtime/build.py", "_build"
+    )
+    assert fault(raised(LOWERING + frames, "RuntimeError: made up")) == broken
+
+
 SERVER = "RuntimeError: Engine core initialization failed. See root cause above."
 CAPTURED = FRAME.format("site-packages/made_up/cuda_graph.py", "capture_cudagraphs")
 
@@ -254,12 +262,27 @@ def test_what_the_tracers_alone_say(said: str, expected: str) -> None:
     assert verdict(raised("", said)) == expected
 
 
+TRACEBACK = "Traceback (most recent call last):"
+CAUSE = "The above exception was the direct cause of the following exception:"
 DISABLED = CALLED.replace("in _fn", "in DisableContext.__call__.<locals>._fn")
 
 
 @pytest.mark.parametrize(
     ("frames", "expected"),
-    [(LOWERING, "possible"), (CALLED, "possible"), (IN_TEST, "no"), (DISABLED, "no"), (DISABLED + CALLED, "possible")],
+    [
+        (LOWERING, "possible"),
+        (CALLED, "possible"),
+        (IN_TEST, "no"),
+        (DISABLED, "no"),
+        (DISABLED + CALLED, "possible"),
+        # a size that is traced, a tensor that is none
+        (IN_TEST + FRAME.format("site-packages/torch/fx/experimental/sym_node.py", "evaluate"), "possible"),
+        (IN_TEST + FRAME.format("site-packages/torch/fx/experimental/made_up.py", "evaluate"), "no"),
+        (IN_TEST + FRAME.format("site-packages/torch/_subclasses/fake_tensor.py", "dispatch"), "possible"),
+        # the last of a chain, whose cause is told
+        (f"ValueError: made up\n\n{CAUSE}\n\n{TRACEBACK}\n{CALLED}", "possible"),
+        (f"ValueError: made up\n\n{CAUSE}\n\n{TRACEBACK}\n{IN_TEST}", "no"),
+    ],
 )
 def test_a_traceback_that_ends_before_it_says_what_was_raised(frames: str, expected: str) -> None:
     assert verdict(raised(frames, "")) == expected
