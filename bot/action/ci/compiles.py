@@ -117,6 +117,11 @@ def raised_on_sizes(text: str) -> bool:
     return any(path.endswith(_SIZES) for path in _paths(text)[-1:])
 
 
+def raised_on_fakes(text: str) -> bool:
+    """Whether the last traceback in `text` ends where an operator ran on a tensor that is traced, and holds no values."""
+    return any("torch/_subclasses/" in path for path in _paths(text)[-1:])
+
+
 def raised_in_made(text: str) -> bool:
     """Whether the last traceback in `text` ends in code that Inductor made, or near it, or in what Dynamo made of a function."""
     made = any(map(_MADE.search, [path for path in _paths(text) if not _BETWEEN.search(path)][-_NEAR:]))

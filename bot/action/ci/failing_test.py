@@ -36,6 +36,7 @@ class Seen(str, Enum):
     TIMEOUT = "timeout"
     NUMBERS = "numbers"  # a benchmark that compares with eager found other numbers
     COUNT = "count"  # a benchmark counted otherwise than expected
+    LOGGED = "logged"  # by torch, before it raised an error
     NAMED = "named"  # the name alone
     FILE = "file"  # a test file that failed as a whole, nothing more
 

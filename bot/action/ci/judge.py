@@ -14,6 +14,7 @@ from bot.action.ci.compiles import (
     raised_at_import,
     raised_in_made,
     raised_in_test,
+    raised_on_fakes,
     raised_on_sizes,
     says_that_it_compiles,
 )
@@ -120,7 +121,7 @@ def sign(failure: Failure) -> Signature | None:
     """
     if failure.seen is Seen.NUMBERS:
         return Signature(kind=Kind.ACCURACY, phase=Phase.RUN)
-    if failure.seen in (Seen.COUNT, Seen.FILE, Seen.NAMED) and not failure.text:
+    if failure.seen in (Seen.COUNT, Seen.FILE, Seen.LOGGED, Seen.NAMED) and not failure.text:
         return None
     if not failure.text and failure.seen is Seen.ERROR:
         return None
@@ -166,6 +167,7 @@ def is_compiled(signature: Signature | None, failure: Failure) -> bool:
         made
         or in_compiler(signature, failure)
         or _is_cut_off(signature, failure)
+        or raised_on_fakes(failure.text)
         or (signature is not None and _is_of_its_results(signature))
     )
 
@@ -214,6 +216,8 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         return "no", f"no failure of the compiler: {failure.note}"
     if failure.seen is Seen.NUMBERS:
         return "suggested", f"the benchmark compares with eager: {failure.note}"
+    if failure.seen is Seen.LOGGED:
+        return "possible", failure.note
     if failure.seen is Seen.FILE:
         return "no", failure.note or "the whole file failed, and the log does not show how"
     if signature is None:
@@ -227,8 +231,7 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         return "no", stopped
     compiled = in_compiler(signature, failure)
     if _is_cut_off(signature, failure) and not (compiled and signature.exception):
-        said = failure.note or "the log ends within a traceback, in the compiler"
-        return "possible", f"{said}: what was raised may be of the machine"
+        return "possible", "the log ends within a traceback, in the compiler: what was raised may be of the machine"
     if compiled:
         return "suggested", "fails in the compiler"
     if _is_overwritten(signature):

@@ -92,6 +92,7 @@ _GLUED = re.compile(r'(?P<above> {4,40}\S[^\n]{0,2000}?[\w)\]]|from user code:) 
 MAX_WRAPPED = 4
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"
+_PARTS = re.compile(r"[./\\ ]")
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,12 @@ def _outdent(text: list[str], who: list[str]) -> None:
         done = end
 
 
+def _logger(mark: str) -> str:
+    """Which part of torch logged, by the `mark` of its logger: the name of its file."""
+    path = mark.rpartition(": [")[0] or mark.partition(".py:")[0]
+    return _PARTS.split(path)[-1] + LOGGED
+
+
 def _bare(line: str) -> tuple[str, str]:
     """A line without its prefixes, and who printed it."""
     name = ""
@@ -238,7 +245,7 @@ def _bare(line: str) -> tuple[str, str]:
         blanks = ""
         if found["who"] is not None:
             error = found["who"].startswith(("ERROR", "CRITICAL"))
-            name += LOGGED if found["torch"] else "ERROR" if error else found["who"]
+            name += _logger(found["torch"]) if found["torch"] else "ERROR" if error else found["who"]
             # Some write a blank behind the mark, some do not; Python indents by two.
             blanks = found["blanks"]
             blanks = blanks[1:] if len(blanks) % 2 else blanks

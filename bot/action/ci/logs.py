@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from bot.action.ci import benchmarks, buck_log, deaths, lines, unittest_log
+from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, unittest_log
 from bot.action.ci.compiles import ADVICE, HANDS_OVER, OVERWRITTEN, TRACERS
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, sign
@@ -22,7 +22,7 @@ from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, commanded, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
-from bot.action.ci.tracebacks import COMPILERS, Printed, PrintedTraceback, is_elsewhere, is_whole, of_guard, tracebacks
+from bot.action.ci.tracebacks import COMPILERS, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
 
 MAX_FAILURES = 2_000
 # Tracebacks outside tests that are looked at; the last ones.
@@ -41,7 +41,7 @@ _TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} 
 _RUN_AGAIN = "To execute this test, run"
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
-_WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.NAMED: 0, Seen.FILE: 0}
+_WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.LOGGED: 1, Seen.NAMED: 0, Seen.FILE: 0}
 
 
 def failures(log: str, job: str = "") -> tuple[Failure, ...]:
@@ -91,7 +91,7 @@ class _Log:
         for whole in self.runner.files(files, self.printed):
             self._add(whole)
         told = [failure for key, failure in self.found.items() if key not in passed and not _not_imported(failure)]
-        return [*told, *(() if self.found else list(self._untitled()) or list(self._loose()) or self._logged())]
+        return [*told, *(() if self.found else list(self._untitled()) or list(self._loose()) or logged.failures(self.lines, self.printed))]
 
     def _located(self, test: str) -> str:
         """An id as the repository's root has it: PyTorch's runner starts its files in a directory of their own."""
@@ -225,12 +225,6 @@ class _Log:
                 continue
             seen.add(signature.fingerprint)
             yield failure
-
-    def _logged(self) -> Iterator[Failure]:
-        """The guard that could not be made, where the log shows nothing of what was raised then."""
-        text = "" if any(not block.who.endswith(LOGGED) for block in self.printed.all) else of_guard(self.lines)
-        if text:
-            yield Failure("a program", "", text, note="a guard could not be made, and the log does not show what was raised")
 
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""

@@ -6,11 +6,10 @@ import bisect
 import re
 from collections import Counter, deque
 from dataclasses import dataclass
-from itertools import takewhile
 
 from bot.action.ci.compiles import ADVICE, OVERWRITTEN, TRACERS
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
-from bot.action.ci.lines import HEADER, JOINTS, LOGGED, Lines
+from bot.action.ci.lines import HEADER, JOINTS, Lines
 from bot.failure.traceback import exceptions
 
 MAX_TRACEBACKS = 2_000
@@ -244,22 +243,6 @@ class Printed:
     def between(self, start: int, end: int) -> tuple[PrintedTraceback, ...]:
         """Those that begin behind the line `start` and before the line `end`."""
         return self.all[bisect.bisect_right(self._starts, start) : bisect.bisect_left(self._starts, end)]
-
-
-# What torch logs of a guard that it cannot make, and then the stack of what asked for it.
-_GUARD = "Error while creating guard:"
-_ASKED = "Created at:"
-MAX_GUARD = 60
-
-
-def of_guard(log: Lines) -> str:
-    """A traceback without what was raised, for the guard that was logged last as one that could not be made; empty where `log` has none."""
-    last = max((i for i, line in enumerate(log.text) if line == _GUARD and log.who[i].endswith(LOGGED)), default=None)
-    if last is None:
-        return ""
-    said = [line for line, who in zip(log.text[last : last + MAX_GUARD], log.who[last:], strict=False) if who == log.who[last]]
-    frames = said[said.index(_ASKED) + 1 :] if _ASKED in said else []
-    return "\n".join([HEADER, *takewhile(lambda line: line.startswith("  "), frames)]) if frames else ""
 
 
 # What a process says whose child failed: the child's own error is the cause.
