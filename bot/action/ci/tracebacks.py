@@ -43,7 +43,8 @@ _TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _RAISED = re.compile(
     r"^(?P<indent> {0,3})(?:(?P<words>[\w ]{0,60}\b[Ee](?:rror|xception): )?"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
-    rf"|Unsupported|{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})|(?:AssertionError|Exception)(?=: {TRACERS})): \S"
+    rf"|Unsupported|{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
+    rf"|(?:AssertionError|Exception)(?=: {TRACERS})): \S"
 )
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
