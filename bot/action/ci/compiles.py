@@ -32,9 +32,9 @@ HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,
 _MENTIONS = re.compile(rf"torch/_(?:dynamo|inductor|functorch|export)/|{_CACHE}|torch\.compile\(|aoti_compile|torch\.export|{ADVICE}")
 # What Inductor wrote, in its own directory, in vLLM's or in that of one test, where its name is the hash of it.
 _MADE = re.compile(rf"{_CACHE}|/inductor_cache/|/[a-z0-9]{{2}}/c[a-z2-7]{{20,60}}\.py$")
-# The compiler's own files, and those of the tensors that it traces with: the rest of functorch runs in eager.
+# The compiler's own files: the rest of functorch runs in eager.
 _FILES = re.compile(
-    r"torch/(?:_(?:dynamo|inductor|export|subclasses)|export)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
+    r"torch/(?:_(?:dynamo|inductor|export)|export)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
     f"|{_MADE.pattern}"
 )
 # What Dynamo made of a function stands on the line of its head, or of its decorator: no code of its own is there.

@@ -167,7 +167,7 @@ def is_compiled(signature: Signature | None, failure: Failure) -> bool:
         made
         or in_compiler(signature, failure)
         or _is_cut_off(signature, failure)
-        or raised_on_fakes(failure.text)
+        or _is_traced(failure)
         or (signature is not None and _is_of_its_results(signature))
     )
 
@@ -189,7 +189,12 @@ def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
     # what caused the one within which it ends may be told
     last = next(iter(exceptions(failure.text)), None)
     cut = not last.name if last else not signature.exception
-    return cut and (in_compiler(signature, failure) or says_that_it_compiles(failure))
+    return cut and (in_compiler(signature, failure) or says_that_it_compiles(failure) or _is_traced(failure))
+
+
+def _is_traced(failure: Failure) -> bool:
+    """Whether a program, no test, failed where it ran on tensors that are traced: tests of those may trace for themselves."""
+    return not failure.test and raised_on_fakes(failure.text)
 
 
 def _is_count(failure: Failure) -> bool:
@@ -247,6 +252,15 @@ def _stopped(signature: Signature) -> str:
     return "out of memory" if root == "MemoryError" or _MEMORY_FULL.search(signature.message) else ""
 
 
+def _by_stack(failure: Failure) -> str:
+    """What the stack of a `failure` tells of the compiler, which did not raise; empty where it tells nothing."""
+    if raised_in_made(failure.text):
+        return "it was raised in code that the compiler made"
+    if on_stack(failure.text):
+        return "the compiler is on its stack, but did not raise"
+    return "it was raised where something was traced" if _is_traced(failure) else ""
+
+
 def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
     """What a `failure` looks like that was not raised in the compiler."""
     if signature.kind is Kind.HANG:
@@ -273,10 +287,8 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         return "possible", "it repeats an error of the compiler"
     if raised_at_import(failure.text):
         return "no", "the compiler could not be imported"
-    if raised_in_made(failure.text):
-        return "possible", "it was raised in code that the compiler made"
-    if on_stack(failure.text):
-        return "possible", "the compiler is on its stack, but did not raise"
+    if by_stack := _by_stack(failure):
+        return "possible", by_stack
     if len(signature.exception) == 1 and _SAMPLE.match(signature.message) and says_that_it_compiles(failure):
         return "possible", "a sample of the test failed, and the log does not show how"
     if is_elsewhere(failure.text) and says_that_it_compiles(failure):

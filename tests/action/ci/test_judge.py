@@ -223,6 +223,12 @@ def test_code_that_the_compiler_made(made: str, runtime: int, expected: bool) ->
     assert is_compiled(sign(failure), failure) is expected
 
 
+@pytest.mark.parametrize("said", ["", "ValueError: made up"])
+@pytest.mark.parametrize(("test", "expected"), [("", "possible"), (TEST, "no")])
+def test_tensors_that_hold_no_values(said: str, test: str, expected: str) -> None:
+    assert verdict(raised(FRAMES_OF_FAKES, said, test)) == expected
+
+
 @pytest.mark.parametrize(("called", "broken"), [("_initialize_obj", "no driver that triton can use"), ("__getattr__", None)])
 def test_a_driver_that_triton_gets_ready(called: str, broken: str | None) -> None:
     frames = FRAME.format("site-packages/triton/runtime/driver.py", called) + FRAME.format(
@@ -262,6 +268,7 @@ def test_what_the_tracers_alone_say(said: str, expected: str) -> None:
     assert verdict(raised("", said)) == expected
 
 
+FRAMES_OF_FAKES = FRAME.format("site-packages/torch/_subclasses/fake_tensor.py", "dispatch")
 TRACEBACK = "Traceback (most recent call last):"
 CAUSE = "The above exception was the direct cause of the following exception:"
 DISABLED = CALLED.replace("in _fn", "in DisableContext.__call__.<locals>._fn")
@@ -275,10 +282,10 @@ DISABLED = CALLED.replace("in _fn", "in DisableContext.__call__.<locals>._fn")
         (IN_TEST, "no"),
         (DISABLED, "no"),
         (DISABLED + CALLED, "possible"),
-        # a size that is traced, a tensor that is none
+        # a size that is traced; a test may make tensors that hold no values for itself
         (IN_TEST + FRAME.format("site-packages/torch/fx/experimental/sym_node.py", "evaluate"), "possible"),
         (IN_TEST + FRAME.format("site-packages/torch/fx/experimental/made_up.py", "evaluate"), "no"),
-        (IN_TEST + FRAME.format("site-packages/torch/_subclasses/fake_tensor.py", "dispatch"), "possible"),
+        (IN_TEST + FRAMES_OF_FAKES, "no"),
         # the last of a chain, whose cause is told
         (f"ValueError: made up\n\n{CAUSE}\n\n{TRACEBACK}\n{CALLED}", "possible"),
         (f"ValueError: made up\n\n{CAUSE}\n\n{TRACEBACK}\n{IN_TEST}", "no"),

@@ -193,9 +193,9 @@ def test_what_is_possible_is_taken_where_a_person_asks_and_nothing_is_suggested(
     run = api.add_run(20, "pytest")
     api.logs = {}
     wrong = "<failure>Traceback (most recent call last):\nAssertionError: Tensor-likes are not close!</failure>"
-    xml = f'<testsuite><testcase classname="tests.test_x" name="test_y">{wrong}</testcase></testsuite>'
+    xml = f'<testsuite><testcase classname="tests.test_x" name="test_compiled">{wrong}</testcase></testsuite>'
     api.zips[20] = {"reports": zipped({"junit.xml": xml.encode()})}
-    assert outcome(asked("/minify", pull=True), api).requests[0].command == "pytest tests/test_x.py::test_y"
+    assert outcome(asked("/minify", pull=True), api).requests[0].command == "pytest tests/test_x.py::test_compiled"
     assert RedRun(finished(run), settings(), api).outcome().status == "nothing"
 
 
