@@ -6,9 +6,11 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urljoin
 
 import requests
 from github import Auth, Github, GithubException, RateLimitExceededException
+from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester, RequestsResponse
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
 log = logging.getLogger(__name__)
@@ -21,6 +23,9 @@ PATIENCE = 600.0
 TIMEOUT = 30.0
 PAGE = 100
 _PASSING = frozenset({429, 500, 502, 503, 504})
+# A repository that was renamed or handed over answers so; how often a request follows that.
+_MOVED = frozenset({301, 302, 303, 307, 308})
+_MOST_MOVES = 5
 
 
 class GitHubError(Exception):
@@ -33,6 +38,34 @@ class GitHubError(Exception):
 
 class UnusableAnswerError(Exception):
     """GitHub, or something on the way, answered 200 with what it never means: nothing, half a JSON text, null, another type."""
+
+
+class _MovedError(Exception):
+    """What was asked for is at the address `location`; empty where GitHub does not say."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location)
+        self.location = location
+
+
+def _unless_moved(answer: RequestsResponse) -> RequestsResponse:
+    if answer.status in _MOVED:
+        raise _MovedError({key.lower(): value for key, value in answer.getheaders()}.get("location", ""))
+    return answer
+
+
+class _Http(HTTPRequestsConnectionClass):
+    """PyGithub's connection. It would follow a 301 without the query, and take a 307 for the answer."""
+
+    def getresponse(self) -> RequestsResponse:
+        return _unless_moved(super().getresponse())
+
+
+class _Https(HTTPSRequestsConnectionClass):
+    """The same, encrypted."""
+
+    def getresponse(self) -> RequestsResponse:
+        return _unless_moved(super().getresponse())
 
 
 def _headers(error: BaseException) -> Mapping[str, str]:
@@ -86,10 +119,12 @@ class Transport:
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
     ) -> None:
+        Requester.injectConnectionClasses(_Http, _Https)
         self._requester = Github(
             auth=Auth.Token(token), base_url=api_url, retry=None, timeout=int(TIMEOUT), user_agent="torch-minify", per_page=PAGE,
             seconds_between_requests=0, seconds_between_writes=0,
         ).requester  # fmt: skip
+        Requester.resetConnectionClasses()
         self._api_url, self._token = api_url.rstrip("/"), token
         self._sleep, self._now = sleep, now
         self._waited = 0.0
@@ -130,12 +165,31 @@ class Transport:
         Raises:
             GitHubError: it refused, or did not answer after all attempts.
         """
+        return self._answered(verb, path, parameters, body, kind)[1]
 
-        def once() -> Any:
-            _, data = self._requester.requestJsonAndCheck(verb, path, parameters=dict(parameters or {}), input=body)
-            return _of_kind(data, kind)
+    def _answered(
+        self, verb: str, path: str, parameters: Mapping[str, Any] | None, body: Any, kind: type[Any] | tuple[type[Any], ...]
+    ) -> tuple[Mapping[str, Any], Any]:
+        """What `ask` gets, with the headers beside it."""
 
-        return self._patiently(f"{verb} {path}", once)
+        def once() -> tuple[Mapping[str, Any], Any]:
+            headers, data = self._follow(verb, path, parameters, body)
+            return headers, _of_kind(data, kind)
+
+        return self._patiently(f"{verb} {path}", once)  # type: ignore[no-any-return]
+
+    def _follow(self, verb: str, path: str, parameters: Mapping[str, Any] | None, body: Any) -> tuple[Mapping[str, Any], Any]:
+        """Headers and JSON of one answer, asked for in the same way wherever GitHub has it now, but of nobody else."""
+        where = path
+        for _ in range(_MOST_MOVES):
+            try:
+                return self._requester.requestJsonAndCheck(verb, where, parameters=dict(parameters or {}), input=body)
+            except _MovedError as moved:
+                location = urljoin(self._api_url + where, moved.location)
+                if not moved.location or not location.startswith(self._api_url + "/"):
+                    raise GitHubError(f"{verb} {path}: moved to another place: {location[:200]}", 301) from None
+                where, parameters = location.removeprefix(self._api_url), None
+        raise GitHubError(f"{verb} {path}: moved {_MOST_MOVES} times", 301)
 
     def find(self, path: str, parameters: Mapping[str, Any] | None = None) -> Any:
         """What `ask` gets from `path` with query `parameters`; None where there is nothing (404)."""
@@ -161,26 +215,30 @@ class Transport:
             if failed and (found := find()) is not None:
                 return found
             failed = True
-            _, data = self._requester.requestJsonAndCheck("POST", path, input=body)
+            _, data = self._follow("POST", path, None, body)
             return _of_kind(data, dict)
 
         return self._patiently(f"POST {path}", once)
 
     def pages(self, path: str, parameters: Mapping[str, Any] | None = None, key: str = "", limit: int = 10) -> list[Any]:
-        """The items of at most `limit` pages of `path` with query `parameters`; `key` names the list where the answer is an object."""
+        """The items of at most `limit` pages of `path` with query `parameters`; `key` names the list where the answer is an object.
+
+        A page may be short though others follow it: what is hidden is taken out of it, and a server may allow fewer on each.
+        """
         items: list[Any] = []
         for page in range(1, limit + 1):
-            answer = self.ask("GET", path, {**(parameters or {}), "per_page": PAGE, "page": page}, kind=dict if key else list)
+            wanted = {**(parameters or {}), "per_page": PAGE, "page": page}
+            headers, answer = self._answered("GET", path, wanted, None, dict if key else list)
             found = answer.get(key, []) if key else answer
             if not isinstance(found, list):
                 raise GitHubError(f"GET {path}: {key} is no list")
             items += found
-            if len(found) < PAGE:
+            if len(found) < PAGE and 'rel="next"' not in str(headers.get("link", "")):
                 break
         return items
 
     def download(self, path: str, limit: int) -> bytes:
-        """The last `limit` bytes of the file to which GitHub redirects from `path`. The token stays with GitHub.
+        """The last `limit` bytes of the file to which GitHub redirects from `path`. The token stays with GitHub's API.
 
         Raises:
             GitHubError: it refused, or did not answer after all attempts.
@@ -188,9 +246,16 @@ class Transport:
 
         def once() -> bytes:
             headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Accept": "application/vnd.github+json"}
-            answer = requests.get(self._api_url + path, headers=headers, allow_redirects=False, stream=True, timeout=TIMEOUT)
-            if answer.is_redirect:
-                answer = requests.get(answer.headers["location"], headers={"User-Agent": "torch-minify"}, stream=True, timeout=TIMEOUT)
+            url = self._api_url + path
+            for _ in range(_MOST_MOVES):
+                if not url.startswith(self._api_url + "/"):
+                    headers = {"User-Agent": "torch-minify"}
+                answer = requests.get(url, headers=headers, allow_redirects=False, stream=True, timeout=TIMEOUT)
+                if not answer.is_redirect:
+                    break
+                url = urljoin(url, answer.headers["location"])
+            else:
+                raise GitHubError(f"GET {path}: moved {_MOST_MOVES} times", 301)
             _check(answer)
             kept = bytearray()
             for chunk in answer.iter_content(1 << 16):

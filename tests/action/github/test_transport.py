@@ -220,7 +220,73 @@ def test_the_files_at_a_commit(stub: Stub, tree: object) -> None:
     assert client(stub, Clock()).files_at(REPO, "a" * 40) == []
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_repository_that_was_renamed_is_asked_the_same(stub: Stub, status: int) -> None:
+    """GitHub's documentation of redirects: the request is to be repeated as it was, its query and its body too."""
+    api = client(stub, Clock())
+    stub.faults = [Fault(status, {"Location": f"{stub.url}/repositories/9/issues/7/comments?per_page=100&page=1"})]
+    assert api.comments(REPO, 7) == []
+    asked = urlsplit(stub.seen[1][1])
+    assert (asked.path, parse_qs(asked.query)) == ("/repositories/9/issues/7/comments", {"per_page": ["100"], "page": ["1"]})
+    stub.faults = [Fault(status, {"Location": f"{stub.url}/repositories/9/issues/7/comments"}, verb="POST")]
+    made = api.upsert_comment(REPO, 7, MARK, "one")
+    stub.faults = [Fault(status, {"Location": f"{stub.url}/repositories/9/issues/comments/{made.id}"}, verb="PATCH")]
+    api.upsert_comment(REPO, 7, MARK, "two")
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\ntwo"]
+    assert stub.faults == []
+    # what only moves is not done: no run was cancelled
+    stub.faults = [Fault(status, {"Location": f"{stub.url}/repositories/9/actions/runs/5/cancel"}), Fault(404)]
+    with pytest.raises(GitHubError, match="404"):
+        api.cancel(REPO, 5)
+
+
+def test_a_redirect_that_leads_nowhere_or_to_others_is_an_error(stub: Stub) -> None:
+    with Stub() as elsewhere:
+        loop = f"{stub.url}/repos/{REPO}/actions/runs/5/cancel"
+        for location in ({}, {"Location": f"{elsewhere.url}/x"}, {"Location": "https://127.0.0.1:1/x"}, {"Location": loop}):
+            for status in (301, 307):
+                stub.faults = [Fault(status, location) for _ in range(100)]
+                with pytest.raises(GitHubError, match="moved"):
+                    client(stub, Clock()).cancel(REPO, 5)
+                with pytest.raises(GitHubError, match="moved"):
+                    client(stub, Clock()).comments(REPO, 5)
+                with pytest.raises(GitHubError, match="moved"):
+                    client(stub, Clock()).upsert_comment(REPO, 5, MARK, "x", 3)
+        assert elsewhere.seen == []
+
+
+def test_a_short_page_is_not_the_last_where_github_says_that_another_follows(stub: Stub) -> None:
+    def comment(number: int) -> str:
+        return f'[{{"id": {number}, "body": "x", "created_at": "2026-11-03T12:00:00Z"}}]'
+
+    following = {"Content-Type": "application/json", "Link": f'<{stub.url}/x?page=2>; rel="next", <{stub.url}/x?page=9>; rel="last"'}
+    stub.faults = [Fault(200, following, comment(1)), Fault(200, following, "[]"), Fault(200, {}, comment(2))]
+    assert [each.id for each in client(stub, Clock()).comments(REPO, 7)] == [1, 2]
+    # one that always promises more is left at the bound
+    stub.faults = [Fault(200, following, comment(1)) for _ in range(60)]
+    assert len(client(stub, Clock()).comments(REPO, 7)) == 50
+
+
 # downloads
+
+
+def test_a_file_of_a_repository_that_was_renamed_is_asked_for_with_the_token(stub: Stub) -> None:
+    with Stub() as elsewhere:
+        elsewhere.answers["GET", "/blob"] = 200, b"log"
+        stub.answers["GET", f"/repos/{REPO}/actions/jobs/5/logs"] = 301, f"{stub.url}/repositories/9/actions/jobs/5/logs"
+        stub.answers["GET", "/repositories/9/actions/jobs/5/logs"] = 302, f"{elsewhere.url}/blob?sig=1"
+        assert client(stub, Clock()).job_log(REPO, 5) == "log"
+        assert [headers["Authorization"] for _, _, headers in stub.seen] == ["Bearer secret-token"] * 2
+        assert "Authorization" not in elsewhere.seen[0][2]
+        # nor back: what storage answers is no word of the API
+        elsewhere.answers["GET", "/blob"] = 302, f"{stub.url}/repos/{REPO}/actions/jobs/6/logs"
+        stub.seen.clear()
+        with pytest.raises(GitHubError, match="404"):
+            client(stub, Clock()).job_log(REPO, 5)
+        assert "Authorization" not in stub.seen[-1][2]
+    stub.answers["GET", f"/repos/{REPO}/actions/jobs/7/logs"] = 302, f"{stub.url}/repos/{REPO}/actions/jobs/7/logs"
+    with pytest.raises(GitHubError, match="moved"):
+        client(stub, Clock()).job_log(REPO, 7)
 
 
 def test_the_token_does_not_follow_a_redirect(stub: Stub) -> None:
