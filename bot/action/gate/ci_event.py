@@ -106,8 +106,8 @@ class RedRun:
 
     def _told(self, comments: Sequence[Comment]) -> list[str]:
         """The fingerprints that those of the comments are about that answer red runs; not this one, which may be delivered again."""
-        login, runs = self._api.login(), key(self._settings.name, "run-")
-        ours = [(each.body, event_of_comment(each.body) or "") for each in comments if each.user.login == login]
+        runs = key(self._settings.name, "run-")
+        ours = [(each.body, event_of_comment(each.body) or "") for each in comments if self._api.is_ours(each)]
         return [failure for body, event in ours if event.startswith(runs) and event != self._key for failure in failures_of_comment(body)]
 
     def _new(self, found: Sequence[groups.Group], pull: PullRequest | None) -> list[groups.Group]:

@@ -88,8 +88,7 @@ class Conversation:
         """Whether another comment of the same person here has an answer of ours: each one costs a job, and readers their patience."""
         comments = self._api.comments(self._repository, self._issue)
         theirs = {comment.id for comment in comments if comment.user.id == self._comment.user.id} - {self._comment.id}
-        login = self._api.login()
-        answered = (event_of_comment(comment.body) or "" for comment in comments if comment.user.login == login)
+        answered = (event_of_comment(comment.body) or "" for comment in comments if self._api.is_ours(comment))
         return any(event.rpartition("-")[2] == str(number) for event in answered for number in theirs)
 
     # words

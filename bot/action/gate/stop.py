@@ -48,8 +48,7 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
 
 def _runs(api: GitHub, repository: str, issue: int, own: int) -> list[int]:
     """The runs that our comments on an issue name, the newest first, each once."""
-    login = api.login()
-    named = [run_of_comment(comment.body) for comment in api.comments(repository, issue) if comment.user.login == login]
+    named = [run_of_comment(comment.body) for comment in api.comments(repository, issue) if api.is_ours(comment)]
     return list(dict.fromkeys(run for run in reversed(named) if run is not None and run != own))[:MOST_RUNS]
 
 

@@ -85,6 +85,10 @@ class GitHub:
                 self._login = ACTIONS_LOGIN
         return self._login
 
+    def is_ours(self, comment: Comment) -> bool:
+        """Whether we wrote `comment`. GitHub takes a login in any case, so an input may have it in another."""
+        return comment.user.login.lower() == self.login().lower()
+
     def comments(self, repository: str, issue: int) -> Sequence[Comment]:
         """All comments, oldest first."""
         return self._all(Comment, f"{_repo(repository)}/issues/{issue}/comments", limit=50)
@@ -96,8 +100,7 @@ class GitHub:
 
     def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
         """Our own comment whose body begins with `marker`."""
-        login = self.login()
-        return next((c for c in self.comments(repository, issue) if c.user.login == login and c.body.startswith(marker)), None)
+        return next((c for c in self.comments(repository, issue) if self.is_ours(c) and c.body.startswith(marker)), None)
 
     def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
         """Write `body` into the comment `comment`, else into the one with the marker, else into a new one; never two.

@@ -13,7 +13,7 @@ from bot.action.github.resources import WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
 from bot.action.report.render.text import one_line
-from bot.action.report.sweep import LOOK_BACK
+from bot.action.report.sweep import LOOK_BACK, REFUSALS
 from bot.action.set_up import labels_of
 from bot.action.settings import Settings
 
@@ -71,9 +71,10 @@ def abandon(api: GitHub, settings: Settings, now: datetime) -> int:
     For a report that has no requests to go by: `settings` name the run, `api` finds its comments among those of the days before `now`.
 
     Raises:
-        GitHubError: GitHub does not answer.
+        GitHubError: GitHub does not answer; or it refused one of them, after all others were written to.
     """
-    login, marked = api.login(), 0
+    marked = 0
+    refused: GitHubError | None = None
     try:
         began = api.run(settings.repository, settings.run_id).created_at
     except GitHubError as error:
@@ -81,13 +82,22 @@ def abandon(api: GitHub, settings: Settings, now: datetime) -> int:
         began = now - LOOK_BACK
     # a week of a large repository is a hundred requests, of which an hour has a thousand
     for comment in api.recent_comments(settings.repository, max(began, now - LOOK_BACK)):
-        if comment.user.login != login or run_of_comment(comment.body) != settings.run_id or comment.issue is None:
+        if not api.is_ours(comment) or run_of_comment(comment.body) != settings.run_id or comment.issue is None:
             continue
         event = event_of_comment(comment.body) or ""
         # the comments of another call in this run are that one's
         if not notes.pending(comment.body) or not event.startswith(f"{settings.name}-" if settings.name else ("comment-", "run-")):
             continue
         marker = comment.body.splitlines()[0]
-        api.upsert_comment(settings.repository, comment.issue, marker, notes.ended(None, settings.run_url), comment.id)
+        try:
+            api.upsert_comment(settings.repository, comment.issue, marker, notes.ended(None, settings.run_url), comment.id)
+        except GitHubError as error:
+            if error.status not in REFUSALS:
+                raise
+            log.warning("a comment on #%d cannot be edited: %s", comment.issue, one_line(str(error)))
+            refused = error
+            continue
         marked += 1
+    if refused is not None:
+        raise refused
     return marked

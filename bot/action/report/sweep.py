@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from bot.action.comment import run_of_comment
 from bot.action.github.client import GitHub
-from bot.action.github.resources import Run, WorkflowJob
+from bot.action.github.resources import Comment, Run, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
+from bot.action.report.render.text import one_line
+
+log = logging.getLogger(__name__)
 
 # A run waits one day, and a self-hosted one works five at most.
 LOOK_BACK = timedelta(days=7)
 _WAITING = frozenset({"queued", "pending", "requested"})
 # GitHub's documentation of protection rules: a job is `waiting` until its environment's reviewers have decided.
 _FOR_APPROVAL = "waiting"
+# Of one comment: its conversation is locked, it or its issue was deleted. The others can still be edited.
+REFUSALS = frozenset({403, 404, 410, 422})
 
 
 def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> int:
@@ -24,26 +30,43 @@ def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> in
     How many were marked through `api`.
 
     Raises:
-        GitHubError: GitHub does not answer.
+        GitHubError: GitHub does not answer; or it refused one of them, after all others were marked.
     """
-    login, marked = api.login(), 0
+    marked = 0
+    refused: GitHubError | None = None
     for comment in api.recent_comments(repository, now - LOOK_BACK):
-        number, title = run_of_comment(comment.body), notes.pending(comment.body)
-        if comment.user.login != login or number is None or comment.issue is None or title is None:
+        if not api.is_ours(comment):
             continue
         try:
-            run = api.run(repository, number)
-            body = said(run, api.jobs(repository, number), stale_after, now)
+            marked += _mark(comment, api, repository, stale_after, now)
         except GitHubError as error:
-            if error.status != 404:  # the run was deleted
+            if error.status not in REFUSALS:
                 raise
-            body = notes.ended(None, None)
-        # what waits is marked once
-        if body is not None and not body.startswith(title):
-            first = comment.body.splitlines()[0]
-            api.upsert_comment(repository, comment.issue, first, body, comment.id)
-            marked += 1
+            # a locked conversation, for instance: it must not keep their answer from all that were asked before
+            log.warning("a comment on #%s cannot be edited: %s", comment.issue, one_line(str(error)))
+            refused = error
+    if refused is not None:
+        raise refused
     return marked
+
+
+def _mark(comment: Comment, api: GitHub, repository: str, stale_after: float, now: datetime) -> bool:
+    """Whether a comment of ours was marked."""
+    number, title = run_of_comment(comment.body), notes.pending(comment.body)
+    if number is None or comment.issue is None or title is None:
+        return False
+    try:
+        run = api.run(repository, number)
+        body = said(run, api.jobs(repository, number), stale_after, now)
+    except GitHubError as error:
+        if error.status != 404:  # the run was deleted
+            raise
+        body = notes.ended(None, None)
+    # what waits is marked once
+    if body is None or body.startswith(title):
+        return False
+    api.upsert_comment(repository, comment.issue, comment.body.splitlines()[0], body, comment.id)
+    return True
 
 
 def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetime) -> str | None:

@@ -159,6 +159,13 @@ def test_a_known_comment_is_edited_without_a_search_and_a_deleted_one_written_ag
     assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nthree"]
 
 
+def test_our_login_in_another_case_is_ours(stub: Stub) -> None:
+    """GitHub takes logins without regard to case, and so may whoever wrote the input `bot-login`."""
+    client(stub, Clock()).upsert_comment(REPO, 7, MARK, "one")
+    client(stub, Clock(), "BOT").upsert_comment(REPO, 7, MARK, "two")
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\ntwo"]
+
+
 def test_who_we_are(stub: Stub) -> None:
     stub.answers["GET", "/user"] = 200, {"login": "machine", "id": 3}
     assert client(stub, Clock(), None).login() == "machine"

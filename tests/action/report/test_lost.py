@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.action.github.resources import WorkflowJob
+from bot.action.github.resources import Comment, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report import lost, sweep
 from bot.action.report.render import notes
@@ -107,3 +107,18 @@ def test_the_comments_of_the_run_are_ended_and_no_others() -> None:
         assert comment.body.startswith(f"<!-- torch-minify:comment-{number} run:77 -->\n")
         assert "### Ended without a result" in comment.body
     assert lost.abandon(api, settings(name="gpu"), NOW) == 1
+
+
+def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others() -> None:
+    class Locked(Memory):
+        def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+            if issue == 7:
+                raise GitHubError("PATCH: 403 Unable to edit: issue is locked", 403)
+            return super().upsert_comment(repository, issue, marker, body, comment)
+
+    api = Locked()
+    for issue in (7, 8):
+        api.add(issue, BOT, f"<!-- torch-minify:comment-{issue} run:77 -->\n\n### Queued\n\nWaiting.")
+    with pytest.raises(GitHubError, match="locked"):
+        lost.abandon(api, settings(), NOW)
+    assert "### Ended without a result" in api.comments(REPO, 8)[0].body

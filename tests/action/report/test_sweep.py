@@ -145,6 +145,29 @@ def test_a_forged_marker_further_down_is_none() -> None:
     assert not swept(Hub(forged, run(), ("queued",)))
 
 
+def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others() -> None:
+    class Locked(Hub):
+        """The newest is on an issue that is locked, as GitHub answers then."""
+
+        def recent_comments(self, repository: str, since: datetime) -> list[Comment]:
+            newest = self.comment.model_copy(update={"id": 10, "issue_url": "https://api/repos/o/r/issues/13"})
+            return [newest, self.comment]
+
+        def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+            if issue == 13:
+                raise GitHubError("PATCH: 403 Unable to edit: issue is locked", 403)
+            return super().upsert_comment(repository, issue, marker, body, comment)
+
+    hub = Locked(comment(), run("completed", "cancelled"), ())
+    with pytest.raises(GitHubError, match="locked"):  # the job is red: somebody looks
+        sweep.sweep(hub, "o/r", 20, NOW)
+    assert [issue for issue, *_ in hub.edits] == [12]
+
+
+def test_our_login_in_another_case_is_ours() -> None:
+    assert swept(Hub(comment(login=BOT.title()), run("completed", "cancelled"), ()))
+
+
 def test_other_answers_of_github_are_errors() -> None:
     class Down(Hub):
         def run(self, repository: str, run: int) -> Any:
