@@ -6,16 +6,20 @@ reached the step). So a cancel ends that client and leaves the program: here a s
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.action.github.stub import NOW, Fault, Stub
 from tests.workflows.workflow_files import workflow
 
+ANSWER = workflow("minify.yml")["jobs"]["unanswered"]["steps"][0]
 STEPS = {step["name"]: step for step in workflow("minify.yml")["jobs"]["minify"]["steps"]}
 END = "End it, where the runner's signal went no further than docker exec"
 # Hands on what it has and ends, some time after it was told to.
@@ -84,3 +88,46 @@ def test_nothing_is_left(where: Path) -> None:
     assert script("Leave nothing behind", where).wait(30) == 0
     assert not (where / "place").exists()
     assert (where / "other").exists()
+
+
+# --- the last answer
+
+
+def answered(where: Path, github: Stub, body: str, outcome: str = "") -> int:
+    """Run the step that answers what would stay without an answer, for a comment by a member of the project; its exit status."""
+    said = {"issue": {"number": 7}, "comment": {"id": 5, "body": body, "author_association": "MEMBER"}}
+    (where / "event.json").write_text(json.dumps(said), encoding="utf-8")
+    (where / "answer.sh").write_text(ANSWER["run"].replace("--retry 5 ", "--retry 0 "), encoding="utf-8")
+    told: dict[str, Any] = {f"github.event.{kind}.{key}": value for kind, held in said.items() for key, value in held.items()}
+    told |= {"github.token": "t", "inputs.name": "", "needs.gate.outputs.outcome": outcome, "github.event_name": "issue_comment"}
+    environment = {name: str(told[value.strip("${} ")]) for name, value in ANSWER["env"].items()}
+    environment |= {"GITHUB_API_URL": github.url, "GITHUB_REPOSITORY": "o/r", "GITHUB_RUN_ID": "77", "GITHUB_SERVER_URL": "https://x"}
+    environment |= {"GITHUB_EVENT_PATH": str(where / "event.json"), "PATH": os.environ["PATH"]}
+    words = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(where / "answer.sh")]
+    return subprocess.run(words, env=environment, check=False, timeout=60).returncode
+
+
+@pytest.mark.parametrize("end", ["", "\r\n" + "\u8a18" * 60_000], ids=["short", "long"])
+def test_who_asked_is_answered_however_much_they_wrote(where: Path, end: str) -> None:
+    """A comment has up to 65,536 characters, and a variable of Linux 131,072 bytes."""
+    with Stub() as github:
+        assert answered(where, github, f"Hello\n/minify{end}") == 0
+        (made,) = github.comments
+        assert made["body"].startswith("<!-- torch-minify:comment-5 run:77 -->\n\n### Not taken")
+        # answered already, or no command
+        github.comments.clear()
+        assert answered(where, github, f"Hello\n/minify{end}", "requests") == 0
+        assert answered(where, github, f"Hello /minify{end}") == 0
+        assert answered(where, github, f"/minifying{end}") == 0
+        assert github.comments == []
+
+
+def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others(where: Path) -> None:
+    with Stub() as github:
+        for number in (1, 2):
+            body = f"<!-- torch-minify:comment-{number} run:77 -->\n\n### Queued\n\nWaiting."
+            made = {"id": number, "body": body, "user": {"login": "github-actions[bot]", "id": 1}, "created_at": NOW}
+            github.comments.append(made)
+        github.faults = [Fault(403, verb="PATCH")]
+        assert answered(where, github, "/minify", "requests") != 0
+        assert [comment["body"].split("\n")[2] for comment in github.comments] == ["### Queued", "### Ended without a result"]
