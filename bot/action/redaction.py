@@ -19,7 +19,7 @@ SECRET = "[secret]"
 
 # A token begins behind no letter of a word; or behind an escape, as `repr`, addresses and terminals write them.
 _BEHIND = (
-    r"|(?<=\\[abefnrtv0])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u00[0-9a-fA-F]{2})|(?<=%[0-9a-fA-F]{2})"
+    r"|(?<=\\[abefnrtv0])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=\\U000[0-9a-fA-F]{5})|(?<=\\[0-3][0-7]{2})|(?<=%[0-9a-fA-F]{2})"
     r"|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m)|(?<=;[0-9]{3}m)"
 )
 # Names are part of longer ones (`my_host`) where tokens are not (`hf_oauth_eyJ...`).
@@ -44,6 +44,9 @@ _TOKENS = re.compile(
     # Together, RunPod, Sentry, RubyGems, Supabase, Figma, Pulumi, Postman, New Relic, Alibaba, Doppler
     r"|tgp_v1_[A-Za-z0-9_-]{30,}|rpa_[A-Z0-9]{30,}|sntry[su]_[A-Za-z0-9_=+/-]{40,}|rubygems_[0-9a-f]{40,}|sbp_[0-9a-f]{40}"
     r"|figd_[A-Za-z0-9_-]{30,}|pul-[0-9a-f]{40}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|NRAK-[A-Z0-9]{27}|LTAI[A-Za-z0-9]{16,24}"
+    # Cerebras, Tavily, Gemini, Fireworks, Anyscale, Stripe's for tests and hooks
+    r"|csk-[a-z0-9]{40,}|tvly-[A-Za-z0-9-]{30,}|AQ\.(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{40,}|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{22,}"
+    r"|esecret_[A-Za-z0-9_-]{30,}|[rs]k_test_[A-Za-z0-9]{20,}|whsec_[A-Za-z0-9+/=]{24,}"
     r"|dp\.(?:pt|st|sa|ct|scim|audit)\.[A-Za-z0-9._-]{40,}"
     # AWS, Google, Azure: its own keys hold four letters that say what they open
     r"|ABSK[A-Za-z0-9+/]{80,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,}"
@@ -76,6 +79,7 @@ _IN_TOKENS = (
     *("hvr.", "_v1_", "ATATT3", "ATBB", "ATCTT3", "glc_", "glsa_", "shpat_", "shpca_", "shppa_", "shpss_", "AGE-SECRET-KEY-1"),
     *("wandb_v1_", "pcsk_", "lsv2_", "KGAT_", "tskey-", "bk", "CCIPAT_", "CCIPRJ_", "lin_", "ntn_", ".atlasv1."),
     *("tgp_v1_", "rpa_", "sntrys_", "sntryu_", "rubygems_", "sbp_", "figd_", "pul-", "PMAK-", "NRAK-", "LTAI"),
+    *("csk-", "tvly-", "AQ.", "fw_", "esecret_", "k_test_", "whsec_"),
     *("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."),
     *("ABSK", "bedrock-api-key-", "JQQJ99", "+ASt", "ACDb", "APIM", "AZDO"),
     *("pypi-", "k_live_", "dckr_pat_", "dapi", "SG.", "AKIA", "ASIA", "ABIA", "ACCA", "AIza", "ya29.", "GOCSPX-", "1//0", "Q~", "eyJ"),
@@ -195,7 +199,7 @@ class _Hidden:
         self.pattern: re.Pattern[str] | None = None
 
     def replace(self, text: str) -> str:
-        return self.pattern.sub(lambda found: self.words[found[0]], text) if self.pattern else text
+        return self.pattern.sub(lambda found: self.words.get(found[0]) or self.words[found[0].lower()], text) if self.pattern else text
 
 
 _hidden = _Hidden()
@@ -204,9 +208,19 @@ _hidden = _Hidden()
 def hide(words: Mapping[str, str]) -> None:
     """From now on `redact` takes these `words` out as well, each in favor of what it maps to; an empty mapping ends that."""
     secret = [re.escape(word) for word in sorted(words, key=len, reverse=True) if words[word] == SECRET]
-    named = [re.escape(word) for word in sorted(words, key=len, reverse=True) if words[word] != SECRET]
+    named = [_as_named(word) for word in sorted(words, key=len, reverse=True) if words[word] != SECRET]
     parts = [*secret, *([rf"{_START}(?:{'|'.join(named)})(?![A-Za-z0-9_])"] if named else [])]
-    _hidden.words, _hidden.pattern = dict(words), re.compile("|".join(parts)) if parts else None
+    _hidden.words = {word.lower(): place for word, place in words.items() if _is_no_word(word)} | dict(words)
+    _hidden.pattern = re.compile("|".join(parts)) if parts else None
+
+
+def _is_no_word(name: str) -> bool:
+    """Whether a machine's name cannot be that of something in a program, which may differ from it by its case alone."""
+    return "/" not in name and re.search(r"[\d-]", name) is not None
+
+
+def _as_named(word: str) -> str:
+    return f"(?ai:{re.escape(word)})" if _is_no_word(word) else re.escape(word)
 
 
 def words_of_machine(environ: Mapping[str, str], hostname: str, secret: Callable[[str], bool]) -> dict[str, str]:

@@ -68,6 +68,13 @@ TOKENS = {
     "Azure, of its AI services": _MIXED[:52] + "JQQ" + "J99" + _MIXED[:26],
     "Azure, of a storage account": _MIXED[:76] + "+A" + "St" + "a1B2" + "==",
     "Hugging Face, OAuth": "h" + "f_oauth_" + _JWT,
+    "Cerebras": "cs" + "k-" + _MIXED[:48].lower(),
+    "Tavily": "tv" + "ly-dev-" + _MIXED[:32],
+    "Gemini": "A" + "Q.Ab8RN6" + _MIXED[:44],
+    "Fireworks": "f" + "w_" + _MIXED[:24],
+    "Anyscale": "ese" + "cret_" + _MIXED[:40],
+    "Stripe, for tests": "s" + "k_test_" + _MIXED[:24],
+    "Stripe hook": "wh" + "sec_" + _MIXED[:32],
     "Docker": "dckr" + "_pat_" + _MIXED[:27],
     "JSON Web Token": _JWT,
 }

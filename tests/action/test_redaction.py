@@ -38,6 +38,9 @@ def machine() -> Iterator[None]:
         "'\\n{}'",
         "b'\\x00{}'",
         "%3D{}",
+        '"\\u65e5{}"',
+        "'\\U0001f511{}'",
+        "b'\\303\\251{}'",
         "\x1b[32m{}\x1b[0m",
         "\x1b[38;5;123m{} ",
         "key_{}",
@@ -119,6 +122,16 @@ def test_the_words_of_a_machine(machine: None) -> None:
     assert redact("dave@gpubox17:/srv/people/dave/x on gpubox17.lab.example.org (h200-runner-7)") == "dave@host:~/x on host (runner)"
     assert redact("gpubox171 mygpubox17 /srv/people/dave2") == "gpubox171 mygpubox17 /srv/people/dave2"
     assert redact("x=plainwordsthatnopatternknows;") == f"x={SECRET};"
+
+
+def test_the_name_of_a_machine_in_another_case(machine: None) -> None:
+    """Names of hosts have none: libraries write them in small letters, Windows and shells in capitals."""
+    assert redact("to [GPUBOX17]:29500, Gpubox17.Lab.Example.org, H200-RUNNER-7") == "to [host]:29500, host, runner"
+    hide(words_of_machine({}, "kiosk-1", is_secret_name))
+    assert redact("KIOSK-1 kio\u017fk-1") == "host kio\u017fk-1"  # a letter that is an s to those who disregard case
+    hide(words_of_machine({}, "Kestrel", is_secret_name))
+    # what is rather a word may be the name of something else as well
+    assert redact("class kestrel: ...; on Kestrel") == "class kestrel: ...; on host"
 
 
 @pytest.mark.parametrize("hostname", ["torch", "cuda", "import", "print", "localhost", "a1", "runner", "ubuntu", "42424242"])
