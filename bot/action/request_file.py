@@ -12,6 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from bot.action.console import InputError
 from bot.models.request import Request
 
+# In a result directory, with the key of its request.
+KEY_FILE = "request.sha256"
 # Bytes.
 MAX_SIZE = 32 << 20
 
@@ -24,6 +26,11 @@ def to_json(requests: Sequence[Request]) -> str:
 def sha256(text: str) -> str:
     """What the gate says of a file with that `text`, beside it: an output of a job can be changed by no other job."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def key(request: Request) -> str:
+    """What a result says of the `request` that it answers: artifacts of an earlier attempt of a run stay beside those of a later one."""
+    return sha256(to_json([request]))
 
 
 def read(path: Path, expected: str = "") -> tuple[Request, ...]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from bot.action import request_file
 from bot.action.console import Console, JobOutcome
 from bot.action.minify import leftovers, venv
 from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
@@ -141,6 +142,8 @@ def minify(
     What is printed on the way goes to `console`, and each line to `watch`. A signal sets `stopped`: the work ends then.
     """
     out.mkdir(parents=True, exist_ok=True)
+    # first: the job may be killed at any time
+    (out / request_file.KEY_FILE).write_text(f"{request_file.key(request)}\n", encoding="utf-8")
     heard: list[str] = []
     watched = heard.append if request.doctor is not None else watch
     children = Children(config.identities.setup, console, watched, stopped or threading.Event())
@@ -166,6 +169,8 @@ def minify(
             (out / FILE).write_text(said, encoding="utf-8")
         elif not (out / "result.json").is_file():
             status = write_error(out, f"the engine ended with exit status {status} and left no result", console)
+        # last: none that a program left in its place
+        (out / request_file.KEY_FILE).write_text(f"{request_file.key(request)}\n", encoding="utf-8")
         chown_like_parent(out)
     return status
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,13 +90,20 @@ def downloads(api: GitHub, settings: Settings, requests: Sequence[Request]) -> d
 
 
 def collect(
-    requests: Sequence[Request], folders: Mapping[int, Folder], settings: Settings, api: GitHub | None, storage: GitHub | None
+    requests: Sequence[Request],
+    folders: Mapping[int, Folder],
+    settings: Settings,
+    api: GitHub | None,
+    storage: GitHub | None,
+    others: Set[int] = frozenset(),
 ) -> tuple[Section, ...]:
     """A section for each of `requests`, from the result directories in `folders`, by index.
 
-    Without `api` GitHub is not asked for artifacts; without `storage` nothing is kept as the input `durable` in `settings` says.
+    Without `api` GitHub is not asked for artifacts; without `storage` nothing is kept as the input `durable` in `settings` says. What there
+    is for the indices in `others` answers other requests: those of an earlier attempt of the run.
     """
     known = downloads(api, settings, requests) if api is not None else {}
+    known = {index: download for index, download in known.items() if index not in others}
     missing = [index for index in range(len(requests)) if index not in folders]
     why = lost.reasons(api, settings, missing) if api is not None else {}
     made = []
@@ -204,11 +211,12 @@ def report(
     `storage` keeps files as the input `durable` says; `settings`, `api`, `console` and `unposted` are as for `deliver`. Exit status:
     0 posted, 8 written to the summary because posting failed.
     """
-    folders = result_dir.folders(results, requests)
+    found = result_dir.folders(results, requests)
+    folders = {index: folder for index, folder in found.items() if folder.answers(requests[index])}
     if requests[0].doctor is not None:
         why = None if folders else lost.reasons(api, settings, [0]).get(0)
         return report_set_up(requests[0], folders.get(0), why, settings, api, console)
-    sections = collect(requests, folders, settings, api, storage)
+    sections = collect(requests, folders, settings, api, storage, found.keys() - folders.keys())
     return deliver(pending_comments(requests, sections, _run_url(settings)), api, settings, console, unposted)
 
 

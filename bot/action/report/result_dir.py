@@ -22,6 +22,8 @@ from bot.action.archives import packed
 from bot.action.redaction import redact, redacted
 from bot.action.report import excerpt
 from bot.action.report.render.text import one_line
+from bot.action.request_file import KEY_FILE
+from bot.action.request_file import key as request_key
 from bot.models.report import Section, Stored
 from bot.models.request import Request
 from bot.models.result import Result
@@ -134,6 +136,11 @@ class Folder:
                 return Stored(name=name, size=size, sha256=digest.hexdigest())
         except UnreadableResult:
             return None
+
+    def answers(self, request: Request) -> bool:
+        """Whether it is the result of `request`, as far as it says: one that a person made by `run` does not."""
+        said = self.text(KEY_FILE)
+        return said is None or said.strip() == request_key(request)
 
     def result(self) -> Result:
         """What `result.json` says.

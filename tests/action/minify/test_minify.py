@@ -17,6 +17,8 @@ from bot import cli
 from bot.action.console import Console
 from bot.action.minify import minify
 from bot.action.minify.minify import RunnerConfig, arguments, outcome_of
+from bot.action.report.result_dir import Folder
+from bot.action.request_file import KEY_FILE, key
 from bot.machine import gpu
 from bot.models.failure import Stage
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
@@ -212,6 +214,21 @@ def test_an_engine_that_leaves_nothing(tmp_path: Path, checkout: Path, console: 
     out = tmp_path / "out"
     assert minify.minify(request(), RunnerConfig(checkout, engine=("/bin/false",), environ=dict(os.environ)), out, console) == 1
     assert "left no result" in str(Result.model_validate_json((out / "result.json").read_text()).reason)
+
+
+def test_a_result_says_which_request_it_answers(tmp_path: Path, checkout: Path, console: Console) -> None:
+    """Whatever the engine leaves there, and already while it runs: a job may be killed at any time."""
+    out, asked = tmp_path / "out", request()
+    forge = "import pathlib, sys; next(pathlib.Path(a[6:], 'request.sha256') for a in sys.argv if a[:6] == '--out=').write_text('x')"
+    seen: list[str] = []
+    config = RunnerConfig(checkout, engine=(sys.executable, "-c", f"{forge}; print()"), environ=dict(os.environ))
+    minify.minify(asked, config, out, console, watch=lambda _: seen.append((out / KEY_FILE).read_text()))
+    assert {*seen, (out / KEY_FILE).read_text()} == {f"{key(asked)}\n"}
+    assert Folder(out).answers(asked)
+    assert not Folder(out).answers(asked.model_copy(update={"commit": "b" * 40}))
+    # one made by `run` says nothing of it
+    (out / KEY_FILE).unlink()
+    assert Folder(out).answers(asked)
 
 
 def test_an_engine_that_cannot_be_started(tmp_path: Path, checkout: Path, console: Console) -> None:

@@ -22,6 +22,7 @@ from bot.action.report import durable, post
 from bot.action.report.render.rendering import COMMENT_LIMIT, SUMMARY_LIMIT
 from bot.action.report.render.text import size
 from bot.action.report.result_dir import Folder
+from bot.action.request_file import KEY_FILE, key
 from bot.action.settings import Settings
 from bot.cli import main as cli
 from bot.models.report import Section
@@ -193,6 +194,25 @@ def test_artifacts_are_linked_with_their_expiry(api: Memory, settings: Settings)
     deliver(asked(1), ["lowering"], settings, api)
     (comment,) = api.held.values()
     assert "[the run's files](https://github.com/owner/name/actions/runs/7/artifacts/2) until `2026-12-02`" in comment.body
+
+
+def test_what_an_earlier_attempt_found_is_no_answer_to_a_later_request(api: Memory, settings: Settings, tmp_path: Path) -> None:
+    """A run that is repeated keeps the artifacts of its attempts: where the job that minifies is lost then, the older ones are found."""
+    api.jobs = lambda *_: []  # type: ignore[attr-defined]
+    api.listed = [Artifact(id=1, name="torch-minify-result-0", expires_at=WHEN)]
+    (request,) = asked(1, commit="a" * 40)
+    folder = tmp_path / "results" / "result-0"
+    shutil.copytree(RECORDED / "lowering", folder)
+    (folder / KEY_FILE).write_text(f"{key(request)}\n", encoding="utf-8")
+    for commit, found in (("a" * 40, True), ("b" * 40, False)):
+        (now,) = asked(1, commit=commit)
+        console = Console(sys.stdout, sys.stderr, settings.in_actions, settings.output, settings.summary)
+        store: Any = api
+        assert post.report([now], [folder.parent], settings, store, store, console, Path("unposted")).exit_status == 0
+        (comment,) = api.held.values()
+        assert ("### Minimized" in comment.body, "/artifacts/1" in comment.body) == (found, found)
+        assert ("Nothing came back" in comment.body) is not found
+        assert f"Commit `{commit}`" in comment.body
 
 
 @pytest.mark.parametrize("where", ["branch", "release"])
