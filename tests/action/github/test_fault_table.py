@@ -28,12 +28,14 @@ RESULT = Path(__file__).resolve().parents[2] / "fixtures" / "results" / "lowerin
 BOT, RUN = memory.BOT, 77
 WHOLE = '{"id": 1, "body": "x"}'
 FAULTS = {
-    **{str(status): Fault(status) for status in (401, 403, 404, 409, 422, 429, 500, 502)},
+    **{str(status): Fault(status) for status in (401, 403, 404, 409, 410, 422, 429, 500, 502)},
     "reset": Fault(0),
     "no answer in time": Fault(-1),
     "half a JSON text": Fault(200, {"Content-Type": "application/json"}, WHOLE[:-4]),
     "null": Fault(200, {"Content-Type": "application/json"}, "null"),
     "an empty 200": Fault(200, {}, ""),
+    "a page": Fault(200, {"Content-Type": "text/html"}, "<!DOCTYPE html><title>Unicorn</title>"),
+    "moved away": Fault(307, {"Location": "https://elsewhere.example/x"}, ""),
 }
 
 
