@@ -98,28 +98,33 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
     """Write the plain files of the archive in `stream` into the directory with the descriptor `target`; what was left behind, and why."""
     left: list[str] = []
     copied = taken = searched = read = 0
-    with contextlib.suppress(tarfile.TarError, EOFError, ValueError), tarfile.open(fileobj=stream, mode="r|") as archive:
-        for number, entry in enumerate(archive):
-            if number >= _MOST_ENTRIES:
-                left.append(f"more than {_MOST_ENTRIES} entries")
-                break
-            read += abs(entry.size)
-            if read > _MOST_READ:
-                left.append(f"{entry.name[:200]!r} and what comes after: more than {_MOST_READ >> 30} GiB")
-                break
-            text = entry.size if is_text(PurePosixPath(entry.name)) else 0
-            reason = _unwanted(entry, copied, taken)
-            if reason is None and searched + text > MOST_TEXT:
-                reason = f"more than {MOST_TEXT >> 20} MiB of texts in all: they cannot be searched for secrets"
-            if reason is None:
-                searched += text
-                try:
-                    _write(archive, entry, target)
-                    copied, taken = copied + 1, taken + entry.size
-                except OSError as error:
-                    reason = error.strerror or "cannot be written"
-            if reason is not None:
-                left.append(f"{entry.name[:200]!r}: {reason}")
+    try:
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            for number, entry in enumerate(archive):
+                if number >= _MOST_ENTRIES:
+                    left.append(f"more than {_MOST_ENTRIES} entries")
+                    break
+                read += abs(entry.size)
+                if read > _MOST_READ:
+                    left.append(f"{entry.name[:200]!r} and what comes after: more than {_MOST_READ >> 30} GiB")
+                    break
+                text = entry.size if is_text(PurePosixPath(entry.name)) else 0
+                reason = _unwanted(entry, copied, taken)
+                if reason is None and searched + text > MOST_TEXT:
+                    reason = f"more than {MOST_TEXT >> 20} MiB of texts in all: they cannot be searched for secrets"
+                if reason is None:
+                    searched += text
+                    try:
+                        _write(archive, entry, target)
+                        copied, taken = copied + 1, taken + entry.size
+                    except OSError as error:
+                        reason = error.strerror or "cannot be written"
+                if reason is not None:
+                    left.append(f"{entry.name[:200]!r}: {reason}")
+    except (tarfile.TarError, EOFError, ValueError):
+        pass  # it breaks off, as where the process that writes it was ended
+    except (OverflowError, RecursionError) as error:
+        left.append(f"what comes after: its header cannot be read ({type(error).__name__})")
     return left
 
 

@@ -33,6 +33,13 @@ def tarred(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
+def lying(said: bytes) -> bytes:
+    """An archive whose extended header says that."""
+    entry = tarfile.TarInfo("x")
+    entry.size, entry.type = len(said), tarfile.XHDTYPE
+    return gzip.compress(entry.tobuf(tarfile.GNU_FORMAT) + said.ljust(512, b"\0"))
+
+
 ARCHIVE = zipped({"x/README.txt": b"hi", "x/r.py": SCRIPT.encode()})
 
 
@@ -173,6 +180,7 @@ def test_a_traceback_in_an_attached_log() -> None:
         ("a.zip", b"x" * (attachments.MOST_SENT + 1), "`a.zip` (more than 16 MiB)"),
         ("setup.py", b"x = 1\n", "`setup.py` (no program that imports torch, no log of `TORCH_TRACE`)"),
         ("a.zip", b"PK\x03\x04", "`a.zip` (it cannot be read)"),
+        ("a.tgz", lying(b"9" * 25 + b" path=x\n"), "`a.tgz` (it cannot be read)"),
         ("gone.py", None, "`gone.py` (GitHub does not give it)"),
     ],
 )

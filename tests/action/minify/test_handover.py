@@ -156,6 +156,23 @@ def test_an_archive_that_breaks_off_brings_what_came(tmp_path: Path, target: int
     assert (tmp_path / "target" / "a").read_text() == "a" * 2000
 
 
+@pytest.mark.parametrize("kind", ["one that lies", "one in another"])
+def test_a_header_that_cannot_be_read_is_said(tmp_path: Path, target: int, kind: str) -> None:
+    """Nothing of an archive ends our process: then the job would be without a result."""
+    entry = tarfile.TarInfo("x")
+    if kind == "one that lies":
+        said = b"9" * 25 + b" path=x\n"
+        entry.type, entry.size, times = tarfile.XHDTYPE, len(said), 1
+    else:
+        said, times = b"a", 3000
+        entry.type, entry.size = tarfile.GNUTYPE_LONGNAME, 1
+    header = (entry.tobuf(tarfile.GNU_FORMAT) + said.ljust(512, b"\0")) * times
+    first = archive(("kept.txt", b"x")).getvalue()[:1024]
+    (left,) = receive(io.BytesIO(first + header), target)
+    assert left.startswith("what comes after: ")
+    assert found(tmp_path) == {"kept.txt": "x"}
+
+
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Our own interpreter may lie where no other account reaches it: then nothing is handed over, and nothing is shown."""
