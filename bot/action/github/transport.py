@@ -248,7 +248,8 @@ class Transport:
             headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Accept": "application/vnd.github+json"}
             url = self._api_url + path
             for _ in range(_MOST_MOVES):
-                if not url.startswith(self._api_url + "/"):
+                # where a renamed repository is now; what is stored may lie on the same host, but is no word of the API
+                if not url.startswith((f"{self._api_url}/repos/", f"{self._api_url}/repositories/")):
                     headers = {"User-Agent": "torch-minify"}
                 answer = requests.get(url, headers=headers, allow_redirects=False, stream=True, timeout=TIMEOUT)
                 if not answer.is_redirect:
