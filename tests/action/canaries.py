@@ -7,7 +7,8 @@ _HEX = "0a1b2c3d" * 8
 _LETTERS = "abcdEFGH" * 12
 _JWT = "ey" + "J" + _MIXED[:16] + "." + _MIXED[:60] + "." + _MIXED[:43]
 
-# Forms as their issuers document them; GitHub's long one is that of installations since 2026: app, then a JSON Web Token, 520 characters.
+# Forms as their issuers document them, or as public code that looks for them has them.
+# GitHub's long one is that of installations since 2026: app, then a JSON Web Token, 520 characters.
 TOKENS = {
     "GitHub, classic": "gh" + "p_" + _MIXED[:36],
     "GitHub, OAuth": "gh" + "o_" + _LETTERS[:36],
