@@ -56,6 +56,9 @@ _TAIL = re.compile(r"^[ \t]{0,40}(?:" + "|".join((
 # fmt: on
 _EXPLANATION = re.compile(r"^[ \t]{0,40}Explanation: *([^\n]+)", re.MULTILINE)
 _TARGET = re.compile(r"^[ \t]{0,40}target: *([^\n]{1,300})", re.MULTILINE)
+# Of the guards that refused compiled code, newest first; behind "#" stands the line of the program that the guard is for.
+_GUARD = re.compile(r"\bguard failure\(s\):\n[ \t]*- (?:\d+/\d+: )?([^\n]+?)(?:[ \t]+#[^\n]*)?(?=\n|$)")
+_GUARDED = re.compile(r"^tensor '.*?' (?=[a-z])")
 
 _DUMPED = re.compile(
     r"\b(FakeTensor|FunctionalTensor|TensorBox|StorageBox|ComputedBuffer|InputBuffer|ConstantBuffer|ReinterpretView|FixedLayout|FlexibleLayout"
@@ -187,7 +190,8 @@ def _cpp(message: str) -> str:
 def essence(name: str, message: str) -> str:
     """The normalized `message` of an exception of class `name`: at most `MAX_MESSAGE` characters, up to three lines.
 
-    The first line that says anything; for a graph break its explanation too; for a failed lowering the operator.
+    The first line that says anything; for a graph break its explanation too; for a failed lowering the operator; for code that had to be
+    compiled again the guard.
     """
     if name in _CPP_ERRORS:
         return normalize(_cpp(message))[:MAX_MESSAGE]
@@ -196,6 +200,9 @@ def essence(name: str, message: str) -> str:
     explanation = _EXPLANATION.search(_said(message))
     if explanation:
         parts.append(normalize(explanation[1]))
+    guard = _GUARD.search(message)
+    if guard:  # without one, nothing had been compiled before
+        parts.append("guard: " + normalize(_GUARDED.sub("tensor ", guard[1])))
     target = _TARGET.search(message)
     if target:
         parts.append("target: " + " ".join(_ADDRESS.sub("N", target[1]).split()))  # conv1d is not conv2d: its digits stay

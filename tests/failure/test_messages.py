@@ -32,6 +32,21 @@ def test_the_operator_keeps_its_digits_and_advice_goes() -> None:
     assert essence("AssertionError", said) == "cannot lower N\ntarget: aten.conv2d.default"
 
 
+@pytest.mark.parametrize(
+    ("reason", "guard"),
+    [
+        ("0/0: tensor 'x' dtype mismatch. expected Float, actual Double", "tensor dtype mismatch. expected Float, actual Double"),
+        ("1/0: tensor 'a['b']' size mismatch at index 0. expected 3, actual 4", "tensor size mismatch at index N. expected N, actual N"),
+        ("2/1: self.k == 0.5  # return x * self.k  # made_up.py:7 in f", "self.k == N"),
+    ],
+)
+def test_code_that_is_compiled_again_names_the_guard(reason: str, guard: str) -> None:
+    said = "Detected recompile when the stance forbids it. line number: 3"
+    triggered = f"{said}\n    triggered by the following guard failure(s):\n    - {reason}\n    - 0/0: other"
+    assert essence("RuntimeError", triggered) == f"{normalize(said)}\nguard: {guard}"
+    assert essence("RuntimeError", said) == normalize(said)
+
+
 def test_of_a_compiler_the_first_error_counts() -> None:
     said = (
         "C++ compile error\nOutput:\n/a/b.cpp:3:4: error: no \u2018sinus\u2019; did you mean \u2018sin\u2019?\n/a/b.cpp:9:4: error: other\n"
