@@ -92,7 +92,8 @@ def unread(text: str) -> Iterator[str]:
 def numbers(text: str) -> Iterator[str]:
     """Sizes in `text` become small: all numbers above 2 at once, then each number everywhere, then in one place."""
     tree = ast.parse(text)
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 1 and n not in _orders(tree)]
+    no_sizes = _orders(tree) | _settings(tree)
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 1 and n not in no_sizes]
     sized = [(n, n.value) for n in found if isinstance(n.value, int)]
     for small in (2, 1):
         large = [n for n, value in sized if value > small]
@@ -118,6 +119,29 @@ def _orders(tree: ast.AST) -> set[ast.AST]:
         for a in call.args
         for n in ast.walk(a)
     }
+
+
+def _settings(tree: ast.Module) -> set[ast.AST]:
+    """Numbers that settings of PyTorch are set to, limits above all: with a lower one, more is over it than the program was."""
+    modules = {"torch": "torch"}
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.Import):
+            modules |= {alias.asname: alias.name for alias in statement.names if alias.asname}
+        elif isinstance(statement, ast.ImportFrom) and statement.module:
+            modules |= {alias.asname or alias.name: f"{statement.module}.{alias.name}" for alias in statement.names}
+
+    def is_config(node: ast.expr) -> bool:
+        root, _, rest = (dotted(node) or "").partition(".")
+        path = f"{modules.get(root, root)}.{rest}".split(".")
+        return path[0] == "torch" and "config" in path
+
+    found: list[ast.AST] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(isinstance(target, ast.Attribute) and is_config(target) for target in node.targets):
+            found.append(node.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_config(node.func):
+            found.append(node)
+    return {n for value in found for n in ast.walk(value)}
 
 
 def strings(text: str) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.reduce.source.passes.values import imports, inputs, numbers, strings, tuples, unread, used_once
 from bot.reduce.source.text.normal_form import MARK
 
@@ -40,6 +42,24 @@ def test_sizes_become_small_but_the_order_of_dimensions_stays() -> None:
     assert found[0] == "f(2, 2).permute(2, 3)\n"
     assert "f(1, 4).permute(2, 3)\n" in found
     assert all(text.endswith(".permute(2, 3)\n") for text in found)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "torch._dynamo.config.recompile_limit = 5\n",
+        "import torch._dynamo.config as cfg\ncfg.recompile_limit = 5\n",
+        "from torch._dynamo import config\nconfig.patch(recompile_limit=5)\n",
+    ],
+)
+def test_settings_of_pytorch_are_no_sizes(setting: str) -> None:
+    found = list(numbers(f"{setting}f(8)\n"))
+    assert found[0] == f"{setting}f(2)\n"
+    assert all(text.startswith(setting) for text in found)
+
+
+def test_a_config_of_the_program_s_own_holds_sizes() -> None:
+    assert "self.config.layers = 1\n" in list(numbers("self.config.layers = 12\n"))
 
 
 def test_an_input_is_made_in_the_plainest_way() -> None:
