@@ -57,7 +57,7 @@ _TAIL = re.compile(r"^[ \t]{0,40}(?:" + "|".join((
 _EXPLANATION = re.compile(r"^[ \t]{0,40}Explanation: *([^\n]+)", re.MULTILINE)
 _TARGET = re.compile(r"^[ \t]{0,40}target: *([^\n]{1,300})", re.MULTILINE)
 # Of the guards that refused compiled code, newest first; behind "#" stands the line of the program that the guard is for.
-_GUARD = re.compile(r"\bguard failure\(s\):\n[ \t]*- (?:\d+/\d+: )?([^\n]+?)(?:[ \t]+#[^\n]*)?(?=\n|$)")
+_GUARD = re.compile(r"\bguard failure\(s\):\n[ \t]*- (?:\d+/\d+: )?([^\n]{1,2000})")
 _GUARDED = re.compile(r"^tensor '.*?' (?=[a-z])")
 
 _DUMPED = re.compile(
@@ -202,7 +202,7 @@ def essence(name: str, message: str) -> str:
         parts.append(normalize(explanation[1]))
     guard = _GUARD.search(message)
     if guard:  # without one, nothing had been compiled before
-        parts.append("guard: " + normalize(_GUARDED.sub("tensor ", guard[1])))
+        parts.append("guard: " + normalize(_GUARDED.sub("tensor ", guard[1].partition("  #")[0].rstrip())))
     target = _TARGET.search(message)
     if target:
         parts.append("target: " + " ".join(_ADDRESS.sub("N", target[1]).split()))  # conv1d is not conv2d: its digits stay
