@@ -32,6 +32,8 @@ from .stand_ins import CompilerStub, Exported, Loaded
 
 # A program may ask these whether it is being compiled, and do something else then.
 _ASKED = (("torch.compiler", "is_compiling"), ("torch.compiler", "is_dynamo_compiling"), ("torch._dynamo", "is_compiling"))
+# Calls what is assumed to be constant, for code that is traced.
+_TRACER = "torch._dynamo.variables.functions"
 # Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
 _DISABLE = "TORCHDYNAMO_DISABLE"
 _INSIDE = ("torch", "functorch", "torch_minify_inside")
@@ -89,7 +91,7 @@ def take_out(precision: Precision | None = None) -> CompilerStub:
     _take_out_export(stub)
     _take_out_aoti(stub)
     _take_out_own_compiles(stub)
-    for owner, name in _ASKED:
+    for owner, name in _ASKED if precision else ():
         _answer(stub, importlib.import_module(owner), name)
     return stub
 
@@ -98,8 +100,12 @@ def _answer(stub: CompilerStub, owner: Any, name: str) -> None:
     """Have callers outside torch be told by `stub` whether they are being compiled; torch itself runs as in eager."""
     original = getattr(owner, name)
 
+    # Where torch compiles for itself, Dynamo knows the original, but has to be told not to trace what stands in its place.
+    @torch.compiler.assume_constant_result
     @functools.wraps(original)
     def asked() -> Any:
+        if sys._getframe(1).f_globals.get("__name__") == _TRACER:
+            return True
         return original() or (not _called_by_torch() and stub.is_compiling())
 
     setattr(owner, name, asked)

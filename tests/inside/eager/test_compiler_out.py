@@ -313,6 +313,21 @@ def test_the_right_numbers_are_those_of_what_the_compiler_is_given(tmp_path: Pat
         assert "AssertionError: Tensor-likes are not close" in output
 
 
+def test_what_torch_compiles_for_itself_is_told_what_it_always_is(tmp_path: Path) -> None:
+    """A conditional compiles itself in eager: Dynamo says yes to what it traces."""
+    body = """
+        import torch
+
+        def f(x):
+            return torch.cond(x.sum() > 0, lambda x: x + torch.compiler.is_compiling(), lambda x: x.cos(), (x,))
+
+        assert torch.equal(torch.compile(f)(torch.ones(3)), torch.full((3,), 2.0))
+    """
+    for options in ((), ("--fp64",)):
+        status, _, output = control(tmp_path, body, *options)
+        assert status == 0, output
+
+
 def test_torch_itself_is_not_told_that_it_is_being_compiled(tmp_path: Path) -> None:
     body = """
         import torch
