@@ -21,8 +21,9 @@ Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped
 # What takes the place of compiled results in a control: float64; the same, as far from eager as rounding explains; eager itself with each
 # result moved by a unit in its last place, where float64 cannot be had.
 Precision = Literal["fp64", "spread", "moved"]
-# The option of a control in a process of its own: one of these, or make uninitialized memory differ each time.
-ControlOption = Literal["--fp64", "--spread", "--moved", "--repeats"]
+# The option of a control in a process of its own: one of these; float64 of a program that is not told that it is being compiled, so that
+# it does what it does in eager; or make uninitialized memory differ each time.
+ControlOption = Literal["--fp64", "--spread", "--moved", "--untold", "--repeats"]
 HookPoint = Literal["dynamo", "aot", "aoti"]
 # How a captured graph failed. `pending`: it was written before it was compiled.
 Failed = Literal["", "pending", "compile", "run", "accuracy"]

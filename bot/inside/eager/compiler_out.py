@@ -80,18 +80,18 @@ def _replace_one(owner: Any, name: str, stand_in: Callable[..., Any]) -> None:
     setattr(owner, name, entry)
 
 
-def take_out(precision: Precision | None = None) -> CompilerStub:
+def take_out(precision: Precision | None = None, *, tells: bool = True) -> CompilerStub:
     """Replace the entry points of the compiler in this process, for good. Returns what counts the calls made of them.
 
     With a `precision`, what would be compiled is evaluated in that instead (see `fp64.evaluate`, which may raise
-    `Fp64Impossible` inside the program).
+    `Fp64Impossible` inside the program), and it is told there that it is being compiled, unless `tells` is False.
     """
     stub = CompilerStub(EVALUATORS[precision] if precision else None)
     _take_out_compile(stub)
     _take_out_export(stub)
     _take_out_aoti(stub)
     _take_out_own_compiles(stub)
-    for owner, name in _ASKED if precision else ():
+    for owner, name in _ASKED if precision and tells else ():
         _answer(stub, importlib.import_module(owner), name)
     return stub
 
@@ -299,19 +299,20 @@ def _keep_targets(stub: CompilerStub) -> None:
         spare(owner, name)
 
 
-def take_out_and_say(precision: Precision | None = None) -> None:
-    """Replace the compiler in this process as `take_out` does with `precision`, and have it say on its way out how often it was called."""
-    stub = take_out(precision)
+def take_out_and_say(precision: Precision | None = None, *, tells: bool = True) -> None:
+    """Replace the compiler in this process as `take_out` does with `precision` and `tells`, and have it say on its way out how often it was
+    called."""
+    stub = take_out(precision, tells=tells)
     _say_at_the_end(stub)
     _keep_targets(stub)
 
 
-def run_control(path: str, argv: list[str], *, precision: Precision | None, repeats: bool) -> None:
+def run_control(path: str, argv: list[str], *, precision: Precision | None, repeats: bool, tells: bool = True) -> None:
     """Run a script file with arguments `argv` as `__main__`, or with the path `-m` a module, with the compiler taken out. On the
     way out each process writes its count of calls to stderr, after all that the program writes there. Exceptions of a script go
-    through; of a module's tests the first error is written. `precision`: see `take_out`; `repeats`: of a script, see
+    through; of a module's tests the first error is written. `precision`, `tells`: see `take_out`; `repeats`: of a script, see
     `uninitialized`."""
-    take_out_and_say(precision)
+    take_out_and_say(precision, tells=tells)
     children.follow("control")
     if path == "-m":
         disable_compile_in_subprocesses()

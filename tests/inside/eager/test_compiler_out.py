@@ -311,6 +311,7 @@ def test_the_right_numbers_are_those_of_what_the_compiler_is_given(tmp_path: Pat
         status, _, output = control(tmp_path, text, "--fp64")
         assert status == 1
         assert "AssertionError: Tensor-likes are not close" in output
+        assert control(tmp_path, text, "--untold")[0] == 0
 
 
 def test_what_torch_compiles_for_itself_is_told_what_it_always_is(tmp_path: Path) -> None:
