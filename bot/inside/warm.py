@@ -149,6 +149,27 @@ def _initialise_triton() -> None:
     # the hash of all that Triton is made of, a second in each child otherwise; its memo is Triton's own
     if sees_gpu():
         importlib.import_module("torch._inductor.runtime.triton_compat").triton_key()
+        build_gpu_driver()
+
+
+def build_gpu_driver() -> None:
+    """Have Triton's module for CUDA's driver compiled into its cache: half a second in each of the first children otherwise. A process of
+    its own does it, as Triton loads what it compiled; where it cannot, a child will say why.
+
+    Raises:
+        OSError: the system has no process to give.
+    """
+    import torch
+
+    if CUDA_ARCH in os.environ or not torch.version.cuda:
+        return
+    pid = os.fork()
+    if pid == 0:
+        try:
+            importlib.import_module("triton.backends.nvidia.driver").CudaUtils()
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def _forget_tables() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import inspect
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from bot.inside import warm  # noqa: E402
-from bot.inside.protocol import Question  # noqa: E402
+from bot.inside.protocol import CUDA_ARCH, Question  # noqa: E402
 from bot.workers.pool import Pool  # noqa: E402
 
 
@@ -72,6 +75,51 @@ def test_the_parent_runs_nothing(tmp_path: Path) -> None:
     env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path), "TORCHINDUCTOR_VEC_ISA_OK": "1"}
     ran = subprocess.run([sys.executable, "-c", WATCHED], cwd=root, env=env, capture_output=True, text=True, check=False, timeout=200)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.fixture
+def triton_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A file into which what stands for Triton's module of the driver says which process made it."""
+    driver, made = ModuleType("triton.backends.nvidia.driver"), tmp_path / "made"
+    monkeypatch.setattr(driver, "CudaUtils", lambda: made.write_text(str(os.getpid())), raising=False)
+    monkeypatch.setitem(sys.modules, driver.__name__, driver)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.delenv(CUDA_ARCH, raising=False)
+    return made
+
+
+def test_the_driver_of_a_gpu_is_built_by_another_process(triton_driver: Path) -> None:
+    """Which is gone afterwards."""
+    warm.build_gpu_driver()
+    pid = int(triton_driver.read_text())
+    assert pid != os.getpid()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_driver_that_cannot_be_built_is_left_to_the_children(triton_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising() -> None:
+        triton_driver.touch()
+        raise AssertionError("libcuda.so cannot be found")
+
+    monkeypatch.setattr(sys.modules["triton.backends.nvidia.driver"], "CudaUtils", raising)
+    warm.build_gpu_driver()
+    assert triton_driver.exists()
+
+
+def test_no_driver_is_built_for_a_gpu_that_is_not_there(triton_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CUDA_ARCH, "90")
+    warm.build_gpu_driver()
+    monkeypatch.delenv(CUDA_ARCH)
+    monkeypatch.setattr(torch.version, "cuda", None)
+    warm.build_gpu_driver()
+    assert not triton_driver.exists()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="there is no triton here")
+def test_triton_has_its_driver_where_it_is_looked_for() -> None:
+    driver = importlib.import_module("triton.backends.nvidia.driver")
+    assert list(inspect.signature(driver.CudaUtils).parameters) == []
 
 
 @pytest.mark.slow
