@@ -14,6 +14,7 @@ statements at a time are compiled alone, on eager's values, until one of them is
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import importlib
 import os
@@ -109,9 +110,12 @@ class _Program:
 
     def between(self, names: Collection[str], namespace: dict[str, Any]) -> tuple[Any, list[str]]:
         """As `returning`, of the statements that make these names alone, which are given what they read; and the names of that."""
-        function = copy.deepcopy(self.forward)
-        assert function is not None
-        function.body = [s for s in function.body if lifetimes.assigned(s) in names or (isinstance(s, ast.Return) and RETURNED in names)]
+        assert self.forward is not None
+        function = copy.copy(self.forward)
+        function.args = copy.deepcopy(function.args)
+        function.body = [
+            copy.deepcopy(s) for s in function.body if lifetimes.assigned(s) in names or (isinstance(s, ast.Return) and RETURNED in names)
+        ]
         read = dict.fromkeys(used for name in names for used in self.operands[name] if used in self.operands and used not in names)
         function.args.args += [ast.arg(name) for name in read]
         if RETURNED not in names:
@@ -127,6 +131,10 @@ class _Program:
 
 def _names(expression: ast.expr) -> list[str]:
     return [n.id for n in ast.walk(expression) if isinstance(n, ast.Name)]
+
+
+class _Enough(BaseException):
+    """Nothing that comes after this is asked for. Not an Exception: nothing of the program may swallow it."""
 
 
 class _Probe:
@@ -161,6 +169,10 @@ class _Probe:
             self._compare_alone(left[:size])
             importlib.import_module("torch._dynamo").reset()
             left, size = left[size:], min(2 * size, MORE_VALUES)
+        if self.wrong:
+            # what does not reach these is harmless
+            self.expected = self._eager(lambda _, value: value)
+            self.reference = self._referenced(())[RETURNED]
         return self._facts(0)
 
     def _facts(self, tries: int) -> Facts:
@@ -188,7 +200,7 @@ class _Probe:
         return not batch.full
 
     def _compare_alone(self, names: Sequence[str]) -> None:
-        """Compare these values, made of eager's own by what is compiled of their statements alone."""
+        """Compare these values, made of eager's own by what is compiled of their statements alone. What follows them is not run."""
         between, read = self.program.between(names, self.namespace)
         batch = _Batch(set(self.program.operands) - set(names))
         given: dict[str, Any] = {}
@@ -201,9 +213,12 @@ class _Probe:
                 given[name] = accuracy.clones([value])[0]
             if not batch.values and name not in names:
                 random = random_state()
-            return batch.keep(name, value)
+            batch.keep(name, value)
+            if name == names[-1]:
+                raise _Enough
+            return value
 
-        self.expected = self._eager(keep)
+        returned_by_eager = self._eager(keep)
         if batch.full:
             return
         try:
@@ -211,10 +226,9 @@ class _Probe:
         except Exception:
             # what the compiler cannot make of these statements alone says nothing about the numbers
             return
-        known = self._referenced(names)
-        self.reference = known[RETURNED]
+        known = self._referenced(names, until=names[-1])
         if RETURNED in names:
-            batch.values[RETURNED], values[RETURNED] = self.expected, returned
+            batch.values[RETURNED], values[RETURNED] = returned_by_eager, returned
         self._judge(batch.values, values, known)
 
     def _judge(self, expected: dict[str, Any], actual: dict[str, Any], known: dict[str, _Reference]) -> None:
@@ -233,41 +247,47 @@ class _Probe:
         self.namespace[_KEEP] = keep
         return self._run(self.model, self.kept)
 
-    def _referenced(self, names: Sequence[str]) -> dict[str, _Reference]:
-        """What float64 gives for these values and for what is returned; where it cannot be had, eager moved by its own rounding."""
+    def _referenced(self, names: Sequence[str], *, until: str = RETURNED) -> dict[str, _Reference]:
+        """What float64 gives for these values and for what is returned; where it cannot be had, eager moved by its own rounding. What comes
+        after `until` is not known."""
         unknown = {name: _Reference() for name in (*names, RETURNED)}
-        found = None if self.drew else self._values(frozenset(names), fp64.in_double)
+        found = None if self.drew else self._values(frozenset(names), until, fp64.in_double)
         if found is not None:
             return unknown | {name: _Reference(value, True) for name, value in found.items()}
-        found = self._values(frozenset(names), _moved) or {}
+        found = self._values(frozenset(names), until, _moved) or {}
         return unknown | {name: _Reference(value) for name, value in found.items()}
 
-    def _values(self, names: frozenset[str], call: Callable[..., Any]) -> dict[str, Any] | None:
-        """These values, and what is returned, of one run of the model through `call`; None where that cannot be."""
+    def _values(self, names: frozenset[str], until: str, call: Callable[..., Any]) -> dict[str, Any] | None:
+        """These values, and what is returned, of one run of the model through `call` that ends with `until`; None where that cannot be."""
         values: dict[str, Any] = {}
 
         def keep(name: str, value: Any) -> Any:
             if name in names:
                 values[name] = value
+            if name == until:
+                raise _Enough
             return value
 
         self.namespace[_KEEP] = keep
         try:
-            values[RETURNED] = self._run(lambda *args: call(self.model, args, {}), self.kept)
+            returned = self._run(lambda *args: call(self.model, args, {}), self.kept)
         except Exception:
             return None
-        return values
+        return values | {RETURNED: returned} if until == RETURNED else values
 
     def _run(self, function: Any, forward: Any, inputs: Sequence[Any] | None = None, random: Sequence[torch.Tensor] = ()) -> Any:
         """A call of `function`, the model itself or compiled, with this `forward`; the model's tensors stay as they are. `inputs`: None
-        for those of the call that is compared; `random`: the states of the generators, else those that the seed gives."""
+        for those of the call that is compared; `random`: the states of the generators, else those that the seed gives. None where it had
+        enough before it returned."""
         type(self.model).forward = forward
         with keeping_tensors(self.model), torch.random.fork_rng(), torch.no_grad():
             torch.manual_seed(accuracy.SEED)
             restore(random)
             before = random_state()
             # clones keep what is computed apart from what is changed in place later
-            result = function(*accuracy.clones(self.inputs if inputs is None else inputs))
+            result = None
+            with contextlib.suppress(_Enough):
+                result = function(*accuracy.clones(self.inputs if inputs is None else inputs))
             self.drew = self.drew or drew(before)
             return result
 

@@ -160,6 +160,22 @@ def test_a_beginning_in_a_window(pool: Pool) -> None:
         assert (found["status"], found["first"]) == ("ok", first), found["text"]
 
 
+NEVER = """
+    def never(x):
+        raise AssertionError("run")
+"""
+
+
+@pytest.mark.parametrize(("window", "first"), [((0, 40), []), ((32, 42), ["v41"])])
+def test_what_follows_a_window_is_run_only_to_see_what_the_error_reaches(pool: Pool, window: tuple[int, int], first: list[str]) -> None:
+    text = long(MIDDLES["plain"]).replace("v60 = v59 - 1", "v60 = never(v59)")
+    found = ask(pool, "AMOUNT = 1.0", WRONG, NEVER, text, CALL.format("wrong"), beginning=True, window=window)
+    if first:
+        assert (found["status"], "AssertionError: run" in found["text"]) == ("raised", True)
+    else:
+        assert (found["status"], found["first"]) == ("ok", []), found["text"]
+
+
 def test_a_beginning_that_reaches_no_output_is_harmless(pool: Pool) -> None:
     middle = "v40 = torch.log1p(v39 + 2)\nv41 = torch.sign(v40)\nv42 = v41 * v39"
     found = ask(pool, "AMOUNT = 1.0", WRONG, long(middle), CALL.format("wrong"), beginning=True)
