@@ -16,7 +16,7 @@ from bot.engine.inputs.taken import ACCEPTED
 from bot.engine.workspace import FULL
 from bot.models.failure import Stage
 from bot.models.result import EXIT_STATUS, UNUSABLE, InputTaken
-from bot.units import cuda_arch, duration, duration_or_auto, positive
+from bot.units import cuda_arch, duration, duration_or_auto, positive, positive_or_auto
 
 if TYPE_CHECKING:
     from bot.action.__main__ import Edge
@@ -60,7 +60,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--verify-runs", type=positive, default=3, metavar="N", help="fresh processes in which the repro must fail (default 3)"
     )
-    run.add_argument("--jobs", type=positive, default=1, metavar="N", help="candidates to try at once (default 1)")
+    run.add_argument(
+        "--jobs", type=positive_or_auto, default=1, metavar="N",
+        help="candidates to try at once (default 1), or auto: as many as this machine has room for",
+    )  # fmt: skip
     run.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the inputs that the repro draws (default 0)")
     run.add_argument("--resume", action="store_true", help="go on from what --out holds")
     run.add_argument(

@@ -41,6 +41,15 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def positive_or_auto(text: str) -> int | None:
+    """The whole number from 1 in `text`; None for `auto`.
+
+    Raises:
+        argparse.ArgumentTypeError: it is neither.
+    """
+    return None if text.strip() == "auto" else positive(text)
+
+
 def cuda_arch(text: str) -> int:
     """The compute capability of a GPU in `text`, without the dot: 90 for 9.0.
 

@@ -212,6 +212,11 @@ def test_another_error_of_the_system_is_a_fault_of_ours(script: str, monkeypatch
         main(["run", script])
 
 
+def test_as_many_candidates_as_there_is_room_for(asked: list[Options], script: str) -> None:
+    assert main(["run", script, "--jobs", "auto"]) == 0
+    assert asked[0].jobs is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -72,7 +72,7 @@ class Settings(BaseSettings):
     setup: str = _input("setup", "", "Shell commands that prepare the checkout; they may use the network")
     python: str | None = _input("python", None, "Interpreter with the user's torch; a path with a slash counts from the checkout")
     torch_index: str = _input("torch-index", "", "Where the builds of torch are that a comment names", pattern=r"^(?:https?://\S+)?$")
-    jobs: int = _input("jobs", 1, "Candidates to try at once", ge=1, le=256)
+    jobs: int = _input("jobs", 1, "Candidates to try at once; 0: as many as there is room for", ge=0, le=256)
     budget: str = _input("budget", "30m", "Time for one request", pattern=r"^\d+(?:\.\d+)?[smh]?$")
     device: Literal["cpu", "cuda", ""] = _input("device", "", "Refuse to run without this device")
     accuracy: Literal["off", "auto", "on", "strict"] = _input("accuracy", "auto", "Whether to look for wrong numbers")

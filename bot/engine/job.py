@@ -21,7 +21,7 @@ from bot.engine import compile_only
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
 from bot.engine.evidence.confirmer import Confirmer
-from bot.engine.evidence.verify import at_once
+from bot.engine.evidence.verify import at_once, candidates_at_once
 from bot.engine.excerpt import shown
 from bot.engine.explain import Explainer
 from bot.engine.options import Ended, Options
@@ -218,6 +218,7 @@ class Job:
         self.options, reproduction = first_that_fails(self.options, run, self._box, self.budget)
         self._found = Findings(reproduction.original, reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+        self.options = replace(self.options, jobs=self.options.jobs or candidates_at_once(reproduction.failure))
         self.progress.say(reproduction.failure.line())
         if needed := enough(self.options, reproduction, self.budget):
             hangs = reproduction.failure.kind is Kind.HANG

@@ -13,7 +13,7 @@ from bot.models.result import InputTaken, ReasonCode, Status
 @dataclass(frozen=True)
 class Options:
     """What the user asked for. Times in seconds; `hang_after` is None where the budget decides (see `time_split`). `cuda_arch` is the
-    compute capability (90 for 9.0) of a GPU that isn't there, to compile for."""
+    compute capability (90 for 9.0) of a GPU that isn't there, to compile for. `jobs` is None for as many as there is room for."""
 
     target: Target
     python: str
@@ -25,7 +25,7 @@ class Options:
     budget: float = 1800.0
     hang_after: float | None = None
     verify_runs: int = 3
-    jobs: int = 1
+    jobs: int | None = 1
     seed: int = 0
     resume: bool = False
     also_python: tuple[str, ...] = ()

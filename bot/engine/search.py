@@ -379,7 +379,7 @@ class Search:
             size = lines(best.text) if best is not None else 0
             self.progress.update(f"{candidate.origin}: {verdict.value}; {ledger.queries} queries, {size} lines")
 
-        self.oracle = oracle.narrowed(criterion, begun.plan, jobs=self.options.jobs, on_answer=on_answer)
+        self.oracle = oracle.narrowed(criterion, begun.plan, jobs=self.options.jobs or 1, on_answer=on_answer)
         first = replace(start, reference=reference, rule=self._rule())
         self._accept(first)
         return first

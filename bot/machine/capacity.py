@@ -7,11 +7,17 @@ from pathlib import Path
 
 # Where Linux says how much memory a new process may have without swapping.
 _MEMORY = Path("/proc/meminfo")
+_DEVICES = Path("/dev")
 
 
 def processors() -> int:
     """The CPUs in this process's affinity mask."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gpus(devices: Path = _DEVICES) -> int:
+    """NVIDIA's GPUs that this machine or container has, by their files in `devices`."""
+    return len([path for path in devices.glob("nvidia*") if path.name.removeprefix("nvidia").isdigit()])
 
 
 def free_memory(meminfo: Path = _MEMORY) -> int | None:

@@ -70,6 +70,7 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these scenarios; a name may end in *")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--python", default=None, help="the interpreter with torch and our dependencies (default: .venv, set up first)")
+    parser.add_argument("--jobs", default="1", metavar="N", help="candidates that each scenario may try at once, or auto (default 1)")
     parser.add_argument("--limit", type=positive, default=300.0, metavar="SECONDS", help="the budget of each scenario (default 300)")
     parser.add_argument("--within", type=positive, metavar="SECONDS", help="begin no scenario after so many seconds")
     parser.add_argument("--lanes", type=count, default=1, metavar="N", help="so many at a time; times are those of a busy machine then")
@@ -96,13 +97,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     if facts["gpu"] is None:
         print(f"gpu-check: torch {facts['torch']} sees no GPU here", file=sys.stderr)
         return 2
-    machine = {**facts, "cpus": len(os.sched_getaffinity(0)), "lanes": arguments.lanes, "date": time.strftime("%Y-%m-%d")}
+    machine = {
+        **facts,
+        "cpus": len(os.sched_getaffinity(0)),
+        "lanes": arguments.lanes,
+        "jobs": arguments.jobs,
+        "date": time.strftime("%Y-%m-%d"),
+    }
     print(", ".join(f"{key} {value}" for key, value in machine.items()), flush=True)
     end = time.monotonic() + (arguments.within or float("inf"))
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="gpu-check-", ignore_cleanup_errors=True) as made:
         scratch = (arguments.keep or Path(made)).resolve()
-        run = partial(judged, python=python, scratch=scratch, limit=arguments.limit, end=end, record=arguments.record)
+        run = partial(judged, python=python, scratch=scratch, limit=arguments.limit, jobs=arguments.jobs, end=end, record=arguments.record)
         with ThreadPoolExecutor(arguments.lanes) as executor:
             for future in as_completed([executor.submit(run, one) for one in chosen]):
                 rows.append(future.result())
@@ -117,8 +124,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(bool(bad))
 
 
-def judged(scenario: Scenario, *, python: str, scratch: Path, limit: float, end: float, record: Path | None) -> Row:
-    """Minimize one scenario with a budget of `limit` seconds below `scratch`, and look at what came out. Not begun after `end`."""
+def judged(scenario: Scenario, *, python: str, scratch: Path, limit: float, jobs: str, end: float, record: Path | None) -> Row:
+    """Minimize one scenario with a budget of `limit` seconds and so many `jobs` below `scratch`, and look at what came out. Not begun
+    after `end`."""
     if time.monotonic() > end:
         return Row(scenario.name, scenario.part, "not run", wrong=("there was no time",))
     for package in scenario.needs:
@@ -135,7 +143,7 @@ def judged(scenario: Scenario, *, python: str, scratch: Path, limit: float, end:
     ours = {"TMPDIR": str(place / "tmp"), "TORCH_MINIFY_CACHE_DIR": str(place / "tmp" / "kept")}
     path = os.pathsep.join([str(measure.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     out = place / "work" / "minified"
-    argv = [python, "-m", "bot", "run", "program.py", "--out", str(out), "--budget", f"{limit:.0f}s", *scenario.options]
+    argv = [python, "-m", "bot", "run", "program.py", "--out", str(out), "--budget", f"{limit:.0f}s", "--jobs", jobs, *scenario.options]
     env = watch.environment({**ours, "PYTHONPATH": path})
     ran = watch.run(argv, cwd=place / "work", env=env, limit=limit + 120, log=place / "log.txt", sample=False)
     file, repro = out / "result.json", out / "repro.py"

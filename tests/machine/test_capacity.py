@@ -6,11 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from bot.machine.capacity import free_memory, processors
+from bot.machine.capacity import free_memory, gpus, processors
 
 
 def test_there_is_a_processor() -> None:
     assert processors() >= 1
+
+
+def test_each_gpu_has_a_file(tmp_path: Path) -> None:
+    """Beside those of the driver itself."""
+    assert gpus(tmp_path) == 0
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "nvidia-caps", "null"):
+        (tmp_path / name).touch()
+    assert gpus(tmp_path) == 2
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def arguments(request: Request, config: RunnerConfig, *, script: Path, python: s
         "--accuracy": options.accuracy,
         "--device": options.device or config.device,
         "--budget": f"{budget(request, config):g}s",
-        "--jobs": str(config.jobs),
+        "--jobs": str(config.jobs or "auto"),
         "--python": python,
         "--out": str(out),
         "--command": bare_command(request),

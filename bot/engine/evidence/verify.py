@@ -38,6 +38,8 @@ from bot.workers.process import HANG_RATIO, Interrupted, Patience, run_process
 
 # Bytes that a fresh process is given room for, whatever the program's own took.
 LEAST_ROOM = 2 << 30
+# Candidates that are tried at a time; with several GPUs, on each. More than these are seldom of use, and each holds memory of a GPU.
+MOST_CANDIDATES = 6
 # Seconds that starting Python and importing torch may add to a run.
 START = 15.0
 
@@ -81,6 +83,12 @@ def at_once(signature: Signature) -> int:
     free, largest = capacity.free_memory(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
     room = free // max(LEAST_ROOM, largest) if free is not None else 2
     return max(1, min(capacity.processors(), room))
+
+
+def candidates_at_once(signature: Signature) -> int:
+    """How many candidates a search may try at a time, where the failure is that of this `signature`, so that none takes longer for it: each
+    computes by itself, and as it is answered the process for another one is made."""
+    return max(1, min(at_once(signature) // 2, MOST_CANDIDATES * max(1, capacity.gpus())))
 
 
 def run_fresh(

@@ -94,6 +94,11 @@ def test_the_options_of_a_request_are_those_of_run() -> None:
     assert (parsed.script, parsed.command, parsed.python, parsed.out) == (Path("p.py"), None, "py", Path("out"))
 
 
+def test_without_a_number_of_jobs_there_are_as_many_as_there_is_room_for() -> None:
+    words = arguments(request(), RunnerConfig(Path(), jobs=0), script=Path("p.py"), python="py", out=Path("out"))
+    assert cli.parser().parse_args(words).jobs is None
+
+
 @pytest.mark.parametrize(("asked", "expected"), [(9000.0, 9000.0), (None, 90.0)])
 def test_the_budget_of_the_workflow_is_for_a_request_that_names_none(asked: float | None, expected: float) -> None:
     words = arguments(

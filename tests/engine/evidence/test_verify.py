@@ -423,6 +423,27 @@ def test_fresh_processes_run_side_by_side_where_there_is_room(
     assert fresh.at_once(signature) == runs
 
 
+@pytest.mark.parametrize(
+    ("kind", "processors", "free", "gpus", "candidates"),
+    [
+        (Kind.EXCEPTION, 16, 128 << 30, 0, 6),
+        (Kind.EXCEPTION, 16, 128 << 30, 2, 8),
+        (Kind.EXCEPTION, 64, 512 << 30, 2, 12),
+        (Kind.ACCURACY, 16, 12 << 30, 1, 3),
+        (Kind.EXCEPTION, 2, 64 << 30, 1, 1),
+        (Kind.HANG, 16, 128 << 30, 1, 1),
+    ],
+)
+def test_candidates_are_tried_side_by_side_where_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, kind: Kind, processors: int, free: int, gpus: int, candidates: int
+) -> None:
+    monkeypatch.setattr(capacity, "processors", lambda: processors)
+    monkeypatch.setattr(capacity, "free_memory", lambda: free)
+    monkeypatch.setattr(capacity, "gpus", lambda: gpus)
+    monkeypatch.setattr(fresh.resource, "getrusage", lambda _: SimpleNamespace(ru_maxrss=1 << 20))
+    assert fresh.candidates_at_once(Signature(kind=kind, phase=Phase.DYNAMO)) == candidates
+
+
 def test_a_run_that_the_budget_cuts_off_says_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = tmp_path / "repro.py"
     script.write_text("pass")
