@@ -75,6 +75,7 @@ def test_a_healthy_program_must_not_be_claimed() -> None:
         ("h100-with-and-without", "| transformer_663_without | minimized, aot | 860 → 1 | 7 | 4 | 20 | 9 | 12 | 48 |"),
         ("h100-errors-2-lanes", "| bert_compile | minimized, aot | 525 → 1 | 7 | 4 | 18 | 10 | 9 | 39 |"),
         ("h100-numbers-alone", "| gpt2_bf16_training | minimized, dynamo | 90 → 1 | 11 | 3 | 31 | 12 | 10 | 54 |"),
+        ("h200-jobs-auto", "| resnet18_training | minimized, aot | 611 → 1 | 11 | 5 | 32 | 16 | 8 | 58 |"),
         ("h100-hooks", "| device_custom_pass_numbers | minimized, aot | 5 → 1 | 24 | 44 | 17 | 78 | 13 | 116 |"),
         ("h100-without", "| backward_only_without | minimized, aot | 16 → 1 | 7 | 4 | 7 | 12 | 13 | 39 |"),
         ("h100-warm", "| aot_compile | minimized, aot | 2 → 1 | 7 | 6 | 7 | 18 | 12 | 41 |"),
