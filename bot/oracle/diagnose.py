@@ -39,9 +39,8 @@ class Localized:
         return [frozenset({name}) for name in self.first if strict or name not in self.harmless]
 
 
-# Of the windows in which the beginning of an error is looked for, so many at a time: each is compiled on its own, and waits for
-# assemblers and the GPU meanwhile.
-WIDTH = max(1, min(6, CPUS // 2))
+# Of the windows in which the beginning of an error is looked for, so many at a time: each is compiled on its own.
+WIDTH = max(1, min(4, CPUS // 4))
 # Asks a worker, unless nobody needs the answer any more.
 Answers = Callable[..., tuple[Outcome, Facts]]
 
@@ -71,14 +70,10 @@ def localize(answer: Answers, text: str, program: Program, limit: float, *, begi
 
 def _beginning(answer: Answers, question: Question, values: int, width: int) -> Facts | None:
     """The facts of the first window of all these `values` that has a wrong one; None where a window before it could not be compared."""
-    windows: list[tuple[int, int]] = []
-    start, size = 0, FEW_VALUES
-    while start < values:
-        windows.append((start, start + size))
-        start += size
-        # those that are asked at once are of one size, so that no early one waits for what takes long
-        if len(windows) % width == 0:
-            size = min(2 * size, MORE_VALUES)
+    windows = [(0, FEW_VALUES)]
+    while windows[-1][1] < values:
+        start = windows[-1][1]
+        windows.append((start, start + min(2 * (start - windows[-1][0]), MORE_VALUES)))
     settled = threading.Event()
     with concurrent.futures.ThreadPoolExecutor(width) as executor:
         asked = [executor.submit(answer, replace(question, window=window), settled.is_set) for window in windows]

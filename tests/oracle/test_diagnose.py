@@ -80,33 +80,30 @@ def beginning(found: Callable[[Question], dict[str, Any]], wait: Callable[[Quest
     return localize(judge.answer, "text", LONG, 7.0, beginning=True, width=width), pool
 
 
-def wrong_at(*starts: int) -> Callable[[Question], dict[str, Any]]:
-    return lambda question: {"status": "ok", "first": [f"n{question.window[0]}"] if question.window[0] in starts else []}  # type: ignore[index]
+def wrong_in(*windows: tuple[int, int]) -> Callable[[Question], dict[str, Any]]:
+    return lambda question: {"status": "ok", "first": [f"n{question.window[0]}"] if question.window in windows else []}  # type: ignore[index]
 
 
 @pytest.mark.parametrize("width", [2, 4])
 def test_the_first_window_with_a_wrong_value_counts(width: int) -> None:
     """Whoever answers first, and nobody waits for those behind it."""
-    found, pool = beginning(wrong_at(16, 32), lambda question: {16: 0.3, 96: 30.0}.get(question.window[0], 0.01), width)  # type: ignore[index]
+    found, pool = beginning(wrong_in((16, 48), (48, 112)), lambda question: {16: 0.3, 112: 30.0}.get(question.window[0], 0.01), width)  # type: ignore[index]
     assert found.first == ("n16",)
-    assert [question.window for question in pool.asked][:2] == [(0, 16), (16, 32)]
-    sleep_until(lambda: pool.cancelled == sum(question.window[0] == 96 for question in pool.asked if question.window))
-
-
-WINDOWS_OF_THREE = [(0, 16), (16, 32), (32, 48), (48, 80), (80, 112), (112, 144), (144, 208)]
+    assert [question.window for question in pool.asked][:2] == [(0, 16), (16, 48)]
+    sleep_until(lambda: pool.cancelled == sum(question.window == (112, 176) for question in pool.asked))
 
 
 def test_where_no_window_has_one_nothing_is_said() -> None:
-    found, pool = beginning(wrong_at(), lambda _: 0.01, 3)
+    found, pool = beginning(wrong_in(), lambda _: 0.01, 3)
     assert found.first == ()
-    assert sorted(question.window or (0, 0) for question in pool.asked) == WINDOWS_OF_THREE
+    assert sorted(question.window or (0, 0) for question in pool.asked) == [(0, 16), (16, 48), (48, 112), (112, 176)]
 
 
 def test_where_a_window_cannot_be_compared_one_worker_looks_through_all() -> None:
     def found(question: Question) -> dict[str, Any]:
         if question.window is None:
             return {"status": "ok", "first": ["n3"]}
-        return {"status": "raised", "text": "out of memory"} if question.window[0] == 16 else wrong_at(48)(question)
+        return {"status": "raised", "text": "out of memory"} if question.window[0] == 16 else wrong_in((48, 112))(question)
 
     localized, pool = beginning(found, lambda _: 0.01, 3)
     assert localized.first == ("n3",)
