@@ -206,13 +206,13 @@ def test_dynamic_shape_is_needed(tmp_path: Path) -> None:
 def test_same_repro_twice(tmp_path: Path) -> None:
     """The same program, seed and versions give the same repro, whatever the number of candidates that are tried at once."""
     texts = []
-    for jobs in ("1", "2"):
+    for jobs in ("1", "2", "auto"):
         place = tmp_path / jobs
         place.mkdir()
         answer = minify_script(CASES / "real_aot_cpp.py", place, "--verify-runs", "1", "--seed", "7", "--jobs", jobs)
         assert answer.process.status == 0, answer.described()
         texts.append(answer.repro)
-    assert texts[0] == texts[1]
+    assert texts[0] == texts[1] == texts[2]
 
 
 @pytest.mark.all
