@@ -6,7 +6,7 @@ import re
 from collections import deque
 
 from bot.action.ci.failing_test import Failure
-from bot.action.ci.lines import HEADER
+from bot.action.ci.python_words import HEADER
 
 # Only a size that is traced is asked about here.
 _SIZES = ("torch/fx/experimental/symbolic_shapes.py", "torch/fx/experimental/sym_node.py")
@@ -55,6 +55,9 @@ _WAITS = "torch/_inductor/compile_worker/subproc_pool.py"
 _ASSERTS = ("/test_case.py", "unittest/case.py", "expecttest/__init__.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
 _NEVER = "torch/_compile.py"
+# What compiles a function, or switches that off for it, calls it there.
+_SWITCHES = "torch/_dynamo/eval_frame.py"
+_CALLED = re.compile(r", in _fn(?:\n {4,}return fn\(|$)")
 # The same where functions have their qualified names.
 _DISABLED = ", in DisableContext."
 _CALLS = re.compile(
@@ -84,7 +87,9 @@ def on_stack(text: str) -> bool:
     for found in _FRAME.finditer(text):
         path = found["path"].replace("\\", "/")
         never = (before or "").endswith(_NEVER) or text.startswith(_DISABLED, found.end())
-        if _FILES.search(path) and not path.endswith((*_TOOLS, _WAITS)) and not never:
+        # what is above may be cut off, and have switched it off
+        untold = before is None and path.endswith(_SWITCHES) and bool(_CALLED.match(text, found.end()))
+        if _FILES.search(path) and not path.endswith((*_TOOLS, _WAITS)) and not (never or untold):
             return True
         before = path
     return before is None and bool(_MENTIONS.search(text))

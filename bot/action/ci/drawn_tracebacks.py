@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from bot.action.ci.lines import HEADER
+from bot.action.ci.python_words import HEADER
 
 MAX_LINES = 4_000
 
@@ -87,6 +87,11 @@ class Drawn:
                 self.state = "frames"
             return True
         return self._boxed(line.strip()) if self._in_box else self._in_notebook(line)
+
+    @property
+    def is_excerpt(self) -> bool:
+        """Whether it has frames of a notebook, and no header."""
+        return not self._in_box and not self._name and self.lines[-1] != HEADER
 
     def close(self) -> bool:
         """The log ends: whether there is a frame, or more. The header of a notebook said what was raised."""

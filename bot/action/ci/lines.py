@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# What Python prints above the frames of an exception, and between two of a chain.
-HEADER = "Traceback (most recent call last):"
-JOINTS = (
-    "The above exception was the direct cause of the following exception:",
-    "During handling of the above exception, another exception occurred:",
-)
+from bot.action.ci import told_stacks
+from bot.action.ci.pasted import Marks, dedented, restored
+from bot.action.ci.python_words import HEADER
+
 # The last lines of a log, and the beginning of a line: the causes of a failure stand at the end, long lines are lists.
 MAX_LINES = 500_000
 MAX_LINE = 20_000
@@ -80,14 +78,19 @@ _PROMPT = re.compile(
 )
 _QUOTED = re.compile(r">(?: |$)")
 MIN_QUOTED = 3
+MAX_QUOTES = 2
+_NO_ERROR = re.compile(r"\b[WIVD]\d{4} \d\d:")
 _REPORTED = re.compile(r"""\{['"]message['"]: ['"](?P<error>.*)['"], ['"]\w{1,20}['"]: ['"]$""", re.DOTALL)
 # What begins a record of a server's logger; a screen that was copied may have the next one behind the blanks that filled its line.
 _RECORD = re.compile(r"^(?:\([\w =]{1,80}\) )?(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,80}:\d{1,6}\]")
 # A frame's place that a terminal broke, and a whole one; and one that stands behind the source of the frame above, or below a heading.
 _TORN_PLACE = re.compile(
-    r'^ {0,8}File "(?:[^"\n]{1,500}|[^"\n]{1,500}",?|[^"\n]{1,500}", (?:l|li|lin|line|line \d{0,9},?|line \d{1,9}, (?:in?)?)) ?$'
+    r'^(?P<mark>(?:[^"\n]{1,200}[\])>:|] ?)?) {0,8}File "'
+    r'(?:[^"\n]{1,500}|[^"\n]{1,500}",?|[^"\n]{1,500}", (?:l|li|lin|line|line \d{0,9},?|line \d{1,9}, (?:in?)?)) ?$'
 )
-_PLACE = re.compile(r'^ {0,8}File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+_PLACE = re.compile(r'^(?:[^"\n]{1,200}[\])>:|] ?)? {0,8}File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+# So many characters tell a line with a mark from the rest of a broken one.
+_MARK = 6
 _GLUED = re.compile(r'(?P<above> {4,40}\S[^\n]{0,2000}?[\w)\]]|from user code:) {2,400}File "')
 MAX_WRAPPED = 4
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
@@ -116,22 +119,32 @@ def read(log: str) -> Lines:
         log = _ANSI.sub("", log)
     if "\r" in log:
         log = log.replace("\r\n", "\n").replace("\r", "\n")
+    log = restored(log)
     if '\\n  File "' in (first := log[:MAX_LINE].partition("\n")[0]) and HEADER not in first:
         # what was copied begins within a string
         log = _written(log)
     raw = log.replace("\0", "").rsplit("\n", MAX_LINES)[-MAX_LINES:]
-    if "\n> " in log:
+    for _ in range(MAX_QUOTES if "\n> " in log else 0):
         _unquote(raw)
+    dedented(raw)
     if 'File "' in log:
         raw = _unwrapped(raw)
+    if ".py" in log:
+        raw = told_stacks.rewritten(raw)
     text: list[str] = []
     who: list[str] = []
     for line in raw:
         for record in _records(line[:MAX_LINE].rstrip()):
             bare, name = _bare(record)
-            for part in _unescaped(bare) if bare.startswith("{") else (bare,):
+            for part in _unescaped(bare) if bare.startswith("{") or _is_string(bare) else (bare,):
                 text.append(part)
                 who.append(name)
+    if marks := Marks(text):
+        marks.take(text, who)
+        for i, line in enumerate(text):
+            text[i], name = _bare(line)
+            who[i] += name
+    dedented(text)
     _outdent(text, who)
     return Lines(text, who)
 
@@ -149,8 +162,11 @@ def _unwrapped(raw: list[str]) -> list[str]:
         if joined := _GLUED.match(line[:MAX_LINE]):
             lines.append(joined["above"])
             line = f'  File "{line[joined.end() :]}'
-        if _TORN_PLACE.search(line[:MAX_LINE]):
+        if torn := _TORN_PLACE.search(line[:MAX_LINE]):
+            mark = torn["mark"][:_MARK]
             for end in range(i + 1, min(i + MAX_WRAPPED, len(raw)) + 1):
+                if mark and raw[end - 1].startswith(mark):
+                    break
                 whole = "".join(raw[i - 1 : end]) if line is raw[i - 1] else line + "".join(raw[i:end])
                 if _PLACE.search(whole[:MAX_LINE]):
                     line, i = whole, end
@@ -191,12 +207,19 @@ def _unfolded(parts: list[str]) -> list[str]:
     ]
 
 
+def _is_string(line: str) -> bool:
+    """Whether a `line` holds a traceback in one string, or a part of one."""
+    return "\\n  File " in line and not line.startswith(("E ", " ", ">"))
+
+
 def _unescaped(record: str) -> list[str]:
     """The lines of a `record` of JSON, or of a dictionary that was printed, which holds a traceback: one where it holds none."""
     if f"{HEADER}\\n" not in record:
-        return [record]
+        return _written(record).split("\n") if "\\n  File " in record else [record]
     written = _written(record)
     above, _, below = written.partition(HEADER)
+    if _NO_ERROR.search(above.rpartition("\n")[2]):
+        return written.split("\n")
     if said := _REPORTED.match(above):
         # what a report of tests keeps beside it: the error, which the traceback's end repeats where that is not cut off
         error = said["error"].split("\n")

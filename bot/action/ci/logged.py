@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from bot.action.ci.failing_test import Failure, Seen
-from bot.action.ci.lines import HEADER, LOGGED, Lines
+from bot.action.ci.lines import LOGGED, Lines
+from bot.action.ci.python_words import HEADER
 from bot.action.ci.tracebacks import Printed
 
-# A guard that could not be made, and then the stack of what asked for it.
+# What is logged of guards as an error is one that could not be made, and then the stack of what asked for it.
 _GUARDS = f"_guards{LOGGED}"
-_GUARD = "Error while creating guard:"
 _ASKED = "Created at:"
 MAX_GUARD = 60
 # The source of a kernel that triton could not compile, and then what triton raised; the arguments of one that could not be launched.
@@ -27,8 +27,8 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     """The failure of the compiler that `log` tells of alone so; none where any other error is `printed`, for that ended the program."""
     if any(not block.who.endswith(LOGGED) for block in printed.all):
         return
-    if stack := _of_guard(log):
-        yield Failure("a program", "", stack, seen=Seen.LOGGED, note=f"a guard could not be made, {_UNTOLD}")
+    if any(who.endswith(_GUARDS) for who in log.who):
+        yield Failure("a program", "", _of_guard(log), seen=Seen.LOGGED, note=f"a guard could not be made, {_UNTOLD}")
         return
     logged = any(who.endswith(_KERNELS) for who in log.who)
     if logged and not any(line == _HOOK or line.startswith(_CHOOSES) for line in log.text):
@@ -39,10 +39,8 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
 
 
 def _of_guard(log: Lines) -> str:
-    """A traceback without what was raised, for the guard that was logged last; empty where there is none."""
-    last = max((i for i, line in enumerate(log.text) if line == _GUARD and log.who[i].endswith(_GUARDS)), default=None)
-    if last is None:
-        return ""
-    said = [line for line, who in zip(log.text[last : last + MAX_GUARD], log.who[last:], strict=False) if who == log.who[last]]
-    frames = said[said.index(_ASKED) + 1 :] if _ASKED in said else []
-    return "\n".join([HEADER, *takewhile(lambda line: line.startswith("  "), frames)]) if frames else ""
+    """A traceback without what was raised, for the guard that was logged last; empty where the log ends before its stack."""
+    logged = [line for line, who in zip(log.text, log.who, strict=True) if who.endswith(_GUARDS)]
+    asked = max((i for i, line in enumerate(logged) if line == _ASKED), default=len(logged))
+    frames = list(takewhile(lambda line: line.startswith("  "), logged[asked + 1 : asked + MAX_GUARD]))
+    return "\n".join([HEADER, *frames]) if frames else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from bot.action.ci.compiles import ADVICE
-from bot.action.ci.lines import HEADER, JOINTS
+from bot.action.ci.python_words import HEADER, JOINTS
 
 # Characters of a section in which the test's source is looked for.
 MAX_SOURCE = 8_000

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from bot.action.ci.compiles import ADVICE, OVERWRITTEN, TRACERS
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
-from bot.action.ci.lines import HEADER, JOINTS, Lines
+from bot.action.ci.lines import Lines
+from bot.action.ci.python_words import HEADER, JOINTS
 from bot.failure.traceback import exceptions
 
 MAX_TRACEBACKS = 2_000
@@ -35,7 +36,12 @@ _BEHIND = f": {HEADER}"
 # What indents a traceback: a group of exceptions has a line at its side, a trace of the compiler's events has tabs.
 _INDENT = " |\t"
 # Classes that the compiler alone has.
-COMPILERS = "(?:BackendCompilerFailed|InductorError|CppCompileError|InternalTorchDynamoError|LoweringException|TorchRuntimeError)"
+COMPILERS = (
+    "(?:BackendCompilerFailed|InductorError|CppCompileError|CUDACompileError|InternalTorchDynamoError|LoweringException|TorchRuntimeError"
+    "|UncapturedHigherOrderOpError|GuardOnDataDependentSymNode|ConstraintViolationError|FailOnRecompileLimitHit|RecompileLimitExceeded"
+    # of Triton, which says where in the kernel
+    r"|PTXASError|NoTritonConfigsError|CompilationError(?=: at \d{1,6}:\d{1,6}:))"
+)
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 # A notebook leaves the module out; a server's logger says that there was an error before it says which.
@@ -48,11 +54,20 @@ _RAISED = re.compile(
 )
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
-_LEFT_OUT = re.compile(r"(?:\.{3,}|\u2026)$")
+_LEFT_OUT = re.compile(
+    r" {0,12}(?:[\[(<{*#] ?)?(?:\.{2,}|\u2026|(?:\.{2,}|\u2026)? ?(?:\w{1,12} ){0,3}(?:snip\w*|omitted|truncated|skipped|hidden|left out|removed)\b.{0,40})"
+    r"(?: ?[\])>}*])?(?: ?(?:\.{2,}|\u2026))?$",
+    re.IGNORECASE,
+)
+# The class of an exception, or words before a colon; else a line at the margin, between two frames, is the rest of a broken one, or
+# stands for what was left out.
+_SAID = re.compile(r"[A-Za-z_][\w.]{0,200}(?::|\()|[\w.]{0,200}(?:Error|Exception|Interrupt|Exit|Failed|Unsupported|Violation|Exceeded)\b|.*:$")
+MAX_LEFT_OUT = 80
 # Between what was copied and the words around it, in Markdown.
 _FENCE = re.compile(r" {0,3}```[\w-]{0,30}$")
-# Lines of words that may stand above an excerpt.
+# Lines of words that may stand above an excerpt; what has no more lines than that is no log, but somebody's text with one in it.
 MAX_WORDS = 10
+MAX_TEXT = 150
 # The compiler's own lines at the end of its messages.
 _SAYS = re.compile(rf"from user code:$|(?:{ADVICE})|You can suppress this exception and fall back to eager")
 # Above a stack that is no traceback; not the words of somebody who tells of an error.
@@ -71,6 +86,11 @@ class PrintedTraceback:
     text: str
 
 
+def is_left_out(line: str) -> bool:
+    """Whether a `line` stands for lines that somebody left out."""
+    return len(line) <= MAX_LEFT_OUT and bool(_LEFT_OUT.match(line))
+
+
 class _Unfinished:
     """A traceback that is being read; all of its lines are `indented` by so many characters, None: by as many as the first one.
 
@@ -81,9 +101,13 @@ class _Unfinished:
         self.start, self.said, self.joined, self.indented = start, 0, False, indented
         self.drawn = drawn
         self.lines = drawn.lines if drawn else [HEADER]
+        # where, among the frames, lines begin that are neither; None behind what was raised
+        self._torn: int | None = 0
 
     def take(self, line: str) -> bool:
         """Whether the line belongs to it."""
+        if self._torn is not None and not self.said and is_left_out(line):
+            return True
         if self.drawn and self.drawn.state != "said":
             return self.drawn.take(line)
         if self.indented is None:
@@ -96,10 +120,14 @@ class _Unfinished:
         if self.said and line.endswith(_BEHIND):
             return False
         if line == HEADER and (self.joined or self.said == 0):
-            self.said, self.joined = 0, False
+            self.said, self.joined, self._torn = 0, False, 0
+        elif self._torn and self.said and _CUT_OFF.match(line):
+            del self.lines[self._torn :]
+            self.said, self._torn = 0, 0
         elif line == HEADER or len(self.lines) >= MAX_BLOCK or self.said > MAX_SAID or (self.said and line.startswith(_ENDS)):
             return False
         elif line in JOINTS:
+            self._torn = None
             if self.drawn:
                 self.drawn.join(line)
                 self.said = 0
@@ -107,14 +135,16 @@ class _Unfinished:
             self.joined = True
         elif not line.startswith(" "):
             # a message may quote a stack as deep as it is
+            if self._torn is not None and line:
+                self._torn = None if _SAID.match(line) else self._torn or len(self.lines)
             self.said += 1
         self.lines.append(line)
         return True
 
     @property
     def whole(self) -> bool:
-        """Whether it has what was raised; one that Python printed is taken without it, for the log may end there."""
-        return self.drawn is None or self.drawn.state in ("said", "joined")
+        """Whether it has what was raised; one that Python printed is taken without it, for the log may end there, and so is an excerpt."""
+        return self.drawn is None or self.drawn.state in ("said", "joined") or self.drawn.is_excerpt
 
     @property
     def ended(self) -> bool:
@@ -137,9 +167,10 @@ def _handled(text: str) -> str:
 
 
 class _TracebackReader:
-    """The tracebacks in the lines seen so far."""
+    """The tracebacks in those of so many `lines` that were seen so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: int) -> None:
+        self._most = MAX_WORDS if lines > MAX_TEXT else MAX_TEXT
         self.done: deque[PrintedTraceback] = deque(maxlen=MAX_TRACEBACKS)
         self._open: dict[str, _Unfinished] = {}
         self._before: dict[str, str] = {}
@@ -168,7 +199,7 @@ class _TracebackReader:
         if not drawn and not line.endswith(HEADER):
             return
         # the words above an excerpt end here
-        self._words[who] = MAX_WORDS
+        self._words[who] = self._most
         above = line[: -len(HEADER)]
         if drawn:
             self._start(who, _Unfinished(i, drawn=Drawn(line)))
@@ -189,7 +220,7 @@ class _TracebackReader:
             # what stands above is the end of an exception: the next one may have no frames
             self._words[who] = 0
             return
-        begun = self._words[who] >= MAX_WORDS
+        begun = self._words[who] >= self._most
         if not begun and _TORN.match(line):
             # what was copied begins behind the blanks of the first line
             line = "  " + line.lstrip()
@@ -202,7 +233,7 @@ class _TracebackReader:
         if _ABOVE.match(before):
             cut = None
             if line.lstrip().startswith('File "'):
-                self._words[who] = MAX_WORDS
+                self._words[who] = self._most
         if (begun and not _LEFT_OUT.match(before)) or not (cut or not _REST.match(line)):
             return
         cut = cut or _RAISED.match(line)
@@ -213,7 +244,7 @@ class _TracebackReader:
             self._open[who].take(line.removeprefix(words))
         # the first line may have lost the blanks of a frame's source, and there may be words about what was copied
         if i:
-            self._words[who] += MAX_WORDS if cut or drawn else bool(line)
+            self._words[who] += self._most if cut or drawn else bool(line)
 
     def end(self, i: int) -> None:
         """The log ends before the line `i`, or an excerpt does, and another one may begin below."""
@@ -224,7 +255,7 @@ class _TracebackReader:
 
 def tracebacks(log: Lines) -> tuple[PrintedTraceback, ...]:
     """The last tracebacks in `log`, in the order in which they begin. Those that Python printed and went on from are left out."""
-    reader = _TracebackReader()
+    reader = _TracebackReader(len(log.text))
     for i, (line, who) in enumerate(zip(log.text, log.who, strict=True)):
         if "```" in line and _FENCE.match(line):
             reader.end(i)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.action.ci import lines
+from bot.action.ci import lines, python_words
 
 STAMP = "2026-11-03T09:14:07.1234567Z "
 
@@ -108,11 +108,11 @@ def test_two_records_on_a_line() -> None:
     [
         (
             r'{"level": "ERROR", "error": "Traceback (most recent call last):\n  File \"C:\\a.py\", line 1\n    f(\'x\')\nValueError: x"}',
-            ['{"level": "ERROR", "error": "', lines.HEADER, r'  File "C:\a.py", line 1', "    f('x')", 'ValueError: x"}'],
+            ['{"level": "ERROR", "error": "', python_words.HEADER, r'  File "C:\a.py", line 1', "    f('x')", 'ValueError: x"}'],
         ),
         (
             r"{'message': 'E: a child:\n\nTraceback (most recent call last):\n  F",
-            ["{'message': 'E: a child:", "", lines.HEADER, "  F"],
+            ["{'message': 'E: a child:", "", python_words.HEADER, "  F"],
         ),
         # what a message quotes within a traceback stays there
         (r"ValueError: 'Traceback (most recent call last):\n  F'", [r"ValueError: 'Traceback (most recent call last):\n  F'"]),

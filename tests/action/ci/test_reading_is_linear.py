@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.action.ci import candidates, lines
+from bot.action.ci import candidates, lines, python_words
 from bot.action.ci.paths import CheckoutPaths
 
 SECTION = "=== FAILURES ===\n___ test_{name} ___\n"
@@ -22,7 +22,7 @@ LOWERING = (
 )
 RECORD = "ERROR 11-03 09:14:07 [a.py:7]"
 OP = '  File "/x/torch/_ops.py", line 9, in g\n    h()\n'
-JOINT = f"{lines.JOINTS[1]}\n"
+JOINT = f"{python_words.JOINTS[1]}\n"
 BLAMING = f"{'=' * 70}\nERROR: test_{{i}} (m.C.test_{{i}})\n{'-' * 70}\n{HEADER}E: exited with code 1\n{'-' * 70}\nRan 1 test in 1s\n"
 
 # What repeats in a hostile log, with the number of the repetition.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bot.action.ci import lines
+from bot.action.ci import lines, python_words
 from bot.action.ci.tracebacks import HEADER, MAX_SAID, is_elsewhere, tracebacks
 
-JOINT = f"\n{lines.JOINTS[1]}\n\n"
+JOINT = f"\n{python_words.JOINTS[1]}\n\n"
 
 
 def texts(log: str) -> list[str]:

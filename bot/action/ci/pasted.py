@@ -1,0 +1,160 @@
+"""What people, pages and viewers make of a log when it is copied, taken back: escapes, entities, marks before each line, blanks.
+
+What a log's own writers put before a line is known from the frames of tracebacks: those have a form that nothing else has, so what
+stands before them, and before the lines around them, was put there.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from itertools import zip_longest
+
+# Shapes of marks that one log may have.
+MAX_SHAPES = 8
+MAX_MARK = 160
+# A number in a mark that has more values than this, or as many as a third of its lines, counts lines or tells the time.
+MAX_VALUES = 64
+
+# Colors whose escape character was lost, or is spelled; and what shows that they are there.
+_COLOR = re.compile(r"(?:\\x1b|\\033|\\u001b|\\e|[\u241b\ufffd\u2190])?\[(?:\d{1,3}(?:;\d{1,3}){0,5})?m")
+_COLORED = ("[0m", "[0;0m", "[39m")
+_ENTITIES = ("&quot;, line ", "in &lt;", "-&gt; ", "&#34;, line ")
+# What parts a log that was pasted from the words around it, beside fences.
+_BLOCK = re.compile(r"</?(?:pre|details|summary)\b[^<>\n]{0,80}>")
+_CURLY = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'"})
+_MARKDOWN = re.compile(r"\\([_*<>\[\]#`~])")
+_SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\u200b": None, "\u2060": None})
+_TABBED = re.compile(r'^\t+File "', re.MULTILINE)
+_TABS = re.compile(r"^\t+", re.MULTILINE)
+
+_FRAME = re.compile(r'^(?P<mark>.{1,160}?)  File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+_NUMBER = re.compile(r" *\d+")
+_TIME = re.compile(r"\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
+# What is no mark: pytest's own, comments, boxes, strings; and of a logger what was no error.
+_NO_MARK = re.compile(r"E |[#*>]|//|[\s|+]*$|.*[\"'`]|.*\b[WIVD]\d{4} |.*\b(?:warn(?:ings?)?|info|debug)\b", re.IGNORECASE | re.DOTALL)
+_ENDED = re.compile(r"[\s:\])|>}-]$")
+_FENCE = re.compile(r"^\s{0,20}(?:`{3,}|~{3,})[\w-]{0,30}$")
+_INDENTED_FRAME = re.compile(r' *File "')
+# So many lines without a frame show what indents them.
+MIN_LINES = 4
+_NUMBERED = re.compile(r" *\d")
+
+
+def restored(log: str) -> str:
+    """A `log` as it was before an editor, a page or a terminal changed characters of it."""
+    if any(mark in log for mark in _COLORED):
+        log = _COLOR.sub("", log)
+    if any(entity in log for entity in _ENTITIES):
+        log = html.unescape(log)
+    if "</pre>" in log or "</details>" in log:
+        log = _BLOCK.sub(lambda found: "" if found[0] in ("<summary>", "</summary>") else "\n```\n", log)
+    if "File \u201c" in log or "File \u201d" in log or "\u201d, line " in log:
+        log = log.translate(_CURLY)
+    # no directory of Windows is called so
+    if "/\\_" in log or ".\\_" in log or "\\_\\_" in log:
+        log = _MARKDOWN.sub(r"\1", log)
+    if "\xa0" in log or "\u200b" in log or "\u202f" in log or "\u2007" in log or "\u2060" in log:
+        log = log.translate(_SPACES)
+    if '\tFile "' in log and _TABBED.search(log):
+        log = _TABS.sub(lambda found: "  " * len(found[0]), log)
+    return log
+
+
+def dedented(text: list[str]) -> None:
+    """Take away what indents all lines of `text`, or all those between two fences of Markdown, which get to the first column."""
+    start, fenced = 0, 0
+    for i, line in enumerate([*text, "```"]):
+        if ("``" not in line and "~~" not in line) or not _FENCE.match(line):
+            continue
+        if fenced:
+            # what stands in an item of a list
+            text[start:i] = [below[min(fenced, _blanks(below)) :] for below in text[start:i]]
+        _dedent(text, start, i)
+        fenced, start = _blanks(line), i + 1
+        if i < len(text):
+            text[i] = "```"
+
+
+def _blanks(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _dedent(text: list[str], start: int, end: int) -> None:
+    least, framed, count = MAX_MARK, MAX_MARK, 0
+    for line in text[start:end]:
+        if not line.strip():
+            continue
+        blanks = _blanks(line)
+        if not blanks:
+            return
+        least = min(least, blanks)
+        count += 1
+        if _INDENTED_FRAME.match(line):
+            framed = min(framed, blanks)
+    if framed < MAX_MARK:
+        least = min(least, framed - 2)
+    elif count < MIN_LINES or any(_blanks(line) == least and _NUMBERED.match(line) for line in text[start:end]):
+        return
+    if least > 0:
+        text[start:end] = [line[least:] for line in text[start:end]]
+
+
+class Marks:
+    """What stands before each line of `text`, as far as the frames of tracebacks show it."""
+
+    def __init__(self, text: list[str]) -> None:
+        shapes: Counter[str] = Counter()
+        for i, line in enumerate(text):
+            if ', line ' not in line or (found := _FRAME.match(line)) is None:
+                continue
+            mark = found["mark"]
+            if _NO_MARK.match(mark) or not _ENDED.search(mark):
+                continue
+            shape = _shape(mark)
+            if shape in shapes or (len(shapes) < MAX_SHAPES and _goes_on(shape, text[i + 1 : i + 2])):
+                shapes[shape] += 1
+        self._shapes = [re.compile(f"(?:{shape}|{_bare(shape)}$)") for shape in shapes]
+
+    def __bool__(self) -> bool:
+        return bool(self._shapes)
+
+    def take(self, text: list[str], who: list[str]) -> None:
+        """Take them away from `text`, and put into `who` who wrote each line, as far as they tell."""
+        taken: list[tuple[int, int, str, list[str]]] = []
+        values: Counter[tuple[int, int, str]] = Counter()
+        lines: Counter[int] = Counter()
+        for i, line in enumerate(text):
+            for kind, shape in enumerate(self._shapes):
+                if found := shape.match(line):
+                    text[i] = line[found.end() :]
+                    mark = _TIME.sub("", found[0])
+                    numbers = _NUMBER.findall(mark)
+                    taken.append((i, kind, mark, numbers))
+                    lines[kind] += 1
+                    values.update((kind, at, number) for at, number in enumerate(numbers))
+                    break
+        several: Counter[tuple[int, int]] = Counter((kind, at) for kind, at, _ in values)
+        for i, kind, mark, numbers in taken:
+            most = max(1, min(MAX_VALUES, lines[kind] // 3))
+            kept = [number if several[kind, at] <= most else "" for at, number in enumerate(numbers)]
+            who[i] += "".join(f"{words}{number}" for words, number in zip_longest(_NUMBER.split(mark), kept, fillvalue="")).strip()
+
+
+def _shape(mark: str) -> str:
+    """What matches each mark that differs from `mark` in its numbers alone."""
+    parts = re.split(r"( *\d+)", mark)
+    return "".join(r" {0,12}\d{1,25}" if i % 2 else re.escape(part) for i, part in enumerate(parts))
+
+
+def _bare(shape: str) -> str:
+    """The `shape` of an empty line, of which the last blanks are cut off."""
+    while shape.endswith("\\ "):
+        shape = shape[:-2]
+    return shape
+
+
+def _goes_on(shape: str, below: list[str]) -> bool:
+    """Whether the line `below` a frame has that `shape` before it, too, and what may stand below a frame."""
+    return any(re.match(shape + r"(?: {4}| {2}File |[A-Za-z_][\w.]{0,200}(?:: |$))", line) for line in below)
