@@ -34,7 +34,8 @@ _MENTIONS = re.compile(rf"torch/_(?:dynamo|inductor|functorch|export)/|{_CACHE}|
 _MADE = re.compile(rf"{_CACHE}|/inductor_cache/|/[a-z0-9]{{2}}/c[a-z2-7]{{20,60}}\.py$")
 # The compiler's own files: the rest of functorch runs in eager.
 _FILES = re.compile(
-    r"torch/(?:_(?:dynamo|inductor|export)|export)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
+    # Dynamo and Inductor were packages of their own
+    r"torch/(?:_(?:dynamo|inductor|export)|export)/|-packages/torch(?:dynamo|inductor)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
     f"|{_MADE.pattern}"
 )
 # What Dynamo made of a function stands on the line of its head, or of its decorator: no code of its own is there.
@@ -143,8 +144,10 @@ def says_that_it_compiles(failure: Failure) -> bool:
 def compiles(failure: Failure) -> bool:
     """Whether the test compiles, as far as can be seen: where the log shows no stack of its `failure`, it may.
 
-    A process that is gone, nobody knows by what, may have been ended from outside: that alone says nothing.
+    A process that is gone, nobody knows by what, may have been ended from outside: that alone says nothing. Nor does the death of one
+    that ran no test.
     """
     # pytest marks the line of the test that raised, above the place in its file
     shown = _FRAME.search(failure.text) or (failure.text and _MARKED.search(failure.source))
-    return says_that_it_compiles(failure) or not (failure.gone or shown)
+    died = failure.gone or (failure.signal is not None and not failure.test)
+    return says_that_it_compiles(failure) or not (died or shown)

@@ -45,7 +45,8 @@ def failures(lines: list[str]) -> Iterator[Failure]:
             last = ""
         last = _signal(line) or last
         if "Fatal Python error: " in line:
-            fatal = _FATAL.search(line[-200:])
+            # a heading is somebody's words
+            fatal = None if line.startswith("#") else _FATAL.search(line[-200:])
             if fatal and fatal["what"] in _SIGNALS:
                 end, last = _end(lines, i), ""
                 inside = None if ran else _IN_FILE.match(line)

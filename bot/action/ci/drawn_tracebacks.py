@@ -27,6 +27,8 @@ _HEADED = re.compile(r"^(?P<name>[A-Za-z_][\w.]{0,100}) +(?P<words>Traceback(?: 
 _ARROW = re.compile(r"^-+> ?(?P<line>\d{1,7}) ?(?P<source>.{0,500})")
 _SOURCE = re.compile(r"^(?:\s|\d{1,7} |-+>)")
 _BOXED = re.compile(r"^(?P<path>\S[^│|]{0,500}?\.py): ?(?P<line>\d{1,7}) in ?(?P<function>\S{0,200})$")
+# The same, and a path that goes on below, where what was copied begins within the box.
+_IN_BOX = re.compile(r"^[│|] {1,3}(?:/|~|[A-Za-z]:[\\/])[^│|]{0,500}?\.py(?::\d{1,7} in \S{1,200})? *[│|]?$")
 _BAR = re.compile(r"[│|]")
 _BEGUN = re.compile(r"^(?:/|~|[A-Za-z]:[\\/])\S{1,500}$")
 _SAID = re.compile(r"^(?P<name>[A-Za-z_][\w.]{0,200})(?:: |$)")
@@ -47,7 +49,9 @@ def header(first: str, second: str) -> str:
 
 
 def goes_on(line: str) -> bool:
-    """Whether a frame that IPython drew begins on `line`, with a path and a function; its end may be broken off."""
+    """Whether a frame that IPython drew begins on `line`, with a path and a function, or one of rich's; its end may be broken off."""
+    if line.startswith(("│", "|")):
+        return bool(_IN_BOX.match(line))
     line = line.strip()
     place = _PLACE.match(line) if line.startswith("File ") or line.endswith(")") else None
     if place is not None:
@@ -70,7 +74,8 @@ class Drawn:
 
     def _begin(self, first: str) -> None:
         notebook = _IPYTHON.match(first)
-        self._in_box = _RICH.match(first) is not None
+        self._in_box = _RICH.match(first) is not None or first.startswith(("│", "|"))
+        self._headless = notebook is None and not _RICH.match(first)
         self._name = notebook["name"].rpartition(".")[2] if notebook else ""
         self._pending = ""
 
@@ -90,8 +95,8 @@ class Drawn:
 
     @property
     def is_excerpt(self) -> bool:
-        """Whether it has frames of a notebook, and no header."""
-        return not self._in_box and not self._name and self.lines[-1] != HEADER
+        """Whether it has frames and no header: what was copied begins with one."""
+        return self._headless and self.lines[-1] != HEADER
 
     def close(self) -> bool:
         """The log ends: whether there is a frame, or more. The header of a notebook said what was raised."""

@@ -30,7 +30,7 @@ MAX_LOOSE = 200
 MAX_CHILDREN = 20
 
 _OF_COMPILER = re.compile(
-    r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)"
+    r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|-packages[\\/]torch(?:dynamo|inductor)[\\/]"
     rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}|{TRACERS}|SubprocException"
 )
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")

@@ -23,6 +23,8 @@ _COLORED = ("[0m", "[0;0m", "[39m")
 _ENTITIES = ("&quot;, line ", "in &lt;", "-&gt; ", "&#34;, line ")
 # What parts a log that was pasted from the words around it, beside fences.
 _BLOCK = re.compile(r"</?(?:pre|details|summary)\b[^<>\n]{0,80}>")
+# An editor and a page make links of places.
+_LINK = re.compile(r"\[([^\[\]\n]{1,500})\]\((?:https?|file|vscode[\w.+-]{0,100})://[^()\s]{0,2000}\)")
 _CURLY = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'"})
 _MARKDOWN = re.compile(r"\\([_*<>\[\]#`~])")
 _SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\u200b": None, "\u2060": None})
@@ -52,6 +54,8 @@ def restored(log: str) -> str:
         log = _BLOCK.sub(lambda found: "" if found[0] in ("<summary>", "</summary>") else "\n```\n", log)
     if "File \u201c" in log or "File \u201d" in log or "\u201d, line " in log:
         log = log.translate(_CURLY)
+    if "](" in log:
+        log = _LINK.sub(r"\1", log)
     # no directory of Windows is called so
     if "/\\_" in log or ".\\_" in log or "\\_\\_" in log:
         log = _MARKDOWN.sub(r"\1", log)

@@ -52,6 +52,8 @@ _RAISED = re.compile(
     rf"|Unsupported|{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
     rf"|(?:AssertionError|Exception)(?=: {TRACERS})): \S"
 )
+# How its message begins, where the class is not said.
+_MESSAGE = re.compile(r"backend='[^'\n]{1,300}' raised:$")
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(
@@ -220,6 +222,8 @@ class _TracebackReader:
             # what stands above is the end of an exception: the next one may have no frames
             self._words[who] = 0
             return
+        if line.startswith("backend='") and _MESSAGE.match(line):
+            line = f"BackendCompilerFailed: {line}"
         begun = self._words[who] >= self._most
         if not begun and _TORN.match(line):
             # what was copied begins behind the blanks of the first line
