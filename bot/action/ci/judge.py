@@ -96,12 +96,15 @@ _LACKS = (
     ),
     (
         # the command alone does not say whether it is the driver that lacks, or a header, or the compiler's own files
-        re.compile(r"CalledProcessError: Command '\[.{0,2000}'-lcuda'"),
+        re.compile(r"CalledProcessError: Command '\[[^\]]{0,2000}'-lcuda'"),
         "a C compiler that cannot build what triton needs for the driver",
     ),
 )
-# Where triton gets ready to talk to a GPU, for which it builds a library: whatever fails there is the machine's.
-_DRIVER = re.compile(r'triton/runtime/driver\.py", line \d{1,9}, in (?:_initialize_obj|_create_driver)\n')
+# Where triton gets ready to talk to a GPU, for which it builds libraries: whatever fails there is the machine's.
+_DRIVER = re.compile(
+    r'triton/(?:runtime/driver\.py", line \d{1,9}, in (?:_initialize_obj|_create_driver)'
+    r'|backends/\w{1,20}/driver\.py", line \d{1,9}, in compile_module_from_src)\n'
+)
 # Characters of a text in which the class that was raised last stands.
 _END = 20_000
 

@@ -220,7 +220,7 @@ def _unescaped(record: str) -> list[str]:
     above, _, below = written.partition(HEADER)
     if _NO_ERROR.search(above.rpartition("\n")[2]):
         return written.split("\n")
-    if said := _REPORTED.match(above):
+    if said := _REPORTED.search(above):
         # what a report of tests keeps beside it: the error, which the traceback's end repeats where that is not cut off
         error = said["error"].split("\n")
         rest = error if error[0] not in below else error[error.index("") :] if "" in error else []

@@ -23,6 +23,12 @@ _COLORED = ("[0m", "[0;0m", "[39m")
 _ENTITIES = ("&quot;, line ", "in &lt;", "-&gt; ", "&#34;, line ")
 # What parts a log that was pasted from the words around it, beside fences.
 _BLOCK = re.compile(r"</?(?:pre|details|summary)\b[^<>\n]{0,80}>")
+# How Spyder shows a frame in what is Python's form otherwise.
+_PLACE = re.compile(
+    r"^  (?:File (?P<path>[^\"\s][^\"\n:]{0,3}:?[^\"\n:]{0,500}\.pyx?):(?P<line>\d{1,7}),? in (?P<function>[\w<][\w.<>]{0,200})"
+    r"(?:\([^\n]{0,2000}\))?|Cell In\[(?P<cell>\d{1,7})\], line (?P<at>\d{1,7})(?:, in [^\n]{0,200})?)$",
+    re.MULTILINE,
+)
 # An editor and a page make links of places.
 _LINK = re.compile(r"\[([^\[\]\n]{1,500})\]\((?:https?|file|vscode[\w.+-]{0,100})://[^()\s]{0,2000}\)")
 _CURLY = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'"})
@@ -44,6 +50,11 @@ MIN_LINES = 4
 _NUMBERED = re.compile(r" *\d")
 
 
+def _as_frame(place: re.Match[str]) -> str:
+    path = place["path"] or f"<ipython-input-{place['cell']}>"
+    return f'  File "{path}", line {place["line"] or place["at"]}, in {place["function"] or "<module>"}'
+
+
 def restored(log: str) -> str:
     """A `log` as it was before an editor, a page or a terminal changed characters of it."""
     if any(mark in log for mark in _COLORED):
@@ -54,6 +65,8 @@ def restored(log: str) -> str:
         log = _BLOCK.sub(lambda found: "" if found[0] in ("<summary>", "</summary>") else "\n```\n", log)
     if "File \u201c" in log or "File \u201d" in log or "\u201d, line " in log:
         log = log.translate(_CURLY)
+    if ":" in log and ("  Cell In[" in log or "  File " in log):
+        log = _PLACE.sub(_as_frame, log)
     if "](" in log:
         log = _LINK.sub(r"\1", log)
     # no directory of Windows is called so
@@ -111,7 +124,7 @@ class Marks:
     def __init__(self, text: list[str]) -> None:
         shapes: Counter[str] = Counter()
         for i, line in enumerate(text):
-            if ', line ' not in line or (found := _FRAME.match(line)) is None:
+            if ", line " not in line or (found := _FRAME.match(line)) is None:
                 continue
             mark = found["mark"]
             if _NO_MARK.match(mark) or not _ENDED.search(mark):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from signal import Signals
 
 from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
-from bot.action.ci.python_words import HEADER
 from bot.action.ci.pytest_text import MAX_SOURCE, as_traceback, own_source
+from bot.action.ci.python_words import HEADER
 from bot.action.ci.run_test import KILLED, hinted
 
 MAX_SECTION = 400_000

@@ -25,11 +25,21 @@ def _said(lines: list[str], name: str) -> list[str]:
     bare = [line[1:] for line in lines]
     indent = len(bare[0]) - len(bare[0].lstrip())
     said = [line[indent:] if not line[:indent].strip() else line.lstrip() for line in bare]
+    if said[0].endswith(HEADER):
+        # it quotes another process's
+        return [HEADER, *said[1:]]
+    if said[0].startswith('File "'):
+        return [HEADER, *bare_frames(bare, indent)]
     # the compiler's advice stands at a message's end: what is above is cut off
     within = not name and not _CLASS.match(said[0]) and re.search(ADVICE, "\n".join(said))
     if not within and (not _CLASS.match(said[0]) or said[0].startswith("assert ")):
         said[0] = f"{name or 'AssertionError'}: {said[0]}"
     return said
+
+
+def bare_frames(lines: list[str], indent: int) -> list[str]:
+    """The `lines` of a traceback without its header, of which the first frame stands behind `indent` blanks: two are Python's."""
+    return [line[max(indent - 2, 0) :] if not line[: max(indent - 2, 0)].strip() else line.lstrip() for line in lines]
 
 
 def own_source(section: str) -> str:

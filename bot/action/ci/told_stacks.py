@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from bot.action.ci.python_words import HEADER, JOINTS
+from bot.action.ci.python_words import ERRORS, HEADER, JOINTS
 
 # A text with more lines is a log.
 MAX_TEXT = 150
@@ -16,17 +16,25 @@ MAX_BELOW = 4
 
 # A path with what stands before it, and a function behind it: `-> torch/a.py:5 in f`, `torch/a.py ... f`, `at f (torch/a.py:5)`.
 _FRAME = re.compile(
-    r"^ {0,12}(?:(?:[-=]{0,3}>|[\u2192\u21b3\u2514\u251c][\u2500-]{0,3}>?|at|in|from|#\d{1,4}|\d{1,4}[.)]|[*\u2022-]) +)?"
-    r"(?:`?(?P<before>[\w.<>]{1,200})`? \()?`?(?P<path>/?(?:[\w.~-]{1,100}/){1,30}[\w-]{1,100}\.py)(?::(?P<line>\d{1,7}))?`?\)?"
-    r"(?:(?: {0,3}(?:\.{2,3}|\u2026|,|\u2192|->|::|in|[\u2013\u2014-]) {0,3}| )(?:line (?P<at>\d{1,7}),? (?:in )?)?`?(?P<function>[A-Za-z_<][\w.<>]{0,200})`?(?:\(.{0,200}\))?)?$"
+    r"""
+    ^\ {0,12}(?:(?:[-=]{0,3}>|[\u2192\u21b3\u2514\u251c][\u2500-]{0,3}>?|at|in|from|\#\d{1,4}|\d{1,4}[.)]|[*\u2022-])\ +)?
+    (?:`?(?P<before>[\w.<>]{1,200})`?\ \()?
+    `?(?P<path>/?(?:[\w.~-]{1,100}/){1,30}[\w-]{1,100}\.py)(?::(?P<line>\d{1,7}))?`?\)?
+    (?:
+        (?:\ {0,3}(?:\.{2,3}|\u2026|,|\u2192|->|::|in|[\u2013\u2014-])\ {0,3}|\ )
+        (?:line\ (?P<at>\d{1,7}),?\ (?:in\ )?)?`?(?P<function>[A-Za-z_<][\w.<>]{0,200})`?(?:\(.{0,200}\))?
+    )?$
+    """,
+    re.VERBOSE,
 )
 _COMPILER = re.compile(r"(?:^|/)torch/(?:_(?:dynamo|inductor|functorch|export)|export)/")
-_RAISED = re.compile(r"^ {0,12}(?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,100}(?:Error|Exception|Failed|Unsupported|Violation|Exceeded|SymNode)(?:: \S|$)")
+_NAME = rf"(?:[a-z_]\w{{0,60}}\.){{0,9}}[A-Z]\w{{0,100}}{ERRORS}"
+_RAISED = re.compile(rf"^ {{0,12}}{_NAME}(?:: \S|$)")
 _PASSED = re.compile(r"^ {0,12}(?:\.{2,}|\u2026|raise\b.{0,500}|\^+)?$")
 # Of one line that has all of them.
 _PLACE = re.compile(r'File \\?"(?P<path>[^"\\\n]{1,500})\\?", line (?P<line>\d{1,7}), in (?P<function>[\w<][\w.<>]{0,200})')
 _PART = re.compile("(" + "|".join(map(re.escape, (HEADER, *JOINTS))) + ")")
-_CLASS = re.compile(r" ((?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,100}(?:Error|Exception|Failed|Unsupported|Violation|Exceeded|SymNode): )")
+_CLASS = re.compile(rf" ({_NAME}: )")
 # What is a string, which is read as such, or was logged as no error.
 _NO_ERROR = re.compile(r"\\n|\b[WIVD]\d{4} |\b(?:WARNING|INFO|DEBUG)\b")
 MIN_PLACES = 2
@@ -38,7 +46,7 @@ def rewritten(text: list[str]) -> list[str]:
         return text
     lines: list[str] = []
     for line in text:
-        places = list(_PLACE.finditer(line)) if 'File ' in line else []
+        places = list(_PLACE.finditer(line)) if "File " in line else []
         lines += _parted(line, places) if len(places) >= MIN_PLACES and not _NO_ERROR.search(line) else [line]
     return _with_frames(lines)
 
@@ -59,7 +67,7 @@ def _with_frames(lines: list[str]) -> list[str]:
     """The `lines` with those that tell of frames as such, where the compiler's are among them and what was raised stands below."""
     i = 0
     while i < len(lines):
-        found = []
+        found: list[re.Match[str]] = []
         end = i
         while end < len(lines) and ((frame := _FRAME.match(lines[end])) or (found and _PASSED.match(lines[end]) and lines[end].strip())):
             found += [frame] if frame else []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bot.action.ci.compiles import ADVICE, OVERWRITTEN, TRACERS
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
 from bot.action.ci.lines import Lines
-from bot.action.ci.python_words import HEADER, JOINTS
+from bot.action.ci.python_words import ERRORS, HEADER, JOINTS
 from bot.failure.traceback import exceptions
 
 MAX_TRACEBACKS = 2_000
@@ -57,13 +57,14 @@ _MESSAGE = re.compile(r"backend='[^'\n]{1,300}' raised:$")
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(
-    r" {0,12}(?:[\[(<{*#] ?)?(?:\.{2,}|\u2026|(?:\.{2,}|\u2026)? ?(?:\w{1,12} ){0,3}(?:snip\w*|omitted|truncated|skipped|hidden|left out|removed)\b.{0,40})"
+    r" {0,12}(?:[\[(<{*#] ?)?"
+    r"(?:\.{2,}|\u2026|(?:\.{2,}|\u2026)? ?(?:\w{1,12} ){0,3}(?:snip\w*|omitted|truncated|skipped|hidden|left out|removed)\b.{0,40})"
     r"(?: ?[\])>}*])?(?: ?(?:\.{2,}|\u2026))?$",
     re.IGNORECASE,
 )
 # The class of an exception, or words before a colon; else a line at the margin, between two frames, is the rest of a broken one, or
 # stands for what was left out.
-_SAID = re.compile(r"[A-Za-z_][\w.]{0,200}(?::|\()|[\w.]{0,200}(?:Error|Exception|Interrupt|Exit|Failed|Unsupported|Violation|Exceeded)\b|.*:$")
+_SAID = re.compile(rf"[A-Za-z_][\w.]{{0,200}}(?::|\()|[\w.]{{0,200}}{ERRORS}\b|.*:$")
 MAX_LEFT_OUT = 80
 # Between what was copied and the words around it, in Markdown.
 _FENCE = re.compile(r" {0,3}```[\w-]{0,30}$")
@@ -103,8 +104,10 @@ class _Unfinished:
         self.start, self.said, self.joined, self.indented = start, 0, False, indented
         self.drawn = drawn
         self.lines = drawn.lines if drawn else [HEADER]
-        # where, among the frames, lines begin that are neither; None behind what was raised
+        # where, among the frames, lines begin that are of none, or empty; None behind what was raised
         self._torn: int | None = 0
+        # empty lines part the frames; it is no traceback at all
+        self._spaced = self._void = False
 
     def take(self, line: str) -> bool:
         """Whether the line belongs to it."""
@@ -113,17 +116,16 @@ class _Unfinished:
         if self.drawn and self.drawn.state != "said":
             return self.drawn.take(line)
         if self.indented is None:
-            first = _FRAME.match(line)
-            self.indented = len(first["indent"]) if first else 0
-        if self.indented:
-            if line[: self.indented].strip(_INDENT):
-                return False
-            line = line[self.indented :]
+            self._indent(line)
+        if self._void or (self.indented and line[: self.indented].strip(_INDENT)):
+            return False
+        line = line[self.indented :]
         if self.said and line.endswith(_BEHIND):
             return False
         if line == HEADER and (self.joined or self.said == 0):
             self.said, self.joined, self._torn = 0, False, 0
-        elif self._torn and self.said and _CUT_OFF.match(line):
+        elif self._torn and _CUT_OFF.match(line):
+            self._spaced = self._spaced or not self.lines[self._torn]
             del self.lines[self._torn :]
             self.said, self._torn = 0, 0
         elif line == HEADER or len(self.lines) >= MAX_BLOCK or self.said > MAX_SAID or (self.said and line.startswith(_ENDS)):
@@ -137,16 +139,32 @@ class _Unfinished:
             self.joined = True
         elif not line.startswith(" "):
             # a message may quote a stack as deep as it is
-            if self._torn is not None and line:
-                self._torn = None if _SAID.match(line) else self._torn or len(self.lines)
             self.said += 1
+            self._at_margin(line)
         self.lines.append(line)
         return True
+
+    def _indent(self, line: str) -> None:
+        """Take the indent from the first `line` below the header; words may end like one, and have others below."""
+        first = _FRAME.match(line)
+        self.indented = len(first["indent"]) if first else 0
+        self._void = first is None and bool(line.strip(_INDENT)) and not line.startswith(" ") and not _SAID.match(line)
+
+    def _at_margin(self, line: str) -> None:
+        """Note where the frames end: with what was raised, or with a `line` that is of none of them, if no other one follows."""
+        if self._torn is None:
+            return
+        if not (line and _SAID.match(line)):
+            self._torn = self._torn or len(self.lines)
+            return
+        if self._torn and self._spaced:
+            self.lines[self._torn :] = filter(None, self.lines[self._torn :])
+        self._torn = None
 
     @property
     def whole(self) -> bool:
         """Whether it has what was raised; one that Python printed is taken without it, for the log may end there, and so is an excerpt."""
-        return self.drawn is None or self.drawn.state in ("said", "joined") or self.drawn.is_excerpt
+        return not self._void and (self.drawn is None or self.drawn.state in ("said", "joined") or self.drawn.is_excerpt)
 
     @property
     def ended(self) -> bool:

@@ -86,6 +86,14 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "heads of functions": lambda i: '  File "/x/torch/_dynamo/eval_frame.py", line 3, in f\n    a\n  File "u.py", line 3, in g\n    @x\n',
     "tests that hung": lambda i: f"TIMED OUT: test/a{i}.py::T::t\n",
     "deaths in files": lambda i: f"tests/a{i}.py ...Fatal Python error: Aborted\n",
+    "marks before frames": lambda i: "".join(f"{i} h: {line}\n" for line in LOWERING.format(i).split("\n")),
+    "many marks": lambda i: f'{"h" * i}: {OP}{"h" * i}:     x\n',
+    "frames with empty lines": lambda i: f'{HEADER}\n  File "/x/a.py", line {i}, in f\n\n    g()\n\n  File "/x/a.py", line 3, in f\n\n',
+    "frames that are broken": lambda i: f'{HEADER}  File "/x/a.py", line 3, in made_\nup_{i}\n    g(\nx)\n  File "/x/a.py", line 3, in f\n',
+    "links": lambda i: f"[a{i}](https://made.up/{i}) [b{i}](https://\n",
+    "items of a list": lambda i: f'  ```\n    File "/x/a.py", line {i}, in f\n  ```\n',
+    "strings": lambda i: f'made up: "{HEADER[:-1]}\\n  File \\"/x/a.py\\", line {i}, in f\\nA: b"\n',
+    "guards": lambda i: "E0311 12:53:59.334000 1318 torch/_guards.py:250] Created at:\n",
     "nothing": lambda i: "\n",
 }  # fmt: skip
 # A line that begins as many lines do that mean something, and goes on.

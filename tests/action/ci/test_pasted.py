@@ -1,0 +1,239 @@
+"""What copying, pages and other writers do to a log: the same failure is read out of it, and none where there was none."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable
+
+import pytest
+
+from bot.action.ci import candidates, lines
+from bot.action.ci.paths import CheckoutPaths
+
+FRAMES = """\
+Traceback (most recent call last):
+  File "/w/train.py", line 41, in <module>
+    main(config)
+  File "/w/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py", line 986, in _compile
+    guarded_code = compile_inner(code, one_graph, hooks, transform)
+  File "/w/lib/python3.12/site-packages/torch/_inductor/lowering.py", line 2020, in made_up
+    return lowered(x)
+"""
+SAID = "torch._inductor.exc.InductorError: LoweringException: AssertionError: it is made up of 'parts'"
+LOG = FRAMES + SAID
+EAGER = LOG.replace("torch/_dynamo/convert_frame.py", "made_up/loop.py").replace("torch/_inductor/lowering.py", "made_up/ops.py")
+EAGER = EAGER.replace(SAID, "ValueError: it is made up of 'parts'")
+
+
+def before(mark: str) -> Callable[[str], str]:
+    """Put `mark` before each line; `#` in it is the line's number."""
+    return lambda log: "\n".join(mark.replace("#", str(i)) + line for i, line in enumerate(log.split("\n"), 7))
+
+
+def broken(width: int) -> Callable[[str], str]:
+    return lambda log: "\n".join(line[i : i + width] for line in log.split("\n") for i in range(0, len(line), width))
+
+
+def without(first: int, last: int, instead: str) -> Callable[[str], str]:
+    def change(log: str) -> str:
+        shown = log.split("\n")
+        return "\n".join([*shown[:first], instead, *shown[last:]])
+
+    return change
+
+
+CHANGES: dict[str, Callable[[str], str]] = {
+    "as it is": lambda log: log,
+    # other writers
+    "srun": before("3: "),
+    "srun, padded": before(" 3: "),
+    "a host": before("gpu-node-017: "),
+    "syslog": before("May  1 12:00:0# gpu-node python[1234]: "),
+    "logging": before("2024-05-01 12:00:0#,123 - trainer - ERROR - "),
+    "logging, with bars": before("2024-05-01 12:00:0#.123 | ERROR    | trainer:main:12 - "),
+    "a rank's logger": before("[rank0]:[made-up] 2024-05-01 12:00:0#,123 - root - ERROR - "),
+    "a date": before("2024-05-01 12:00:0#.123 "),
+    "numbers of lines": lambda log: "\n".join(f"{i:4d} {line}" for i, line in enumerate(log.split("\n"), 97)),
+    "numbers of lines, with bars": lambda log: "\n".join(f"{i:4d} | {line}" for i, line in enumerate(log.split("\n"), 97)),
+    "a container": before("server | "),
+    "a stream": before("stderr: "),
+    "tabs": before("\t"),
+    "quoted": before("> "),
+    "quoted twice": before("> > "),
+    "an item of a list": lambda log: "1. It says\n" + before("   ")(f"```python\n{log}\n```") + "\n2. and so on",
+    "indented": before("    "),
+    # pages, editors and terminals
+    "entities": html.escape,
+    "curly quotes": lambda log: log.replace('File "', "File \u201c").replace('", line', "\u201d, line").replace("'", "\u2019"),
+    "blanks that are none": lambda log: log.replace("    ", "\xa0\xa0\xa0\xa0"),
+    "escapes of Markdown": lambda log: log.replace("_", "\\_"),
+    "colors without their character": lambda log: log.replace("/w/", "[35m/w/").replace('", line', '[0m", line'),
+    "colors that are spelled": lambda log: log.replace(", line 9", r", line \x1b[35m9").replace(", in ", r"\x1b[0m, in "),
+    "HTML": lambda log: f"<details>\n<summary>log</summary>\n<pre>{log}</pre>\n</details>\nThanks!",
+    "links": lambda log: log.replace("line 986", "[line 986](https://made.up/convert_frame.py?l=986)"),
+    "broken at 100": broken(100),
+    "broken at 60": broken(60),
+    "a string": lambda log: json.dumps({"level": "ERROR", "error": log}),
+    "a string of a worker": lambda log: f"worker 3 failed: {log!r}",
+    "the end of a string": lambda log: repr(log.partition("\n")[2]),
+    "one line": lambda log: log.replace("\n", " "),
+    "empty lines between": lambda log: log.replace("\n", "\n\n"),
+    # what people leave out
+    "dots": without(2, 3, "..."),
+    "dots, indented": without(2, 3, "    ..."),
+    "a word": without(2, 3, "[... 30 lines omitted ...]"),
+    "snipped": without(2, 3, "<snip>"),
+    "the header": lambda log: log.partition("\n")[2],
+    "source": lambda log: "\n".join(line for line in log.split("\n") if not line.startswith("    ")),
+    "words above": lambda log: "I tried it with the newest version of it.\n" * 20 + log,
+}  # fmt: skip
+
+
+def verdicts(log: str) -> list[str | None]:
+    return [row["verdict"] for row in candidates.rows(log, CheckoutPaths(())) if row["verdict"] != "not a candidate"]
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_the_failure_is_found(change: Callable[[str], str]) -> None:
+    assert verdicts(change(LOG)) == ["suggested"]
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_none_is_made_of_an_eager_one(change: Callable[[str], str]) -> None:
+    assert verdicts(change(EAGER)) == []
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "W0716 11:20:08.895000 139860 torch/_dynamo/convert_frame.py:1125] ",
+        "3: W0716 11:20:08.895000 139860 torch/_dynamo/convert_frame.py:1125] ",
+        "2024-05-01 12:00:01,123 - trainer - WARNING - ",
+        "trainer (info): ",
+        "// ",
+    ],
+)
+def test_what_was_no_error_is_none(mark: str) -> None:
+    assert verdicts(before(mark)(LOG)) == []
+
+
+def test_a_string_in_one_line_that_was_no_error() -> None:
+    warned = before("W0716 11:20:08.895000 139860 torch/_dynamo/convert_frame.py:1125] ")(LOG)
+    assert verdicts(CHANGES["one line"](warned)) == verdicts(CHANGES["a string"](warned)) == []
+
+
+def test_who_wrote_a_line() -> None:
+    log = "\n".join(
+        f"2024-05-01 12:00:{i:02d} node7 {rank}: {line}" for i, line in enumerate(FRAMES.rstrip().split("\n")) for rank in (1, 2)
+    )
+    read = lines.read(log)
+    assert set(read.who) == {"node7 1:", "node7 2:"}
+    assert [line for line, who in zip(read.text, read.who, strict=True) if who == "node7 2:"] == FRAMES.rstrip().split("\n")
+    # of numbers that count nobody knows whose they are
+    read = lines.read(CHANGES["numbers of lines"](FRAMES.rstrip()))
+    assert (set(read.who), read.text) == ({""}, FRAMES.rstrip().split("\n"))
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        # one frame shows no mark
+        f'made up: {FRAMES.split(chr(10))[1]}\nand so on\nand more',
+        # a source that looks like one
+        '    print("""  File "/w/a.py", line 3, in f""")\n    print(x)',
+        # what Windows calls its directories
+        r"C:\venv\Lib\site-packages\torch\_dynamo\eval_frame.py",
+        "x &lt; y and \u201cquoted\u201d",
+        "  a\n  b\n  c",
+    ],
+)  # fmt: skip
+def test_what_is_left_as_it_is(log: str) -> None:
+    assert lines.plain(log) == log
+
+
+TOLD = """\
+The generator fails so:
+
+```
+{}
+AssertionError: it is made up
+```
+"""
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        "torch/_dynamo/made_up.py ... compile_it\n  -> torch/_inductor/made_up.py ... lower_it\n  ...\n  raise AssertionError(x)",
+        "1. /w/a.py:3 in main\n2. site-packages/torch/_inductor/made_up.py:4 in lower_it",
+        "at main (w/a.py:3)\nat lower_it (torch/_inductor/made_up.py:4)",
+        "- `w/a.py:3` \u2192 `main`\n- `torch/_inductor/made_up.py:4` \u2192 `lower_it`",
+        "w/a.py, line 3, in main\ntorch/_inductor/made_up.py, line 4, in lower_it",
+    ],
+)
+def test_a_stack_that_is_told(stack: str) -> None:
+    assert verdicts(TOLD.format(stack)) == ["suggested"]
+    assert verdicts(TOLD.format(stack.replace("torch/_", "made/"))) == []
+    # files without an error, and a log
+    assert verdicts(TOLD.format(stack).replace("AssertionError: ", "and ")) == []
+    assert verdicts(TOLD.format(stack) + "x\n" * 150) == []
+
+
+def test_frames_of_spyder() -> None:
+    path = r"C:\venv\Lib\site-packages\torch\_inductor"
+    log = (
+        "Traceback (most recent call last):\n\n  Cell In[22], line 1\n    x = f(y)\n\n"
+        f"  File {path}\\graph.py:375 in run\n    return super().run(*args)\n\n"
+        f"  File {path}\\lowering.py:9 in made_up(x)\n    raise E\n\n{SAID}\n"
+    )
+    assert verdicts(log) == ["suggested"]
+    assert verdicts(log.replace(r"torch\_inductor", "made_up").replace(SAID, "ValueError: x")) == []
+
+
+def test_a_box_without_its_head() -> None:
+    frames = (
+        "│ /w/site-packages/torch/_dynamo/symbolic_convert.py │\n│ :501 in step        │\n│   500 │   x │\n│ ❱ 501 │   f(x) │\n"
+        "│ /w/site-packages/torch/_inductor/graph.py:7 in run │\n│ ❱ 7 │"
+    )
+    assert verdicts(f"It fails:\n```\n{frames}\n```\n") == ["possible"]
+    assert verdicts(f"It fails:\n```\n{frames.replace('torch/_', 'made/')}\n```\n") == []
+
+
+MESSAGE = "Error occurred when executing made_up:\n\nbackend='inductor' raised:\n{}\n\nSet TORCH_LOGS=\"+dynamo\" for more information\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [("AssertionError: made up", ["suggested"]), ("RuntimeError: Cannot find a working triton installation. See there", [])],
+)
+def test_a_message_without_its_class(said: str, expected: list[str]) -> None:
+    assert verdicts(MESSAGE.format(said)) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("CompilationError: at 7:12:\ndef made_up(x):", ["suggested"]),
+        ("CompilationError: a program of mine", []),
+        ("ConstraintViolationError: Constraints violated (batch)!", ["suggested"]),
+    ],
+)
+def test_classes_that_the_compiler_alone_has(said: str, expected: list[str]) -> None:
+    assert verdicts(f"It says:\n```\n{said}\n```\n") == expected
+
+
+def test_a_death_that_is_told_of() -> None:
+    dump = 'Fatal Python error: Segmentation fault\n\nStack (most recent call first):\n  File "/w/{}", line 7 in f\n'
+    assert verdicts("# Fatal Python error: Segmentation fault\n\n" + dump.format("nccl.py")) == []
+    assert verdicts("Fatal Python error: Segmentation fault\n") == []
+    assert verdicts("# Fatal Python error: Segmentation fault\n\n" + dump.format("site-packages/torch/_inductor/a.py")) != []
+    # a test may compile
+    assert verdicts("tests/a.py::test_a Fatal Python error: Segmentation fault\n") == ["possible"]
+
+
+def test_what_a_test_quotes_of_another_process() -> None:
+    quoted = "\n".join(f"E   {line}" for line in LOG.split("\n"))
+    assert verdicts(quoted) == ["suggested"]
+    assert verdicts(quoted.partition("\n")[2]) == ["suggested"]
+    assert verdicts("\n".join(f"E   {line}" for line in EAGER.split("\n"))) == []
