@@ -187,7 +187,7 @@ def _is_overwritten(signature: Signature) -> bool:
 
 def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
     """Whether the log ends within the traceback of `failure`, which goes into the compiler."""
-    if signature is None or signature.kind is not Kind.EXCEPTION or asserts(failure.text):
+    if signature is None or signature.kind is not Kind.EXCEPTION or asserts(failure.text) or raised_at_import(failure.text):
         return False
     # what caused the one within which it ends may be told
     last = next(iter(exceptions(failure.text)), None)

@@ -97,11 +97,12 @@ def is_left_out(line: str) -> bool:
 class _Unfinished:
     """A traceback that is being read; all of its lines are `indented` by so many characters, None: by as many as the first one.
 
-    One that is `drawn` is so up to its message.
+    One that is `drawn` is so up to its message; one that `is_strict` begins with a frame at once.
     """
 
-    def __init__(self, start: int, indented: int | None = 0, drawn: Drawn | None = None) -> None:
+    def __init__(self, start: int, indented: int | None = 0, drawn: Drawn | None = None, is_strict: bool = False) -> None:
         self.start, self.said, self.joined, self.indented = start, 0, False, indented
+        self._is_strict = is_strict
         self.drawn = drawn
         self.lines = drawn.lines if drawn else [HEADER]
         # where, among the frames, lines begin that are of none, or empty; None behind what was raised
@@ -148,7 +149,8 @@ class _Unfinished:
         """Take the indent from the first `line` below the header; words may end like one, and have others below."""
         first = _FRAME.match(line)
         self.indented = len(first["indent"]) if first else 0
-        self._void = first is None and bool(line.strip(_INDENT)) and not line.startswith(" ") and not _SAID.match(line)
+        words = bool(line.strip(_INDENT)) and not line.startswith(" ") and not _SAID.match(line)
+        self._void = first is None and (self._is_strict or words)
 
     def _at_margin(self, line: str) -> None:
         """Note where the frames end: with what was raised, or with a `line` that is of none of them, if no other one follows."""
@@ -169,7 +171,7 @@ class _Unfinished:
     @property
     def ended(self) -> bool:
         """Whether there is anything in it, where the log or the excerpt ends."""
-        return self.drawn is None or self.drawn.close()
+        return self.drawn.close() if self.drawn else not (self._is_strict and self.indented is None)
 
     def block(self, end: int, who: str) -> PrintedTraceback:
         """What was read."""
@@ -228,6 +230,9 @@ class _TracebackReader:
                 self._start(who, _Unfinished(i, None))
             elif not above.strip(_INDENT):
                 self._start(who, _Unfinished(i, len(above)))
+            else:
+                # a bar that shows how far the program is stands before it
+                self._open[who] = _Unfinished(i, None, is_strict=True)
 
     def _start(self, who: str, traceback: _Unfinished) -> None:
         self._open[who] = traceback

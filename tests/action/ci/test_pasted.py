@@ -232,6 +232,22 @@ def test_a_death_that_is_told_of() -> None:
     assert verdicts("tests/a.py::test_a Fatal Python error: Segmentation fault\n") == ["possible"]
 
 
+@pytest.mark.parametrize(
+    ("bar", "above"), [("  0%|          | 0/100 [00:00<?, ?it/s]", 0), ("steps:   0%| | 0/9 [02:42<?, ?it/s, loss=0.02]", 300)]
+)
+def test_a_bar_before_the_header(bar: str, above: int) -> None:
+    assert verdicts("it runs\n" * above + bar + LOG) == ["suggested"]
+    assert verdicts("it runs\n" * above + bar + EAGER) == []
+    # words that end like a header
+    assert verdicts(f"{bar}{FRAMES.partition(chr(10))[0]}\nand so on\n") == []
+
+
+def test_a_compiler_that_cannot_be_imported_where_the_log_ends() -> None:
+    frame = '  File "/w/lib/python3.12/site-packages/torch/_inductor/runtime/hints.py", line 46, in {}\n    from triton.made_up import\n'
+    assert verdicts(FRAMES.replace(", in made_up", ", in call") + frame.format("f")) == ["possible"]
+    assert verdicts(FRAMES + frame.format("<module>")) == []
+
+
 def test_what_a_test_quotes_of_another_process() -> None:
     quoted = "\n".join(f"E   {line}" for line in LOG.split("\n"))
     assert verdicts(quoted) == ["suggested"]
