@@ -47,7 +47,9 @@ _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7},
 # A notebook leaves the module out; a server's logger says that there was an error before it says which.
 _TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _RAISED = re.compile(
-    r"^(?P<indent> {0,3})(?:(?P<words>[\w ]{0,60}\b[Ee](?:rror|xception): )?"
+    # words of somebody's, marks of Markdown
+    r"^(?P<indent> {0,3})(?:(?P<words>(?:[-*\u2022] {1,3})?[*_`]{0,3}"
+    r"(?:[\w ]{0,60}\b[Ee](?:rror|xception)(?: [Tt]ype| [Mm]essage)?[*_]{0,2}:[*_]{0,2} )?[*_`]{0,3})"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
     rf"|Unsupported|{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
     rf"|(?:AssertionError|Exception)(?=: {TRACERS})): \S"
@@ -248,6 +250,9 @@ class _TracebackReader:
         if line.startswith("backend='") and _MESSAGE.match(line):
             line = f"BackendCompilerFailed: {line}"
         begun = self._words[who] >= self._most
+        if line.startswith(("` ", "`F", "`b")):
+            # all of it in one tick
+            line = line[1:]
         if not begun and _TORN.match(line):
             # what was copied begins behind the blanks of the first line
             line = "  " + line.lstrip()

@@ -223,6 +223,20 @@ def test_classes_that_the_compiler_alone_has(said: str, expected: list[str]) -> 
     assert verdicts(f"It says:\n```\n{said}\n```\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("`torch._dynamo.exc.Unsupported: made up`", ["suggested"]),
+        ("**Error:** torch._dynamo.exc.Unsupported: made up", ["suggested"]),
+        ("- Exception message: `torch._dynamo.exc.Unsupported: made up`", ["suggested"]),
+        ("This mends `torch._dynamo.exc.Unsupported: made up`, I think.", []),
+        ("- 75 errors like: Unsupported: made up (example: a.py)", []),
+    ],
+)
+def test_a_message_among_words(line: str, expected: list[str]) -> None:
+    assert verdicts(f"I follow the notebook and get\n{line}\n\nPython version: 3.12\n") == expected
+
+
 def test_a_death_that_is_told_of() -> None:
     dump = 'Fatal Python error: Segmentation fault\n\nStack (most recent call first):\n  File "/w/{}", line 7 in f\n'
     assert verdicts("# Fatal Python error: Segmentation fault\n\n" + dump.format("nccl.py")) == []
