@@ -21,11 +21,11 @@ ADVICE = (
 )
 # What reads a result that Inductor's CUDA graphs have overwritten is told so, wherever it stands.
 OVERWRITTEN = "accessing tensor output of CUDAGraphs that has been overwritten"
-# What Dynamo says of guards that do not hold for the values for which it has just made them, and what runs a graph on values that
-# are none: in classes that anything may raise.
+# What Dynamo says of guards that do not hold for the values for which it has just made them, and of what traces its functions; what
+# runs a graph on values that are none: in classes that anything may raise.
 TRACERS = (
     r"(?:Guard (?:check )?failed (?:immediately after translation|on the same frame it was created)"
-    r"|Please convert all Tensors to FakeTensors first\b)"
+    r"|Please convert all Tensors to FakeTensors first\b|Detected that you are using FX to \S{1,40}(?: trace)? a dynamo-optimized function)"
 )
 # Where a library hands graphs to the compiler: the file of its backend for Dynamo, and functions that compile.
 HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,7}, in |\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""

@@ -23,6 +23,8 @@ _COLORED = ("[0m", "[0;0m", "[39m")
 _ENTITIES = ("&quot;, line ", "in &lt;", "-&gt; ", "&#34;, line ")
 # What parts a log that was pasted from the words around it, beside fences.
 _BLOCK = re.compile(r"</?(?:pre|details|summary)\b[^<>\n]{0,80}>")
+# What stands before the first words of a cell, or of an item, where these are shown as they are written.
+_CELL = re.compile(r"^[ \t]{0,40}<(?:td|th|li|p)\b[^<>\n]{0,80}>[ \t]{0,40}(?:<code>)?(?=\S)", re.MULTILINE)
 # How Spyder shows a frame in what is Python's form otherwise.
 _PLACE = re.compile(
     r"^  (?:File (?P<path>[^\"\s][^\"\n:]{0,3}:?[^\"\n:]{0,500}\.pyx?):(?P<line>\d{1,7}),? in (?P<function>[\w<][\w.<>]{0,200})"
@@ -63,6 +65,8 @@ def restored(log: str) -> str:
         log = html.unescape(log)
     if "</pre>" in log or "</details>" in log:
         log = _BLOCK.sub(lambda found: "" if found[0] in ("<summary>", "</summary>") else "\n```\n", log)
+    if "<td" in log or "<li" in log or "<p>" in log:
+        log = _CELL.sub("", log)
     if "File \u201c" in log or "File \u201d" in log or "\u201d, line " in log:
         log = log.translate(_CURLY)
     if ":" in log and ("  Cell In[" in log or "  File " in log):

@@ -267,3 +267,30 @@ def test_what_a_test_quotes_of_another_process() -> None:
     assert verdicts(quoted) == ["suggested"]
     assert verdicts(quoted.partition("\n")[2]) == ["suggested"]
     assert verdicts("\n".join(f"E   {line}" for line in EAGER.split("\n"))) == []
+
+
+def test_a_cell_of_a_table() -> None:
+    said = "Error: accessing tensor output of CUDAGraphs that has been overwritten by a later made-up run."
+    frames = r' Stack trace: File "/w/model.py", line 7, in forward\n    return a + b\nand so on.'
+    assert verdicts(f"<tr>\n      <td>{said}{frames}</td>\n    </tr>\n") == ["possible"]
+    assert verdicts(f"<ul>\n<li><code>{said}</code></li>\n</ul>\n") == ["possible"]
+    assert verdicts(f"<tr>\n<td>2 times</td>\n<td>we saw {said}</td>\n</tr>\n") == []
+
+
+def test_what_traces_a_compiled_function() -> None:
+    log = """\
+RuntimeError                              Traceback (most recent call last)
+[<ipython-input-7-0a1b>](https://localhost:8080/#) in <cell line: 2>()
+      1 # made up
+----> 2 trace(model, x)
+
+3 frames
+[/w/dist-packages/torch/_dynamo/eval_frame.py](https://localhost:8080/#) in _fn(*args, **kwargs)
+    469                 if config.made_up:
+--> 470                     raise RuntimeError(
+
+RuntimeError: Detected that you are using FX to {} a dynamo-optimized function. This is made up.
+"""
+    assert verdicts(log.format("symbolically trace")) == ["suggested"]
+    assert verdicts(log.format("torch.jit.trace")) == ["suggested"]
+    assert verdicts(log.replace("_dynamo/eval_frame", "jit/_trace").replace("Detected that you are using FX", "You use")) == []
