@@ -21,11 +21,15 @@ ADVICE = (
 )
 # What reads a result that Inductor's CUDA graphs have overwritten is told so, wherever it stands.
 OVERWRITTEN = "accessing tensor output of CUDAGraphs that has been overwritten"
-# What Dynamo says of guards that do not hold for the values for which it has just made them, and of what traces its functions; what
-# runs a graph on values that are none: in classes that anything may raise.
+# What the compiler says in classes that anything may raise: of guards that do not hold for the values for which it has just made them, of
+# what traces its functions, of sizes that it cannot know, of what it makes of mutations and operators, and of inputs that moved.
 TRACERS = (
     r"(?:Guard (?:check )?failed (?:immediately after translation|on the same frame it was created)"
-    r"|Please convert all Tensors to FakeTensors first\b|Detected that you are using FX to \S{1,40}(?: trace)? a dynamo-optimized function)"
+    r"|Please convert all Tensors to FakeTensors first\b|Detected that you are using FX to \S{1,40}(?: trace)? a dynamo-optimized function"
+    r"|We found a fake tensor in the exported program|Could not (?:guard on|extract specialized integer from) data-dependent expression"
+    r"|Constraints violated \(|Cannot call (?:numel|sizes|strides)\(\) on tensor with symbolic sizes"
+    r"|torch\.compile with aot_autograd does not currently|Found a graph input that |auto_functionalized(?:_v2)? was not removed"
+    r"|out= ops aren't yet supported|static input data pointer changed)"
 )
 # Where a library hands graphs to the compiler: the file of its backend for Dynamo, and functions that compile.
 HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,7}, in |\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""

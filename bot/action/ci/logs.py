@@ -22,7 +22,7 @@ from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, commanded, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
-from bot.action.ci.tracebacks import COMPILERS, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
+from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
 
 MAX_FAILURES = 2_000
 # Tracebacks outside tests that are looked at; the last ones.
@@ -33,6 +33,8 @@ _OF_COMPILER = re.compile(
     r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|-packages[\\/]torch(?:dynamo|inductor)[\\/]"
     rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}|{TRACERS}|SubprocException"
 )
+# Not a kernel's shared memory, nor what a server advises.
+_FULL = re.compile(r"(?<!running )(?<!shared memory )\b(?:OOM|out of memory)\b(?! (?:of |in )?(?:shmem|smem|shared))|OutOfMemory")
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
@@ -223,8 +225,15 @@ class _Log:
                 continue
             if not is_compiled(signature, failure) and not is_wrong_in_test(signature, failure):
                 continue
+            if not signature.exception and self._says_that_memory_is_full:
+                continue
             seen.add(signature.fingerprint)
             yield failure
+
+    @cached_property
+    def _says_that_memory_is_full(self) -> bool:
+        """Whether the words around an excerpt say of what the process died, which its traceback, cut off, does not."""
+        return len(self.lines.text) <= MAX_TEXT and any(map(_FULL.search, self.lines.text))
 
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""

@@ -52,7 +52,7 @@ _RAISED = re.compile(
     r"(?:[\w ]{0,60}\b[Ee](?:rror|xception)(?: [Tt]ype| [Mm]essage)?[*_]{0,2}:[*_]{0,2} )?[*_`]{0,3})"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
     rf"|Unsupported|{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
-    rf"|(?:AssertionError|Exception|RuntimeError)(?=: {TRACERS})): \S"
+    rf"|(?:AssertionError|Exception|RuntimeError|ValueError)(?=: {TRACERS})): \S"
 )
 # How its message begins, where the class is not said.
 _MESSAGE = re.compile(r"backend='[^'\n]{1,300}' raised:$")

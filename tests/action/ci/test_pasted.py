@@ -294,3 +294,37 @@ RuntimeError: Detected that you are using FX to {} a dynamo-optimized function. 
     assert verdicts(log.format("symbolically trace")) == ["suggested"]
     assert verdicts(log.format("torch.jit.trace")) == ["suggested"]
     assert verdicts(log.replace("_dynamo/eval_frame", "jit/_trace").replace("Detected that you are using FX", "You use")) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("RuntimeError: We found a fake tensor in the exported program that is made up.", ["suggested"]),
+        ("ValueError: Constraints violated (made_up)! For more information, look it up.", ["suggested"]),
+        ("RuntimeError: static input data pointer changed.", ["suggested"]),
+        ("RuntimeError: We found a made-up tensor in the exported program.", []),
+        ("AssertionError: 'Constraints violated (' not found in 'nothing'", []),
+    ],
+)
+def test_what_the_compiler_says_in_classes_of_others(said: str, expected: list[str]) -> None:
+    assert verdicts(f"How can I export it?\nI got this error:\n{said}\n\nIt worked before.\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("It breaks", ["possible"]),
+        ("OOM with a made-up model", []),
+        ("made.up.OutOfMemoryError when I serve it", []),
+        ("the GPU is out of memory while it compiles", []),
+        ("OOM shmem issues of a made-up kernel", ["possible"]),
+        ("shared memory OOM of a made-up kernel", ["possible"]),
+        ("If you are running out of memory, do less", ["possible"]),
+    ],
+)
+def test_words_around_a_traceback_that_is_cut_off(title: str, expected: list[str]) -> None:
+    assert verdicts(f"# {title}\n\n```\n{FRAMES}```\n") == expected
+    # the traceback itself tells more
+    assert verdicts(f"# {title}\n\n```\n{LOG}\n```\n") == ["suggested"]
+    # a log of many other things
+    assert verdicts(f"# {title}\n" + "it runs\n" * 300 + FRAMES) == ["possible"]
