@@ -142,7 +142,8 @@ class Search:
         text = render(start.program)
         recipe = start.program.recipe
         oracle = self._comparing(own=recipe.tolerance is not None, eager_alone=recipe.eager_alone)
-        begun = oracle.begins(Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0]))
+        candidate = Candidate(text, f"start:{start.stage.value}", size_key(start.program, text)[0])
+        begun = oracle.begins(candidate, draws_inputs=not (start.program.preamble or recipe.setup))
         if begun is None or not self._calls(start, text):
             return None
         self.oracle = oracle

@@ -203,8 +203,9 @@ class ScriptOracle:
         """Never take `text` again: it fails here, but not alone."""
         self.seen.slipped.add(text)
 
-    def begins(self, candidate: Candidate, tries: int = 1) -> Begun | None:
-        """How a search can start from `candidate`; None: it cannot. One passes only when it passes `tries` times.
+    def begins(self, candidate: Candidate, tries: int = 1, *, draws_inputs: bool = False) -> Begun | None:
+        """How a search can start from `candidate`; None: it cannot. One passes only when it passes `tries` times. Where it `draws_inputs`
+        alone, no number decides how it is compiled.
 
         The compiler is left after the phase of the signature, if the failure shows even then: the run also ends at a healthy graph that is
         compiled before the failing one.
@@ -219,7 +220,9 @@ class ScriptOracle:
             if answer.verdict in (Verdict.SAME, Verdict.INVALID, Verdict.TIMEOUT):
                 if not answer.is_same:
                     return None
-                return Begun(answer, replace(plan, notes_blame=False, seeded=plan.seeded and self._needs_seed(candidate.text, plan)))
+                fixed = draws_inputs and plan.stop_after is not None
+                seeded = plan.seeded and not fixed and self._needs_seed(candidate.text, plan)
+                return Begun(answer, replace(plan, notes_blame=False, seeded=seeded))
         return None
 
     def _needs_seed(self, text: str, plan: RunPlan) -> bool:

@@ -51,6 +51,7 @@ class Asked:
     def __init__(self, needs: str) -> None:
         self.needs = needs
         self.texts: list[str] = []
+        self.draw_inputs: list[bool] = []
 
     def narrowed(self, *_: Any) -> Asked:
         return self
@@ -58,8 +59,9 @@ class Asked:
     def in_fresh_processes(self) -> Asked:
         return self
 
-    def begins(self, candidate: Any, tries: int = 1) -> Begun | None:
+    def begins(self, candidate: Any, tries: int = 1, *, draws_inputs: bool = False) -> Begun | None:
         self.texts.append(candidate.text)
+        self.draw_inputs.append(draws_inputs)
         return Begun(Judgment(Verdict.SAME, FAILURE), self.plan) if self.needs in candidate.text else None
 
     def answer(self, _: Any) -> tuple[Outcome, dict[str, Any]]:
@@ -99,6 +101,7 @@ def test_a_graph_does_not_count_where_the_program_before_it_fails(search: Callab
     found, oracle = search(needs="loader()")
     assert found.begin() is None
     assert any("loader()" in text for text in oracle.texts)
+    assert not any(oracle.draw_inputs), "its pass may draw as well"
 
 
 WORDS = ("sin", "cos", "tan", "exp", "log", "abs")
@@ -197,8 +200,8 @@ class OnlyFresh(Asked):
         other.fresh = True
         return other
 
-    def begins(self, candidate: Any, tries: int = 1) -> Begun | None:
-        return super().begins(candidate, tries) if self.fresh else None
+    def begins(self, candidate: Any, tries: int = 1, *, draws_inputs: bool = False) -> Begun | None:
+        return super().begins(candidate, tries, draws_inputs=draws_inputs) if self.fresh else None
 
 
 def test_what_fails_only_where_nothing_was_imported_is_asked_in_fresh_processes(

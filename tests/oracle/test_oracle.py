@@ -475,6 +475,23 @@ class TestSeeds:
         assert begun is not None
         assert begun.plan.seeded is seeded
 
+    @pytest.mark.parametrize(("draws_inputs", "runs"), [(True, 1), (False, 2)])
+    def test_no_number_decides_how_a_graph_is_compiled(self, make: Make, draws_inputs: bool, runs: int) -> None:
+        """Where the program draws its inputs alone; one that draws in a pass of its own, say, may fail by that."""
+        oracle, pool = make(lambda q: CONTROL if q.task.startswith("control") else FAILS if q.seed == 0 else PASSES, across_forms=True)
+        begun = oracle.begins(candidate("import torch\ntorch.manual_seed(3)\n"), draws_inputs=draws_inputs)
+        assert begun is not None
+        assert begun.plan.stop_after is not None
+        assert begun.plan.seeded is not draws_inputs
+        assert pool.tasks.count("run") == runs
+
+    def test_a_graph_that_had_to_be_run_is_asked_for_its_seed(self, make: Make) -> None:
+        early = lambda q: {"status": "stopped"} if q.stop_after else FAILS if q.seed == 0 else PASSES  # noqa: E731
+        oracle, _ = make(lambda q: CONTROL if q.task.startswith("control") else early(q), across_forms=True)
+        begun = oracle.begins(candidate("import torch\ntorch.manual_seed(3)\n"), draws_inputs=True)
+        assert begun is not None
+        assert begun.plan.seeded
+
     def test_a_seed_stays_where_the_program_fails_in_its_run(self, make: Make) -> None:
         """Three draws that fail alike are no proof: one in seventy may pass."""
         own = signature_of(Outcome(**OWN_ERROR))
