@@ -33,14 +33,21 @@ def levels(module: cst.Module, depth: int) -> list[Edit]:
 
 
 def unwraps(module: cst.Module) -> list[Edit]:
-    """A `with`, `if`, `for`, `while` or `try` of `module` is replaced by its body; an `else` goes."""
+    """A `with`, `if`, `for`, `while` or `try` of `module` is replaced by its body, an `if` also by its `else`; an `else` goes."""
     out: list[Edit] = []
     for statement in statements(module):
         if isinstance(statement, _COMPOUND) and isinstance(statement.body, cst.IndentedBlock):
             out.append(Edit(((statement, _body),), 8))
             if isinstance(statement, (cst.If, cst.For, cst.While)) and statement.orelse is not None:
                 out.append(remove(statement.orelse))
+            if isinstance(statement, cst.If) and statement.orelse is not None:
+                out.append(Edit(((statement, _otherwise),), 8))
     return out
+
+
+def _otherwise(node: cst.CSTNode) -> cst.CSTNode | cst.FlattenSentinel[Any]:
+    other: Any = getattr(node, "orelse", None)
+    return node if other is None else other if isinstance(other, cst.If) else _body(other)
 
 
 def _body(node: cst.CSTNode) -> cst.FlattenSentinel[Any]:

@@ -56,6 +56,22 @@ def test_a_value_does_without_what_it_sets(before: str, after: set[str]) -> None
 @pytest.mark.parametrize(
     ("before", "after"),
     [
+        ("if a:\n    b()\nelse:\n    c()\n", {"b()\n", "if a:\n    b()\n", "c()\n"}),
+        ("if a:\n    b()\nelif d:\n    c()\n", {"b()\n", "if a:\n    b()\n", "if d:\n    c()\n"}),
+        ("if a:\n    b()\n", {"b()\n"}),
+        ("for a in b:\n    c()\nelse:\n    d()\n", {"c()\n", "for a in b:\n    c()\n"}),
+    ],
+)
+def test_an_if_becomes_either_of_its_branches(before: str, after: set[str]) -> None:
+    module = cst.parse_module(before)
+    edits = deletions.unwraps(module)
+    assert {apply(module, [edit]) for edit in edits} == after
+    assert apply(module, edits) is not None  # all at once: one of them counts
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
         ("def f(x, *, a):\n    pass\n\nf(1, a=2)\n", "def f(x):\n    pass\n\nf(1)\n"),
         ("def f(*, a):\n    pass\n\nf(a=2)\n", "def f():\n    pass\n\nf()\n"),
         ("def f(x, *, a, b=1):\n    pass\n\nf(1, a=2)\n", "def f(x, *, a):\n    pass\n\nf(1, a=2)\n"),
