@@ -129,8 +129,8 @@ class Intake:
         if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         judged = failure.kind is Kind.ACCURACY or found.own_verdict
-        if judged and self._eager_comparison_depends_on_uninitialized_memory(found, own):
-            said = "the program compares uninitialised memory: without the compiler its numbers differ as well"
+        if judged and (undefined := self._undefined(found, own)):
+            said = f"the program compares {undefined}: without the compiler its numbers differ as well"
             raise Ended("not_reproduced", "fails_in_eager", said)
         right = False
         if judged and found.signature is not None and self.options.accuracy != "off" and not _wrong(found):
@@ -333,13 +333,14 @@ class Intake:
         said = f"the program could not be run: {outcome.text.strip()[-300:]}"
         raise Ended("error", "machine_fault", said, machine_fault="the program could not be run")
 
-    def _eager_comparison_depends_on_uninitialized_memory(self, found: Capture, own: float) -> bool:
-        """Whether a script's comparison fails in eager too when every piece of uninitialized memory holds something else."""
+    def _undefined(self, found: Capture, own: float) -> str:
+        """By what torch leaves open a script's comparison fails in eager too, where it differs each time; empty where it does not fail."""
         script = self.options.target.script
-        if script is None or not verify.may_read_uninitialized(script):
-            return False
+        what = verify.left_open(script) if script is not None else ""
+        if script is None or not what:
+            return ""
         signature = signature_of(self._control(own, "--repeats"), script=script.name)
-        return signature is not None and found.signature is not None and found.signature.same_across_forms(signature)
+        return what if signature is not None and found.signature is not None and found.signature.same_across_forms(signature) else ""
 
     def _judge_random_numbers(self, found: Capture, own: float) -> None:
         """Raises `Ended` where the program's own comparison fails only since compiled code draws other random numbers than eager: its

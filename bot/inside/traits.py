@@ -24,6 +24,10 @@ _UNINITIALIZED = frozenset(
     {"empty", "empty_like", "empty_permuted", "empty_strided", "empty_quantized", "new_empty", "new_empty_strided"}
     | {"_empty_affine_quantized", "resize_", "resize_as_", "set_fill_uninitialized_memory"}
 )
+# Types of whole numbers, and the methods that convert to them.
+_WHOLE = frozenset(
+    {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"} | {"byte", "char", "short", "int", "long", "type_as"}
+)
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,21 @@ class Traits:
     """What a script asks for.
 
     `seeded`: it fixes its random numbers. `differentiates`: it runs a backward, so that a forward is compiled and run before that. A
-    backward graph alone is called like any other, and does not. `uninitialized`: it may read memory as it is found.
+    backward graph alone is called like any other, and does not. `uninitialized`: it may read memory as it is found. `converts`: it may
+    take a number to a type of whole numbers, which is undefined where that cannot hold it.
     `draws_as_eager`: compiled code draws the random numbers that eager draws.
     """
 
     seeded: bool = False
     differentiates: bool = False
     uninitialized: bool = False
+    converts: bool = False
     draws_as_eager: bool = False
+
+    @property
+    def undefined(self) -> bool:
+        """Whether what it computes may be left open by torch."""
+        return self.uninitialized or self.converts
 
     def __or__(self, other: Traits) -> Traits:
         """What either of two scripts asks for."""
@@ -46,7 +57,7 @@ class Traits:
 
 
 # What is not known to ask for nothing.
-UNKNOWN = Traits(differentiates=True, uninitialized=True)
+UNKNOWN = Traits(differentiates=True, uninitialized=True, converts=True)
 
 
 @lru_cache(maxsize=256)
@@ -86,6 +97,7 @@ def _of_call(call: ast.Call) -> Traits:
         seeded=name in SEEDS and (name != _DRAWS_A_SEED or bool(call.args)),
         differentiates=name == _GRAD or name in _DIFFERENTIATE,
         uninitialized=name in _UNINITIALIZED,
+        converts=isinstance(call.func, ast.Attribute) and name in _WHOLE,
         draws_as_eager=by_keyword or by_place,
     )
 
@@ -96,6 +108,7 @@ def _of_name(name: str, of_grad: bool) -> Traits:
         seeded=name in SEEDS and name != _DRAWS_A_SEED,
         differentiates=name in _DIFFERENTIATE or (name == _GRAD and of_grad),
         uninitialized=name in _UNINITIALIZED,
+        converts=name in _WHOLE,
     )
 
 

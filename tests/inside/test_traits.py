@@ -31,6 +31,11 @@ from bot.inside.traits import UNKNOWN, Traits, traits_of
         ("torch.ops.aten.empty.memory_format([3])", Traits(uninitialized=True)),
         ("make = x.new_empty", Traits(uninitialized=True)),
         ("if not empty: x = torch.zeros(3)  # torch.empty(3)", Traits()),
+        ("y = x.to(torch.int8)", Traits(converts=True)),
+        ("y = x.long()", Traits(converts=True)),
+        ("torch.ops.prims.convert_element_type.default(x, torch.uint8)", Traits(converts=True)),
+        ("n = int(x)", Traits()),
+        ("y = x.to(torch.float16)", Traits()),
         ("torch._inductor.config.fallback_random = True", Traits(draws_as_eager=True)),
         ("torch._inductor.config.fallback_random = False", Traits()),
         ("with torch._inductor.config.patch(fallback_random=True): f(x)", Traits(draws_as_eager=True)),
@@ -49,4 +54,4 @@ def test_traits(text: str, expected: Traits) -> None:
 
 def test_one_visit_finds_all() -> None:
     text = "import torch\ntorch.manual_seed(0)\nx = torch.empty(2)\nx.sum().backward()\ntorch._inductor.config.fallback_random = 1\n"
-    assert traits_of(text) == Traits(*[True] * 4)
+    assert traits_of(text) == Traits(seeded=True, differentiates=True, uninitialized=True, draws_as_eager=True)

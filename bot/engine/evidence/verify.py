@@ -113,8 +113,8 @@ def run_control_fresh(
 
     `script` may be `-m`: then the module is run that the first argument of `launch` names.
     `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With the `option` `--fp64`
-    the compiled parts are evaluated in float64; with `--repeats` no two pieces of uninitialized memory hold the same. The run ends after
-    `timeout` seconds, or when `budget` is cancelled.
+    the compiled parts are evaluated in float64; with `--repeats` what torch leaves open differs each time, as `uninitialized` has it.
+    The run ends after `timeout` seconds, or when `budget` is cancelled.
     """
     words = command(launch.python, "control", *([option] if option else []), str(script), *launch.argv)
     outcome = _run(words, launch, timeout, None, budget)
@@ -123,9 +123,11 @@ def run_control_fresh(
     return outcome.model_copy(update={**reached._asdict(), "text": text})
 
 
-def may_read_uninitialized(script: Path) -> bool:
-    """Whether a script names an operation that gives uninitialized memory; one that does not needs no control with `--repeats`."""
-    return traits_of(script.read_text(encoding="utf-8", errors="replace")).uninitialized
+def left_open(script: Path) -> str:
+    """What torch leaves open of what a script may ask for, in words; empty for one that needs no control with `--repeats`."""
+    traits = traits_of(script.read_text(encoding="utf-8", errors="replace"))
+    said = (traits.uninitialized, "uninitialised memory"), (traits.converts, "numbers that their type cannot hold")
+    return " or ".join(words for asks, words in said if asks)
 
 
 def verify(
@@ -136,7 +138,7 @@ def verify(
     A hang is a run still going `rule.hang_after` seconds after it had time to start, while the control is done in a tenth of that; for
     any other failure a time-out is a difference. For accuracy right numbers have to pass the script's own comparison in place of the
     compiled ones: float64, as `rule.numbers` says, or, where that cannot be had, eager with each result moved by a unit in its last place.
-    And eager has to agree with itself whatever uninitialized memory holds.
+    And eager has to agree with itself whatever torch leaves open.
 
     Args:
         launch: How to start it. Settings of the compiler in its environment are left out: a repro carries its own.
@@ -257,10 +259,10 @@ def _eager(launch: Launch, script: Path, expected: Expected, budget: Budget | No
     if right.status != "ok":
         against = "moved by its own rounding" if instead else "against float64"
         return _Control(control, f"eager is wrong as well, {against}: {said(right)}", instead)
-    if may_read_uninitialized(script):
+    if undefined := left_open(script):
         repeats = signature_of(run("--repeats"), script=script.name)
         if repeats is not None and repeats.kind is Kind.ACCURACY:
-            wrong = f"eager differs from itself as well, it reads uninitialized memory: {repeats.line()}"
+            wrong = f"eager differs from itself as well, by {undefined}: {repeats.line()}"
             return _Control(control, wrong, instead)
     return _Control(control, "", instead)
 

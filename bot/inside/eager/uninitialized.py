@@ -1,7 +1,8 @@
-"""Uninitialized memory that differs each time: what a program makes of it then differs from call to call, without a compiler.
+"""What torch leaves open differs each time: what a program makes of it then differs from call to call, without a compiler.
 
-An allocator gives the same block, or zeros, again and again. So eager seems to repeat itself, the compiled call finds other bytes,
-and the difference looks like wrong numbers.
+Uninitialized memory: an allocator gives the same block, or zeros, again and again. So eager seems to repeat itself, the compiled call
+finds other bytes, and the difference looks like wrong numbers. And a number that a type of whole numbers cannot hold: eager's
+conversion gives what its instruction gives, and that of compiled code is another one.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ _GIVES = frozenset(f"aten::{name}" for name in (*_FUNCTIONS, *_METHODS))
 _GOLDEN = (5**0.5 - 1) / 2
 
 
+# Of dtype conversions, what the dispatcher sees.
+_CONVERTS = frozenset({"aten::_to_copy", "aten::copy_", "prims::convert_element_type"})
+
+
 def may_be_read(text: str) -> bool:
-    """Whether the `text` of code names an operation that gives uninitialized memory."""
-    return traits_of(text).uninitialized
+    """Whether the `text` of code names an operation whose result torch may leave open."""
+    return traits_of(text).undefined
 
 
 def code_of(module: Any) -> str:
@@ -37,7 +42,8 @@ def code_of(module: Any) -> str:
 
 @contextlib.contextmanager
 def made_to_differ(text: str) -> Iterator[None]:
-    """While this is entered, no two pieces of uninitialized memory hold the same; nothing is changed where `text` asks for none."""
+    """While this is entered, no two pieces of uninitialized memory hold the same, and no two conversions give the same for a number out of
+    range; nothing is changed where `text` asks for neither."""
     if not may_be_read(text):
         yield
         return
@@ -69,6 +75,9 @@ class _Filled(TorchDispatchMode):
             self._hidden = before
         if overload and func._schema.name in _GIVES and isinstance(made, torch.Tensor):
             self._fill(made)
+        if overload and func._schema.name in _CONVERTS and isinstance(made, torch.Tensor):
+            # `copy_(self, src)`, and the others take it first
+            self._change_what_it_cannot_hold(made, args[1 if func._schema.name == "aten::copy_" else 0])
         return made
 
     def watching(self, give: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,6 +91,20 @@ class _Filled(TorchDispatchMode):
             return made
 
         return filled
+
+    def _change_what_it_cannot_hold(self, made: torch.Tensor, given: Any) -> None:
+        whole = not (made.is_floating_point() or made.is_complex() or made.dtype == torch.bool)
+        if not whole or not isinstance(given, torch.Tensor) or not given.is_floating_point():
+            return
+        with contextlib.suppress(Exception):  # a layout or type that cannot be compared stays as it is
+            # torch takes a number to eight bits without a sign by way of 64 with one
+            bounds, value = torch.iinfo(torch.int64 if made.dtype == torch.uint8 else made.dtype), given.detach().double().trunc()
+            # the largest of 64 bits is rounded up in a double, to the first that is too large
+            above = value > bounds.max if bounds.bits < 64 else value >= float(bounds.max)
+            outside = (above | (value < bounds.min) | value.isnan()).expand(made.shape)
+            if bool(outside.any()):
+                self._made += 1
+                made.copy_(torch.where(outside, made ^ (self._made % 100 + 1), made))
 
     def _fill(self, tensor: torch.Tensor) -> None:
         self._made += 1

@@ -89,3 +89,24 @@ def test_only_code_that_asks_for_it_is_watched() -> None:
     assert not may_be_read(code_of(torch.fx.symbolic_trace(lambda x: torch.relu(x))))
     with made_to_differ("torch.relu(x)"):
         assert not torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64])
+def test_no_two_conversions_agree_on_what_the_type_cannot_hold(dtype: torch.dtype) -> None:
+    x = torch.tensor([3.5, -0.5, 1e30, float("nan"), float("-inf"), 100.0])
+    fits = [True, True, False, False, False, True]
+    with made_to_differ("x.to(torch.int8)"):
+        first, second, third = x.to(dtype), torch.ops.prims.convert_element_type.default(x, dtype), torch.zeros(6, dtype=dtype).copy_(x)
+    assert (first == second).tolist() == (second == third).tolist() == fits
+    assert first[torch.tensor(fits)].tolist() == [3, 0, 100]
+
+
+def test_numbers_at_the_bounds_fit() -> None:
+    x = torch.tensor([-128.0, 127.9, -(2.0**63)], dtype=torch.float64)
+    with made_to_differ("x.to(torch.int8)"):
+        assert x[:2].to(torch.int8).tolist() == [-128, 127]
+        assert x[2:].to(torch.int64).tolist() == [-(2**63)]
+        assert torch.tensor([2.0**63]).to(torch.int64).item() != torch.tensor([2.0**63]).to(torch.int64).item()
+        assert torch.tensor([300, -1]).to(torch.uint8).tolist() == [44, 255]  # wraps, from whole numbers
+        assert torch.tensor([300.0, -1.0]).to(torch.uint8).tolist() == [44, 255]  # by way of 64 bits
+        assert torch.tensor([300.0]).to(torch.bool).item() is True
