@@ -19,6 +19,7 @@ from bot.engine.capture.whole import whole
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
+from bot.engine.own_verdict import nearness
 from bot.engine.progress import Progress
 from bot.engine.refusals import Lookups, TwoRuns
 from bot.engine.state import Reproduction
@@ -357,21 +358,25 @@ class Intake:
         raise Ended("not_reproduced", "passes", f"{said}: with torch._inductor.config.fallback_random = True it passes")
 
     def _right_numbers_pass(self, found: Capture, own: float) -> bool:
-        """Whether the program passes its own comparison with float64 in place of compiled results.
+        """Whether the program passes its own comparison with float64 in place of compiled results, whole numbers as rounding may leave.
 
         Raises:
-            Ended: float64 fails it too, and no compiled region is clearly farther from float64 than eager is.
+            Ended: it fails then too, and no compiled region is clearly farther from float64 than eager is.
         """
         outcome = self._control(own, "--fp64")
         right = signature_of(outcome, script=self.options.target.name)
         if right is None or found.signature is None or not found.signature.same_across_forms(right):
             return outcome.status == "ok"
-        said = "the program's own comparison fails, but so it does with float64 in place of the compiled results: "
+        said = "the program's own comparison fails, but so it does "
+        if self._control(own, "--exact").status == "ok":
+            moved = "with whole numbers that rounding decides as eager gives them when its results are moved by as much as that"
+            raise Ended("not_reproduced", "fails_in_eager", f"{said}{moved}")
+        said += "with float64 in place of the compiled results: "
         asks = "it asks whether it is being compiled (torch.compiler.is_compiling), and what it does then is the same without the compiler"
         # a library may ask too, and do the same
         said += asks if outcome.told and self._control(own, "--untold").status == "ok" else "eager misses it as well"
         if found.errors is not None:
-            said += f"; compiled is as near to float64 as eager (root mean square error {found.errors[0]:.1e}, eager {found.errors[1]:.1e})"
+            said += f"; {nearness(*found.errors)}"
         raise Ended("not_reproduced", "fails_in_eager", said)
 
     def _control(self, own: float, option: ControlOption | None = None, budget: Budget | None = None) -> Outcome:

@@ -19,11 +19,12 @@ Task = Literal["run", "control", "control_fp64", "control_spread", "control_move
 # See `bot.failure.outcome.Outcome`.
 Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
 # What takes the place of compiled results in a control: float64; the same, as far from eager as rounding explains; eager itself with each
-# result moved by a unit in its last place, where float64 cannot be had.
-Precision = Literal["fp64", "spread", "moved"]
+# result moved by a unit in its last place, where float64 cannot be had. With the first two, whole numbers that rounding decides come out
+# otherwise than in eager; with the last, float64 alone, they do not.
+Precision = Literal["fp64", "spread", "moved", "exact"]
 # The option of a control in a process of its own: one of these; float64 of a program that is not told that it is being compiled, so that
-# it does what it does in eager; or make uninitialized memory differ each time.
-ControlOption = Literal["--fp64", "--spread", "--moved", "--untold", "--repeats"]
+# it does what it does in eager; or have what torch leaves open differ each time.
+ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--untold", "--repeats"]
 HookPoint = Literal["dynamo", "aot", "aoti"]
 # How a captured graph failed. `pending`: it was written before it was compiled.
 Failed = Literal["", "pending", "compile", "run", "accuracy"]

@@ -216,6 +216,11 @@ def test_one_that_it_kills_each_time_is_one_that_dies_of_it(intake: Callable[...
             (1.5e-3, 1.4e-3),
             r"as near to float64 as eager \(root mean square error 1.5e-03, eager 1.4e-03\)$",
         ),
+        (
+            Outcome(status="raised", text=NOT_CLOSE),
+            (4.3e-1, 1.5e-1),
+            r"compiled is no farther from float64 than rounding may take it \(root mean square error 4.3e-01, eager 1.5e-01\)$",
+        ),
         (Outcome(status="raised", text=NOT_CLOSE), None, "eager misses it as well$"),
         (PASSED, (1.5e-3, 1.4e-3), None),
         (Outcome(status="raised", text="Traceback (most recent call last):\nFp64Impossible: random numbers"), None, None),
@@ -224,7 +229,7 @@ def test_one_that_it_kills_each_time_is_one_that_dies_of_it(intake: Callable[...
 def test_a_tolerance_that_eager_misses_as_well(intake: Callable[..., Intake], right: Outcome, errors: Any, said: str | None) -> None:
     """By its own words the program is wrong; but nothing that was compiled is farther from float64 than eager is."""
     wrong = Outcome(status="raised", text=NOT_CLOSE)
-    begun = intake([wrong, wrong], [PASSED, right], errors=errors)
+    begun = intake([wrong, wrong], [PASSED, right, right], errors=errors)
     if said is None:
         assert begun.run().failure.kind is Kind.ACCURACY
         return
@@ -233,11 +238,19 @@ def test_a_tolerance_that_eager_misses_as_well(intake: Callable[..., Intake], ri
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
 
 
+def test_whole_numbers_that_rounding_decides(intake: Callable[..., Intake]) -> None:
+    """Float64 gives them as eager does; eager moved by its rounding does not."""
+    wrong = Outcome(status="raised", text=NOT_CLOSE)
+    with pytest.raises(Ended, match="so it does with whole numbers that rounding decides") as ended:
+        intake([wrong, wrong], [PASSED, wrong, PASSED]).run()
+    assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
+
+
 @pytest.mark.parametrize(("untold", "said"), [(PASSED, "it asks whether it is being compiled"), (None, "eager misses it as well$")])
 def test_what_a_program_does_only_when_it_is_compiled(intake: Callable[..., Intake], untold: Outcome | None, said: str) -> None:
     """Who asks may do the same: then it is no reason."""
     wrong = Outcome(status="raised", text=NOT_CLOSE)
-    controls = [PASSED, Outcome(status="raised", text=NOT_CLOSE, told=1), untold or wrong]
+    controls = [PASSED, Outcome(status="raised", text=NOT_CLOSE, told=1), wrong, untold or wrong]
     with pytest.raises(Ended, match=said) as ended:
         intake([wrong, wrong], controls).run()
     assert ended.value.code == "fails_in_eager"
@@ -252,7 +265,7 @@ OWN = [Outcome(status="exit", exit=1), Outcome(status="raised", text=MINE)]
 def test_a_comparison_that_ends_otherwise_is_one_as_well(intake: Callable[..., Intake], own: Outcome) -> None:
     """With a status, or an error of its own, the program may say that a result is wrong: right numbers have to pass that."""
     with pytest.raises(Ended, match=r"eager misses it as well$") as ended:
-        intake([own, own], [PASSED, own]).run()
+        intake([own, own], [PASSED, own, own]).run()
     assert ended.value.code == "fails_in_eager"
     found = intake([own, own], [PASSED, PASSED]).run()
     assert (found.failure, found.right_numbers, found.own_end) == (signature_of(own), True, None)

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ..protocol import Fp64Impossible, Precision
-from . import noise
+from . import noise, rounding
 from .python_state import PythonState
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
@@ -211,18 +211,22 @@ def _clone(value: Any) -> Any:
     return copy.requires_grad_(value.requires_grad) if value.is_leaf else copy
 
 
-def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0.0) -> Any:
+def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0.0, *, rounded: bool = True) -> Any:
     """`call(*args, **kwargs)` with everything in float64, results in the types that eager gives.
 
-    With a `margin`, results are moved away from eager's as far as `noise.stretched` says. Gradients flow to the inputs and parameters as
-    usual. Raises `Fp64Impossible`; an error that eager itself raises goes through unchanged.
+    With a `margin`, results are moved away from eager's as far as `noise.stretched` says. If `rounded`, whole numbers that rounding
+    decides come out otherwise than in eager. Gradients flow to the inputs and parameters as usual. Raises `Fp64Impossible`; an error
+    that eager itself raises goes through unchanged.
     """
     eager, drawn, state = _eager(call, args, kwargs)
     if drawn:
         raise Fp64Impossible("random numbers are not the same in float64")
+    leaves = pytree.tree_leaves(eager)
+    left = rounding.as_rounding_leaves(leaves, lambda: pytree.tree_leaves(_eager(call, args, kwargs)[0])) if rounded else leaves
     double = in_double(call, args, kwargs)
     state.settle(_as_low)
-    return _like(eager, double, margin)
+    whole = [None if b is a else b for a, b in zip(leaves, left, strict=True)]
+    return _like(eager, double, margin, whole)
 
 
 def _as_low(low: Any, high: Any) -> Any:
@@ -301,15 +305,18 @@ EVALUATORS: dict[Precision, Evaluate] = {
     "fp64": evaluate,
     "spread": functools.partial(evaluate, margin=noise.MARGIN),
     "moved": stand_in,
+    "exact": functools.partial(evaluate, rounded=False),
 }
 
 
-def _like(eager: Any, double: Any, margin: float) -> Any:
+def _like(eager: Any, double: Any, margin: float, instead: Sequence[Any]) -> Any:
+    """The results of `double` in the types of `eager`; of what stands `instead` at a place, that."""
     leaves, spec = pytree.tree_flatten(eager)
     others, other_spec = pytree.tree_flatten(double)
     if len(leaves) != len(others) or str(spec) != str(other_spec):
         raise Fp64Impossible("the result has another structure in float64")
-    return pytree.tree_unflatten([_as(low, high, margin) for low, high in zip(leaves, others, strict=True)], spec)
+    given = [_as(low, high, margin) for low, high in zip(leaves, others, strict=True)]
+    return pytree.tree_unflatten([a if b is None else b for a, b in zip(given, instead, strict=True)], spec)
 
 
 def _as(low: Any, high: Any, margin: float) -> Any:

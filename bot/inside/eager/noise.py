@@ -75,7 +75,7 @@ class Jittered(TorchDispatchMode):
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         made = func(*args, **(kwargs or {}))
-        if isinstance(func, torch._ops.OpOverload) and _rounds(func):
+        if isinstance(func, torch._ops.OpOverload) and rounds(func):
             for value in pytree.tree_leaves(made):
                 if isinstance(value, torch.Tensor) and value.is_floating_point():
                     self._move(value)
@@ -92,7 +92,8 @@ class Jittered(TorchDispatchMode):
             tensor.copy_(torch.where(torch.isfinite(moved), moved, held))
 
 
-def _rounds(func: Any) -> bool:
+def rounds(func: Any) -> bool:
+    """Whether the operation `func` makes new numbers, which it has to round."""
     schema = func._schema
     name = schema.name.partition("::")[2]
     fresh = all(result.alias_info is None for result in schema.returns)
