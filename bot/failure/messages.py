@@ -92,6 +92,8 @@ def _rule(name: str, pattern: str, replacement: str, example: str, becomes: str)
 NORMALIZATION = (
     _rule("state of the memory", r"\b(Tried to allocate) [\d.]+ (?:bytes|[KMGT]iB)\..*$", r"\1 N",
         "CUDA out of memory. Tried to allocate 5.86 GiB. GPU 0 has 9 GiB", "CUDA out of memory. Tried to allocate N"),
+    _rule("where the stack ended", r"\b(maximum recursion depth exceeded) (?:in|while) .*$", r"\1",
+        "maximum recursion depth exceeded while calling a Python object", "maximum recursion depth exceeded"),
     _rule("URL", r"https?://\S+", "<url>", "see https://pytorch.org/docs for more", "see <url> for more"),
     _rule("path",
         r"(?<![\w./])(?:[A-Za-z]:)?(?:(?:/[\w.+@~-]+){2,}/?|(?:[\w.+@~-]+/)+[\w.+@~-]+\.(?:py|cpp|cu|h|so|pt2)\b)", "<path>",
