@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from bot.engine.capture.hints import held
 from bot.engine.state import Reproduction
+from bot.failure.traceback import exceptions, plain
 from bot.models.failure import Kind
 from bot.reduce.source.kept import Keeps, keeper
 from bot.reduce.source.verdicts import keeps_verdict
@@ -22,15 +23,23 @@ def nearness(compiled: float, eager: float) -> str:
 
 def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: Collection[int]) -> Keeps:
     """What candidates made of `text` have to keep, for this `reproduction`: functions of the program `source` that the compiler calls,
-    where numbers are wrong, and the condition on which the program fails in `failing_lines`.
+    where numbers are wrong, and the condition on which the program fails in `failing_lines`, be it in a function of its own that the
+    compiler calls.
 
     Raises:
         SyntaxError: `text` is not Python.
     """
     numbers = reproduction.failure.kind is Kind.ACCURACY
     functions = keeper(text, held(reproduction.capture, source) if numbers else ())
-    if not numbers and not reproduction.capture.own_verdict:
+    if not (numbers or reproduction.capture.own_verdict or _is_raised_by_program(reproduction)):
         return functions
     # an exit has no line, whatever else is known of the lines
     verdict = keeps_verdict(text, () if reproduction.capture.outcome.status == "exit" else failing_lines)
     return lambda candidate: functions(candidate) and verdict(candidate)
+
+
+def _is_raised_by_program(reproduction: Reproduction) -> bool:
+    """Whether the last frame of the failure is one of the program's file: a backend, pass or lowering of its own refused something."""
+    chain = exceptions(plain(reproduction.capture.outcome.text))
+    frames = chain[-1].frames if chain and reproduction.failure.kind is Kind.EXCEPTION else ()
+    return reproduction.source is not None and bool(frames) and frames[-1].is_of(reproduction.source.file.name)

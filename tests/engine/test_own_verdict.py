@@ -1,0 +1,74 @@
+"""What of a program's own conditions its repro keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bot.engine.capture.source import Source
+from bot.engine.own_verdict import keeps_of, nearness
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+
+PROGRAM = """\
+import torch
+
+
+def backend(gm, inputs):
+    if len(inputs) > 3:
+        raise RuntimeError("too many inputs")
+    return gm.forward
+
+
+def f(*x):
+    if x[0].sum() > 2:
+        raise KeyError(x)
+
+
+torch.compile(f, backend=backend)(*x)
+"""
+ALWAYS = PROGRAM.replace("    if len(inputs) > 3:\n        raise", "    raise")
+OF_TORCH = '  File "/p/site-packages/torch/_dynamo/output_graph.py", line 700, in call_user_compiler\n    {}\n'
+
+
+def said(*frames: str, error: str) -> str:
+    return "Traceback (most recent call last):\n" + "".join(frames) + error + "\n"
+
+
+CALL = '  File "/a/fail.py", line 14, in <module>\n    torch.compile(f, backend=backend)(*x)\n'
+RAISE = '  File "/a/fail.py", line 6, in backend\n    raise RuntimeError("too many inputs")\n'
+BY_BACKEND = said(CALL, OF_TORCH.format("compiled = backend(gm, inputs)"), RAISE, error="RuntimeError: too many inputs")
+BY_TORCH = said(CALL, OF_TORCH.format("raise Unsupported"), error="torch._dynamo.exc.Unsupported: no")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "candidate", "kept"),
+    [
+        (BY_BACKEND, (6, 14), PROGRAM, True),
+        (BY_BACKEND, (6, 14), ALWAYS, False),
+        (BY_BACKEND, (6, 14), PROGRAM.replace("> 3", ""), False),
+        # what torch refuses is no verdict, and the condition that led there may go
+        (BY_TORCH, (12, 14), PROGRAM.replace("    if x[0].sum() > 2:\n        raise", "    raise"), True),
+    ],
+)
+def test_what_a_backend_refuses_it_refuses_on_its_condition(text: str, lines: tuple[int, ...], candidate: str, kept: bool) -> None:
+    outcome = Outcome(status="raised", text=text)
+    failure = signature_of(outcome, script="fail.py")
+    capture = SimpleNamespace(outcome=outcome, own_verdict=False, regions=())
+    reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(PROGRAM, Path("/a/fail.py")))
+    assert keeps_of(reproduction, PROGRAM, PROGRAM, lines)(candidate) is kept
+
+
+@pytest.mark.parametrize(
+    ("compiled", "eager", "words"),
+    [
+        (1.5e-3, 1.4e-3, "compiled is as near to float64 as eager (root mean square error 1.5e-03, eager 1.4e-03)"),
+        (0.0, 0.0, "compiled is as near to float64 as eager (root mean square error 0.0e+00, eager 0.0e+00)"),
+        (4e-1, 1e-1, "compiled is no farther from float64 than rounding may take it (root mean square error 4.0e-01, eager 1.0e-01)"),
+    ],
+)
+def test_nearness_is_said_as_it_was_found(compiled: float, eager: float, words: str) -> None:
+    assert nearness(compiled, eager) == words
