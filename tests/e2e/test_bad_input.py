@@ -423,7 +423,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("fixture", ["x", pytest.param("", marks=pytest.mark.all)])
 def test_pytest_command_that_fails_in_eager_too(fixture: str, tmp_path: Path) -> None:
-    """The control of a test is the test, with the compiler taken out; one with a fixture cannot be written as a script."""
+    """The control of a test is the test, with the compiler taken out; with a fixture of its file or without."""
     test = f"""
 import pytest
 import torch

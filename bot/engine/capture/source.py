@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from bot.engine.capture.fixtures import Fixtures
 from bot.engine.capture.local_modules import read_source
 from bot.engine.target import Target
 from bot.reduce.source.environ import with_surroundings
@@ -47,7 +48,8 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
 
     `failed` names the test that failed (see `Capture.test`): of a test with parameters it is the case that is called, and a script that
     runs its own tests calls that one alone.
-    None where the command runs something else, or the test takes more than its own parameters (a fixture).
+    A fixture that the test takes, and a function of its file, is called before it; what the file gives to each of its tests is called in
+    what is tried after the test alone. None where the command runs something else, or the test takes a fixture from elsewhere.
     """
     if target.script is not None:
         text = _text(target.script)
@@ -70,12 +72,26 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
         call = _Call(parsed(text))
     except SyntaxError:
         return None
+    fixtures = Fixtures(text, call.tree)
     for node in wanted:
-        calls = islice(call.of(node["names"].split("::"), node["case"]), _MOST_CASES) if node["names"] else ()
-        texts = [f"{text.rstrip()}\n\n\n{statement}\n" for statement in calls]
+        names = node["names"].split("::") if node["names"] else []
+        texts = [*_calls(call, names, node["case"], fixtures, ())] if names else []
         if texts:
-            return Source(texts[0], file, tuple(texts[1:]))
+            given = _calls(call, names, node["case"], fixtures, fixtures.automatic) if fixtures.automatic else ()
+            return Source(texts[0], file, tuple(dict.fromkeys([*texts[1:], *given])))
     return None
+
+
+def _calls(call: _Call, names: list[str], case: str | None, fixtures: Fixtures, automatic: Sequence[str]) -> Iterator[str]:
+    """The file with a call of its test for each case, behind what its fixtures, and those `automatic` ones, give."""
+    own = fixtures.needed_by(call.unset(names))
+    prepared = fixtures.prepared([*automatic, *own])
+    if prepared is None:
+        return
+    before = "".join(f"{statement}\n" for statement in prepared.statements)
+    values = {name: prepared.values[name] for name in own}
+    for statement in islice(call.of(names, case, values), _MOST_CASES):
+        yield f"{prepared.text.rstrip()}\n\n\n{before}{statement}\n"
 
 
 def of_child(source: Source, call: str, arguments: Sequence[str] | None) -> Source:
@@ -169,27 +185,47 @@ class _Call:
             if isinstance(target, ast.Name)
         }
 
-    def of(self, names: list[str], case: str | None) -> Iterator[str]:
-        """The statement for each case of that name, the first one first; for every case where none is named."""
-        body: list[ast.stmt] = self.tree.body
-        classes: list[ast.ClassDef] = []
-        for name in names[:-1]:
-            found = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == name), None)
-            if found is None:
-                return
-            classes.append(found)
-            body = found.body
-        test = next((s for s in body if isinstance(s, ast.FunctionDef) and s.name == names[-1]), None)
+    def of(self, names: list[str], case: str | None, given: Mapping[str, str]) -> Iterator[str]:
+        """The statement for each case of that name, the first one first; for every case where none is named. Other parameters are `given`
+        a name's value each."""
+        test, classes = self._find(names)
         if len(classes) == 1 and test is not None and any("TestCase" in ast.unparse(base) for base in classes[0].bases):
             # debug() runs the test with what sets it up and takes it down, and lets its error through
             yield f"{classes[0].name}({names[-1]!r}).debug()"
             return
         if test is None or test.args.vararg or test.args.kwonlyargs:
             return
-        parameters = [argument.arg for argument in test.args.args][1 if classes else 0 :]
+        parameters = [name for name in self.parameters(names) if name not in given]
         owner = ".".join(c.name for c in classes) + "()." if classes else ""
-        for values in self._values(test, classes, parameters, case):
+        for found in self._values(test, classes, parameters, case):
+            values = {**found, **given}
             yield f"{owner}{names[-1]}({', '.join(f'{name}={value}' for name, value in values.items())})"
+
+    def parameters(self, names: list[str]) -> list[str]:
+        """What the test of that name takes."""
+        test, classes = self._find(names)
+        return [argument.arg for argument in test.args.args][1 if classes else 0 :] if test is not None else []
+
+    def unset(self, names: list[str]) -> list[str]:
+        """Its parameters that no mark sets."""
+        test, classes = self._find(names)
+        marked = {name for listed, _ in self._marks(test, classes) for name in listed} if test is not None else set()
+        return [name for name in self.parameters(names) if name not in marked]
+
+    def _marks(self, test: ast.FunctionDef, classes: list[ast.ClassDef]) -> list[tuple[list[str], list[ast.expr]]]:
+        return list(self._parametrized([*test.decorator_list, *(d for c in reversed(classes) for d in c.decorator_list)]))
+
+    def _find(self, names: list[str]) -> tuple[ast.FunctionDef | None, list[ast.ClassDef]]:
+        """The test of that name, and the classes that it is in, outermost first."""
+        body: list[ast.stmt] = self.tree.body
+        classes: list[ast.ClassDef] = []
+        for name in names[:-1]:
+            found = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == name), None)
+            if found is None:
+                return None, []
+            classes.append(found)
+            body = found.body
+        return next((s for s in body if isinstance(s, ast.FunctionDef) and s.name == names[-1]), None), classes
 
     def _values(
         self, test: ast.FunctionDef, classes: list[ast.ClassDef], parameters: list[str], case: str | None
@@ -199,7 +235,7 @@ class _Call:
         if not parameters:
             yield {}
             return
-        marks = list(self._parametrized([*test.decorator_list, *(d for c in reversed(classes) for d in c.decorator_list)]))
+        marks = self._marks(test, classes)
 
         def search(left: list[tuple[list[str], list[ast.expr]]], name: str | None, values: dict[str, str]) -> Iterator[dict[str, str]]:
             if not left:

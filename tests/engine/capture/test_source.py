@@ -173,6 +173,117 @@ def test_other_scripts_stay_as_they_are(tmp_path: Path, end: str, failed: str) -
     assert (source.text, source.others) == (MANY + end, ())
 
 
+FIXTURES = """import pytest
+from pytest import fixture
+
+SEEN = []
+
+
+@fixture
+def size():
+    return 4
+
+
+@pytest.fixture(scope="module", name="box")
+def make_box(size):
+    SEEN.append("up")
+    try:
+        yield [size]
+    finally:
+        SEEN.append("down")
+
+
+@pytest.fixture(
+    autouse=True,
+)
+def lowering():
+    SEEN.append("lowering")
+    yield
+    SEEN.clear()
+
+
+@pytest.fixture(params=[1, 2])
+def several(request):
+    return request.param
+
+
+@pytest.fixture
+def placed(tmp_path):
+    return tmp_path
+
+
+def test_box(box, size):
+    raise KeyError(SEEN, box, size)
+
+
+@pytest.mark.parametrize("size", [5, 6])
+@pytest.mark.parametrize("n", [1])
+def test_both(n, size, box):
+    raise KeyError(n, size, box)
+
+
+class TestIn:
+    def test_it(self, box):
+        raise KeyError(box)
+
+
+def test_several(several):
+    pass
+
+
+def test_placed(placed):
+    pass
+
+
+def test_alone():
+    raise KeyError(SEEN)
+"""
+
+
+def raised_by(text: str) -> tuple[object, ...]:
+    """What a script ends with."""
+    try:
+        exec(compile(text, "test_them.py", "exec"), {"__name__": "__main__"})
+    except KeyError as error:
+        return error.args
+    raise AssertionError("it should end in an error")
+
+
+@pytest.mark.parametrize(
+    ("node", "first", "last"),
+    [
+        ("::test_box", (["up"], [4], 4), (["lowering", "up"], [4], 4)),
+        ("::test_both[1-5]", (1, 5, [4]), (1, 5, [4])),
+        ("::test_both[1-6]", (1, 6, [4]), (1, 6, [4])),
+        ("::TestIn::test_it", ([4],), ([4],)),
+        ("::test_alone", ([],), (["lowering"],)),
+    ],
+)
+def test_fixtures_of_the_file_are_called(tmp_path: Path, node: str, first: tuple[object, ...], last: tuple[object, ...]) -> None:
+    """First those that the test takes, then with what each test is given."""
+    file = tmp_path / "test_them.py"
+    file.write_text(FIXTURES, encoding="utf-8")
+    source = source_of(Target(None, "pytest", ("test_them.py" + node,)), tmp_path)
+    assert source is not None
+    assert raised_by(source.text) == first
+    assert raised_by(source.others[-1]) == last
+    before = FIXTURES.split("\n")
+    for number, line in enumerate(source.others[-1].split("\n")[: len(before)]):
+        assert line in (before[number], "")  # the failure names lines by their numbers
+
+
+@pytest.mark.parametrize("node", ["::test_several", "::test_placed"])
+def test_what_pytest_alone_can_give_is_no_source(tmp_path: Path, node: str) -> None:
+    (tmp_path / "test_them.py").write_text(FIXTURES, encoding="utf-8")
+    assert source_of(Target(None, "pytest", ("test_them.py" + node,)), tmp_path) is None
+
+
+def test_fixtures_that_need_each_other_are_not_called(tmp_path: Path) -> None:
+    text = "import pytest\n\n@pytest.fixture\ndef a(b):\n    pass\n\n@pytest.fixture\ndef b(a):\n    pass\n\ndef test_x(a):\n    pass\n"
+    (tmp_path / "test_them.py").write_text(text, encoding="utf-8")
+    assert source_of(Target(None, "pytest", ("test_them.py::test_x",)), tmp_path) is None
+
+
 def test_a_whole_file_is_no_source(tmp_path: Path) -> None:
     assert called(tmp_path, "test_them.py") is None
 

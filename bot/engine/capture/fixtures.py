@@ -1,0 +1,124 @@
+"""Fixtures that pytest gives a test: those that stand in the test's own file are called by the script, as functions of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a test needs before it: the file's `text` in which its fixtures are functions, the `statements` that call these, in order,
+    and the name that holds the value of each."""
+
+    text: str
+    statements: tuple[str, ...]
+    values: dict[str, str]
+
+
+class Fixtures:
+    """The fixtures that are functions of the file `text`, whose `tree` is given.
+
+    Left alone are those with parameters or asynchronous ones, and those that need one of another file or of pytest's own.
+    """
+
+    def __init__(self, text: str, tree: ast.Module) -> None:
+        self._text = text
+        self._marks: dict[str, ast.expr] = {}
+        self._functions: dict[str, ast.FunctionDef] = {}
+        for function in (s for s in tree.body if isinstance(s, ast.FunctionDef)):
+            mark = next((d for d in function.decorator_list if _is_fixture(d)), None)
+            if mark is None or len(function.decorator_list) > 1 or _named(mark, "params") is not None:
+                continue
+            name = _named(mark, "name")
+            known = name.value if isinstance(name, ast.Constant) else function.name
+            self._functions[str(known)], self._marks[str(known)] = function, mark
+        self._taken = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {
+            s.name for s in tree.body if isinstance(s, ast.FunctionDef)
+        }
+
+    @property
+    def automatic(self) -> tuple[str, ...]:
+        """The names of those that every test of the file gets, and that can be called."""
+        wanted = (name for name, mark in self._marks.items() if isinstance(on := _named(mark, "autouse"), ast.Constant) and on.value)
+        return tuple(name for name in wanted if self._order([name]) is not None)
+
+    def needed_by(self, parameters: Iterable[str]) -> list[str]:
+        """Those of a test's `parameters` that are fixtures of the file."""
+        return [name for name in parameters if name in self._functions]
+
+    def prepared(self, names: Iterable[str]) -> Prepared | None:
+        """What calls the fixtures of these `names`, and those that they need; None where one cannot be called."""
+        order = self._order(names)
+        if order is None:
+            return None
+        lines = self._text.split("\n")
+        values: dict[str, str] = {}
+        statements: list[str] = []
+        for name in order:
+            function, mark = self._functions[name], self._marks[name]
+            # an empty line: a failure names the others by their numbers
+            for number in range(mark.lineno - 1, mark.end_lineno or mark.lineno):
+                lines[number] = ""
+            given = ", ".join(f"{needed}={values[needed]}" for needed in _parameters(function))
+            call = f"{function.name}({given})"
+            values[name] = self._free(f"{name}_value")
+            if _yields(function):
+                # kept: one that nothing holds is closed at once, and so taken down
+                generator = self._free(f"{name}_fixture")
+                statements.append(f"{generator} = {call}")
+                call = f"next({generator})"
+            statements.append(f"{values[name]} = {call}")
+        return Prepared("\n".join(lines), tuple(statements), values)
+
+    def _order(self, names: Iterable[str]) -> list[str] | None:
+        """The fixtures of these names, each behind those that it needs; None where one is unknown, or needs itself."""
+        order: list[str] = []
+
+        def add(name: str, above: tuple[str, ...]) -> bool:
+            if name in order:
+                return True
+            if name in above or name not in self._functions:
+                return False
+            if not all(add(needed, (*above, name)) for needed in _parameters(self._functions[name])):
+                return False
+            order.append(name)
+            return True
+
+        return order if all(add(name, ()) for name in names) else None
+
+    def _free(self, name: str) -> str:
+        while name in self._taken:
+            name += "_"
+        return name
+
+
+def _is_fixture(decorator: ast.expr) -> bool:
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(function) in ("pytest.fixture", "fixture")
+
+
+def _named(mark: ast.expr, name: str) -> ast.expr | None:
+    """What a decorator is given by that name."""
+    return next((k.value for k in mark.keywords if k.arg == name), None) if isinstance(mark, ast.Call) else None
+
+
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    given = function.args
+    required = given.args[: len(given.args) - len(given.defaults)]
+    return [argument.arg for argument in (*given.posonlyargs, *required)] + [
+        argument.arg for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None
+    ]
+
+
+def _yields(function: ast.FunctionDef) -> bool:
+    """Whether it is a generator; a function inside it is another one."""
+
+    def own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+        for node in nodes:
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+                yield node
+                yield from own(ast.iter_child_nodes(node))
+
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own(function.body))
