@@ -48,12 +48,17 @@ def main(arguments: list[str]) -> None:
     tracker = begin.tracker_for(order)
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
     errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test
+    held: tuple[list[int], list[str]] = [], []  # what the compiler held when the first test failed: it may be taken down behind that
     behind = ""  # the compiler's exception that the program handled when it ended
     try:
         begin.watch(tracker)
         children.follow("capture", arguments[0])
 
         def on_error(error: BaseException, test: str) -> None:
+            nonlocal held
+            if not errors:
+                with shortcut("looking for functions of the program's that the compiler holds"):
+                    held = installed(order.file or "")
             errors.append((tracker.escaped.behind(error) or format_error(error), test))
 
         def on_end(error: BaseException) -> None:
@@ -74,7 +79,8 @@ def main(arguments: list[str]) -> None:
         facts["behind"] = "" if errors else behind
         facts["tolerance"] = tracker.child.tolerance
         with shortcut("looking for functions of the program's that the compiler holds"):
-            facts["installed"], facts["beside"] = installed(order.file or order.script or "")
+            lines, names = installed(order.file or order.script or "")
+            facts["installed"], facts["beside"] = sorted({*held[0], *lines}), list(dict.fromkeys([*held[1], *names]))
         facts["errors"] = list(tracker.errors) if tracker.errors else None
         write_json(run_file, facts)
     flush()
