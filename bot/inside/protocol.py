@@ -174,7 +174,7 @@ class RunFacts(Facts, total=False):
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
     errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
-    tight: bool  # results that are not wrong differ from eager's, by what rounding explains
+    tight: bool  # results miss the program's tolerance, but so they do where eager is moved by rounding
     test: str  # the failing test, as its runner names it
     installed: list[int]  # lines of the program's file at which functions begin that the compiler holds
     beside: list[str]  # names of those that modules beside that file define

@@ -252,7 +252,7 @@ def test_a_tolerance_that_rounding_misses(intake: Callable[..., Intake]) -> None
     """Float64 meets it, and compiled misses it by no more than eager does where that is moved by rounding."""
     wrong = Outcome(status="raised", text=NOT_CLOSE)
     with pytest.raises(Ended, match="so it does in eager where what is rounded is moved") as ended:
-        intake([wrong, wrong], [PASSED, PASSED, wrong], tight=True).run()
+        intake([wrong, wrong], [PASSED, wrong], tight=True).run()
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
     assert intake([wrong, wrong], [PASSED, PASSED, PASSED], tight=True).run().right_numbers
 

@@ -83,7 +83,7 @@ class Capture(Model):
     errors: tuple[float, float] | None = Field(
         default=None, description="root mean squares against float64, of compiled and eager, where compiled is farthest for what eager is"
     )
-    tight: bool = Field(default=False, description="results that are not wrong differ from eager's, by what rounding explains")
+    tight: bool = Field(default=False, description="results miss the program's tolerance, but so they do where eager is moved by rounding")
     compared: tuple[Region, ...] | None = Field(
         default=None, description="those whose numbers are wrong, of all, compared when the program had ended; None where that was not done"
     )

@@ -44,7 +44,7 @@ class Tracker:
     kwargs: dict[str, Any] | None = None
     dumping: list[int] = field(default_factory=list)  # processes that write PyTorch's dumps
     errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
-    tight: bool = False  # results that are not wrong differ from eager's, by what rounding explains
+    tight: bool = False  # results miss the program's tolerance, but so they do where eager is moved by rounding
     blame: Blame = field(default_factory=lambda: Blame(node_names))
     later: Afterwards | None = None  # keeps first calls, to compare them when the program has ended
 

@@ -48,7 +48,7 @@ class Compared:
     is so near to float64 there that a tolerance alone tells right from wrong. `errors` are root mean squares against float64, of the
     compiled tensor and of eager's, where compiled is farthest from it for what eager is. `broke`: one of the runs raised: nothing was
     compared. `written` are inputs, by position, that the graph writes to and does not return: results behind those that it returns; none
-    where none is wrong. `weighted`: wrong are only gradients of a weighted sum of the results. `tight`: some differ as rounding may.
+    where none is wrong. `weighted`: wrong are only gradients of a weighted sum of the results. `tight`: rounding explains some of it.
     """
 
     wrong: tuple[int, ...] = ()
@@ -171,7 +171,7 @@ def _compare_results(
             tight = rounding.explained(expected, actual, met, rule.tolerance, lambda: run(module))
             found = replace(found, wrong=tuple(place for place in found.wrong if place not in tight), tight=bool(tight))
     if not found.wrong:
-        return replace(found, tight=found.tight or rounding.differ(expected, actual))
+        return found
     try:
         with made_to_differ(code_of(module)):
             return found if rule.same(expected, run(eager)) else replace(found, wrong=())

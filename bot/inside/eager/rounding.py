@@ -108,12 +108,6 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.dtype == other.dtype and one.shape == other.shape and torch.equal(one, other)
 
 
-def differ(expected: Sequence[Any], actual: Sequence[Any]) -> bool:
-    """Whether any number of the `actual` results is another one than in the `expected` ones."""
-    pairs = [(one, other) for one, other in zip(expected, actual, strict=False) if not is_whole(one) and one.shape == other.shape]
-    return any(bool(((one != other) & ~(one.isnan() & other.isnan())).any()) for one, other in pairs)
-
-
 def farthest(expected: Sequence[Any], call: Callable[[], Sequence[Any]]) -> list[Any]:
     """The results `expected`, each number of them as far away as another outcome of the `call` has it."""
     found = list(expected)

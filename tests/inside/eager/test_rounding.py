@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from bot.inside.eager.accuracy import ComparisonRule, compare_graph  # noqa: E402
 from bot.inside.eager.fp64 import evaluate, moved_by_rounding  # noqa: E402
 from bot.inside.eager.noise import MARGIN  # noqa: E402
-from bot.inside.eager.rounding import RUNS, Rounded, as_rounding_leaves, differ  # noqa: E402
+from bot.inside.eager.rounding import RUNS, Rounded, as_rounding_leaves  # noqa: E402
 
 
 def beside_a_border(x: Any) -> Any:
@@ -130,13 +130,12 @@ LONG = torch.linspace(9, 11, 30000).reshape(3, 10000)
         ((2e-7, 0.0), 1 + 2.5 * 2**-23, (), True),  # another order of the same sum
         ((2e-7, 0.0), 1 + 1e-4, (0,), False),
         ((0.0, 0.0), 1 + 1e-4, (0,), False),
-        ((1e-5, 0.0), 1 + 2.5 * 2**-23, (), True),
+        ((1e-5, 0.0), 1 + 2.5 * 2**-23, (), False),
         ((1e-5, 0.0), 1 + 3e-5, (0,), False),
-        (None, 1 + 2.5 * 2**-23, (), True),
     ],
 )
 def test_a_tolerance_that_rounding_misses_decides_only_beyond_that(
-    tolerance: tuple[float, ...] | None, factor: float, wrong: tuple[int, ...], tight: bool
+    tolerance: tuple[float, ...], factor: float, wrong: tuple[int, ...], tight: bool
 ) -> None:
     class Module(torch.nn.Module):
         def forward(self, x: Any) -> Any:
@@ -159,9 +158,3 @@ def test_eager_moved_by_rounding_stays_near_and_keeps_its_gradient() -> None:
     moved[0].sum().backward()
     assert x.grad is not None
     assert torch.equal(x.grad, x.exp().detach())
-
-
-def test_results_without_a_difference_are_not_explained() -> None:
-    nan = torch.tensor([1.0, float("nan")])
-    assert not differ([nan, torch.tensor([1])], [nan.clone(), torch.tensor([2])])
-    assert differ([nan], [nan + 1])
