@@ -56,6 +56,8 @@ _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py
 _MODULE = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}, in <module>$', re.MULTILINE)
 # In it a thread waits for the processes that compile, in whatever process has imported Inductor.
 _WAITS = "torch/_inductor/compile_worker/subproc_pool.py"
+# Through these an operator is called, and its shape is found.
+_OPERATORS = ("torch/_ops.py", "torch/_meta_registrations.py")
 # By these a test asserts.
 _ASSERTS = ("/test_case.py", "unittest/case.py", "expecttest/__init__.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
@@ -129,7 +131,11 @@ def raised_on_sizes(text: str) -> bool:
 
 def raised_on_fakes(text: str) -> bool:
     """Whether the last traceback in `text` ends where an operator ran on a tensor that is traced, and holds no values."""
-    return any("torch/_subclasses/" in path for path in _paths(text)[-1:])
+    paths = _paths(text)
+    # an operator that ran on them
+    while len(paths) > 1 and paths[-1].endswith(_OPERATORS):
+        paths.pop()
+    return any("torch/_subclasses/" in path for path in paths[-1:])
 
 
 def raised_in_made(text: str) -> bool:

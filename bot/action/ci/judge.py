@@ -105,6 +105,9 @@ _DRIVER = re.compile(
     r'triton/(?:runtime/driver\.py", line \d{1,9}, in (?:_initialize_obj|_create_driver)'
     r'|backends/\w{1,20}/driver\.py", line \d{1,9}, in compile_module_from_src)\n'
 )
+# What somebody says of a machine's memory: not a kernel's shared memory, nor what a server advises.
+_TOLD_FULL = re.compile(r"(?<!running )(?<!shared memory )\b(?:OOM|out of memory)\b(?! (?:of |in )?(?:shmem|smem|shared))|OutOfMemory")
+MAX_TOLD = 2_000
 # Characters of a text in which the class that was raised last stands.
 _END = 20_000
 
@@ -145,6 +148,18 @@ def fault(failure: Failure) -> str | None:
     last = next(iter(exceptions(failure.text)), None)
     said = f"{last.name}: {last.message}"[:_END] if last else ""
     return next((words for pattern, words in _LACKS if pattern.search(said)), None)
+
+
+def told_fault(line: str) -> str | None:
+    """What was wrong with a machine, as a `line` of somebody's words says; None where it says nothing of the kind."""
+    said = line[:MAX_TOLD]
+    if _TOLD_FULL.search(said):
+        return "out of memory"
+    outcome = Outcome(status="raised", text=said)
+    need = missing(outcome)
+    if need is not None and need.what == "hardware":
+        return f"no {need.name} device"
+    return fault_of(outcome) or next((words for pattern, words in _LACKS if pattern.search(said)), None)
 
 
 def in_compiler(signature: Signature | None, failure: Failure) -> bool:

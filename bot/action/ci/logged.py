@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import takewhile
 
@@ -16,6 +17,8 @@ _ASKED = "Created at:"
 MAX_GUARD = 60
 # The source of a kernel that triton could not compile, and then what triton raised; the arguments of one that could not be launched.
 _KERNELS = f"triton_heuristics{LOGGED}"
+# What a C++ compiler says of a file of Inductor's, whose name is its hash. An error that is fatal is the machine's: it lacks a header.
+_UNCOMPILED = re.compile(r"\S{0,500}/c[a-z2-7]{51}(?:\.\w{1,20})?\.cpp:\d{1,9}(?::\d{1,9})?: error: ")
 # A hook of somebody's is left alone.
 _HOOK = "jit_post_compile_hook failed"
 # What looks for the fastest of several kernels leaves those out that cannot be compiled.
@@ -29,6 +32,9 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
         return
     if any(who.endswith(_GUARDS) for who in log.who):
         yield Failure("a program", "", _of_guard(log), seen=Seen.LOGGED, note=f"a guard could not be made, {_UNTOLD}")
+        return
+    if any(map(_UNCOMPILED.match, log.text)):
+        yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")
         return
     logged = any(who.endswith(_KERNELS) for who in log.who)
     if logged and not any(line == _HOOK or line.startswith(_CHOOSES) for line in log.text):

@@ -16,7 +16,7 @@ from functools import cached_property
 from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, unittest_log
 from bot.action.ci.compiles import ADVICE, HANDS_OVER, OVERWRITTEN, TRACERS
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
-from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, sign
+from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, commanded, running, test_on_stack
@@ -33,8 +33,6 @@ _OF_COMPILER = re.compile(
     r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|-packages[\\/]torch(?:dynamo|inductor)[\\/]"
     rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}|{TRACERS}|SubprocException"
 )
-# Not a kernel's shared memory, nor what a server advises.
-_FULL = re.compile(r"(?<!running )(?<!shared memory )\b(?:OOM|out of memory)\b(?! (?:of |in )?(?:shmem|smem|shared))|OutOfMemory")
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
@@ -225,15 +223,15 @@ class _Log:
                 continue
             if not is_compiled(signature, failure) and not is_wrong_in_test(signature, failure):
                 continue
-            if not signature.exception and self._says_that_memory_is_full:
+            if not signature.exception and self._fault_told:
                 continue
             seen.add(signature.fingerprint)
             yield failure
 
     @cached_property
-    def _says_that_memory_is_full(self) -> bool:
-        """Whether the words around an excerpt say of what the process died, which its traceback, cut off, does not."""
-        return len(self.lines.text) <= MAX_TEXT and any(map(_FULL.search, self.lines.text))
+    def _fault_told(self) -> bool:
+        """Whether the words around an excerpt say of what fault of the machine the process died, which its traceback, cut off, does not."""
+        return len(self.lines.text) <= MAX_TEXT and any(map(told_fault, self.lines.text))
 
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""

@@ -63,6 +63,12 @@ _TIMEOUT = re.compile(r"^(?:Failed: )?Timeout \(?>")
 _CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running '(?P<id>[^\n]{1,1000})'$")
 # pytest-forked, instead of an error.
 _SIGNALED = re.compile(r"^:-1: running the test CRASHED with signal (?P<number>\d{1,3})$")
+# Where the compiler's classes of errors are, and characters by which the beginning of such a name is known.
+_PACKAGES = (
+    *("torch._dynamo.exc.", "torch._inductor.exc.", "torch._export.", "torch.export.", "torch.fx.experimental.symbolic_shapes."),
+    *("triton.compiler.errors.", "triton.runtime.errors."),
+)
+MIN_NAME = 8
 # The last lines of an error message in the summary.
 _SUMMARY_ENDS = (
     "FAILED",
@@ -302,7 +308,9 @@ class PytestLog:
             name = each.test.partition("::")[2].replace("::", ".") or each.test
             # a line that was cut to the width of a terminal may end within the error's class
             whole = bool(_ERROR.match(each.said)) and not (each.said.endswith("...") and ":" not in each.said)
-            if (package := _CUT.match(each.said)) and not any(ours.startswith(package[1]) for ours in ("torch", "triton", "assert")):
+            if _of_compiler(each.said):
+                yield Failure(name, each.test, "", seen=Seen.NAMED, note=f"its line is cut off in a name of the compiler's: {each.said}")
+            elif (package := _CUT.match(each.said)) and not any(ours.startswith(package[1]) for ours in ("torch", "triton", "assert")):
                 yield Failure(name, each.test, "", seen=Seen.COUNT, note=f"its error is one of {package[1]}'s")
             elif each.said.startswith("[XPASS"):
                 yield Failure(name, each.test, "", seen=Seen.COUNT, note="it passed, and was expected to fail")
@@ -343,6 +351,15 @@ def _summaries(lines: list[str]) -> Iterator[_Summary]:
                 break
             more.append(below)
         yield _Summary(test, "\n".join([said, *more]).strip())
+
+
+def _of_compiler(said: str) -> bool:
+    """Whether an error that is `said` ends within the name of one of the compiler's classes, so that nothing is known but that."""
+    cut = said.removesuffix("...").removesuffix("\u2026")
+    if cut == said and any(part[:1].isupper() for part in said.split(".")):
+        return False
+    named = len(cut) >= MIN_NAME and cut.replace(".", "").isidentifier()
+    return named and any(cut.startswith(package) or package.startswith(cut) for package in _PACKAGES)
 
 
 def _split(rest: str) -> tuple[str, str]:

@@ -38,6 +38,7 @@ _INDENT = " |\t"
 # Classes that the compiler alone has.
 COMPILERS = (
     "(?:BackendCompilerFailed|InductorError|CppCompileError|CUDACompileError|InternalTorchDynamoError|LoweringException|TorchRuntimeError"
+    "|RecompileError|SubprocException|TorchExportError|CompileTimeAssertionFailure"
     "|UncapturedHigherOrderOpError|GuardOnDataDependentSymNode|ConstraintViolationError|FailOnRecompileLimitHit|RecompileLimitExceeded"
     # of Triton, which says where in the kernel
     r"|PTXASError|NoTritonConfigsError|CompilationError(?=: at \d{1,6}:\d{1,6}:))"
@@ -51,7 +52,7 @@ _RAISED = re.compile(
     r"^(?P<indent> {0,3})(?:(?P<words>(?:[-*\u2022] {1,3})?[*_`]{0,3}"
     r"(?:[\w ]{0,60}\b[Ee](?:rror|xception)(?: [Tt]ype| [Mm]essage)?[*_]{0,2}:[*_]{0,2} )?[*_`]{0,3})"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
-    rf"|Unsupported|{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
+    rf"|Unsupported|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
     rf"|(?:AssertionError|Exception|RuntimeError|ValueError)(?=: {TRACERS})): \S"
 )
 # How its message begins, where the class is not said.
@@ -77,6 +78,8 @@ MAX_TEXT = 150
 _SAYS = re.compile(rf"from user code:$|(?:{ADVICE})|You can suppress this exception and fall back to eager")
 # Above a stack that is no traceback; not the words of somebody who tells of an error.
 _ABOVE = re.compile(r"(?!.{0,400}\b(?:errors?|exceptions?|fails?|failed|failures?)\b(?!.{0,400}(?:stack|trace)))\S.*:$", re.IGNORECASE)
+# What the compiler raises to catch it itself: where it does without a cache, or begins again.
+_FLOW = re.compile(r"\n[\w.]{0,200}\.(?:Bypass\w{1,60}|\w{0,60}RestartAnalysis|SkipFrame|Observed\w{1,60})(?:: [^\n]{0,2000})?$")
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
 _CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
 
@@ -183,6 +186,9 @@ class _Unfinished:
 def _handled(text: str) -> str:
     """The traceback `text` without what a program raised at its end to repeat, in words of its own, the error that it was handling."""
     above, joint, below = text.rpartition(JOINTS[1])
+    if joint and _FLOW.search(above.rstrip()) and not is_whole(below):
+        # the compiler raises and catches it: where what came then is cut off, it tells nothing
+        return below.lstrip()
     handled, raised = (exceptions(above), exceptions(below)) if joint else ((), ())
     if not handled or not raised or any(frame.in_torch for frame in raised[0].frames):
         return text

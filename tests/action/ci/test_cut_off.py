@@ -1,0 +1,126 @@
+"""What is known of a failure whose error, or the name of its class, is cut off; and where there is no traceback at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import candidates
+from bot.action.ci.failing_test import Failure
+from bot.action.ci.judge import judge, sign
+from bot.action.ci.paths import CheckoutPaths
+
+FRAMES = """\
+Traceback (most recent call last):
+  File "/w/train.py", line 41, in <module>
+    main(config)
+  File "/w/lib/python3.12/site-packages/torch/_inductor/lowering.py", line 2020, in made_up
+    return lowered(x)
+"""
+PROGRAM = FRAMES.partition('  File "/w/lib')[0]
+
+
+def verdicts(log: str) -> list[str | None]:
+    return [row["verdict"] for row in candidates.rows(log, CheckoutPaths([])) if row["verdict"] != "not a candidate"]
+
+
+@pytest.mark.parametrize("dots", ["...", "\u2026", ""])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("torch._dynamo.exc.Unsupp", ["possible"]),
+        ("torch._dynamo.e", ["possible"]),
+        ("torch._d", ["possible"]),
+        ("torch._in", ["possible"]),
+        ("torch.export._made_up", ["possible"]),
+        ("torch.fx.exp", ["possible"]),
+        ("triton.com", ["possible"]),
+        ("torch._", []),
+        ("torch.e", []),
+        ("torch.distrib", []),
+        ("torch.fx.made_up", []),
+        ("transfor", []),
+    ],
+)
+def test_a_summary_that_is_cut_within_the_name_of_a_class(name: str, expected: list[str], dots: str) -> None:
+    # a name that begins with a capital may be whole
+    whole = not dots and name.endswith("Unsupp")
+    found = verdicts(f"=== short test summary info ===\nFAILED tests/test_a.py::test_b[1-5] - {name}{dots}\n")
+    assert found == (["suggested"] if whole else expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("It says that it is made up.", ["possible"]),
+        ("RuntimeError: Cannot find a working triton installation. Look it up.", []),
+        ("then: RuntimeError: Failed to find C compiler. Please say which.", []),
+        ("RuntimeError: Found no NVIDIA driver on your system.", []),
+        ("ld: cannot find -lcuda: No such file", []),
+        ("It has a working triton installation.", ["possible"]),
+    ],
+)
+def test_a_fault_of_the_machine_in_the_words_around_a_traceback(words: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n{words}\n\n```\n{FRAMES}```\n") == expected
+    # a log of many other things
+    assert verdicts(f"{words}\n" + "it runs\n" * 300 + FRAMES) == ["possible"]
+
+
+@pytest.mark.parametrize(
+    ("name", "below", "expected"),
+    [
+        ("torch._inductor.codecache.BypassFxGraphCache", PROGRAM, []),
+        ("torch._dynamo.exc.SpeculationRestartAnalysis: made up", PROGRAM, []),
+        ("torch._inductor.codecache.BypassFxGraphCache", FRAMES, ["possible"]),
+        # an error that is none of those that the compiler catches: what came then repeats it
+        ("subprocess.CalledProcessError: Command 'made-up' returned 1.", PROGRAM, ["possible"]),
+    ],
+)
+def test_what_the_compiler_catches_itself(name: str, below: str, expected: list[str]) -> None:
+    handled = "\n\nDuring handling of the above exception, another exception occurred:\n\n"
+    assert verdicts(f"{FRAMES}{name}{handled}{below}") == expected
+
+
+def test_an_operator_that_runs_on_tensors_that_hold_no_values() -> None:
+    fake = 'File "/w/site-packages/torch/_subclasses/fake_tensor.py", line 7, in dispatch\n    f()\n'
+    called = '  File "/w/site-packages/torch/{}", line 6, in made_up\n    f()\n'
+    said = "NotImplementedError: made up"
+
+    def verdict(frames: str) -> str:
+        failure = Failure("", "", f"Traceback (most recent call last):\n{frames}{said}")
+        return judge(sign(failure), failure)[0]
+
+    assert verdict(f"  {fake}{called.format('_ops.py')}") == "possible"
+    assert verdict(f"  {fake}{called.format('_meta_registrations.py')}") == "possible"
+    assert verdict(f"  {fake}{called.format('made_up.py')}") == "no"
+    assert verdict(called.format("_ops.py")) == "no"
+
+
+@pytest.mark.parametrize(
+    ("file", "said", "expected"),
+    [
+        ("/tmp/made_up/c" + "x" * 51 + ".cpp", "error: no such made-up thing", ["possible"]),
+        ("/tmp/made_up/c" + "x" * 51 + ".main.cpp", "error: no such made-up thing", ["possible"]),
+        ("/tmp/made_up/c" + "x" * 51 + ".cpp", "warning: a made-up thing", []),
+        ("/tmp/made_up/c" + "x" * 51 + ".cpp", "fatal error: made_up.h: No such file or directory", []),
+        ("/tmp/made_up/kernel.cpp", "error: no such made-up thing", []),
+    ],
+)
+def test_what_a_compiler_says_of_code_that_inductor_made(file: str, said: str, expected: list[str]) -> None:
+    log = f"It fails with\n{file}: In function 'f':\n{file}:61:30: {said}\n   61 | f(x);\n"
+    assert verdicts(log) == expected
+    # what ended the program is told
+    assert verdicts(log + PROGRAM + "ValueError: made up\n") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("RecompileError", ["suggested"]),
+        ("TorchExportError", ["suggested"]),
+        ("torch.onnx.made_up.TorchExportError", ["suggested"]),
+        ("made_up.TorchExportError", []),
+        ("torch.onnx.made_up.MadeUpError", []),
+    ],
+)
+def test_classes_of_the_compiler_alone_without_frames(name: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\nIt says\n\n```\n{name}: it is made up.\n```\n") == expected
