@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from bot.action.ci.compiles import (
+    ADVICE,
     OVERWRITTEN,
     TRACERS,
     asserts,
@@ -57,6 +58,8 @@ _REPEATS = re.compile(
     r"\bbackend='[^'\n]{1,300}' raised:\n[A-Za-z_]|\btorch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: \S"
     r"|\bSubprocException: An exception occurred in a subprocess:"
 )
+# The same of a process that quotes what another one raised, without the name of its class.
+_QUOTES = re.compile(rf"{_REPEATS.pattern}|\bbackend='[^'\n]{{1,300}}' raised:|{TRACERS}|{ADVICE}")
 _COMPARES = re.compile(r"(?:does|did) not match|not found in|unexpectedly found|!=|==| not equal\b")
 # How PyTorch's tests of all operators say which sample failed; what was raised is the cause.
 _SAMPLE = re.compile(r"Caused by (?:sample|reference) input at index \w")
@@ -195,6 +198,13 @@ def _is_of_its_results(signature: Signature) -> bool:
     return _is_overwritten(signature) or "SubprocException: An exception occurred in a subprocess:" in signature.message
 
 
+def quotes(signature: Signature, failure: Failure) -> bool:
+    """Whether `failure`, of that `signature`, is of a process that only tells what another one raised, which was the compiler's."""
+    last = next(iter(exceptions(failure.text)), None)
+    told = last is not None and bool(_QUOTES.search(last.message[-_END:]))
+    return told and signature.kind is Kind.EXCEPTION and is_elsewhere(failure.text) and not _COMPARES.search(signature.message)
+
+
 def _is_overwritten(signature: Signature) -> bool:
     """Whether something read what the compiler's CUDA graphs had overwritten."""
     return OVERWRITTEN in signature.message
@@ -303,6 +313,8 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         return "possible", "numbers beyond a bound of the test: whether the compiler makes them shows only when it runs"
     if _REPEATS.search(signature.message) and not _COMPARES.search(signature.message):
         return "possible", "it repeats an error of the compiler"
+    if quotes(signature, failure):
+        return "possible", "another process failed, in the compiler by what is told of it"
     if raised_at_import(failure.text):
         return "no", "the compiler could not be imported"
     if by_stack := _by_stack(failure):

@@ -16,7 +16,7 @@ from functools import cached_property
 from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, unittest_log
 from bot.action.ci.compiles import ADVICE, HANDS_OVER, OVERWRITTEN, TRACERS
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
-from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, sign, told_fault
+from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, commanded, running, test_on_stack
@@ -31,7 +31,8 @@ MAX_CHILDREN = 20
 
 _OF_COMPILER = re.compile(
     r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|-packages[\\/]torch(?:dynamo|inductor)[\\/]"
-    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}|{TRACERS}|SubprocException"
+    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}|{TRACERS}"
+    r"|SubprocException|backend='[^'\n]{1,300}' raised:"
 )
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
@@ -215,6 +216,7 @@ class _Log:
             if not is_elsewhere(block.text) and (compiled or is_whole(block.text)):
                 last.add(block.who)
         seen: set[str] = set()
+        quoted: Failure | None = None
         # the end of what only says that another process failed
         ended = [block for block in chosen if is_whole(block.text) or not is_elsewhere(block.text)]
         for failure in self._programs((ended or chosen)[::-1]):
@@ -222,11 +224,14 @@ class _Log:
             if signature is None or signature.fingerprint in seen:
                 continue
             if not is_compiled(signature, failure) and not is_wrong_in_test(signature, failure):
+                quoted = failure if quotes(signature, failure) else quoted
                 continue
             if not signature.exception and self._fault_told:
                 continue
             seen.add(signature.fingerprint)
             yield failure
+        if quoted and not seen:
+            yield quoted
 
     @cached_property
     def _fault_told(self) -> bool:

@@ -50,10 +50,13 @@ _TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _RAISED = re.compile(
     # words of somebody's, marks of Markdown
     r"^(?P<indent> {0,3})(?:(?P<words>(?:[-*\u2022] {1,3})?[*_`]{0,3}"
+    r"(?:[^\n]{0,100}\b(?:ERROR|CRITICAL)\b[^\n\"'`]{0,80}?[\]:|-] ?|!{3} [\w ]{1,60} !{3} )?"
     r"(?:[\w ]{0,60}\b[Ee](?:rror|xception)(?: [Tt]ype| [Mm]essage)?[*_]{0,2}:[*_]{0,2} )?[*_`]{0,3})"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
     rf"|Unsupported|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
-    rf"|(?:AssertionError|Exception|RuntimeError|ValueError)(?=: {TRACERS})): \S"
+    rf"|(?:AssertionError|Exception|RuntimeError|ValueError)(?=: {TRACERS})"
+    # of a process that quotes another one
+    r"|RuntimeError(?=: [^\n]{0,200}'(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: |backend='[^'\n]{1,100}' raised:))): \S"
 )
 # How its message begins, where the class is not said.
 _MESSAGE = re.compile(r"backend='[^'\n]{1,300}' raised:$")

@@ -124,3 +124,53 @@ def test_what_a_compiler_says_of_code_that_inductor_made(file: str, said: str, e
 )
 def test_classes_of_the_compiler_alone_without_frames(name: str, expected: list[str]) -> None:
     assert verdicts(f"# A title\n\nIt says\n\n```\n{name}: it is made up.\n```\n") == expected
+
+
+SERVER = """\
+Traceback (most recent call last):
+  File "/w/made_up/server.py", line 700, in serve
+    raise RuntimeError(
+RuntimeError: Worker failed with error '{}', please check the stack trace above for the root cause
+"""
+
+
+@pytest.mark.parametrize("mark", ["", "(Engine pid=7) ERROR 03-04 05:06:07 [made_up.py:9] "])
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("torch._inductor.exc.InductorError: AssertionError: made up", ["possible"]),
+        ("backend='made_up' raised:\nAssertionError: made up", ["possible"]),
+        ("auto_functionalized was not removed", ["possible"]),
+        ('made up\n\nfrom user code:\n   File "/w/a.py", line 3, in f\n    g(x)\n', ["possible"]),
+        ("backend='made_up' raised:\nRuntimeError: CUDA error: out of memory", []),
+        ("backend='made_up' raised:\nRuntimeError: Failed to find C compiler. Please say which.", []),
+        ("torch.cuda.OutOfMemoryError: made up", []),
+        ("it is made up", []),
+    ],
+)
+def test_a_process_that_quotes_what_another_one_raised(said: str, expected: list[str], mark: str) -> None:
+    log = "\n".join(mark + line for line in SERVER.format(said).split("\n"))
+    assert verdicts(log) == expected
+    # the other one's own error is shown
+    other = f"{FRAMES}torch._inductor.exc.InductorError: AssertionError: made up\n"
+    assert verdicts(f"{other}\n{log}") == ["suggested"]
+
+
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        ("2026-03-04 05:06:07,001 ERROR made.up: ", ["suggested"]),
+        ("[2026-03-04 05:06:07,001] CRITICAL - ", ["suggested"]),
+        ("ERROR:root:", ["suggested"]),
+        ("2026-03-04 05:06:07.123 | ERROR | made.up:f:9 - ", ["suggested"]),
+        ("!!! It broke while it ran !!! ", ["suggested"]),
+        ("2026-03-04 05:06:07,001 WARNING made.up: ", []),
+        ("INFO:root:", []),
+        ("the ERROR 'in quotes' was ", []),
+    ],
+)
+def test_a_message_alone_behind_the_words_of_a_logger(mark: str, expected: list[str]) -> None:
+    said = "torch._inductor.exc.InductorError: LoweringException: made up"
+    assert verdicts(f"# A title\n\n```\nit starts\n{mark}{said}\n```\n") == expected
+    # in a log of many other things it may have been handled
+    assert verdicts("it runs\n" * 300 + f"{mark}{said}\n") == []
