@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.lines import LOGGED, Lines
-from bot.action.ci.python_words import HEADER
+from bot.action.ci.python_words import ERRORS, HEADER
 from bot.action.ci.tracebacks import Printed
 
 # What is logged of guards as an error is one that could not be made, and then the stack of what asked for it.
@@ -19,6 +19,9 @@ MAX_GUARD = 60
 _KERNELS = f"triton_heuristics{LOGGED}"
 # What a C++ compiler says of a file of Inductor's, whose name is its hash. An error that is fatal is the machine's: it lacks a header.
 _UNCOMPILED = re.compile(r"\S{0,500}/c[a-z2-7]{51}(?:\.\w{1,20})?\.cpp:\d{1,9}(?::\d{1,9})?: error: ")
+# What an operator raised that ran on tensors that hold no values.
+_FAKES = f"fake_tensor{LOGGED}"
+_ERROR = re.compile(rf"[A-Za-z_][\w.]{{0,200}}{ERRORS}: ")
 # A hook of somebody's is left alone.
 _HOOK = "jit_post_compile_hook failed"
 # What looks for the fastest of several kernels leaves those out that cannot be compiled.
@@ -32,6 +35,9 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
         return
     if any(who.endswith(_GUARDS) for who in log.who):
         yield Failure("a program", "", _of_guard(log), seen=Seen.LOGGED, note=f"a guard could not be made, {_UNTOLD}")
+        return
+    if any(who.endswith(_FAKES) and _ERROR.match(line) for line, who in zip(log.text, log.who, strict=True)):
+        yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"an operator failed where its results are traced, {_UNTOLD}")
         return
     if any(map(_UNCOMPILED.match, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")

@@ -174,3 +174,18 @@ def test_a_message_alone_behind_the_words_of_a_logger(mark: str, expected: list[
     assert verdicts(f"# A title\n\n```\nit starts\n{mark}{said}\n```\n") == expected
     # in a log of many other things it may have been handled
     assert verdicts("it runs\n" * 300 + f"{mark}{said}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("level", "said", "below", "expected"),
+    [
+        ("E", "ValueError: it is made up", "", ["possible"]),
+        # a warning; no error; what ended the program is told
+        ("W", "ValueError: it is made up", "", []),
+        ("E", "it is made up", "", []),
+        ("E", "ValueError: it is made up", PROGRAM + "KeyError: 'made up'\n", []),
+    ],
+)
+def test_an_operator_that_fails_where_it_is_traced_as_torch_logs_it(level: str, said: str, below: str, expected: list[str]) -> None:
+    mark = f"[rank5]:{level}0216 16:37:13.835000 2683263 site-packages/torch/_subclasses/fake_tensor.py:2391] [0/0] "
+    assert verdicts(f"It fails\n\n```\n{mark}    raise ValueError(\n{mark}{said}\n```\n{below}") == expected
