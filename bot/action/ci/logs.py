@@ -92,7 +92,7 @@ class _Log:
         for whole in self.runner.files(files, self.printed):
             self._add(whole)
         told = [failure for key, failure in self.found.items() if key not in passed and not _not_imported(failure)]
-        return [*told, *(() if self.found else list(self._untitled()) or list(self._loose()) or logged.failures(self.lines, self.printed))]
+        return [*told, *(() if self.found else list(self._untitled()) or list(self._loose()) or self._logged())]
 
     def _located(self, test: str) -> str:
         """An id as the repository's root has it: PyTorch's runner starts its files in a directory of their own."""
@@ -202,6 +202,10 @@ class _Log:
         tests = set(filter(None, map(running, shown))) or set(commanded(shown))
         test = tests.pop() if len(tests) == 1 else ""
         return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]))
+
+    def _logged(self) -> Iterator[Failure]:
+        """What torch logged, or a C++ compiler said, in a log in which no tests passed."""
+        return logged.failures(self.lines, self.printed) if self._tested < 0 else iter(())
 
     def _loose(self) -> Iterator[Failure]:
         """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,

@@ -48,8 +48,8 @@ _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7},
 # A notebook leaves the module out; a server's logger says that there was an error before it says which.
 _TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _RAISED = re.compile(
-    # words of somebody's, marks of Markdown
-    r"^(?P<indent> {0,3})(?:(?P<words>(?:[-*\u2022] {1,3})?[*_`]{0,3}"
+    # words of somebody's, marks of Markdown; not what tells that it went on
+    r"^(?![^\n]{0,2000}\b(?:falling|falls|fell) back\b)(?P<indent> {0,3})(?:(?P<words>(?:[-*\u2022] {1,3})?[*_`]{0,3}"
     r"(?:[^\n]{0,100}\b(?:ERROR|CRITICAL)\b[^\n\"'`]{0,80}?[\]:|-] ?|!{3} [\w ]{1,60} !{3} )?"
     r"(?:[\w ]{0,60}\b[Ee](?:rror|xception)(?: [Tt]ype| [Mm]essage)?[*_]{0,2}:[*_]{0,2} )?[*_`]{0,3})"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"

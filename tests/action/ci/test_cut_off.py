@@ -98,11 +98,11 @@ def test_an_operator_that_runs_on_tensors_that_hold_no_values() -> None:
 @pytest.mark.parametrize(
     ("file", "said", "expected"),
     [
-        ("/tmp/made_up/c" + "x" * 51 + ".cpp", "error: no such made-up thing", ["possible"]),
-        ("/tmp/made_up/c" + "x" * 51 + ".main.cpp", "error: no such made-up thing", ["possible"]),
-        ("/tmp/made_up/c" + "x" * 51 + ".cpp", "warning: a made-up thing", []),
-        ("/tmp/made_up/c" + "x" * 51 + ".cpp", "fatal error: made_up.h: No such file or directory", []),
-        ("/tmp/made_up/kernel.cpp", "error: no such made-up thing", []),
+        ("/w/made_up/c" + "x" * 51 + ".cpp", "error: no such made-up thing", ["possible"]),
+        ("/w/made_up/c" + "x" * 51 + ".main.cpp", "error: no such made-up thing", ["possible"]),
+        ("/w/made_up/c" + "x" * 51 + ".cpp", "warning: a made-up thing", []),
+        ("/w/made_up/c" + "x" * 51 + ".cpp", "fatal error: made_up.h: No such file or directory", []),
+        ("/w/made_up/kernel.cpp", "error: no such made-up thing", []),
     ],
 )
 def test_what_a_compiler_says_of_code_that_inductor_made(file: str, said: str, expected: list[str]) -> None:
@@ -110,6 +110,8 @@ def test_what_a_compiler_says_of_code_that_inductor_made(file: str, said: str, e
     assert verdicts(log) == expected
     # what ended the program is told
     assert verdicts(log + PROGRAM + "ValueError: made up\n") == []
+    # it went on
+    assert verdicts(log + "===== 7 passed in 1.00s =====\n") == []
 
 
 @pytest.mark.parametrize(
@@ -172,6 +174,8 @@ def test_a_process_that_quotes_what_another_one_raised(said: str, expected: list
 def test_a_message_alone_behind_the_words_of_a_logger(mark: str, expected: list[str]) -> None:
     said = "torch._inductor.exc.InductorError: LoweringException: made up"
     assert verdicts(f"# A title\n\n```\nit starts\n{mark}{said}\n```\n") == expected
+    # it was handled
+    assert verdicts(f"# A title\n\n```\nit starts\n{mark}{said}, falling back to eager\n```\n") == []
     # in a log of many other things it may have been handled
     assert verdicts("it runs\n" * 300 + f"{mark}{said}\n") == []
 
