@@ -8,6 +8,8 @@ installed, and no option is refused.
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -188,10 +190,19 @@ def test_a_machine_that_lacks_torch_minify(tmp_path: Path, forge: Emulator) -> N
     # of the run that act takes every run for; what GitHub says of it is said here, since act tells nobody
     forge.add(runs=[{"id": 1, "head_sha": "d" * 40, "status": "in_progress", "conclusion": None, "jobs": [failed | {"steps": steps}]}])
     ran = run(tmp_path / "act", "issue_comment", event, forge.url, "on-comment.yml", Machine(has_ours=False))
-    assert "There is no torch-minify-action on the PATH" in ran.job("minify 0"), ran.log
     assert "Failure - Main Look for torch-minify" in ran.job("minify 0"), ran.log
     (answer,) = forge.ours(event["issue"]["number"])
     assert "there was no torch-minify-action on the PATH" in answer, ran.log
+
+
+def test_what_a_machine_that_lacks_torch_minify_says() -> None:
+    """The step itself: act may lose the words of one that ends within a few milliseconds."""
+    (step,) = [one for one in workflow("minify.yml")["jobs"]["minify"]["steps"] if one.get("name") == "Look for torch-minify"]
+    bash = shutil.which("bash")
+    assert bash is not None
+    ran = subprocess.run([bash, "-e", "-c", step["run"]], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stdout == "::error::There is no torch-minify-action on the PATH of this job: /nowhere\n"
 
 
 def test_two_calls_in_one_run(tmp_path: Path, forge: Emulator) -> None:
