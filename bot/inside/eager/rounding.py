@@ -7,7 +7,7 @@ otherwise then is no more right in eager than in compiled code.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -87,21 +87,29 @@ def as_rounding_leaves(expected: Sequence[Any], call: Callable[[], Sequence[Any]
     """The results `expected`, with another outcome of the `call` in place of each tensor of whole numbers that rounding can change."""
     found = list(expected)
     open_places = [place for place, value in enumerate(found) if is_whole(value) and value.numel()]
-    for seed in range(RUNS):
-        if not open_places:
-            break
-        try:
-            with Rounded(seed):
-                moved = list(call())
-        except Exception:  # nothing is known of it
-            break
-        if len(moved) != len(found):
-            break
+    if not open_places:
+        return found
+    for moved in _outcomes(call, len(found)):
         for place in list(open_places):
             if is_whole(moved[place]) and not _same(found[place], moved[place]):
                 found[place] = moved[place]
                 open_places.remove(place)
+        if not open_places:
+            break
     return found
+
+
+def _outcomes(call: Callable[[], Sequence[Any]], length: int) -> Iterator[list[Any]]:
+    """What a `call` with so many results gives, moved otherwise each time, for as long as it gives as many."""
+    for seed in range(RUNS):
+        try:
+            with Rounded(seed):
+                moved = list(call())
+        except Exception:  # nothing is known of it
+            return
+        if len(moved) != length:
+            return
+        yield moved
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -133,18 +141,11 @@ def explained(
     it by as much."""
     left = {place: _missed(expected[place], actual[place], tolerance) for place in places if not is_whole(expected[place])}
     found: set[int] = set()
-    for seed in range(RUNS):
-        if not left:
-            break
-        try:
-            with Rounded(seed):
-                moved = list(call())
-        except Exception:  # nothing is known of it
-            break
-        if len(moved) != len(expected):
-            break
+    for moved in _outcomes(call, len(expected)) if left else ():
         found |= {place for place, missed in left.items() if _missed(expected[place], moved[place], tolerance) >= missed}
         left = {place: missed for place, missed in left.items() if place not in found}
+        if not left:
+            break
     return found
 
 
