@@ -12,11 +12,12 @@ from pathlib import Path
 
 from bot.engine import compile_only, slowness, time_split
 from bot.engine.capture.local_modules import search_path
-from bot.engine.capture.region import Capture
+from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
 from bot.engine.evidence import verify
+from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
 from bot.engine.own_verdict import nearness
 from bot.engine.progress import Progress
@@ -109,7 +110,7 @@ class Intake:
             found = found.as_it_ended(self.options.target.name)
         found = self._asked_again(found, without, own)
         runs = self._runs(found, without)
-        if runs.eager_fails and without.status != "timeout" and (found.signature is not None or found.wrong):
+        if runs.eager_fails and without.status != "timeout" and (found.signature is not None or _wrong(found)):
             without = self._control(own)  # alone: what it met may have been the program itself
             runs = self._runs(found, without)
         failure = self._failure(runs)
@@ -126,14 +127,14 @@ class Intake:
         hang_after = slowness.hang_after(self.options, found.outcome, without, own) if hangs else self.options.hang_after or own
         found = self._with_graphs(found, failure.kind, hang_after)
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
-        if failure.kind is Kind.ACCURACY and without.raised and not found.wrong:
+        if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         judged = failure.kind is Kind.ACCURACY or found.own_verdict
         if judged and (undefined := self._undefined(found, own)):
             said = f"the program compares {undefined}: without the compiler its numbers differ as well"
             raise Ended("not_reproduced", "fails_in_eager", said)
         right = False
-        if judged and found.signature is not None and self.options.accuracy != "off" and not found.wrong:
+        if judged and found.signature is not None and self.options.accuracy != "off" and not _wrong(found):
             self._judge_random_numbers(found, own)
             right = self._right_numbers_pass(found, own)
         places = search_path(Path.cwd(), os.environ)
@@ -172,7 +173,7 @@ class Intake:
 
     def _asked_again(self, found: Capture, without: Outcome, own: float) -> Capture:
         """A program that passed, run again: what shows only now and then does not show each time. Not where eager does not pass."""
-        if found.outcome.status != "ok" or found.signature or found.wrong or without.status != "ok" or not without.calls:
+        if found.outcome.status != "ok" or found.signature or _wrong(found) or without.status != "ok" or not without.calls:
             return found
         until = time.monotonic() + time_split.AGAIN_SHARE * self.options.budget
         for runs in range(2, MOST_RUNS + 1):
@@ -217,9 +218,9 @@ class Intake:
         strict = self.options.accuracy == "strict"
         if self.options.wrong_numbers and self.options.accuracy == "auto":
             found = self._capture("accuracy", own, Tolerance())
-            if found.outcome.status == "ok" and found.wrong:
+            if found.outcome.status == "ok" and _wrong(found):
                 self._keep(found)
-                return found.model_copy(update={"regions": found.wrong})
+                return found.model_copy(update={"regions": _wrong(found)})
         compare = Tolerance(strict=strict) if self.options.accuracy in ("on", "strict") else None
         found = self._capture("capture", own, compare, afterwards=self.options.accuracy == "auto")
         self._keep(found)
@@ -233,7 +234,7 @@ class Intake:
             raise Ended("error", "machine_fault", f"the machine is at fault: {fault}{said}", machine_fault=fault)
         kind = found.signature.kind if found.signature else None
         judged = kind is Kind.ACCURACY or found.own_verdict
-        if not found.wrong and (
+        if not _wrong(found) and (
             (kind is None and outcome.status == "ok" and self.options.accuracy == "auto") or (judged and self.options.accuracy != "off")
         ):
             if found.compared is not None:
@@ -256,9 +257,7 @@ class Intake:
                 # comparing must not be what makes it fail
                 return found
             passes = judged and checked.outcome.status == "ok" and checked.signature is None
-            return found.model_copy(
-                update={"regions": checked.wrong, "errors": checked.errors, "tight": checked.tight, "passes_as_eager": passes}
-            )
+            return found.model_copy(update={"regions": _wrong(checked), "errors": checked.errors, "passes_as_eager": passes})
         return found
 
     def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
@@ -270,13 +269,13 @@ class Intake:
         self.progress.step("it ended before a graph was written: once more, writing each beforehand")
         # a hang shows no more if it is watched for longer, and who waits for a dead process never ends
         most = hang_after / 3 if kind is Kind.HANG else min(hang_after, HANG_RATIO * found.outcome.seconds)
-        again = self._capture("beforehand", most + verify.START, beforehand=True)
+        again = self._capture("beforehand", most + START, beforehand=True)
         return found.model_copy(update={"regions": again.regions})
 
     def _with_failing_region(self, found: Capture, hang_after: float) -> Capture:
         """Of an error that a GPU reports late: the graph whose kernel it is, if the error is the same with one kernel after the other."""
         self.progress.step("an error of the GPU shows late: once more, with one kernel after the other")
-        again = self._capture("synchronous", hang_after + verify.START, synchronous=True)
+        again = self._capture("synchronous", hang_after + START, synchronous=True)
         if again.signature is not None and found.signature is not None and found.signature.same_across_forms(again.signature):
             return found.model_copy(update={"regions": again.regions})
         seen = again.signature or ("nothing fails" if again.outcome.status == "ok" else last_line(again.outcome))
@@ -318,10 +317,10 @@ class Intake:
                 raise Ended("error", "not_understood", said)
             # a compiler that may not write is none that fails
             self._withheld(found.outcome, found.signature.said or found.signature.message)
-            if found.own_verdict and found.wrong:  # what it says of them, it may say in any way
+            if found.own_verdict and _wrong(found):  # what it says of them, it may say in any way
                 return found.signature.model_copy(update={"kind": Kind.ACCURACY})
             return found.signature
-        if found.wrong:
+        if _wrong(found):
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
         outcome = found.outcome
         self._withheld(outcome)
@@ -338,13 +337,11 @@ class Intake:
     def _undefined(self, found: Capture, own: float) -> str:
         """By what torch leaves open a script's comparison fails in eager too, where it differs each time; empty where it does not fail."""
         script = self.options.target.script
-        if script is None or not (what := verify.left_open(script)):
+        what = verify.left_open(script) if script is not None else ""
+        if script is None or not what:
             return ""
-        return what if self._fails_alike(found, self._control(own, "--repeats")) else ""
-
-    def _fails_alike(self, found: Capture, control: Outcome) -> bool:
-        right = signature_of(control, script=self.options.target.name)
-        return right is not None and found.signature is not None and found.signature.same_across_forms(right)
+        signature = signature_of(self._control(own, "--repeats"), script=script.name)
+        return what if signature is not None and found.signature is not None and found.signature.same_across_forms(signature) else ""
 
     def _judge_random_numbers(self, found: Capture, own: float) -> None:
         """Raises `Ended` where the program's own comparison fails only since compiled code draws other random numbers than eager: its
@@ -366,15 +363,14 @@ class Intake:
         Raises:
             Ended: it fails then too, and no compiled region is clearly farther from float64 than eager is.
         """
-        said = "the program's own comparison fails, but so it does "
-        if found.tight and self._fails_alike(found, self._control(own, "--rounded")):
-            raise Ended("not_reproduced", "fails_in_eager", f"{said}in eager where what is rounded is moved as far as rounding may")
         outcome = self._control(own, "--fp64")
-        if not self._fails_alike(found, outcome):
+        right = signature_of(outcome, script=self.options.target.name)
+        if right is None or found.signature is None or not found.signature.same_across_forms(right):
             return outcome.status == "ok"
+        said = "the program's own comparison fails, but so it does "
         if self._control(own, "--exact").status == "ok":
-            moved = f"{said}with whole numbers that rounding decides as eager gives them when its results are moved by as much as that"
-            raise Ended("not_reproduced", "fails_in_eager", moved)
+            moved = "with whole numbers that rounding decides as eager gives them when its results are moved by as much as that"
+            raise Ended("not_reproduced", "fails_in_eager", f"{said}{moved}")
         said += "with float64 in place of the compiled results: "
         asks = "it asks whether it is being compiled (torch.compiler.is_compiling), and what it does then is the same without the compiler"
         # a library may ask too, and do the same
@@ -385,7 +381,7 @@ class Intake:
 
     def _control(self, own: float, option: ControlOption | None = None, budget: Budget | None = None) -> Outcome:
         launch, script = self._launch()
-        timeout = min(CONTROL_LIMIT, own) if self.options.hang_after is None else max(CONTROL_LIMIT, own - verify.START)
+        timeout = min(CONTROL_LIMIT, own) if self.options.hang_after is None else max(CONTROL_LIMIT, own - START)
         return verify.run_control_fresh(launch, script, timeout=timeout, option=option, budget=budget or self.budget)
 
     def _launch(self) -> tuple[Launch, Path | str]:
@@ -398,3 +394,7 @@ class Intake:
         """Raises `Ended` where the sandbox kept from the program what it needs: see `withheld`."""
         if kept := withheld(outcome, self.box, failure):
             raise kept
+
+
+def _wrong(found: Capture) -> tuple[Region, ...]:
+    return tuple(region for region in found.regions if region.failed == "accuracy")

@@ -20,11 +20,11 @@ Task = Literal["run", "control", "control_fp64", "control_spread", "control_move
 Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
 # What takes the place of compiled results in a control: float64; the same, as far from eager as rounding explains; eager itself with each
 # result moved by a unit in its last place, where float64 cannot be had. With the first two, whole numbers that rounding decides come out
-# otherwise than in eager; with `exact`, float64 alone, they do not. `rounded`: eager moved by what it rounds, as far as that may go.
-Precision = Literal["fp64", "spread", "moved", "exact", "rounded"]
+# otherwise than in eager; with the last, float64 alone, they do not.
+Precision = Literal["fp64", "spread", "moved", "exact"]
 # The option of a control in a process of its own: one of these; float64 of a program that is not told that it is being compiled, so that
 # it does what it does in eager; or have what torch leaves open differ each time.
-ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--rounded", "--untold", "--repeats"]
+ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--untold", "--repeats"]
 HookPoint = Literal["dynamo", "aot", "aoti"]
 # How a captured graph failed. `pending`: it was written before it was compiled.
 Failed = Literal["", "pending", "compile", "run", "accuracy"]
@@ -174,7 +174,6 @@ class RunFacts(Facts, total=False):
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
     errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
-    tight: bool  # results miss the program's tolerance, but so they do where eager is moved by rounding
     test: str  # the failing test, as its runner names it
     installed: list[int]  # lines of the program's file at which functions begin that the compiler holds
     beside: list[str]  # names of those that modules beside that file define

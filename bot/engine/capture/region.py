@@ -83,7 +83,6 @@ class Capture(Model):
     errors: tuple[float, float] | None = Field(
         default=None, description="root mean squares against float64, of compiled and eager, where compiled is farthest for what eager is"
     )
-    tight: bool = Field(default=False, description="results miss the program's tolerance, but so they do where eager is moved by rounding")
     compared: tuple[Region, ...] | None = Field(
         default=None, description="those whose numbers are wrong, of all, compared when the program had ended; None where that was not done"
     )
@@ -102,11 +101,6 @@ class Capture(Model):
     partial: bool = False  # without the compiler it ends behind the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
     log: Path
-
-    @property
-    def wrong(self) -> tuple[Region, ...]:
-        """The regions whose numbers are wrong."""
-        return tuple(region for region in self.regions if region.failed == "accuracy")
 
     def as_it_ended(self, script: str) -> Capture:
         """With the program's own end as its failure, whatever it caught before; `script` is its file's name."""

@@ -165,7 +165,6 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         log=log,
         tolerance=_tolerance(facts, child.directory if child else None, out),
         errors=(pair[0], pair[1]) if (pair := facts.get("errors")) else None,
-        tight=facts.get("tight", False),
         installed=tuple(facts.get("installed", ())),
         beside=tuple(facts.get("beside", ())),
         test=facts.get("test", ""),

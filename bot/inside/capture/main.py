@@ -82,7 +82,6 @@ def main(arguments: list[str]) -> None:
             lines, names = installed(order.file or order.script or "")
             facts["installed"], facts["beside"] = sorted({*held[0], *lines}), list(dict.fromkeys([*held[1], *names]))
         facts["errors"] = list(tracker.errors) if tracker.errors else None
-        facts["tight"] = tracker.tight
         write_json(run_file, facts)
     flush()
     if facts["status"] == "raised":
@@ -122,7 +121,6 @@ def _compare(facts: RunFacts, tracker: Tracker, run_file: str) -> None:
         with shortcut("comparing numbers at the end"):
             facts["compared"] = tracker.compare_later()
             facts["errors"] = list(tracker.errors) if tracker.errors else None
-            facts["tight"] = tracker.tight
     write_json(run_file, facts)
 
 

@@ -44,14 +44,12 @@ class Tracker:
     kwargs: dict[str, Any] | None = None
     dumping: list[int] = field(default_factory=list)  # processes that write PyTorch's dumps
     errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
-    tight: bool = False  # results miss the program's tolerance, but so they do where eager is moved by rounding
     blame: Blame = field(default_factory=lambda: Blame(node_names))
     later: Afterwards | None = None  # keeps first calls, to compare them when the program has ended
 
     def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
         """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
         self.errors = accuracy.farther(self.errors, found.errors)
-        self.tight = self.tight or found.tight
         if found.wrong:
             region.compared = found
             region.graph = returning(region.graph, found.written) if found.written else region.graph

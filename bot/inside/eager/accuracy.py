@@ -46,9 +46,9 @@ class Compared:
 
     `wrong` are the positions of tensors, of all that were compared, that are wrong. `own`: by the program's own tolerance. `near`: eager
     is so near to float64 there that a tolerance alone tells right from wrong. `errors` are root mean squares against float64, of the
-    compiled tensor and of eager's, where compiled is farthest from it for what eager is. `broke`: one of the runs raised: nothing was
-    compared. `written` are inputs, by position, that the graph writes to and does not return: results behind those that it returns; none
-    where none is wrong. `weighted`: wrong are only gradients of a weighted sum of the results. `tight`: rounding explains some of it.
+    compiled tensor and of eager's, where compiled is farthest from it for what eager is. `broke`: one of the runs raised, so nothing was
+    compared. `written` are inputs, by position, that the graph writes to and does not return: they count as results behind those that it
+    returns; none are named where none is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the results.
     """
 
     wrong: tuple[int, ...] = ()
@@ -58,7 +58,6 @@ class Compared:
     broke: bool = False
     written: tuple[int, ...] = ()
     weighted: bool = False
-    tight: bool = False
 
 
 def compare_graph(
@@ -151,7 +150,7 @@ def _compare_results(
     except Exception:
         return Compared(broke=True)
     precise = None
-    if not eager.drew:  # they are not the same in float64
+    if not eager.drew:  # random numbers are not the same in float64
         with contextlib.suppress(Exception):  # integer-only operators and the like have no float64 form
             precise = run_precise()
     if precise is None and not rule.same(expected, actual):
@@ -166,10 +165,6 @@ def _compare_results(
         if precise is not None and any(rounding.is_whole(one) for one in map(expected.__getitem__, found.wrong)):
             left = rounding.as_rounding_leaves(expected, lambda: run(module))
             found = rule.compare(expected, actual, [b if rounding.is_whole(b) else a for a, b in zip(precise, left, strict=False)])
-        if precise is not None and rule.tolerance is not None and found.wrong:
-            met = [place for place in found.wrong if rule._close([precise[place].to(expected[place].dtype)], [expected[place]])]
-            tight = rounding.explained(expected, actual, met, rule.tolerance, lambda: run(module))
-            found = replace(found, wrong=tuple(place for place in found.wrong if place not in tight), tight=bool(tight))
     if not found.wrong:
         return found
     try:

@@ -280,26 +280,6 @@ def in_double(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         raise Fp64Impossible(f"{type(error).__name__}: {str(error)[:300]}") from error
 
 
-def moved_by_rounding(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """`call(*args, **kwargs)` in eager, each result as far from that as moving what is rounded takes it."""
-    eager, _, _ = _eager(call, args, kwargs)
-    leaves, spec = pytree.tree_flatten(eager)
-    farthest = rounding.farthest(leaves, lambda: pytree.tree_leaves(_eager(call, args, kwargs)[0]))
-    given = call(*args, **kwargs)
-    found = zip(pytree.tree_leaves(given), farthest, strict=True)
-    return pytree.tree_unflatten([_instead(one, other) for one, other in found], spec)
-
-
-def _instead(one: Any, other: Any) -> Any:
-    """What a call gave, with the numbers of the `other`; gradients are those of the call."""
-    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor) or one.shape != other.shape:
-        return one
-    if not one.requires_grad:
-        return other
-    away = (other - one).detach()
-    return one + torch.where(torch.isfinite(away), away, 0)
-
-
 def stand_in(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """What stands for float64 where that cannot be had: `call(*args, **kwargs)` in eager with each result moved by a unit in its last
     place, and the outcome as far from eager's as `noise.stretched` says."""
@@ -326,7 +306,6 @@ EVALUATORS: dict[Precision, Evaluate] = {
     "spread": functools.partial(evaluate, margin=noise.MARGIN),
     "moved": stand_in,
     "exact": functools.partial(evaluate, rounded=False),
-    "rounded": moved_by_rounding,
 }
 
 

@@ -7,7 +7,7 @@ otherwise then is no more right in eager than in compiled code.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -87,76 +87,22 @@ def as_rounding_leaves(expected: Sequence[Any], call: Callable[[], Sequence[Any]
     """The results `expected`, with another outcome of the `call` in place of each tensor of whole numbers that rounding can change."""
     found = list(expected)
     open_places = [place for place, value in enumerate(found) if is_whole(value) and value.numel()]
-    if not open_places:
-        return found
-    for moved in _outcomes(call, len(found)):
-        for place in list(open_places):
-            if is_whole(moved[place]) and not _same(found[place], moved[place]):
-                found[place] = moved[place]
-                open_places.remove(place)
+    for seed in range(RUNS):
         if not open_places:
             break
-    return found
-
-
-def _outcomes(call: Callable[[], Sequence[Any]], length: int) -> Iterator[list[Any]]:
-    """What a `call` with so many results gives, moved otherwise each time, for as long as it gives as many."""
-    for seed in range(RUNS):
         try:
             with Rounded(seed):
                 moved = list(call())
         except Exception:  # nothing is known of it
-            return
-        if len(moved) != length:
-            return
-        yield moved
+            break
+        if len(moved) != len(found):
+            break
+        for place in list(open_places):
+            if is_whole(moved[place]) and not _same(found[place], moved[place]):
+                found[place] = moved[place]
+                open_places.remove(place)
+    return found
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.dtype == other.dtype and one.shape == other.shape and torch.equal(one, other)
-
-
-def farthest(expected: Sequence[Any], call: Callable[[], Sequence[Any]]) -> list[Any]:
-    """The results `expected`, each number of them as far away as another outcome of the `call` has it."""
-    found = list(expected)
-    for seed in range(RUNS):
-        with Rounded(seed):
-            moved = list(call())
-        for place, one in enumerate(expected):
-            other = moved[place]
-            if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and one.shape == other.shape and one.dtype == other.dtype:
-                found[place] = torch.where(_away(one, other) > _away(one, found[place]), other, found[place])
-    return found
-
-
-def _away(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    wide = torch.complex128 if one.is_complex() else torch.float64
-    return (one.to(wide) - other.to(wide)).abs()
-
-
-def explained(
-    expected: Sequence[Any], actual: Sequence[Any], places: Iterable[int], tolerance: tuple[float, ...], call: Callable[[], Sequence[Any]]
-) -> set[int]:
-    """Of the `places` at which `actual` results miss a `tolerance` of `expected` ones, those at which another outcome of the `call` misses
-    it by as much."""
-    left = {place: _missed(expected[place], actual[place], tolerance) for place in places if not is_whole(expected[place])}
-    found: set[int] = set()
-    for moved in _outcomes(call, len(expected)) if left else ():
-        found |= {place for place, missed in left.items() if _missed(expected[place], moved[place], tolerance) >= missed}
-        left = {place: missed for place, missed in left.items() if place not in found}
-        if not left:
-            break
-    return found
-
-
-def _missed(one: torch.Tensor, other: torch.Tensor, tolerance: tuple[float, ...]) -> float:
-    """How many times as far as the tolerance lets it a result is from `one` in the `other`, where it is farthest. A tolerance below what
-    the type can tell apart is taken for that."""
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return float("inf")
-    rtol, atol = tolerance or torch.testing._comparison.default_tolerances(one)
-    low, high = (value.to(torch.complex128 if value.is_complex() else torch.float64) for value in (one, other))
-    kinds = torch.finfo(one.dtype)
-    times = (high - low).abs() / (atol + max(rtol, kinds.eps) * low.abs() + kinds.tiny)
-    times = torch.where((low == high) | (low.isnan() & high.isnan()), 0.0, times)
-    return float(torch.nan_to_num(times, nan=float("inf"), posinf=float("inf")).max()) if times.numel() else 0.0
