@@ -73,7 +73,7 @@ class Signature(Model):
     phase: Phase
     backward: bool = False
     exception: tuple[str, ...] = Field(default=(), description="class names, outermost first, root cause last")
-    message: str = Field(default="", description="normalised message of the root cause")
+    message: str = Field(default="", description="normalized message of the root cause")
     said: str = Field(default="", description="the first line of that message as it was printed; never compared")
     frame: str | None = Field(default=None, description="innermost torch frame, as torch/path.py:function")
     signal: str | None = Field(default=None, description="for a crash: SIGSEGV, SIGABRT, ...")

@@ -315,7 +315,7 @@ def test_a_program_that_compares_uninitialised_memory(intake: Callable[..., Inta
     begun = intake([wrong], controls, accuracy="off")
     begun.options.target.script.write_text(text)
     if refused:
-        with pytest.raises(Ended, match="uninitialised memory") as ended:
+        with pytest.raises(Ended, match="uninitialized memory") as ended:
             begun.run()
         assert ended.value.status == "not_reproduced"
     else:
