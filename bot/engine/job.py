@@ -357,7 +357,8 @@ class Job:
     def _write_repro(self, found: Findings) -> None:
         assert found.reproduction is not None
         assert found.proof is not None
-        text = with_header(found.proof.text, found.reproduction.failure, found.proof.facts, self._versions)
+        shown = found.reproduction
+        text = with_header(found.proof.text, shown.failure, found.proof.facts, self._versions, shown.nearness)
         self.space.write(self.space.repro, text)
 
     # --- small things

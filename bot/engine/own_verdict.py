@@ -11,15 +11,6 @@ from bot.models.failure import Kind
 from bot.reduce.source.kept import Keeps, keeper
 from bot.reduce.source.verdicts import keeps_verdict
 
-# Of two errors as large as that, neither is the larger one.
-_ALIKE = 1.1
-
-
-def nearness(compiled: float, eager: float) -> str:
-    """How near to float64 `compiled` results are that were not found wrong, beside those of `eager`: root mean square errors."""
-    near = "as near to float64 as eager" if compiled <= _ALIKE * eager else "no farther from float64 than rounding may take it"
-    return f"compiled is {near} (root mean square error {compiled:.1e}, eager {eager:.1e})"
-
 
 def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: Collection[int]) -> Keeps:
     """What candidates made of `text` have to keep, for this `reproduction`: functions of the program `source` that the compiler calls,

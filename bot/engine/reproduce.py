@@ -12,14 +12,13 @@ from pathlib import Path
 
 from bot.engine import compile_only, slowness, time_split
 from bot.engine.capture.local_modules import search_path
-from bot.engine.capture.region import Capture, Region
+from bot.engine.capture.region import Capture, Region, nearness
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
-from bot.engine.own_verdict import nearness
 from bot.engine.progress import Progress
 from bot.engine.refusals import Lookups, TwoRuns
 from bot.engine.state import Reproduction

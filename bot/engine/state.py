@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bot.engine.capture.region import Capture
+from bot.engine.capture.region import Capture, nearness
 from bot.engine.capture.source import Source
 from bot.models.failure import Kind, Signature, Stage
 from bot.models.result import (
@@ -32,6 +32,8 @@ from bot.workflow_commands import visible
 FEW_LINES = 20
 # The packages whose versions a repro's header names.
 _NAMED = ("torch", "triton", "python")
+# An error of so many times that of eager leaves no doubt.
+_DOUBTFUL = 10
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,17 @@ class Reproduction:
     def limit(self) -> float:
         """Seconds for one query, from what the first failing run took."""
         return max(20.0, 3 * self.capture.outcome.seconds)
+
+    @property
+    def nearness(self) -> str:
+        """How near compiled results are to float64, beside eager's, where they are wrong by the program's own check alone; else empty."""
+        errors = self.capture.errors
+        if errors is None or not (self.failure.kind is Kind.ACCURACY or self.right_numbers):
+            return ""
+        wrong = [region for region in self.capture.regions if region.failed == "accuracy"]
+        if any(region.rule.tolerance is None for region in wrong) or (wrong and errors[0] > _DOUBTFUL * errors[1]):
+            return ""
+        return f"by the program's own check alone: {nearness(*errors, wrong=bool(wrong))}"
 
     @property
     def eager_error(self) -> str:
@@ -243,6 +256,7 @@ def result_of(
         versions=dict(versions),
         evidence=Evidence(
             passes_if=explanation.passes_if,
+            nearness=(found.reproduction.nearness or None) if found.reproduction else None,
             other_failures=explanation.other_failures,
             elsewhere=explanation.elsewhere,
             pytorch_dump=pytorch_dump,
@@ -266,13 +280,16 @@ def resumed(earlier: Result | None, result: Result) -> Result:
     return earlier.model_copy(update=changed)
 
 
-def with_header(text: str, failure: Signature, facts: VerificationFacts, versions: Mapping[str, str]) -> str:
-    """The script `text` with the comments that a repro begins with: its `failure`, the `versions`, and what fresh runs showed (`facts`)."""
+def with_header(text: str, failure: Signature, facts: VerificationFacts, versions: Mapping[str, str], nearness: str = "") -> str:
+    """The script `text` with the comments that a repro begins with: its `failure`, the `versions`, what fresh runs showed (`facts`), and
+    the `nearness` of a reproduction."""
     header = [
         " ".join(visible(failure.line()).splitlines()),
         ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
         f"failed in {facts.same} of {facts.runs} fresh processes",
     ]
+    if nearness:
+        header.append(nearness)
     if arch := versions.get("cuda_arch"):
         header.append(f"compile-only, no GPU was used: compiled for sm_{arch}")
     return "".join(f"# {line}\n" for line in header) + text

@@ -142,6 +142,9 @@ class Evidence(Model):
     """What explains the failure beyond the repro."""
 
     passes_if: str | None = Field(default=None, description="the nearest program that passes: the edit that leads to it")
+    nearness: str | None = Field(
+        default=None, description="where only the program's own check says that it failed: how near to float64 compiled is, beside eager"
+    )
     other_failures: tuple[str, ...] = Field(default=(), description="signatures of other failures that the search met")
     elsewhere: tuple[Elsewhere, ...] = Field(default=(), description="one for each --also-python")
     pytorch_dump: bool = Field(default=False, description="whether PyTorch's own minifier dumped anything")

@@ -70,7 +70,7 @@ def leave(where: Path) -> None:
         verification=VerificationFacts(runs=3, same=3, eager="passes"),
         sandbox=(everything,),
         versions={everything: everything},
-        evidence=Evidence(passes_if=everything, other_failures=(everything,)),
+        evidence=Evidence(passes_if=everything, nearness=everything, other_failures=(everything,)),
         files=Files(repro="repro.py"),
     )
     frames = "".join(

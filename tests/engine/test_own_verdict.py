@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.engine.capture.source import Source
-from bot.engine.own_verdict import keeps_of, nearness
+from bot.engine.own_verdict import keeps_of
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 
@@ -60,15 +60,3 @@ def test_what_a_backend_refuses_it_refuses_on_its_condition(text: str, lines: tu
     capture = SimpleNamespace(outcome=outcome, own_verdict=False, regions=())
     reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(PROGRAM, Path("/a/fail.py")))
     assert keeps_of(reproduction, PROGRAM, PROGRAM, lines)(candidate) is kept
-
-
-@pytest.mark.parametrize(
-    ("compiled", "eager", "words"),
-    [
-        (1.5e-3, 1.4e-3, "compiled is as near to float64 as eager (root mean square error 1.5e-03, eager 1.4e-03)"),
-        (0.0, 0.0, "compiled is as near to float64 as eager (root mean square error 0.0e+00, eager 0.0e+00)"),
-        (4e-1, 1e-1, "compiled is no farther from float64 than rounding may take it (root mean square error 4.0e-01, eager 1.0e-01)"),
-    ],
-)
-def test_nearness_is_said_as_it_was_found(compiled: float, eager: float, words: str) -> None:
-    assert nearness(compiled, eager) == words

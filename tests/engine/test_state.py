@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.engine.capture.region import Capture
+from bot.engine.capture.region import Capture, Region, RegionRecipe, RuleUsed, nearness
 from bot.engine.state import (
     FEW_LINES,
     Ending,
@@ -160,6 +160,57 @@ def test_the_head_holds_no_command_to_a_terminal() -> None:
 def test_the_head_says_that_nothing_ran() -> None:
     text = with_header("import torch\n", SIGNATURE, VerificationFacts(runs=3, same=3, eager="passes"), {**VERSIONS, "cuda_arch": "90"})
     assert "# compile-only, no GPU was used: compiled for sm_90" in text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("compiled", "eager", "words"),
+    [
+        (1.5e-3, 1.4e-3, "compiled is as near to float64 as eager (root mean square error 1.5e-03, eager 1.4e-03)"),
+        (0.0, 0.0, "compiled is as near to float64 as eager (root mean square error 0.0e+00, eager 0.0e+00)"),
+        (4e-1, 1e-1, "compiled is no farther from float64 than rounding may take it (root mean square error 4.0e-01, eager 1.0e-01)"),
+    ],
+)
+def test_nearness_is_said_as_it_was_found(compiled: float, eager: float, words: str) -> None:
+    assert nearness(compiled, eager) == words
+
+
+ALIKE = "by the program's own check alone: compiled is as near to float64 as eager (root mean square error 1.0e-03, eager 1.0e-03)"
+
+FARTHER = (
+    "by the program's own check alone: compiled is 4 times as far from float64 as eager (root mean square error 4.0e-03, eager 1.0e-03)"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "right_numbers", "errors", "rules", "said"),
+    [
+        (Kind.EXCEPTION, True, (1e-3, 1e-3), (), ALIKE),  # no region was found wrong
+        (Kind.ACCURACY, False, (1e-3, 1e-3), (), ALIKE),
+        (Kind.ACCURACY, False, (1e-3, 1e-3), ((1e-9, 0.0),), ALIKE),  # a tolerance tighter than rounding
+        (Kind.ACCURACY, False, (4e-3, 1e-3), ((1e-9, 0.0),), FARTHER),
+        (Kind.ACCURACY, False, (1e-1, 1e-3), ((1e-9, 0.0),), ""),  # wrong by any rule
+        (Kind.ACCURACY, False, (1e-3, 1e-3), ((1e-9, 0.0), None), ""),  # PyTorch's rule says so, too
+        (Kind.EXCEPTION, False, (1e-3, 1e-3), (), ""),  # about something else
+        (Kind.EXCEPTION, True, None, (), ""),  # nothing was compared
+    ],
+)
+def test_who_asks_for_more_than_rounding_gives_is_told(
+    tmp_path: Path, kind: Kind, right_numbers: bool, errors: Any, rules: tuple[Any, ...], said: str
+) -> None:
+    regions = tuple(
+        Region(
+            hook="aot", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path,
+            rule=RuleUsed(tolerance=tolerance),
+        )
+        for tolerance in rules
+    )  # fmt: skip
+    found = reproduction(tmp_path, right_numbers=right_numbers)
+    capture = found.capture.model_copy(update={"errors": errors, "regions": regions})
+    found = replace(found, capture=capture, failure=SIGNATURE.model_copy(update={"kind": kind}))
+    assert found.nearness == said
+    full = result_of(findings(reproduction=found), Ending("minimized"), findings().reduction(), Files(), VERSIONS, ())
+    assert full.evidence.nearness == (said or None)
+    assert (f"# {said}" in with_header("", SIGNATURE, PROVEN, VERSIONS, found.nearness).splitlines()) is bool(said)
 
 
 def test_the_result_says_what_is_known(tmp_path: Path) -> None:

@@ -126,7 +126,12 @@ class Dice(random.Random):
             culprit=self.maybe(self.text(6)),
             sandbox=self.texts(3),
             versions={self.choice(("torch", "gpu", "os", self.text(3))): self.text() for _ in range(self.randint(0, 4))},
-            evidence=Evidence(passes_if=self.maybe(self.text(long=True)), other_failures=self.texts(20), pytorch_dump=self.random() < 0.5),
+            evidence=Evidence(
+                passes_if=self.maybe(self.text(long=True)),
+                nearness=self.maybe(self.text()),
+                other_failures=self.texts(20),
+                pytorch_dump=self.random() < 0.5,
+            ),
             exported_program=self.maybe(ExportedProgram(same_signature=self.random() < 0.5, reason=self.maybe(self.text()))),
             files=Files(repro=self.maybe("repro.py")),
         )

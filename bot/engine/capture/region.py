@@ -14,6 +14,9 @@ from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
 from bot.sandbox.files import read_plain
 
+# Of two errors as large as that, neither is the larger one.
+_ALIKE = 1.1
+
 
 class Object(Model):
     """A value of the user's program.
@@ -109,6 +112,17 @@ class Capture(Model):
         return self.model_copy(
             update={"outcome": self.ended, "signature": signature_of(self.ended, script=script), "ended": None, "child": ""}
         )
+
+
+def nearness(compiled: float, eager: float, *, wrong: bool = False) -> str:
+    """How near to float64 `compiled` results are beside those of `eager`: root mean square errors. `wrong`: a tolerance calls them so;
+    else rounding explains them."""
+    near = "as near to float64 as eager"
+    if compiled > _ALIKE * eager:
+        near = (
+            f"{compiled / eager:.2g} times as far from float64 as eager" if wrong else "no farther from float64 than rounding may take it"
+        )
+    return f"compiled is {near} (root mean square error {compiled:.1e}, eager {eager:.1e})"
 
 
 def read_regions(directory: Path) -> tuple[Region, ...]:

@@ -128,7 +128,11 @@ results = st.builds(
     sandbox=st.lists(texts, max_size=3).map(tuple),
     versions=st.dictionaries(texts, long_texts, max_size=3),
     evidence=st.builds(
-        Evidence, passes_if=maybe(long_texts), other_failures=st.lists(texts, max_size=20).map(tuple), pytorch_dump=st.booleans()
+        Evidence,
+        passes_if=maybe(long_texts),
+        nearness=maybe(long_texts),
+        other_failures=st.lists(texts, max_size=20).map(tuple),
+        pytorch_dump=st.booleans(),
     ),
     exported_program=maybe(st.builds(ExportedProgram, same_signature=st.booleans(), reason=maybe(texts))),
     files=st.builds(Files, repro=maybe(texts)),

@@ -63,6 +63,8 @@ def evidence(result: Result) -> list[tuple[str, str]]:
         rows.append(("Fails in the same way, alone, in fresh processes", f"{number(proof.same)} of {number(proof.runs)}"))
     if proof.runs or proof.eager != "not_applicable":
         rows.append(("Without the compiler", _control(result)))
+    if result.evidence.nearness:
+        rows.append(("Against float64", cell(result.evidence.nearness)))
     if result.stage is not None:
         rows.append(("Form", _STAGE[result.stage]))
     if result.compile_only:

@@ -10,6 +10,7 @@ from bot.action.report.render.markdown import fence
 from bot.action.report.render.rendering import COMMENT_LIMIT, FRAME, MOST_ANNOTATIONS, SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.text import clean, size
 from bot.models.report import Report, Section
+from bot.models.result import Evidence
 from tests.action.report import github_page, reports
 
 
@@ -120,3 +121,11 @@ def test_a_fault_is_a_warning_and_a_result_a_notice() -> None:
 
 def test_github_shows_only_so_many() -> None:
     assert len(annotations_of(reports.report(*[Section(request=reports.request())] * (MOST_ANNOTATIONS + 5)))) == MOST_ANNOTATIONS
+
+
+def test_what_only_the_program_calls_wrong_is_said_to_be_near() -> None:
+    words = "by the program's own check alone: compiled is as near to float64 as eager"
+    plain = reports.result()
+    told = plain.model_copy(update={"evidence": Evidence(nearness=words)})
+    shown = [render(reports.report(Section(request=reports.request(), result=result, repro="x = 1"))) for result in (plain, told)]
+    assert ["Against float64" in body for body in shown] == [False, True]
