@@ -12,10 +12,11 @@ from pathlib import Path
 
 from bot.engine import compile_only, slowness, time_split
 from bot.engine.capture.local_modules import search_path
-from bot.engine.capture.region import Capture, Region, nearness
+from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
+from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass
 from bot.engine.evidence import verify
 from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
@@ -133,9 +134,10 @@ class Intake:
             said = f"the program compares {undefined}: without the compiler its numbers differ as well"
             raise Ended("not_reproduced", "fails_in_eager", said)
         right = False
+        judge_compiled_branch(failure, self.options.target.name, without, lambda option: self._control(own, option))
         if judged and found.signature is not None and self.options.accuracy != "off" and not _wrong(found):
             self._judge_random_numbers(found, own)
-            right = self._right_numbers_pass(found, own)
+            right = right_numbers_pass(found, self.options.target.name, lambda option: self._control(own, option))
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
         if found.child and source is not None and not self.options.target.starts_ranks:
@@ -355,28 +357,6 @@ class Intake:
             return
         said = "the program's own comparison fails, but only since compiled code draws other random numbers than eager"
         raise Ended("not_reproduced", "passes", f"{said}: with torch._inductor.config.fallback_random = True it passes")
-
-    def _right_numbers_pass(self, found: Capture, own: float) -> bool:
-        """Whether the program passes its own comparison with float64 in place of compiled results, whole numbers as rounding may leave.
-
-        Raises:
-            Ended: it fails then too, and no compiled region is clearly farther from float64 than eager is.
-        """
-        outcome = self._control(own, "--fp64")
-        right = signature_of(outcome, script=self.options.target.name)
-        if right is None or found.signature is None or not found.signature.same_across_forms(right):
-            return outcome.status == "ok"
-        said = "the program's own comparison fails, but so it does "
-        if self._control(own, "--exact").status == "ok":
-            moved = "with whole numbers that rounding decides as eager gives them when its results are moved by as much as that"
-            raise Ended("not_reproduced", "fails_in_eager", f"{said}{moved}")
-        said += "with float64 in place of the compiled results: "
-        asks = "it asks whether it is being compiled (torch.compiler.is_compiling), and what it does then is the same without the compiler"
-        # a library may ask too, and do the same
-        said += asks if outcome.told and self._control(own, "--untold").status == "ok" else "eager misses it as well"
-        if found.errors is not None:
-            said += f"; {nearness(*found.errors)}"
-        raise Ended("not_reproduced", "fails_in_eager", said)
 
     def _control(self, own: float, option: ControlOption | None = None, budget: Budget | None = None) -> Outcome:
         launch, script = self._launch()

@@ -20,11 +20,12 @@ Task = Literal["run", "control", "control_fp64", "control_spread", "control_move
 Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
 # What takes the place of compiled results in a control: float64; the same, as far from eager as rounding explains; eager itself with each
 # result moved by a unit in its last place, where float64 cannot be had. With the first two, whole numbers that rounding decides come out
-# otherwise than in eager; with the last, float64 alone, they do not.
-Precision = Literal["fp64", "spread", "moved", "exact"]
-# The option of a control in a process of its own: one of these; float64 of a program that is not told that it is being compiled, so that
-# it does what it does in eager; or have what torch leaves open differ each time.
-ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--untold", "--repeats"]
+# otherwise than in eager; with `exact`, float64 alone, they do not. `eager` is eager as it is. In each the program is told, where it asks,
+# that it is being compiled.
+Precision = Literal["fp64", "spread", "moved", "exact", "eager"]
+# The option of a control in a process of its own: one of these; float64, or eager moved, of a program that is not told that it is being
+# compiled, so that it does what it does in eager; or have what torch leaves open differ each time.
+ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--eager", "--untold", "--moved-untold", "--repeats"]
 HookPoint = Literal["dynamo", "aot", "aoti"]
 # How a captured graph failed. `pending`: it was written before it was compiled.
 Failed = Literal["", "pending", "compile", "run", "accuracy"]
@@ -51,7 +52,7 @@ CHILD_PREFIX, CHILD_ERRORS, CHILD_DEATH, CHILD_FACTS = "child-", "errors.json", 
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
 
 _REACHED = "[compiler-out] reached: "
-_REACHED_LINE = re.compile(rf"^{re.escape(_REACHED)}(\d{{1,9}}) raised: (\d{{1,9}}) told: (\d{{1,9}})(?: (\S.*?))?[ \t\r]*$", re.MULTILINE)
+_REACHED_LINE = re.compile(rf"^{re.escape(_REACHED)}(\d{{1,9}}) raised: (\d{{1,9}}) asked: (\d{{1,9}})(?: (\S.*?))?[ \t\r]*$", re.MULTILINE)
 
 
 class PhasePassed(BaseException):
@@ -158,7 +159,7 @@ class Facts(_Ended, total=False):
     device: bool  # it started a GPU's runtime
     calls: int  # of the compiler; this and the next three: task control
     raised: int  # how many of these calls raised
-    told: int  # how often the program asked whether it is being compiled, and was told so
+    asked: int  # how often the program asked whether it is being compiled, where the compiler would have been
     error: str  # class and message of the first that raised
     values: dict[str, ValueMeta]  # task shapes
     first: list[str]  # task localize: names where an error begins, in program order
@@ -227,22 +228,22 @@ class Reply(TypedDict):
 
 
 class Reached(NamedTuple):
-    """What a process under the eager control saw: calls of the compiler, how many raised, how often the program was told that it is
-    being compiled, class and message of the first error."""
+    """What a process under the eager control saw: calls of the compiler, how many raised, how often the program asked there whether
+    it is being compiled, class and message of the first error."""
 
     calls: int = 0
     raised: int = 0
-    told: int = 0
+    asked: int = 0
     error: str = ""
 
     def line(self) -> str:
         """The last line that such a process, and each that it forked, writes to standard error."""
-        return f"{_REACHED}{self.calls} raised: {self.raised} told: {self.told} {self.error}".rstrip()
+        return f"{_REACHED}{self.calls} raised: {self.raised} asked: {self.asked} {self.error}".rstrip()
 
 
 def read_reached(text: str) -> tuple[Reached, str]:
     """What the process with most calls saw, from the output `text` of all, and that output without their lines."""
-    found = [Reached(int(calls), int(raised), int(told), error) for calls, raised, told, error in _REACHED_LINE.findall(text)]
+    found = [Reached(int(calls), int(raised), int(asked), error) for calls, raised, asked, error in _REACHED_LINE.findall(text)]
     return max(found, key=lambda one: one.calls, default=Reached()), _REACHED_LINE.sub("", text).rstrip("\n")
 
 

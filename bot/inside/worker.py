@@ -96,7 +96,7 @@ def _control(path: str, question: Question, precision: Precision | None = None) 
         facts = program.run_as_main(path, question.argv, lifetimes.shortened)
     stub.clear()
     reached = stub.reached()
-    return {**facts, "calls": reached.calls, "raised": reached.raised, "told": reached.told, "error": reached.error}
+    return {**facts, "calls": reached.calls, "raised": reached.raised, "asked": reached.asked, "error": reached.error}
 
 
 TASKS: dict[Task, Callable[[str, Question], Facts]] = {

@@ -250,11 +250,51 @@ def test_whole_numbers_that_rounding_decides(intake: Callable[..., Intake]) -> N
 def test_what_a_program_does_only_when_it_is_compiled(intake: Callable[..., Intake], untold: Outcome | None, said: str) -> None:
     """Who asks may do the same: then it is no reason."""
     wrong = Outcome(status="raised", text=NOT_CLOSE)
-    controls = [PASSED, Outcome(status="raised", text=NOT_CLOSE, told=1), wrong, untold or wrong]
+    controls = [PASSED, Outcome(status="raised", text=NOT_CLOSE, asked=1), wrong, untold or wrong]
     with pytest.raises(Ended, match=said) as ended:
         intake([wrong, wrong], controls).run()
     assert ended.value.code == "fails_in_eager"
     assert controls == []
+
+
+NO_DOUBLE = Outcome(status="raised", text="Traceback (most recent call last):\nFp64Impossible: no kernel", asked=1)
+
+
+@pytest.mark.parametrize(
+    ("moved", "untold", "said"),
+    [
+        (None, PASSED, "it asks whether it is being compiled"),
+        (None, None, "moved by a unit in its last place in place of the compiled results: eager misses it as well$"),
+        (PASSED, None, ""),
+    ],
+)
+def test_where_float64_cannot_be_had_eager_moved_is_asked(
+    intake: Callable[..., Intake], moved: Outcome | None, untold: Outcome | None, said: str
+) -> None:
+    """Once a program that was wrong without the compiler was minimized, since its kernel has no double."""
+    wrong = Outcome(status="raised", text=NOT_CLOSE, asked=1)
+    controls = [PASSED, NO_DOUBLE, moved or wrong, untold or wrong]
+    if not said:
+        assert intake([wrong, wrong], controls).run().right_numbers
+        return
+    with pytest.raises(Ended, match=said) as ended:
+        intake([wrong, wrong], controls).run()
+    assert ended.value.code == "fails_in_eager"
+    assert controls == []
+
+
+@pytest.mark.parametrize(("asked", "told", "refused"), [(1, RAISED, True), (1, PASSED, False), (0, RAISED, False)])
+def test_what_a_program_does_only_when_it_is_compiled_may_raise(
+    intake: Callable[..., Intake], asked: int, told: Outcome, refused: bool
+) -> None:
+    controls = [PASSED.model_copy(update={"asked": asked}), told]
+    if refused:
+        with pytest.raises(Ended, match=r"is_compiling\), and what it does then fails in the same way without the compiler: ") as ended:
+            intake([RAISED], controls).run()
+        assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
+    else:
+        assert intake([RAISED], controls).run().failure == signature_of(RAISED)
+    assert len(controls) == (0 if asked else 1)
 
 
 MINE = 'Traceback (most recent call last):\n  File "/a/fail.py", line 9, in <module>\n    raise ValueError(said)\nValueError: they differ\n'

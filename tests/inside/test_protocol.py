@@ -63,7 +63,7 @@ def test_of_several_processes_the_one_with_most_calls_counts(said: list[Reached]
 
 
 def test_output_without_a_count_is_left_as_it_is() -> None:
-    said = "said: [compiler-out] reached: 1 raised: 0 told: 0"
+    said = "said: [compiler-out] reached: 1 raised: 0 asked: 0"
     assert read_reached(said) == (Reached(), said)
 
 

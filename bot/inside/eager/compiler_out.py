@@ -86,12 +86,12 @@ def take_out(precision: Precision | None = None, *, tells: bool = True) -> Compi
     With a `precision`, what would be compiled is evaluated in that instead (see `fp64.evaluate`, which may raise
     `Fp64Impossible` inside the program), and it is told there that it is being compiled, unless `tells` is False.
     """
-    stub = CompilerStub(EVALUATORS[precision] if precision else None)
+    stub = CompilerStub(EVALUATORS[precision] if precision else None, tells=tells and precision is not None)
     _take_out_compile(stub)
     _take_out_export(stub)
     _take_out_aoti(stub)
     _take_out_own_compiles(stub)
-    for owner, name in _ASKED if precision and tells else ():
+    for owner, name in _ASKED:
         _answer(stub, importlib.import_module(owner), name)
     return stub
 

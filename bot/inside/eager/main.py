@@ -13,6 +13,7 @@ def main(arguments: Sequence[str]) -> None:
     """The `arguments` are `[OPTION] SCRIPT [ARGS...]`, or `-m MODULE` for the script; see `run_control` and `ControlOption`."""
     option = arguments[0] if arguments[0] in get_args(ControlOption) else None
     script, *argv = arguments[1:] if option else arguments
-    untold = option == "--untold"
-    precision: Precision | None = "fp64" if untold else next((one for one in get_args(Precision) if option == f"--{one}"), None)
-    run_control(script, list(argv), precision=precision, repeats=option == "--repeats", tells=not untold)
+    known: dict[str | None, Precision] = {f"--{one}": one for one in get_args(Precision)}
+    untold: dict[str | None, Precision] = {"--untold": "fp64", "--moved-untold": "moved"}
+    precision = untold.get(option) or known.get(option)
+    run_control(script, list(argv), precision=precision, repeats=option == "--repeats", tells=option not in untold)

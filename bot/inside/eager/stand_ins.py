@@ -26,44 +26,45 @@ _TENSORS = frozenset({"parameters", "named_parameters", "buffers", "named_buffer
 
 
 class CompilerStub:
-    """Takes the place of the compiler, and counts what it is asked. `evaluate` calls what would be compiled; None: plainly."""
+    """Takes the place of the compiler, and counts what it is asked. `evaluate` calls what would be compiled; None: plainly. `tells`: a
+    program that asks there whether it is being compiled is told so."""
 
-    def __init__(self, evaluate: Evaluate | None = None) -> None:
+    def __init__(self, evaluate: Evaluate | None = None, *, tells: bool = False) -> None:
         self.calls = 0
         self.errors: list[str] = []
-        self.evaluate = evaluate
+        self.evaluate, self.tells = evaluate, tells
         self.packages: dict[bytes, Any] = {}  # by what a file of ours holds
         self.saved_paths: dict[str, bytes] = {}  # which of them was stored at a path last
         self.created_files: dict[str, int] = {}  # paths where nothing was, with the process that put a file there
         self.directories: dict[str, int] = {}  # temporary ones, likewise
         self.depth = 0
-        self.told = 0
+        self.asked = 0
         atexit.register(self.clear)
 
     def reached(self) -> Reached:
-        """How often the program called the compiler, or what it had compiled, what that raised, and how often it was told that it is
-        being compiled."""
-        return Reached(self.calls, len(self.errors), self.told, "".join(self.errors[:1]))
+        """How often the program called the compiler, or what it had compiled, what that raised, and how often it asked there whether it
+        is being compiled."""
+        return Reached(self.calls, len(self.errors), self.asked, "".join(self.errors[:1]))
 
     def is_compiling(self) -> bool:
         """Whether a program that asks is to do what it does compiled: the right numbers are those of what the compiler is given."""
-        self.told += bool(self.depth)
-        return bool(self.depth)
+        self.asked += bool(self.depth)
+        return self.tells and bool(self.depth)
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """One call of something compiled: `function(*args, **kwargs)`. A compiled function that calls another is one evaluation,
         not two."""
         self.calls += 1
-        if self.evaluate is None or self.depth:
+        self.depth += 1
+        try:
+            if self.evaluate is not None and self.depth == 1:
+                return self.evaluate(function, args, kwargs)
             try:
                 return function(*args, **kwargs)
             except Exception as error:
                 # the program may expect it: then the failure is that compiled code does not raise
                 self.errors.append(_essence(error))
                 raise
-        self.depth += 1
-        try:
-            return self.evaluate(function, args, kwargs)
         finally:
             self.depth -= 1
 

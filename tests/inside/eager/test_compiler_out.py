@@ -314,6 +314,44 @@ def test_the_right_numbers_are_those_of_what_the_compiler_is_given(tmp_path: Pat
         assert control(tmp_path, text, "--untold")[0] == 0
 
 
+def test_a_program_that_asks_is_counted_and_told_where_that_is_wanted(tmp_path: Path) -> None:
+    """Plainly it runs as in eager."""
+    body = """
+        import torch
+
+        def f(x):
+            if torch.compiler.is_compiling():
+                raise KeyError("compiled")
+            return x
+
+        torch.compiler.is_compiling()
+        torch.compile(f)(torch.ones(3))
+    """
+    status, _, output = control(tmp_path, body)
+    assert status == 0
+    assert "asked: 1" in output, "where nothing is compiled nobody counts"
+    status, _, output = control(tmp_path, body, "--eager")
+    assert status == 1
+    assert "KeyError: 'compiled'" in output
+
+
+def test_float64_may_be_out_of_reach_for_a_program_that_asks(tmp_path: Path) -> None:
+    body = """
+        import torch
+
+        def f(x):
+            bits = x.view(torch.int32).view(torch.float32)
+            return bits * 2 if torch.compiler.is_compiling() else x
+
+        x = torch.ones(3)
+        torch.testing.assert_close(torch.compile(f)(x), f(x))
+    """
+    assert control(tmp_path, body)[0] == 0
+    assert "Fp64Impossible" in control(tmp_path, body, "--fp64")[2]
+    assert "AssertionError: Tensor-likes are not close" in control(tmp_path, body, "--moved")[2]
+    assert control(tmp_path, body, "--moved-untold")[0] == 0
+
+
 def test_what_torch_compiles_for_itself_is_told_what_it_always_is(tmp_path: Path) -> None:
     """A conditional compiles itself in eager: Dynamo says yes to what it traces."""
     body = """

@@ -1,0 +1,67 @@
+"""Whether a failure is the compiler's, where the plain eager control cannot tell: the program in eager as compiled code would run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.engine.capture.region import Capture, nearness
+from bot.engine.options import Ended
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+from bot.inside.protocol import ControlOption
+from bot.models.failure import Kind, Phase, Signature
+from bot.oracle.judge import cannot_be_float64
+
+# Runs the program's control with an option.
+Control = Callable[[ControlOption], Outcome]
+_ASKS = "it asks whether it is being compiled (torch.compiler.is_compiling), and what it does then"
+
+
+def right_numbers_pass(found: Capture, script: str, control: Control) -> bool:
+    """Whether the program, whose file's name is `script`, passes its own comparison with float64 in place of compiled results, whole
+    numbers as rounding may leave; or with eager moved by its rounding, where float64 cannot be had. `control` runs either.
+
+    Raises:
+        Ended: it fails then too, as it was `found` to fail, and no compiled region is clearly farther from float64 than eager is.
+    """
+    outcome = control("--fp64")
+    moved = bool(cannot_be_float64(outcome))
+    if moved:
+        outcome = control("--moved")
+    if not _is_alike(outcome, found.signature, script):
+        return outcome.status == "ok"
+    said = "the program's own comparison fails, but so it does "
+    if not moved and control("--exact").status == "ok":
+        whole = "with whole numbers that rounding decides as eager gives them when its results are moved by as much as that"
+        raise Ended("not_reproduced", "fails_in_eager", f"{said}{whole}")
+    right = "eager's, each result moved by a unit in its last place" if moved else "float64"
+    said += f"with {right} in place of the compiled results: "
+    # a library may ask too, and do the same
+    asks = bool(outcome.asked) and control("--moved-untold" if moved else "--untold").status == "ok"
+    said += f"{_ASKS} is the same without the compiler" if asks else "eager misses it as well"
+    if found.errors is not None:
+        said += f"; {nearness(*found.errors)}"
+    raise Ended("not_reproduced", "fails_in_eager", said)
+
+
+def judge_compiled_branch(failure: Signature, script: str, plain: Outcome, control: Control) -> None:
+    """Whether what the program does only when it is compiled fails in eager as well.
+
+    Args:
+        failure: How the program fails.
+        script: Its file's name.
+        plain: How its plain control ended.
+        control: Runs another one.
+
+    Raises:
+        Ended: it does, in the same way.
+    """
+    if not plain.asked or plain.status != "ok" or failure.phase is not Phase.RUN or failure.kind not in (Kind.EXCEPTION, Kind.CRASH):
+        return
+    if _is_alike(control("--eager"), failure, script):
+        raise Ended("not_reproduced", "fails_in_eager", f"{_ASKS} fails in the same way without the compiler: {failure.line()}")
+
+
+def _is_alike(outcome: Outcome, failure: Signature | None, script: str) -> bool:
+    seen = signature_of(outcome, script=script)
+    return seen is not None and failure is not None and failure.same_across_forms(seen)
