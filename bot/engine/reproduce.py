@@ -138,6 +138,8 @@ class Intake:
         if judged and found.signature is not None and self.options.accuracy != "off" and not _wrong(found):
             self._judge_random_numbers(found, own)
             right = right_numbers_pass(found, self.options.target.name, lambda option: self._control(own, option))
+            found = self._with_later_calls(found, own) if right and found.again else found
+            failure = failure.model_copy(update={"kind": Kind.ACCURACY}) if _wrong(found) else failure
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
         if found.child and source is not None and not self.options.target.starts_ranks:
@@ -177,6 +179,10 @@ class Intake:
         if found.outcome.status != "ok" or found.signature or _wrong(found) or without.status != "ok" or not without.calls:
             return found
         until = time.monotonic() + time_split.AGAIN_SHARE * self.options.budget
+        if found.again and self.options.accuracy == "auto" and time.monotonic() + found.outcome.seconds < until:
+            found = self._with_later_calls(found, own)
+            if _wrong(found):
+                return found
         for runs in range(2, MOST_RUNS + 1):
             if time.monotonic() + found.outcome.seconds > until:
                 break
@@ -260,6 +266,15 @@ class Intake:
             passes = judged and checked.outcome.status == "ok" and checked.signature is None
             return found.model_copy(update={"regions": _wrong(checked), "errors": checked.errors, "passes_as_eager": passes})
         return found
+
+    def _with_later_calls(self, found: Capture, own: float) -> Capture:
+        """Of a program whose first calls are right, those regions that are wrong when they are called again, as the steps behind the
+        first of a cache are; as it was `found` where none is."""
+        self.progress.step("first calls are right: comparing later calls")
+        limit = max(own, HANG_RATIO * found.outcome.seconds)
+        compare = Tolerance(found.tolerance, strict=True) if found.signature is not None else Tolerance()
+        later = self._capture("later", limit, compare, later_calls=True)
+        return found.model_copy(update={"regions": _wrong(later), "errors": later.errors}) if _wrong(later) else found
 
     def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
         """Of a program that dies in the compiler the graphs are written before the compiler gets them."""

@@ -117,6 +117,7 @@ class CaptureOrder:
     dump: bool  # call PyTorch's own dumpers too
     afterwards: bool = False  # compare each compiled graph when the program has ended well, or by its own verdict
     as_eager: bool = False  # compiled code draws the random numbers that eager draws
+    later_calls: bool = False  # with `check`: compare later calls of a compiled graph, too, not its first alone
 
 
 class ValueMeta(TypedDict, total=False):
@@ -175,6 +176,7 @@ class RunFacts(Facts, total=False):
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
     errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
+    again: bool  # a compiled graph was called more than once
     test: str  # the failing test, as its runner names it
     installed: list[int]  # lines of the program's file at which functions begin that the compiler holds
     beside: list[str]  # names of those that modules beside that file define

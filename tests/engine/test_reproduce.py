@@ -144,6 +144,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
         errors: Any = None,
         alone: Outcome = PASSED,
         wrong: tuple[Region, ...] = (),
+        later: tuple[Region, ...] | None = None,
         **options: Any,
     ) -> Intake:
         script = tmp_path / "fail.py"
@@ -154,8 +155,11 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
             outcome = captures.pop(0)
             signature = signature_of(outcome)
             own = signature is not None and is_own_verdict(signature, outcome, script=script.name)
-            regions = wrong if watch.compare is not None else ()
-            return Capture(outcome=outcome, signature=signature, own_verdict=own, regions=regions, versions={}, log=script, errors=errors)
+            regions = (later or ()) if watch.later_calls else wrong if watch.compare is not None else ()
+            return Capture(
+                outcome=outcome, signature=signature, own_verdict=own, regions=regions, versions={}, log=script, errors=errors,
+                again=later is not None,
+            )  # fmt: skip
 
         monkeypatch.setattr("bot.engine.reproduce.capture", captured)
         monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: controls.pop(0))
@@ -318,6 +322,20 @@ def test_wrong_numbers_are_the_failure_however_the_program_says_so(intake: Calla
     wrong = Region(hook="aot", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path)
     found = intake([own, own], [PASSED], wrong=(wrong,)).run()
     assert (found.failure.kind, found.own_end, found.capture.regions) == (Kind.ACCURACY, signature_of(own), (wrong,))
+
+
+def test_later_calls_are_compared_where_first_ones_are_right(intake: Callable[..., Intake], tmp_path: Path) -> None:
+    wrong = Region(hook="dynamo", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path)
+    own = OWN[1]
+    found = intake([own, own, own], [PASSED, PASSED], later=(wrong,)).run()
+    assert (found.failure.kind, found.own_end, found.capture.regions) == (Kind.ACCURACY, signature_of(own), (wrong,))
+    found = intake([own, own, own], [PASSED, PASSED], later=()).run()
+    assert (found.failure, found.own_end, found.capture.regions) == (signature_of(own), None, ())
+    # one that does not compare by itself, and passes
+    found = intake([PASSED, PASSED, PASSED], [PASSED], later=(wrong,)).run()
+    assert (found.failure.kind, found.capture.regions, found.capture.runs) == (Kind.ACCURACY, (wrong,), 1)
+    with pytest.raises(Ended, match="passes here"):
+        intake([PASSED] * 7, [PASSED], later=()).run()
 
 
 @pytest.mark.parametrize(

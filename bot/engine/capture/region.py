@@ -92,6 +92,7 @@ class Capture(Model):
     installed: tuple[int, ...] = Field(
         default=(), description="lines of the program's file at which functions begin that the compiler holds, such as its own lowerings"
     )
+    again: bool = Field(default=False, description="whether a compiled graph was called more than once")
     beside: tuple[str, ...] = Field(default=(), description="names of those that modules beside that file define")
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
     child: str = Field(default="", description="the process in which it failed, where the program started that one")

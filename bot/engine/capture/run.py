@@ -45,7 +45,8 @@ class Watch:
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
     `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
     before its first call. `afterwards` compares when the program has ended, where that can be done. With
-    `as_eager`, as with `compare`, compiled code draws the random numbers that eager draws.
+    `as_eager`, as with `compare`, compiled code draws the random numbers that eager draws. `later_calls` compares later calls of a region,
+    too.
     The program runs in the sandbox `box`, if any, and waits some time for what is `made`.
     """
 
@@ -58,6 +59,7 @@ class Watch:
     made: toolchain.Maker | None = None
     afterwards: bool = False
     as_eager: bool = False
+    later_calls: bool = False
 
 
 def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
@@ -85,6 +87,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         dump=compare is None and not watch.beforehand and not watch.synchronous and not watch.as_eager,
         afterwards=watch.afterwards,
         as_eager=watch.as_eager,
+        later_calls=watch.later_calls,
     )
     (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
     if watch.made is not None:
@@ -168,6 +171,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         installed=tuple(facts.get("installed", ())),
         beside=tuple(facts.get("beside", ())),
         test=facts.get("test", ""),
+        again=facts.get("again", False),
     )
 
 

@@ -25,6 +25,7 @@ def tracker_for(order: CaptureOrder) -> Tracker:
         escaped=escaped.Escaped(order.out),
         synchronous=order.synchronous,
         later=Afterwards() if order.afterwards else None,
+        later_calls=order.later_calls,
     )
 
 

@@ -78,6 +78,7 @@ def main(arguments: list[str]) -> None:
         facts["calls"] = tracker.calls
         facts["behind"] = "" if errors else behind
         facts["tolerance"] = tracker.child.tolerance
+        facts["again"] = tracker.again
         with shortcut("looking for functions of the program's that the compiler holds"):
             lines, names = installed(order.file or order.script or "")
             facts["installed"], facts["beside"] = sorted({*held[0], *lines}), list(dict.fromkeys([*held[1], *names]))

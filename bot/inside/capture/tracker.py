@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,9 @@ from .afterwards import Afterwards
 from .captured_graph import CapturedGraph, returning
 from .child_errors import ChildErrors
 from .escaped import Escaped
+
+# So many calls behind its first are compared of a region, and no more once that has taken so many seconds in all.
+_LATER_CALLS, _LATER_SECONDS = 16, 60.0
 
 
 @dataclass
@@ -46,6 +50,9 @@ class Tracker:
     errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
     blame: Blame = field(default_factory=lambda: Blame(node_names))
     later: Afterwards | None = None  # keeps first calls, to compare them when the program has ended
+    later_calls: bool = False  # compare later calls, too
+    again: bool = False  # some region was called more than once
+    comparing: float = 0.0  # seconds spent on later calls
 
     def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
         """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
@@ -166,9 +173,15 @@ class Tracker:
     def first_call(self, region: CapturedGraph, compiled: Callable[..., Any], boxed: bool) -> Callable[..., Any]:
         """The `compiled` callable of a `region`, watched closely until it has worked once. `boxed`: it takes its arguments in one list."""
         worked = False
+        times = 0
 
         def call(*args: Any) -> Any:
-            nonlocal worked
+            nonlocal worked, times
+            if worked:
+                self.again = True
+                times += 1
+                if self.later_calls and times <= _LATER_CALLS:
+                    self._compare_again(region, compiled, args, boxed)
             if worked and boxed:
                 return compiled(*args)  # holding its inputs would keep what it frees on its way
             if worked:
@@ -180,11 +193,7 @@ class Tracker:
                 # while it compiles, Dynamo makes inference mode look like no_grad
                 region.recipe = {**region.recipe, "contexts": recipe.contexts()}
             if self.check:
-                backward = region.hook == "dynamo"
-                found = accuracy.compare_graph(
-                    region.graph, compiled, kept, boxed=boxed, backward=backward, rule=self.rule, backend=region.backend
-                )
-                self.judged(region, found, kept)
+                self._compare(region, compiled, kept, boxed)
             with self.watching(region, "run", kept, beforehand=self.beforehand or self.synchronous):
                 result = compiled(*args)
             worked = True
@@ -193,3 +202,17 @@ class Tracker:
             return result
 
         return call
+
+    def _compare_again(self, region: CapturedGraph, compiled: Callable[..., Any], args: Sequence[Any], boxed: bool) -> None:
+        """A later call of a `region` that was right so far."""
+        if region.failed or self.comparing > _LATER_SECONDS:
+            return
+        began = time.monotonic()
+        self._compare(region, compiled, accuracy.clones(list(args[0]) if boxed else list(args)), boxed)
+        self.comparing += time.monotonic() - began
+
+    def _compare(self, region: CapturedGraph, compiled: Callable[..., Any], kept: Sequence[Any], boxed: bool) -> None:
+        """Compare one call of a `region` with eager and float64; `kept` are copies of its inputs."""
+        backward = region.hook == "dynamo"
+        found = accuracy.compare_graph(region.graph, compiled, kept, boxed=boxed, backward=backward, rule=self.rule, backend=region.backend)
+        self.judged(region, found, kept)

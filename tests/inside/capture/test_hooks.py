@@ -29,7 +29,7 @@ INSTALL = """
     seen = escaped.Escaped({out!r})
     tracker = Tracker(
         out={out!r}, check={check}, rule=accuracy.ComparisonRule(), beforehand={beforehand}, dump=False, escaped=seen,
-        synchronous={synchronous},
+        synchronous={synchronous}, later_calls={later_calls},
     )
     STUBS
     hooks.install(tracker)
@@ -48,9 +48,16 @@ def rerun(pool: Pool, tmp_path: Path) -> Rerun:
     """Run a program with the hooks in place; how it ended and what was written."""
 
     def run(
-        body: str, *, check: bool = False, beforehand: bool = False, synchronous: bool = False, stubs: str = ""
+        body: str,
+        *,
+        check: bool = False,
+        beforehand: bool = False,
+        synchronous: bool = False,
+        later_calls: bool = False,
+        stubs: str = "",
     ) -> tuple[Outcome, tuple[Region, ...]]:
-        start = textwrap.dedent(INSTALL).format(out=str(tmp_path), check=check, beforehand=beforehand, synchronous=synchronous)
+        given = {"check": check, "beforehand": beforehand, "synchronous": synchronous, "later_calls": later_calls}
+        start = textwrap.dedent(INSTALL).format(out=str(tmp_path), **given)
         text = start.replace("STUBS", textwrap.dedent(stubs)) + textwrap.dedent(body)
         return pool.ask(Question(text, "run", 100.0))[0], read_regions(tmp_path)
 
@@ -186,6 +193,25 @@ def test_wrong_numbers(rerun: Rerun) -> None:
     assert (region.hook, region.failed) == ("dynamo", "accuracy")
     outcome, regions = rerun(body.replace("out + 1", "out"), check=True)
     assert (outcome.status, len(regions)) == ("ok", 1)
+
+
+@pytest.mark.parametrize(("later_calls", "calls", "found"), [(True, 4, True), (False, 4, False), (True, 1, False), (True, 3, False)])
+def test_wrong_numbers_behind_the_first_call(rerun: Rerun, later_calls: bool, calls: int, found: bool) -> None:
+    """As the steps behind the first one of a cache: wrong where an input is large."""
+    body = f"""
+        def mine(gm, inputs):
+            return lambda *args: [out + (out > 5) for out in gm(*args)]
+        f = torch.compile(lambda x: torch.relu(x) * 2, backend=mine)
+        for number in range({calls}):
+            f(torch.full((3,), float(number)))
+    """
+    outcome, regions = rerun(body, check=True, later_calls=later_calls)
+    assert outcome.status == "ok", outcome.text
+    assert [region.failed for region in regions] == ["accuracy"] * found
+    for region in regions:
+        assert region.graph is not None
+        (given,) = graph_from_json(region.graph).inputs
+        assert given.meta.shape == (3,)
 
 
 def test_what_is_written_to_an_input_is_returned_by_the_graph_that_is_kept(rerun: Rerun) -> None:
