@@ -14,15 +14,15 @@ from bot.reduce.source.verdicts import keeps_verdict
 
 def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: Collection[int]) -> Keeps:
     """What candidates made of `text` have to keep, for this `reproduction`: functions of the program `source` that the compiler calls,
-    where numbers are wrong, and the condition on which the program fails in `failing_lines`, be it in a function of its own that the
-    compiler calls.
+    where numbers are wrong or the program says by itself what is, and the condition on which the program fails in `failing_lines`, be it
+    in a function of its own that the compiler calls.
 
     Raises:
         SyntaxError: `text` is not Python.
     """
-    numbers = reproduction.failure.kind is Kind.ACCURACY
-    functions = keeper(text, held(reproduction.capture, source) if numbers else ())
-    if not (numbers or reproduction.capture.own_verdict or _is_raised_by_program(reproduction)):
+    judged = reproduction.failure.kind is Kind.ACCURACY or reproduction.capture.own_verdict
+    functions = keeper(text, held(reproduction.capture, source) if judged else ())
+    if not (judged or _is_raised_by_program(reproduction)):
         return functions
     # an exit has no line, whatever else is known of the lines
     verdict = keeps_verdict(text, () if reproduction.capture.outcome.status == "exit" else failing_lines)

@@ -60,3 +60,28 @@ def test_what_a_backend_refuses_it_refuses_on_its_condition(text: str, lines: tu
     capture = SimpleNamespace(outcome=outcome, own_verdict=False, regions=())
     reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(PROGRAM, Path("/a/fail.py")))
     assert keeps_of(reproduction, PROGRAM, PROGRAM, lines)(candidate) is kept
+
+
+EXPORTED = """\
+import torch
+
+
+def softplus(x, beta):
+    return torch.log1p(torch.exp(x * beta))
+
+
+ep = torch.export.export(net, (x,)).run_decompositions({torch.ops.aten.softplus.default: softplus})
+if (net(x) - ep.module()(x)).abs().max() > 1e-4:
+    raise RuntimeError("off")
+"""
+
+
+@pytest.mark.parametrize(("own_verdict", "kept"), [(True, False), (False, True)])
+def test_where_a_program_judges_numbers_what_the_compiler_calls_computes_the_same(own_verdict: bool, kept: bool) -> None:
+    outcome = Outcome(status="raised", text=said('  File "/a/lib.py", line 1, in check\n    raise error\n', error="RuntimeError: off"))
+    capture = SimpleNamespace(outcome=outcome, own_verdict=own_verdict, regions=(), installed=(4,), beside=())
+    failure = signature_of(outcome, script="fail.py")
+    reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(EXPORTED, Path("/a/fail.py")))
+    keeps = keeps_of(reproduction, EXPORTED, EXPORTED, (10,))
+    assert keeps(EXPORTED)
+    assert keeps(EXPORTED.replace("torch.log1p(torch.exp(x * beta))", "x")) is kept

@@ -36,6 +36,7 @@ def install(tracker: Tracker) -> None:
     _dynamo(tracker)
     _inductor(tracker)
     _aot_inductor(tracker)
+    _decompositions(tracker)
 
 
 def _torch_compile(tracker: Tracker) -> None:
@@ -163,6 +164,21 @@ def _aot_inductor(tracker: Tracker) -> None:
 
     inductor.aoti_compile_and_package = compile_and_package
     inductor.aoti_load_package = load_package
+
+
+def _decompositions(tracker: Tracker) -> None:
+    """Functions that a program gives to an exported program as decompositions are in no table of torch's."""
+    program: Any = importlib.import_module("torch.export").ExportedProgram
+    original = program.run_decompositions
+
+    @functools.wraps(original)
+    def run_decompositions(exported: Any, *args: Any, **kwargs: Any) -> Any:
+        table = args[0] if args else kwargs.get("decomp_table")
+        with contextlib.suppress(Exception):  # it is no table: torch says so
+            tracker.decompositions += [table[key] for key in table] if table else []
+        return original(exported, *args, **kwargs)
+
+    program.run_decompositions = run_decompositions
 
 
 def _keep_package(later: Afterwards, region: CapturedGraph, path: str, copied: str, load: Callable[[str], Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -22,24 +22,24 @@ _OURS = os.path.join(INSIDE, "")
 _DEEPEST = 6  # a table, its entry, its function, what that wraps
 
 
-def installed(file: str) -> tuple[list[int], list[str]]:
+def installed(file: str, given: Sequence[Any] = ()) -> tuple[list[int], list[str]]:
     """The lines (from 1) at which those functions begin that the program's `file` defines, and the names at the top of the modules
-    beside it of those that they define."""
+    beside it of those that they define. What is `given` counts as held as well."""
     file = os.path.abspath(file)
     seen: set[int] = set()
     lines: set[int] = set()
     names: dict[str, None] = {}
-    for name, module in list(sys.modules.items()):
-        if _is_below(name, _HOLDERS) and name not in _CONFIGURATION:
-            for function in _functions(list(getattr(module, "__dict__", {}).values()), seen, _DEEPEST):
-                written = function.__code__.co_filename
-                path = os.path.abspath(written)
-                if written.startswith("<"):  # made from a text, or frozen
-                    continue
-                if path == file:
-                    lines.add(function.__code__.co_firstlineno)
-                elif _is_beside(path, file):
-                    names[function.__qualname__.partition(".")[0]] = None
+    holders = [module for name, module in list(sys.modules.items()) if _is_below(name, _HOLDERS) and name not in _CONFIGURATION]
+    for values in (*(list(getattr(module, "__dict__", {}).values()) for module in holders), list(given)):
+        for function in _functions(values, seen, _DEEPEST):
+            written = function.__code__.co_filename
+            path = os.path.abspath(written)
+            if written.startswith("<"):  # made from a text, or frozen
+                continue
+            if path == file:
+                lines.add(function.__code__.co_firstlineno)
+            elif _is_beside(path, file):
+                names[function.__qualname__.partition(".")[0]] = None
     return sorted(lines), list(names)
 
 

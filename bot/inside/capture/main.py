@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> None:
             nonlocal held
             if not errors:
                 with shortcut("looking for functions of the program's that the compiler holds"):
-                    held = installed(order.file or "")
+                    held = installed(order.file or "", tracker.decompositions)
             errors.append((tracker.escaped.behind(error) or format_error(error), test))
 
         def on_end(error: BaseException) -> None:
@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> None:
         facts["tolerance"] = tracker.child.tolerance
         facts["again"] = tracker.again
         with shortcut("looking for functions of the program's that the compiler holds"):
-            lines, names = installed(order.file or order.script or "")
+            lines, names = installed(order.file or order.script or "", tracker.decompositions)
             facts["installed"], facts["beside"] = sorted({*held[0], *lines}), list(dict.fromkeys([*held[1], *names]))
         facts["errors"] = list(tracker.errors) if tracker.errors else None
         write_json(run_file, facts)

@@ -49,6 +49,7 @@ class Tracker:
     dumping: list[int] = field(default_factory=list)  # processes that write PyTorch's dumps
     errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
     blame: Blame = field(default_factory=lambda: Blame(node_names))
+    decompositions: list[Any] = field(default_factory=list)  # functions that the program gave to an exported program
     later: Afterwards | None = None  # keeps first calls, to compare them when the program has ended
     later_calls: bool = False  # compare later calls, too
     again: bool = False  # some region was called more than once

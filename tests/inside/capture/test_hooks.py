@@ -369,3 +369,15 @@ def test_a_graph_is_written_before_the_call_that_leaves_nothing_to_read(rerun: R
     assert targets(region) == ["relu", "add"]
     assert region.graph is not None
     assert region.graph["inputs"][0]["meta"]["shape"] == [2]
+
+
+def test_decompositions_that_a_program_gives_to_an_exported_program_are_known(rerun: Rerun) -> None:
+    body = """
+    def mine(x, beta=1.0, threshold=20.0): return x
+    class Net(torch.nn.Module):
+        def forward(self, x): return torch.nn.functional.softplus(x)
+    torch.export.export(Net(), (torch.ones(3),)).run_decompositions({torch.ops.aten.softplus.default: mine})
+    raise RuntimeError([one.__name__ for one in tracker.decompositions])
+    """
+    outcome, _ = rerun(body)
+    assert "RuntimeError: ['mine']" in outcome.text

@@ -82,3 +82,8 @@ def test_what_the_compiler_holds_is_found(tmp_path: Path) -> None:
 
 def test_of_a_file_without_any_none_is() -> None:
     assert installed(__file__) == ([], [])
+
+
+def test_what_the_program_gave_away_itself_is_held_too() -> None:
+    lines, names = installed(__file__, [len, test_of_a_file_without_any_none_is])
+    assert (lines, names) == ([test_of_a_file_without_any_none_is.__code__.co_firstlineno], [])
