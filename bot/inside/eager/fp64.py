@@ -27,6 +27,8 @@ _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128,
 _CASTS = frozenset({"float", "half", "bfloat16", "cfloat", "chalf"})
 # A call may put something into these: the caller sees it there.
 _FILLED = (list, dict, collections.deque)
+# So many bytes are copied for a part of them.
+_MOST_BETWEEN = 64 << 20
 # Reading a property, a size or an attribute needs no double.
 _PLAIN = frozenset({"__get__", "__set__", "requires_grad_", "size", "stride", "numel", "dim"})
 
@@ -45,7 +47,7 @@ class _Raised:
         if not isinstance(value, torch.Tensor) or value.dtype not in _RAISED:
             return value
         if id(value) not in self.pairs:
-            self.pairs[id(value)] = (value, value.to(_RAISED[value.dtype]))
+            self.pairs[id(value)] = (value, _copied(value, _RAISED[value.dtype]))
         return self.pairs[id(value)][1]
 
     def made(self, result: Any) -> Any:
@@ -207,8 +209,18 @@ def clones(values: Any) -> Any:
 def _clone(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
-    copy = value.detach().clone() if value.is_leaf else value.clone()
+    copy = _copied(value.detach() if value.is_leaf else value, value.dtype)
     return copy.requires_grad_(value.requires_grad) if value.is_leaf else copy
+
+
+def _copied(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A copy of a tensor as `dtype`. What lies between its elements comes along: a program may ask for that by strides of its own."""
+    with suppress(Exception):  # not every kind of tensor has memory of its own
+        there, own = value.untyped_storage().nbytes(), value.numel() * value.element_size()
+        if not value.requires_grad and value.layout is torch.strided and own < there <= max(_MOST_BETWEEN, 4 * own):
+            memory = value.as_strided((there // value.element_size(),), (1,), 0).to(dtype, copy=True)
+            return memory.as_strided(value.shape, value.stride(), value.storage_offset())
+    return value.to(dtype, copy=True)
 
 
 def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0.0, *, rounded: bool = True) -> Any:

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 import torch._dynamo.config as dynamo_config  # noqa: E402
 
-from bot.inside.eager import accuracy  # noqa: E402
+from bot.inside.eager import accuracy, fp64  # noqa: E402
 from bot.inside.eager.accuracy import ComparisonRule  # noqa: E402
 
 ONES = torch.ones(4)
@@ -362,3 +362,16 @@ def test_clones_keep_strides_gradients_and_leaves() -> None:
         assert torch.equal(one, other)
         assert (one.stride(), one.requires_grad, one.is_leaf) == (other.stride(), other.requires_grad, other.is_leaf)
     assert copies[3] == 7
+
+
+def test_what_lies_between_the_elements_of_an_argument_comes_along() -> None:
+    def f(x: Any) -> Any:
+        return torch.as_strided(x.mul_(2), (3, 2), (4, 1))
+
+    def given() -> Any:
+        return torch.arange(16.0)[::2]
+
+    expected = f(given())
+    x = given()
+    assert torch.equal(fp64.evaluate(f, (x,), {}), expected)
+    assert torch.equal(fp64.clones([given()])[0].as_strided((16,), (1,)), torch.arange(16.0))
