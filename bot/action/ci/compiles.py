@@ -21,6 +21,8 @@ ADVICE = (
 )
 # What reads a result that Inductor's CUDA graphs have overwritten is told so, wherever it stands.
 OVERWRITTEN = "accessing tensor output of CUDAGraphs that has been overwritten"
+# What Inductor's code says of inputs that have other strides than those that it was made for.
+STRIDES = r"expected size \S{1,20}==\S{1,20}, stride \S{1,20}==\S{1,20} at dim="
 # What the compiler says in classes that anything may raise: of guards that do not hold for the values for which it has just made them, of
 # what traces its functions, of sizes that it cannot know, of what it makes of mutations and operators, and of inputs that moved.
 TRACERS = (
@@ -29,7 +31,17 @@ TRACERS = (
     r"|We found a fake tensor in the exported program|Could not (?:guard on|extract specialized integer from) data-dependent expression"
     r"|Constraints violated \(|Cannot call (?:numel|sizes|strides)\(\) on tensor with symbolic sizes"
     r"|torch\.compile with aot_autograd does not currently|Found a graph input that |auto_functionalized(?:_v2)? was not removed"
-    r"|out= ops aren't yet supported|static input data pointer changed)"
+    r"|out= ops aren't yet supported|static input data pointer changed"
+    # of tensors that hold nothing
+    r"|Cannot access data pointer of Tensor \(e\.g\. FakeTensor|Attempting to use FunctionalTensor on its own"
+    r"|SymIntArrayRef expected to contain only concrete integers|whole graph export entails exactly one)"
+)
+# The things with which it traces, as a message shows them: they are nowhere else. A model that was compiled is met by eager code, too,
+# and so are the names of errors.
+TRACED = (
+    r"(?:<(?:class ')?torch\.(?:_dynamo(?!\.(?:eval_frame|exc)\.)|_inductor(?!\.exc\.)|_subclasses|_functorch\._aot_autograd"
+    r"|fx\.experimental)\.[\w.]{1,100}(?:'>| object at )"
+    r"|'(?:FakeTensor|FunctionalTensor|Sym(?:Int|Float|Bool))' object |\b(?:Fake|Functional)Tensor\((?=[\w.(<]))"
 )
 # Where a library hands graphs to the compiler: the file of its backend for Dynamo, and functions that compile.
 HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,7}, in |\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""

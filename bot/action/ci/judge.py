@@ -8,6 +8,8 @@ from typing import Literal
 from bot.action.ci.compiles import (
     ADVICE,
     OVERWRITTEN,
+    STRIDES,
+    TRACED,
     TRACERS,
     asserts,
     compiles,
@@ -34,6 +36,7 @@ _COMPILERS = frozenset(
     {"BackendCompilerFailed", "CppCompileError", "CUDACompileError", "InductorError", "InternalTorchDynamoError", "LoweringException"}
     | {"TorchRuntimeError", "Unsupported", "UncapturedHigherOrderOpError", "RecompileError", "FailOnRecompileLimitHit"}
     | {"TritonMissing", "CompilationError", "PTXASError", "SubprocException", "GuardOnDataDependentSymNode", "ConstraintViolationError"}
+    | {"DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedFakeTensorException", "UnsupportedOperatorException"}
     | {"TorchDynamoException", "RecompileLimitExceeded", "NoTritonConfigsError", "CompileTimeAssertionFailure", "TorchExportError"}
 )
 _OF_COMPILER = re.compile(
@@ -64,6 +67,9 @@ _COMPARES = re.compile(r"(?:does|did) not match|not found in|unexpectedly found|
 # How PyTorch's tests of all operators say which sample failed; what was raised is the cause.
 _SAMPLE = re.compile(r"Caused by (?:sample|reference) input at index \w")
 _TRACERS = re.compile(TRACERS)
+_STRIDES = re.compile(STRIDES)
+_TRACED = re.compile(rf"[^\n]{{0,500}}?{TRACED}")
+_OF_TESTS = frozenset({"AssertionError", "Failed"})
 _NO_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
 _MEMORY_FULL = re.compile(r"(?:CUDA|HIP|XPU|MPS|NPU)(?: driver)?(?: error:)? (?:backend )?out of memory|(?:can't|Cannot) allocate memory")
 # Raised in whatever runs when a job is canceled.
@@ -178,7 +184,10 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         asserted = signature.exception == ("AssertionError",) and raised_in_test(failure.text)
         return not asserted and not raised_at_import(failure.text)
     last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
-    return bool(_OF_COMPILER.search(last)) or raised_on_sizes(failure.text) or bool(_TRACERS.match(signature.message))
+    if _OF_COMPILER.search(last) or raised_on_sizes(failure.text) or _TRACERS.match(signature.message):
+        return True
+    # a test may assert what it traced for itself
+    return not (failure.test and _OF_TESTS.intersection(signature.exception)) and bool(_TRACED.match(signature.message))
 
 
 def is_compiled(signature: Signature | None, failure: Failure) -> bool:
@@ -194,8 +203,9 @@ def is_compiled(signature: Signature | None, failure: Failure) -> bool:
 
 
 def _is_of_its_results(signature: Signature) -> bool:
-    """Whether something raised, in words of its own, what one of the compiler's processes had, or read what was overwritten."""
-    return _is_overwritten(signature) or "SubprocException: An exception occurred in a subprocess:" in signature.message
+    """Whether it is of what the compiler made: its code's own words, a result that was overwritten, what one of its processes raised."""
+    told = "SubprocException: An exception occurred in a subprocess:" in signature.message
+    return told or _is_overwritten(signature) or _is_of_strides(signature)
 
 
 def quotes(signature: Signature, failure: Failure) -> bool:
@@ -208,6 +218,11 @@ def quotes(signature: Signature, failure: Failure) -> bool:
 def _is_overwritten(signature: Signature) -> bool:
     """Whether something read what the compiler's CUDA graphs had overwritten."""
     return OVERWRITTEN in signature.message
+
+
+def _is_of_strides(signature: Signature) -> bool:
+    """Whether the compiler's code was called with other strides than it was made for."""
+    return "AssertionError" in signature.exception and bool(_STRIDES.match(signature.message))
 
 
 def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
@@ -269,6 +284,8 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         return "suggested", "fails in the compiler"
     if _is_overwritten(signature):
         return "possible", "it read a result that the compiler's CUDA graphs had overwritten"
+    if _is_of_strides(signature):
+        return "possible", "it was raised in code that the compiler made"
     return _outside(signature, failure)
 
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter, deque
 from dataclasses import dataclass
 
-from bot.action.ci.compiles import ADVICE, OVERWRITTEN, TRACERS
+from bot.action.ci.compiles import ADVICE, OVERWRITTEN, STRIDES, TRACED, TRACERS
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
 from bot.action.ci.lines import Lines
 from bot.action.ci.python_words import ERRORS, HEADER, JOINTS
@@ -39,6 +39,7 @@ _INDENT = " |\t"
 COMPILERS = (
     "(?:BackendCompilerFailed|InductorError|CppCompileError|CUDACompileError|InternalTorchDynamoError|LoweringException|TorchRuntimeError"
     "|RecompileError|SubprocException|TorchExportError|CompileTimeAssertionFailure"
+    "|DynamicOutputShapeException|DataDependentOutputException|UnsupportedFakeTensorException|UnsupportedOperatorException"
     "|UncapturedHigherOrderOpError|GuardOnDataDependentSymNode|ConstraintViolationError|FailOnRecompileLimitHit|RecompileLimitExceeded"
     # of Triton, which says where in the kernel
     r"|PTXASError|NoTritonConfigsError|CompilationError(?=: at \d{1,6}:\d{1,6}:))"
@@ -47,6 +48,8 @@ _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 # A notebook leaves the module out; a server's logger says that there was an error before it says which.
 _TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
+# What was copied begins within the path.
+_TORN_PATH = re.compile(r' {0,8}(?:[\w.+~<>-]{0,100}[\\/]){1,30}[\w.-]{1,100}\.py", line \d{1,7}, in \S')
 _RAISED = re.compile(
     # words of somebody's, marks of Markdown; not what tells that it went on
     r"^(?![^\n]{0,2000}\b(?:falling|falls|fell) back\b)(?P<indent> {0,3})(?:(?P<words>(?:[-*\u2022] {1,3})?[*_`]{0,3}"
@@ -54,7 +57,7 @@ _RAISED = re.compile(
     r"(?:[\w ]{0,60}\b[Ee](?:rror|xception)(?: [Tt]ype| [Mm]essage)?[*_]{0,2}:[*_]{0,2} )?[*_`]{0,3})"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
     rf"|Unsupported|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
-    rf"|(?:AssertionError|Exception|RuntimeError|ValueError)(?=: {TRACERS})"
+    rf"|(?:[a-z_]\w{{0,60}}\.){{0,6}}[A-Z]?\w{{0,60}}(?:Error|Exception)(?=: (?:{TRACERS}|{STRIDES}|[^\n]{{0,500}}?{TRACED}))"
     # of a process that quotes another one
     r"|RuntimeError(?=: [^\n]{0,200}'(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: |backend='[^'\n]{1,100}' raised:))): \S"
 )
@@ -265,6 +268,8 @@ class _TracebackReader:
         if not begun and _TORN.match(line):
             # what was copied begins behind the blanks of the first line
             line = "  " + line.lstrip()
+        elif not begun and _TORN_PATH.match(line):
+            line = f'  File "{line.lstrip()}'
         if who not in self._read and _SAYS.match(line):
             # within a message, or at its end
             self._start(who, _Unfinished(i))

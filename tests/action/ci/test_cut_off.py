@@ -193,3 +193,47 @@ def test_a_message_alone_behind_the_words_of_a_logger(mark: str, expected: list[
 def test_an_operator_that_fails_where_it_is_traced_as_torch_logs_it(level: str, said: str, below: str, expected: list[str]) -> None:
     mark = f"[rank5]:{level}0216 16:37:13.835000 2683263 site-packages/torch/_subclasses/fake_tensor.py:2391] [0/0] "
     assert verdicts(f"It fails\n\n```\n{mark}    raise ValueError(\n{mark}{said}\n```\n{below}") == expected
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("AssertionError: expected size 7==8, stride 8==8 at dim=1", ["possible"]),
+        ("AssertionError: expected size 7, got 8", []),
+        ("AssertionError: Made up: <torch.fx.experimental.proxy_tensor.MadeUpMode object at 0x7f00> is not there", ["suggested"]),
+        ("TypeError: made_up(): argument 'x' is <class 'torch._inductor.ir.MadeUp'>", ["suggested"]),
+        ("TypeError: made_up() cannot take <class 'torch._dynamo.eval_frame.OptimizedModule'>", []),
+        ("ValueError: expected <class 'torch._dynamo.exc.MadeUp'>", []),
+        ("AttributeError: 'FunctionalTensor' object has no attribute 'made_up'", ["suggested"]),
+        ("AttributeError: 'Tensor' object has no attribute 'made_up'", []),
+        ("TypeError: made_up(): argument 'size' must be tuple of SymInts, not int", []),
+        ("ImportError: cannot import name 'FakeTensor' from 'torch._subclasses.fake_tensor'", []),
+        ("RuntimeError: cannot add FakeTensor(..., size=(2, 3)) to 7", ["suggested"]),
+        ("RuntimeError: Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor).", ["suggested"]),
+        ("made_up.errors.UserError: Could not guard on data-dependent expression Eq(u0, 1)", ["suggested"]),
+        ("DataDependentOutputException: aten.made_up.default", ["suggested"]),
+    ],
+)
+def test_a_message_that_names_what_only_the_compiler_has(raised: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\nIt says:\n\n```\n{raised}\n```\n\nThat is all.\n") == expected
+    assert verdicts(f"{PROGRAM}{raised}\n") == expected
+
+
+@pytest.mark.parametrize(
+    "raised", ["AssertionError: it is FakeTensor(..., size=(2,))", "Failed: DID NOT RAISE <class 'torch._inductor.ir.MadeUp'>"]
+)
+def test_a_test_may_assert_what_it_traced_for_itself(raised: str) -> None:
+    assert not verdicts(f"=== short test summary info ===\nFAILED tests/test_fakes.py::test_b - {raised}\n")
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ('.12/site-packages/torch/_dynamo/convert_frame.py", line 12, in made_up', ["suggested"]),
+        ('orch/_inductor/../torch/_inductor/made_up.py", line 12, in made_up', ["suggested"]),
+        ('.12/site-packages/torch/nn/made_up.py", line 12, in made_up', []),
+        ('.12/site-packages/torch/_dynamo/convert_frame.py", line 12', []),
+    ],
+)
+def test_what_was_copied_begins_within_a_path(head: str, expected: list[str]) -> None:
+    assert verdicts(f"It ends so:\n```\n{head}\n    assert (\nAssertionError: made up\n```\n") == expected
