@@ -19,6 +19,16 @@ ADVICE = (
     # the node of a graph of operators that was running
     r"|While executing %\w{1,100} : (?:\[[^\]\n]{1,40}\] ?= )?call_function\[target=torch\.ops\."
 )
+# Classes that the compiler alone has, under names that nothing else has.
+CLASSES = frozenset(
+    {"BackendCompilerFailed", "CppCompileError", "CUDACompileError", "InductorError", "InternalTorchDynamoError", "LoweringException"}
+    | {"TorchRuntimeError", "UncapturedHigherOrderOpError", "RecompileError", "FailOnRecompileLimitHit", "RecompileLimitExceeded"}
+    | {"PTXASError", "SubprocException", "GuardOnDataDependentSymNode", "ConstraintViolationError", "PendingUnbackedSymbolNotFound"}
+    | {"NoTritonConfigsError", "NoValidChoicesError", "CompileTimeAssertionFailure", "TorchExportError", "CppWrapperCodegenError"}
+    | {"DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedFakeTensorException", "UnsupportedOperatorException"}
+    | {"FakeTensorDeviceMismatchError", "UnsupportedAliasMutationException", "UnsupportedMutationAliasingException"}
+    | {"SubgraphLoweringException", "SpeculationLogDivergence", "ResumePrologueTracingError", "CondOpArgsMismatchError"}
+)
 # What reads a result that Inductor's CUDA graphs have overwritten is told so, wherever it stands.
 OVERWRITTEN = "accessing tensor output of CUDAGraphs that has been overwritten"
 # What Inductor's code says of inputs that have other strides than those that it was made for.
@@ -34,14 +44,22 @@ TRACERS = (
     r"|out= ops aren't yet supported|static input data pointer changed"
     # of tensors that hold nothing
     r"|Cannot access data pointer of Tensor \(e\.g\. FakeTensor|Attempting to use FunctionalTensor on its own"
-    r"|SymIntArrayRef expected to contain only concrete integers|whole graph export entails exactly one)"
+    r"|SymIntArrayRef expected to contain only concrete integers|whole graph export entails exactly one"
+    # of backwards, of operators without what traces them, of what is tried out, of a function that was left out
+    r"|This backward function was compiled with non-empty donated|During the backward, we encountered a tensor subclass where we guessed"
+    r"|aot_autograd\(\) does not yet handle|There was no (?:fake|abstract) impl registered for|Failed to run autotuning code block"
+    r"|torch\.compile with fullgraph=True found no compiled frames)"
 )
 # The things with which it traces, as a message shows them: they are nowhere else. A model that was compiled is met by eager code, too,
 # and so are the names of errors.
 TRACED = (
     r"(?:<(?:class ')?torch\.(?:_dynamo(?!\.(?:eval_frame|exc)\.)|_inductor(?!\.exc\.)|_subclasses|_functorch\._aot_autograd"
     r"|fx\.experimental)\.[\w.]{1,100}(?:'>| object at )"
-    r"|'(?:FakeTensor|FunctionalTensor|Sym(?:Int|Float|Bool))' object |\b(?:Fake|Functional)Tensor\((?=[\w.(<]))"
+    r"|'(?:FakeTensor|FunctionalTensor|Sym(?:Int|Float|Bool))' object |\b(?:Fake|Functional)Tensor\((?=[\w.(<])"
+    # Dynamo's variables, Inductor's buffers
+    r"|\b(?:Builtin|ConstDict|Constant|GetAttr|(?:Unspecialized)?NNModule|PythonModule|SkipFunction|SymNode|Tensor|TorchInGraphFunction"
+    r"|UserDefined(?:Class|Object)|UserFunction|UserMethod)Variable\("
+    r"|\b(?:TensorBox|StorageBox|ComputedBuffer|InputBuffer|FixedLayout|FlexibleLayout)\()"
 )
 # Where a library hands graphs to the compiler: the file of its backend for Dynamo, and functions that compile.
 HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,7}, in |\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from bot.action.ci.compiles import (
     ADVICE,
+    CLASSES,
     OVERWRITTEN,
     STRIDES,
     TRACED,
@@ -32,13 +33,7 @@ from bot.models.failure import Kind, Phase, Signature
 Verdict = Literal["suggested", "possible", "no"]
 
 # Raised by the compiler alone, also where its frames were cut out of the traceback.
-_COMPILERS = frozenset(
-    {"BackendCompilerFailed", "CppCompileError", "CUDACompileError", "InductorError", "InternalTorchDynamoError", "LoweringException"}
-    | {"TorchRuntimeError", "Unsupported", "UncapturedHigherOrderOpError", "RecompileError", "FailOnRecompileLimitHit"}
-    | {"TritonMissing", "CompilationError", "PTXASError", "SubprocException", "GuardOnDataDependentSymNode", "ConstraintViolationError"}
-    | {"DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedFakeTensorException", "UnsupportedOperatorException"}
-    | {"TorchDynamoException", "RecompileLimitExceeded", "NoTritonConfigsError", "CompileTimeAssertionFailure", "TorchExportError"}
-)
+_COMPILERS = CLASSES | {"Unsupported", "TritonMissing", "CompilationError", "TorchDynamoException"}
 _OF_COMPILER = re.compile(
     r"^(?:torch\.(?:_dynamo|_inductor|_functorch|_export|export|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)\.|triton\.(?:compiler|language|runtime)\.)[\w.]+(?::|$)",
     re.MULTILINE,

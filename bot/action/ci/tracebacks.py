@@ -7,7 +7,7 @@ import re
 from collections import Counter, deque
 from dataclasses import dataclass
 
-from bot.action.ci.compiles import ADVICE, OVERWRITTEN, STRIDES, TRACED, TRACERS
+from bot.action.ci.compiles import ADVICE, CLASSES, OVERWRITTEN, STRIDES, TRACED, TRACERS
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
 from bot.action.ci.lines import Lines
 from bot.action.ci.python_words import ERRORS, HEADER, JOINTS
@@ -35,15 +35,8 @@ _ENDS = (
 _BEHIND = f": {HEADER}"
 # What indents a traceback: a group of exceptions has a line at its side, a trace of the compiler's events has tabs.
 _INDENT = " |\t"
-# Classes that the compiler alone has.
-COMPILERS = (
-    "(?:BackendCompilerFailed|InductorError|CppCompileError|CUDACompileError|InternalTorchDynamoError|LoweringException|TorchRuntimeError"
-    "|RecompileError|SubprocException|TorchExportError|CompileTimeAssertionFailure"
-    "|DynamicOutputShapeException|DataDependentOutputException|UnsupportedFakeTensorException|UnsupportedOperatorException"
-    "|UncapturedHigherOrderOpError|GuardOnDataDependentSymNode|ConstraintViolationError|FailOnRecompileLimitHit|RecompileLimitExceeded"
-    # of Triton, which says where in the kernel
-    r"|PTXASError|NoTritonConfigsError|CompilationError(?=: at \d{1,6}:\d{1,6}:))"
-)
+# Classes that the compiler alone has; that of Triton says where in the kernel.
+COMPILERS = rf"(?:{'|'.join(sorted(CLASSES))}|CompilationError(?=: at \d{{1,6}}:\d{{1,6}}:))"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 # A notebook leaves the module out; a server's logger says that there was an error before it says which.
@@ -52,7 +45,7 @@ _TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
 _TORN_PATH = re.compile(r' {0,8}(?:[\w.+~<>-]{0,100}[\\/]){1,30}[\w.-]{1,100}\.py", line \d{1,7}, in \S')
 _RAISED = re.compile(
     # words of somebody's, marks of Markdown; not what tells that it went on
-    r"^(?![^\n]{0,2000}\b(?:falling|falls|fell) back\b)(?P<indent> {0,3})(?:(?P<words>(?:[-*\u2022] {1,3})?[*_`]{0,3}"
+    r"^(?![^\n]{0,2000}\b(?:falling|falls|fell) back\b)(?P<indent> {0,3})(?:(?P<words>(?:> |[-*\u2022] {1,3})?[*_`]{0,3}"
     r"(?:[^\n]{0,100}\b(?:ERROR|CRITICAL)\b[^\n\"'`]{0,80}?[\]:|-] ?|!{3} [\w ]{1,60} !{3} )?"
     r"(?:[\w ]{0,60}\b[Ee](?:rror|xception)(?: [Tt]ype| [Mm]essage)?[*_]{0,2}:[*_]{0,2} )?[*_`]{0,3})"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"

@@ -212,6 +212,13 @@ def test_an_operator_that_fails_where_it_is_traced_as_torch_logs_it(level: str, 
         ("RuntimeError: Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor).", ["suggested"]),
         ("made_up.errors.UserError: Could not guard on data-dependent expression Eq(u0, 1)", ["suggested"]),
         ("DataDependentOutputException: aten.made_up.default", ["suggested"]),
+        ("NoValidChoicesError: made up", ["suggested"]),
+        ("NoValidMadeUpError: made up", []),
+        ("NotImplementedError: made_up of UserDefinedObjectVariable(MadeUp)", ["suggested"]),
+        ("NotImplementedError: made_up of tf.Variable(MadeUp)", []),
+        ("AssertionError: TensorBox(StorageBox(ComputedBuffer(name='buf7'", ["suggested"]),
+        ("RuntimeError: There was no fake impl registered for <CustomOpDef(made::up)>", ["suggested"]),
+        ("RuntimeError: There was no impl registered for <CustomOpDef(made::up)>", []),
     ],
 )
 def test_a_message_that_names_what_only_the_compiler_has(raised: str, expected: list[str]) -> None:
@@ -237,3 +244,15 @@ def test_a_test_may_assert_what_it_traced_for_itself(raised: str) -> None:
 )
 def test_what_was_copied_begins_within_a_path(head: str, expected: list[str]) -> None:
     assert verdicts(f"It ends so:\n```\n{head}\n    assert (\nAssertionError: made up\n```\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("> torch._inductor.exc.InductorError: MadeUp: x", ["suggested"]),
+        ("> Made up: torch._inductor.exc.InductorError: MadeUp: x", []),
+        ("> raise torch._inductor.exc.InductorError", []),
+    ],
+)
+def test_one_line_that_is_quoted(line: str, expected: list[str]) -> None:
+    assert verdicts(f"It is still broken. Error:\n\n{line}\n\nThat is all.\n") == expected
