@@ -51,10 +51,14 @@ _COUNTS = re.compile(
 )
 # The same in its own words, below those.
 _COUNTED = re.compile(r"\bcount(?:er)?s?\b")
+# Raised, in words of its own, by what reads the answer of one of the compiler's processes.
+_SUBPROCESS = "SubprocException: An exception occurred in a subprocess:"
+# An error of the compiler's was to be raised again, in another process or with more words, and could not be made.
+_UNMADE = re.compile(rf"\b(?:{'|'.join(sorted(CLASSES))})\.__init__\(\) missing")
 # A test that ends with the compiler's error in its own words; not one that compares the compiler's words with others.
 _REPEATS = re.compile(
     r"\bbackend='[^'\n]{1,300}' raised:\n[A-Za-z_]|\btorch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: \S"
-    r"|\bSubprocException: An exception occurred in a subprocess:"
+    rf"|\b{_SUBPROCESS}"
 )
 # The same of a process that quotes what another one raised, without the name of its class.
 _QUOTES = re.compile(rf"{_REPEATS.pattern}|\bbackend='[^'\n]{{1,300}}' raised:|{TRACERS}|{ADVICE}")
@@ -193,14 +197,17 @@ def is_compiled(signature: Signature | None, failure: Failure) -> bool:
         or in_compiler(signature, failure)
         or _is_cut_off(signature, failure)
         or _is_traced(failure)
-        or (signature is not None and _is_of_its_results(signature))
+        or (signature is not None and (bool(_by_results(signature)) or _SUBPROCESS in signature.message))
     )
 
 
-def _is_of_its_results(signature: Signature) -> bool:
-    """Whether it is of what the compiler made: its code's own words, a result that was overwritten, what one of its processes raised."""
-    told = "SubprocException: An exception occurred in a subprocess:" in signature.message
-    return told or _is_overwritten(signature) or _is_of_strides(signature)
+def _by_results(signature: Signature) -> str:
+    """What the words of an error tell of something that the compiler made; empty where they tell nothing."""
+    if OVERWRITTEN in signature.message:
+        return "it read a result that the compiler's CUDA graphs had overwritten"
+    if "AssertionError" in signature.exception and _STRIDES.match(signature.message):
+        return "it was raised in code that the compiler made"
+    return "an error of the compiler could not be raised again" if _UNMADE.search(signature.message) else ""
 
 
 def quotes(signature: Signature, failure: Failure) -> bool:
@@ -208,16 +215,6 @@ def quotes(signature: Signature, failure: Failure) -> bool:
     last = next(iter(exceptions(failure.text)), None)
     told = last is not None and bool(_QUOTES.search(last.message[-_END:]))
     return told and signature.kind is Kind.EXCEPTION and is_elsewhere(failure.text) and not _COMPARES.search(signature.message)
-
-
-def _is_overwritten(signature: Signature) -> bool:
-    """Whether something read what the compiler's CUDA graphs had overwritten."""
-    return OVERWRITTEN in signature.message
-
-
-def _is_of_strides(signature: Signature) -> bool:
-    """Whether the compiler's code was called with other strides than it was made for."""
-    return "AssertionError" in signature.exception and bool(_STRIDES.match(signature.message))
 
 
 def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
@@ -277,10 +274,8 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         return "possible", "the log ends within a traceback, in the compiler: what was raised may be of the machine"
     if compiled:
         return "suggested", "fails in the compiler"
-    if _is_overwritten(signature):
-        return "possible", "it read a result that the compiler's CUDA graphs had overwritten"
-    if _is_of_strides(signature):
-        return "possible", "it was raised in code that the compiler made"
+    if by_results := _by_results(signature):
+        return "possible", by_results
     return _outside(signature, failure)
 
 

@@ -82,6 +82,9 @@ _FLOW = re.compile(r"\n[\w.]{0,200}\.(?:Bypass\w{1,60}|\w{0,60}RestartAnalysis|S
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
 _CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
 
+# Below what was caught: there Inductor says so, too.
+_LEFT = re.compile(r"Error: [^\n]*\n(?:Runtime error during autotuning:[^\n]*\n[^\n]*\n)?Ignoring this choice\b")
+
 
 @dataclass(frozen=True)
 class PrintedTraceback:
@@ -170,12 +173,17 @@ class _Unfinished:
     @property
     def whole(self) -> bool:
         """Whether it has what was raised; one that Python printed is taken without it, for the log may end there, and so is an excerpt."""
-        return not self._void and (self.drawn is None or self.drawn.state in ("said", "joined") or self.drawn.is_excerpt)
+        return not (self._void or self._left) and (self.drawn is None or self.drawn.state in ("said", "joined") or self.drawn.is_excerpt)
 
     @property
     def ended(self) -> bool:
         """Whether there is anything in it, where the log or the excerpt ends."""
-        return self.drawn.close() if self.drawn else not (self._is_strict and self.indented is None)
+        return self.drawn.close() if self.drawn else not (self._left or (self._is_strict and self.indented is None))
+
+    @property
+    def _left(self) -> bool:
+        """Whether the compiler went on without what it tried."""
+        return bool(self.said) and bool(_LEFT.search("\n".join(self.lines[-2 * MAX_SAID :])))
 
     def block(self, end: int, who: str) -> PrintedTraceback:
         """What was read."""

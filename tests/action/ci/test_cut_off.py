@@ -256,3 +256,30 @@ def test_what_was_copied_begins_within_a_path(head: str, expected: list[str]) ->
 )
 def test_one_line_that_is_quoted(line: str, expected: list[str]) -> None:
     assert verdicts(f"It is still broken. Error:\n\n{line}\n\nThat is all.\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("below", "expected"),
+    [
+        ("Ignoring this choice.\n", []),
+        ("Runtime error during autotuning: \nmade up.\nIgnoring this choice.\nIt runs.\n", []),
+        ("Runtime error during autotuning: \nmade up.\n", ["suggested"]),
+        # said of another one
+        ("It goes on.\nIt takes its time.\nIgnoring this choice.\n", ["suggested"]),
+    ],
+)
+def test_the_compiler_goes_on_without_what_it_tried(below: str, expected: list[str]) -> None:
+    assert verdicts(f"{FRAMES}RuntimeError: made up\n{below}") == expected
+    # something else ended the program then
+    assert verdicts(f"{FRAMES}RuntimeError: made up\n{below}{FRAMES}KeyError: 'made up'\n")
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("TypeError: BackendCompilerFailed.__init__() missing 1 required positional argument: 'made_up'", ["possible"]),
+        ("TypeError: MadeUpFailed.__init__() missing 1 required positional argument: 'made_up'", []),
+    ],
+)
+def test_an_error_that_could_not_be_raised_again(raised: str, expected: list[str]) -> None:
+    assert verdicts(f"{PROGRAM}{raised}\n") == expected
