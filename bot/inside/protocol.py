@@ -196,6 +196,20 @@ class ChildError(TypedDict):
 
 
 @final
+class ChildErrors(TypedDict):
+    """Those of one process, as they came."""
+
+    errors: list[ChildError]
+
+
+@final
+class Escaped(TypedDict):
+    """The last exception that left the compiler, whoever caught it."""
+
+    text: str  # its traceback
+
+
+@final
 class ChildFacts(TypedDict):
     """A process that the program started and that called the compiler."""
 

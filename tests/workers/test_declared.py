@@ -49,3 +49,8 @@ def test_a_forged_answer_is_none(tmp_path: Path, key: str, value: Any) -> None:
     assert outcome.status == "infra"
     assert "unreadable answer" in outcome.text
     assert facts == {"status": "infra"}
+
+
+@pytest.mark.parametrize("number", [10**400, True, "1", None])
+def test_what_no_float_can_hold_is_no_number(number: Any) -> None:
+    assert misfit({**WHOLE, "seconds": number}, Facts) == "seconds"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.engine.capture.left import read_facts
 from bot.failure.outcome import Outcome
 from bot.failure.traceback import fault_frames
-from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts
+from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildErrors, ChildFacts
 from bot.sandbox.files import read_plain
 
 # How faulthandler names the signals that it waits for.
@@ -47,20 +47,13 @@ class FailedChild:
 
 def directories(out: Path) -> list[Path]:
     """The directory of each process that the program started and that called the compiler; `out` is that of the capture."""
-    return sorted(path for path in out.glob(f"{CHILD_PREFIX}*") if path.is_dir())
+    return sorted(path for path in out.glob(f"{CHILD_PREFIX}*") if path.is_dir() and not path.is_symlink())
 
 
 def facts(directory: Path) -> ChildFacts:
     """What the process said of itself whose `directory` this is; the program may have written there what it likes."""
-    try:
-        found = json.loads(read_plain(directory / CHILD_FACTS))
-        given = found["tolerance"]
-        tolerance = None if given is None else [float(value) for value in given]
-        argv = None if found["argv"] is None else [str(word) for word in found["argv"]]
-        rank, world, call, file = (str(found[name]) for name in ("rank", "world", "call", "file"))
-        return ChildFacts(rank=rank, world=world, tolerance=tolerance, call=call, file=file, argv=argv)
-    except (OSError, ValueError, TypeError, KeyError):
-        return ChildFacts(rank="", world="", tolerance=None, call="", file="", argv=None)
+    found = read_facts(directory / CHILD_FACTS, ChildFacts)
+    return found or ChildFacts(rank="", world="", tolerance=None, call="", file="", argv=None)
 
 
 def rank(directory: Path) -> tuple[int, int] | None:
@@ -86,7 +79,7 @@ def failing(out: Path, printed: str, *, ended: bool = False) -> FailedChild | No
     known = [
         FailedChild(place, Outcome(status="raised", text=error["text"]), error["time"])
         for place, error in _errors(out)
-        if error.get("ended", False) is ended and error["said"] and error["said"][:200] in printed
+        if error["ended"] is ended and error["said"] and error["said"][:200] in printed
     ]
     return min(known, key=lambda child: child.time, default=None)
 
@@ -97,13 +90,16 @@ def dead(out: Path) -> FailedChild | None:
 
 
 def _errors(out: Path) -> Iterator[tuple[Path, ChildError]]:
-    for path in sorted(out.glob(f"{CHILD_PREFIX}*/{CHILD_ERRORS}")):
-        for error in json.loads(path.read_text(encoding="utf-8"))["errors"]:
+    for path in (place / CHILD_ERRORS for place in directories(out)):
+        found = read_facts(path, ChildErrors)
+        for error in found["errors"] if found else ():
             yield path.parent, error
 
 
 def _deaths(out: Path) -> Iterator[FailedChild]:
-    for path in sorted(out.glob(f"{CHILD_PREFIX}*/{CHILD_DEATH}")):
+    for path in (place / CHILD_DEATH for place in directories(out)):
+        if not os.path.lexists(path):
+            continue
         text = read_plain(path).decode("utf-8", "replace")
         died = _DIED.search(text)
         if died and fault_frames(text):

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import builtins
-import json
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 from bot.engine.capture import children
+from bot.engine.capture.left import read_facts
 from bot.engine.capture.region import Capture, Region, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.failure.signature import is_own_verdict, signature_of
 from bot.failure.traceback import last_path
-from bot.inside.protocol import COMPARED_DIR, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, RunFacts, command, encode
+from bot.inside.protocol import COMPARED_DIR, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, Escaped, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
-from bot.sandbox.files import read_plain
 from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment, toolchain
 from bot.workers.process import Patience, run_process
@@ -115,7 +113,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     # not in it: a program may have left a link of that name
     log = out.with_name(f"{out.name}.log.txt")
     log.write_text(outcome.text, encoding="utf-8")
-    written = _facts(out)
+    written = read_facts(out / RUN_FILE, RunFacts)
     facts: RunFacts = written or {"status": "infra"}
     if written and (outcome.status not in ("timeout", "signal") or "compared" in written):
         # comparing is not the program: how long that took, or that it died there, says nothing
@@ -167,7 +165,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         versions=facts.get("versions", {}),
         log=log,
         tolerance=_tolerance(facts, child.directory if child else None, out),
-        errors=(pair[0], pair[1]) if (pair := facts.get("errors")) else None,
+        errors=(pair[0], pair[1]) if (pair := facts.get("errors")) and len(pair) == 2 else None,
         installed=tuple(facts.get("installed", ())),
         beside=tuple(facts.get("beside", ())),
         test=facts.get("test", ""),
@@ -198,9 +196,9 @@ def _caught(outcome: Outcome, facts: RunFacts | None, out: Path, script: str) ->
     if outcome.status not in ("exit", "raised"):
         return outcome
     text = facts.get("behind", "") if facts else ""
-    path = out / ESCAPED_FILE
-    if not text and path.exists():
-        last = str(json.loads(path.read_text(encoding="utf-8"))["text"])
+    escaped = read_facts(out / ESCAPED_FILE, Escaped)
+    if not text and escaped is not None:
+        last = escaped["text"]
         of_compiler = signature_of(Outcome(status="raised", text=last), script=script)
         if of_compiler is not None and _is_of_compiler(of_compiler):
             # `os._exit` leaves no facts, whatever was printed before
@@ -222,11 +220,3 @@ def _names(outcome: Outcome, of_compiler: Signature, script: str) -> bool:
     # a class of Python's own may be named for any reason
     words = [*(name for name in of_compiler.exception if not hasattr(builtins, name)), of_compiler.said[:MOST_WORDS]]
     return any(word and word in outcome.text for word in words)
-
-
-def _facts(out: Path) -> RunFacts | None:
-    """What the capture wrote at its end, if it came to that."""
-    try:
-        return cast("RunFacts", json.loads(read_plain(out / RUN_FILE)))
-    except (OSError, ValueError):
-        return None
