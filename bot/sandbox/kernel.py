@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import platform
+import resource
 import struct
 
 # <linux/prctl.h>, <linux/securebits.h>, <linux/capability.h>
@@ -24,6 +25,11 @@ _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = 442, -100, 0x8000
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 # <linux/sockios.h>
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+
+# Bytes of a core dump. With none the kernel still starts the program that a machine's core_pattern names behind a pipe (apport, or
+# systemd-coredump): as root, and outside of what may be written. Not with one, by which it knows a dump of that program itself; and that
+# is too little for a file.
+_NO_DUMP = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -50,6 +56,17 @@ def prctl(option: int, *arguments: int) -> None:
     words = [ctypes.c_ulong(word) for word in (*arguments, 0, 0, 0, 0)[:4]]
     if _libc.prctl(ctypes.c_int(option), *words) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def dump_no_core(pid: int = 0) -> None:
+    """Have the kernel keep nothing of the memory of the process `pid` (0: this one), and of those that it starts, when a signal ends it.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    _, hard = resource.prlimit(pid, resource.RLIMIT_CORE)
+    most = _NO_DUMP if hard == resource.RLIM_INFINITY else min(_NO_DUMP, hard)
+    resource.prlimit(pid, resource.RLIMIT_CORE, (most, most))
 
 
 def machine() -> str:

@@ -191,7 +191,7 @@ class Sandbox:
         """What every process of this job may do, which runs the interpreter `python`; `where` it may write."""
         devices, gpu = paths.devices(), paths.has_gpu()
         whole, listed = self._readable(python)
-        limits = {"NOFILE": _MOST_FILES, "FSIZE": _LARGEST_FILE, "CORE": 0, "MEMLOCK": 64 << 20, "MSGQUEUE": 1 << 20}
+        limits = {"NOFILE": _MOST_FILES, "FSIZE": _LARGEST_FILE, "MEMLOCK": 64 << 20, "MSGQUEUE": 1 << 20}
         own = accounts.may_change()
         limits["NPROC"] = _MOST_PROCESSES + 64 * (os.cpu_count() or 1) + (0 if own else _running())
         return Order(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import resource
 import socket
 import struct
 
@@ -95,7 +96,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
 _CLONE, _CLONE3 = (56, 220), 435
 # From Linux 6.15 on (open_tree_attr): the same numbers for both.
 _NEWER = 467
-_SOCKET, _SOCKETPAIR, _IOCTL, _PRLIMIT = (41, 198), (53, 199), (16, 29), (302, 261)
+_SOCKET, _SOCKETPAIR, _IOCTL, _PRLIMIT, _SETRLIMIT = (41, 198), (53, 199), (16, 29), (302, 261), (160, 164)
 # every namespace that a process can be cloned into
 _NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # typing for others on a terminal
@@ -156,8 +157,13 @@ def program(machine: str, families: frozenset[int], *, gpu: bool = False) -> byt
         add(_RETURN, _ALLOW)
 
     within(_CLONE[column], [(_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NAMESPACES), (_RETURN, 0, 0, _ERRNO | errno.EPERM)])
-    # its own limits alone: without time or files, another process of the account ends
-    within(_PRLIMIT[column], [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO | errno.EPERM)])
+    # its own limits alone: without time or files, another process of the account ends. That of core dumps stays what it is, and nobody is
+    # told: see `kernel.dump_no_core`.
+    own = [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+    of_core = [(_LOAD, 0, 0, _SECOND), (_EQUAL, 0, 5, resource.RLIMIT_CORE)]
+    is_set = [(_LOAD, 0, 0, _THIRD), (_EQUAL, 0, 2, 0), (_LOAD, 0, 0, _THIRD + 4), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO)]
+    within(_PRLIMIT[column], [*own, *of_core, *is_set])
+    within(_SETRLIMIT[column], [(_LOAD, 0, 0, _FIRST), (_EQUAL, 0, 1, resource.RLIMIT_CORE), (_RETURN, 0, 0, _ERRNO)])
     terminal = [
         (_EQUAL, 0, 1, _TIOCSTI),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import select
 import signal
 import socket
@@ -271,7 +270,7 @@ def main(descriptor: int) -> None:
     order = decode(line)
     # what one process of a job writes into a directory that they share, the next must be able to change
     os.umask(0o022 if order.uid is None else 0o002)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    kernel.dump_no_core()
     with contextlib.suppress(OSError):
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     status = Supervisor(order, control).run()

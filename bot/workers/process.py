@@ -19,6 +19,7 @@ from typing import IO, Literal
 from bot.failure.outcome import Outcome
 from bot.failure.traceback import HEADER, plain
 from bot.inside.own_time import OwnTime
+from bot.sandbox import kernel
 from bot.sandbox.order import ProcessReport
 from bot.sandbox.process import Process
 from bot.sandbox.sandbox import NoSandbox, Sandbox
@@ -135,7 +136,7 @@ def run_process(
     if hasattr(resource, "prlimit"):
         # asking for the stack by SIGABRT must leave no core file in the user's directory
         with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+            kernel.dump_no_core(process.pid)
     out, err = _Kept(process.stdout), _Kept(process.stderr)
     own, started = OwnTime(process.pid), time.monotonic()
     ended: _End = "itself"

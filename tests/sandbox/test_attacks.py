@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -445,6 +446,28 @@ except OSError:
     assert (score, same, said) == ("1000", "True", "refused")
     # a GPU's driver reserves addresses beyond any limit
     assert int(limit) == -1 if "gpu" in way.name else 0 < int(limit) < 1 << 50
+
+
+def test_no_core_is_dumped(way: Way) -> None:
+    """What a machine starts for a dump runs as root, and what that keeps stays: no limit but this one byte is heeded there."""
+    code = """
+import ctypes, os, resource
+core, libc = resource.RLIMIT_CORE, ctypes.CDLL(None)
+print(resource.getrlimit(core))
+resource.setrlimit(core, (0, 1))
+resource.prlimit(0, core, (0, 0))
+number = {"x86_64": 160, "aarch64": 164}[os.uname().machine]
+print(libc.syscall(ctypes.c_long(number), ctypes.c_long(core), (ctypes.c_uint64 * 2)(0, 0)))
+print(resource.getrlimit(core))
+os.chdir(os.environ["HOME"])
+if os.fork() == 0:
+    os.abort()
+print(os.wait()[1], os.listdir())
+"""
+    if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+        pytest.skip("there is no other limit to be had than none")
+    ran = way.run(code)
+    assert ran.text.splitlines() == ["(1, 1)", "0", "(1, 1)", f"{int(signal.SIGABRT)} []"]
 
 
 LEAVE = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import resource
 import socket
 import struct
 from collections.abc import Sequence
@@ -17,8 +18,28 @@ LOCAL = frozenset({socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 FAMILIES = {"none": frozenset[int](), "local": LOCAL, "network": LOCAL | {socket.AF_UNIX}}
 # <asm/unistd.h>
 CALLS = {
-    "x86_64": {"read": 0, "ioctl": 16, "shmget": 29, "socket": 41, "socketpair": 53, "clone": 56, "ptrace": 101, "prlimit64": 302},
-    "aarch64": {"read": 63, "ioctl": 29, "shmget": 194, "socket": 198, "socketpair": 199, "clone": 220, "ptrace": 117, "prlimit64": 261},
+    "x86_64": {
+        "read": 0,
+        "ioctl": 16,
+        "shmget": 29,
+        "socket": 41,
+        "socketpair": 53,
+        "clone": 56,
+        "ptrace": 101,
+        "prlimit64": 302,
+        "setrlimit": 160,
+    },
+    "aarch64": {
+        "read": 63,
+        "ioctl": 29,
+        "shmget": 194,
+        "socket": 198,
+        "socketpair": 199,
+        "clone": 220,
+        "ptrace": 117,
+        "prlimit64": 261,
+        "setrlimit": 164,
+    },
 }
 CLONE3, X32 = 435, 0x40000000
 
@@ -83,6 +104,16 @@ class TestFilter:
     def test_its_own_limits_alone(self, machine: str, families: frozenset[int]) -> None:
         assert self.said(machine, families, "prlimit64", 0, 7) == ALLOW
         assert self.said(machine, families, "prlimit64", 1234, 7) == refused(errno.EPERM)
+
+    @pytest.mark.parametrize("limits", [1, 0x7FFF_1234_0000, 0x7FFF_0000_0000], ids=hex)
+    def test_that_of_core_dumps_stays_without_a_word(self, machine: str, families: frozenset[int], limits: int) -> None:
+        core = resource.RLIMIT_CORE
+        assert self.said(machine, families, "setrlimit", core, limits) == refused(0)
+        assert self.said(machine, families, "setrlimit", 7, limits) == ALLOW
+        assert self.said(machine, families, "prlimit64", 0, core, limits, 0) == refused(0)
+        assert self.said(machine, families, "prlimit64", 0, core, 0, limits) == ALLOW  # it is asked for
+        assert self.said(machine, families, "prlimit64", 0, 7, limits, 0) == ALLOW
+        assert self.said(machine, families, "prlimit64", 1234, core, limits, 0) == refused(errno.EPERM)
 
     def test_nobody_types_for_others(self, machine: str, families: frozenset[int]) -> None:
         assert self.said(machine, families, "ioctl", 0, 0x5401) == ALLOW  # TCGETS
