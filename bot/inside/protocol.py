@@ -196,14 +196,14 @@ class ChildError(TypedDict):
 
 
 @final
-class ChildErrors(TypedDict):
-    """Those of one process, as they came."""
+class ErrorsFile(TypedDict):
+    """The errors of one process that the program started, as they came."""
 
     errors: list[ChildError]
 
 
 @final
-class Escaped(TypedDict):
+class EscapedFile(TypedDict):
     """The last exception that left the compiler, whoever caught it."""
 
     text: str  # its traceback

@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.engine.capture.left import read_facts
 from bot.failure.outcome import Outcome
 from bot.failure.traceback import fault_frames
-from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildErrors, ChildFacts
+from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts, ErrorsFile
 from bot.sandbox.files import read_plain
 
 # How faulthandler names the signals that it waits for.
@@ -91,7 +91,7 @@ def dead(out: Path) -> FailedChild | None:
 
 def _errors(out: Path) -> Iterator[tuple[Path, ChildError]]:
     for path in (place / CHILD_ERRORS for place in directories(out)):
-        found = read_facts(path, ChildErrors)
+        found = read_facts(path, ErrorsFile)
         for error in found["errors"] if found else ():
             yield path.parent, error
 

@@ -14,7 +14,7 @@ from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.failure.signature import is_own_verdict, signature_of
 from bot.failure.traceback import last_path
-from bot.inside.protocol import COMPARED_DIR, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, Escaped, RunFacts, command, encode
+from bot.inside.protocol import COMPARED_DIR, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, EscapedFile, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox.sandbox import Sandbox
@@ -196,7 +196,7 @@ def _caught(outcome: Outcome, facts: RunFacts | None, out: Path, script: str) ->
     if outcome.status not in ("exit", "raised"):
         return outcome
     text = facts.get("behind", "") if facts else ""
-    escaped = read_facts(out / ESCAPED_FILE, Escaped)
+    escaped = read_facts(out / ESCAPED_FILE, EscapedFile)
     if not text and escaped is not None:
         last = escaped["text"]
         of_compiler = signature_of(Outcome(status="raised", text=last), script=script)

@@ -18,7 +18,7 @@ from bot.engine.capture.region import Capture
 from bot.engine.capture.run import Watch, capture
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
-from bot.inside.protocol import ChildErrors, ChildFacts, Escaped, RunFacts
+from bot.inside.protocol import ChildFacts, ErrorsFile, EscapedFile, RunFacts
 from bot.workers.process import Patience
 
 ERROR = {"text": "Traceback", "said": "KeyError: 1", "time": 1.0, "ended": False}
@@ -78,9 +78,9 @@ def in_time(read: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize("forge", FORGED, ids=lambda forge: forge.__name__)
 def test_what_is_no_plain_file_of_that_form_is_none(tmp_path: Path, forge: Callable[[Path], None]) -> None:
     path = tmp_path / "escaped.json"
-    assert read_facts(path, Escaped) is None
+    assert read_facts(path, EscapedFile) is None
     forge(path)
-    assert in_time(lambda: read_facts(path, Escaped)) is None
+    assert in_time(lambda: read_facts(path, EscapedFile)) is None
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_what_is_no_plain_file_of_that_form_is_none(tmp_path: Path, forge: Calla
     [
         (RunFacts, {"status": "raised", "text": ""}),
         (RunFacts, {"status": "ok", "compared": None, "tolerance": [1, 0.5], "versions": {"torch": "2"}}),
-        (Escaped, {"text": ""}),
-        (ChildErrors, {"errors": []}),
-        (ChildErrors, {"errors": [ERROR]}),
+        (EscapedFile, {"text": ""}),
+        (ErrorsFile, {"errors": []}),
+        (ErrorsFile, {"errors": [ERROR]}),
         (ChildFacts, {"rank": "0", "world": "1", "tolerance": None, "call": "", "file": "", "argv": None}),
     ],
 )
@@ -108,9 +108,9 @@ def test_what_is_of_that_form_comes_as_it_is(tmp_path: Path, kind: Any, found: d
         (RunFacts, {"status": "ok", "tolerance": [10**400, 1]}),
         (RunFacts, {"status": "ok", "installed": "12"}),
         (RunFacts, {"status": "ok", "versions": {"torch": 2}}),
-        (ChildErrors, {"errors": [{**ERROR, "text": None}]}),
-        (ChildErrors, {"errors": [{"text": "", "said": "", "time": 1.0}]}),
-        (ChildErrors, {"errors": {"0": ERROR}}),
+        (ErrorsFile, {"errors": [{**ERROR, "text": None}]}),
+        (ErrorsFile, {"errors": [{"text": "", "said": "", "time": 1.0}]}),
+        (ErrorsFile, {"errors": {"0": ERROR}}),
         (ChildFacts, {"rank": "0", "world": "1", "tolerance": [10**400], "call": "", "file": "", "argv": None}),
     ],
 )
@@ -124,7 +124,7 @@ def test_the_half_of_a_character_is_spelled_out(tmp_path: Path) -> None:
     """What is written from it could not be encoded; a whole one, and what only looks like it, stay."""
     path = tmp_path / "escaped.json"
     path.write_text(json.dumps({"text": "na\udcffme \U0001f600 \\udcff"}))
-    assert read_facts(path, Escaped) == {"text": "na\\udcffme \U0001f600 \\udcff"}
+    assert read_facts(path, EscapedFile) == {"text": "na\\udcffme \U0001f600 \\udcff"}
 
 
 @pytest.fixture
