@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -93,16 +94,16 @@ def test_nothing_is_left(where: Path) -> None:
 # --- the last answer
 
 
-def answered(where: Path, github: Stub, body: str, outcome: str = "") -> int:
-    """Run the step that answers what would stay without an answer, for a comment by a member of the project; its exit status."""
-    said = {"issue": {"number": 7}, "comment": {"id": 5, "body": body, "author_association": "MEMBER"}}
+def answered(where: Path, github: Stub, body: str, outcome: str = "", association: str = "MEMBER", token: str = "t") -> int:
+    """Run the step that answers what would stay without an answer, for a comment by somebody of that `association`; its exit status."""
+    said = {"issue": {"number": 7}, "comment": {"id": 5, "body": body, "author_association": association}}
     (where / "event.json").write_text(json.dumps(said), encoding="utf-8")
     (where / "answer.sh").write_text(ANSWER["run"].replace("--retry 5 ", "--retry 0 "), encoding="utf-8")
     told: dict[str, Any] = {f"github.event.{kind}.{key}": value for kind, held in said.items() for key, value in held.items()}
-    told |= {"github.token": "t", "inputs.name": "", "needs.gate.outputs.outcome": outcome, "github.event_name": "issue_comment"}
+    told |= {"github.token": token, "inputs.name": "", "needs.gate.outputs.outcome": outcome, "github.event_name": "issue_comment"}
     environment = {name: str(told[value.strip("${} ")]) for name, value in ANSWER["env"].items()}
     environment |= {"GITHUB_API_URL": github.url, "GITHUB_REPOSITORY": "o/r", "GITHUB_RUN_ID": "77", "GITHUB_SERVER_URL": "https://x"}
-    environment |= {"GITHUB_EVENT_PATH": str(where / "event.json"), "PATH": os.environ["PATH"]}
+    environment |= {"GITHUB_EVENT_PATH": str(where / "event.json"), "PATH": f"{where / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     words = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(where / "answer.sh")]
     return subprocess.run(words, env=environment, check=False, timeout=60).returncode
 
@@ -120,6 +121,47 @@ def test_who_asked_is_answered_however_much_they_wrote(where: Path, end: str) ->
         assert answered(where, github, f"Hello /minify{end}") == 0
         assert answered(where, github, f"/minifying{end}") == 0
         assert github.comments == []
+
+
+@pytest.mark.parametrize("association", ["MEMBER", "CONTRIBUTOR"])
+def test_who_asked_to_stop_is_answered(where: Path, association: str) -> None:
+    """By then the gate knows that they may; what cancels runs says itself what became of it, where it can."""
+    with Stub() as github:
+        assert answered(where, github, "/minify stop", "stop", association) == 0
+        (made,) = github.comments
+        assert made["body"].startswith("<!-- torch-minify:comment-5 run:77 -->\n\n### Not stopped")
+        made["user"]["login"] = "github-actions[bot]"
+        assert answered(where, github, "/minify stop", "stop", association) == 0
+        assert len(github.comments) == 1
+
+
+@pytest.mark.parametrize(("outcome", "association"), [("", "NONE"), ("", "CONTRIBUTOR"), ("refused", "MEMBER"), ("nothing", "OWNER")])
+def test_nobody_else_is_told(where: Path, outcome: str, association: str) -> None:
+    with Stub() as github:
+        assert answered(where, github, "/minify stop", outcome, association) == 0
+        assert github.comments == []
+
+
+def test_each_job_that_answers_has_one_behind_it() -> None:
+    """Whichever of them fails, or cannot begin, the last job begins."""
+    jobs = workflow("minify.yml")["jobs"]
+    answering = {name for name, job in jobs.items() if any("light" in step.get("uses", "") for step in job["steps"])} - {"gate"}
+    assert answering == {"report", "stop"}
+    assert answering <= set(jobs["unanswered"]["needs"])
+    assert all(f"needs.{name}.result" in jobs["unanswered"]["if"] for name in answering)
+
+
+def test_no_command_line_holds_the_token(where: Path) -> None:
+    """Everybody on a machine sees them. It is still sent: without it GitHub lists no comment of a private repository."""
+    curl = shutil.which("curl")
+    (where / "bin/curl").write_text(f'#!/bin/bash\nprintf "%s\\n" "$@" >> "{where}/words"\nexec {curl} "$@"\n', encoding="utf-8")
+    (where / "bin/curl").chmod(0o755)
+    with Stub() as github:
+        assert answered(where, github, "/minify", token="ghs_secret") == 0
+        assert {headers["Authorization"] for _, _, headers in github.seen} == {"Bearer ghs_secret"}
+    words = (where / "words").read_text()
+    assert "issues/comments" in words
+    assert "ghs_secret" not in words
 
 
 def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others(where: Path) -> None:
