@@ -145,10 +145,11 @@ def test_a_result_that_cannot_be_uploaded_is_reported(tmp_path: Path, forge: Emu
         (("report",), "/minify", "OWNER", "### Ended without a result"),
         (("report",), "/minify doctor", "OWNER", "### Ended without a result"),
         (("gate", "report"), "/minify", "OWNER", "### Not taken"),
+        (("stop",), "/minify stop", "OWNER", "### Not stopped"),
         (("gate", "report"), "see the docs of /minify", "OWNER", None),
         (("gate", "report"), "/minify", "NONE", None),
     ],
-    ids=["the report", "that of a set-up", "both", "no command", "a stranger"],
+    ids=["the report", "that of a set-up", "both", "a stop", "no command", "a stranger"],
 )
 def test_hosted_jobs_that_cannot_begin(
     tmp_path: Path, forge: Emulator, missing: tuple[str, ...], said: str, association: str, title: str | None
