@@ -3,11 +3,16 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from bot.sandbox import accounts
+from bot import cli
+from bot.engine import doctor_command, job
+from bot.engine.inputs import prepare, taken  # noqa: F401  what another account could not import
+from bot.sandbox import accounts, kernel
 
 
 def test_an_account_that_nobody_has() -> None:
@@ -58,3 +63,41 @@ def test_whether_we_may(monkeypatch: pytest.MonkeyPatch) -> None:
     assert accounts.may_change()
     monkeypatch.setattr(accounts.kernel, "capabilities", lambda: 0)
     assert not accounts.may_change()
+
+
+LOOK = """#!/bin/sh
+grep -E '^(CapEff|Uid):' /proc/self/status >> {said}
+exit 1
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
+@pytest.mark.parametrize("words", [["run", "program.py", "--out", "out"], ["doctor"]], ids=lambda words: words[0])
+def test_who_looks_at_the_user_s_interpreter_may_not_give_accounts(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is installed there runs as it starts, and came with the commit: with the rights of the engine it could become root."""
+    monkeypatch.setattr(job, "Job", lambda *_: sys.exit(0))
+    monkeypatch.setattr(doctor_command, "confines", lambda *_: (True, ""))
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        Path(place, "program.py").touch()
+        python = Path(place, "python")
+        python.write_text(LOOK.format(said=Path(place, "said")))
+        python.chmod(0o755)
+        child = os.fork()
+        if child == 0:
+            # the Action's engine, as `Account.start` starts it
+            kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
+            os.setgroups([])
+            os.setresgid(70_001, 70_001, 70_001)
+            os.setresuid(70_001, 70_001, 70_001)
+            kernel.hold_capabilities(accounts.TO_CHANGE)
+            os.chdir(place)
+            status = 1
+            try:
+                status = cli.main([*words, "--python", str(python)])
+            finally:
+                os._exit(status)
+        os.waitpid(child, 0)
+        said = Path(place, "said").read_text().split()
+    assert said[:2] == ["Uid:", "70001"]
+    assert {said[at + 1] for at, word in enumerate(said) if word == "CapEff:"} == {"0" * 16}

@@ -10,6 +10,7 @@ from pathlib import Path
 from bot.engine.inputs.take import take
 from bot.engine.inputs.taken import Place, Taken
 from bot.engine.target import Target
+from bot.sandbox.accounts import keep_to_this_process
 
 # Asks an interpreter for its torch without importing it, which takes seconds.
 _VERSION = "import importlib.metadata; print(importlib.metadata.version('torch'))"
@@ -30,6 +31,8 @@ def prepared(path: Path, argv: tuple[str, ...], python: str, scratch: Path, grap
     Raises:
         NotUnderstood: it is no program, and holds none.
     """
+    # before the user's interpreter is started: what is installed in it runs then, and must not have our rights
+    keep_to_this_process()
     unpacked = scratch / "unpacked"
     unpacked.mkdir()
     found = take(Place(path, unpacked, graph, inputs, _torch_of(python)))
