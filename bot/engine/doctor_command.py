@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bot.machine import doctor
 from bot.sandbox.accounts import keep_to_this_process
+from bot.sandbox.aside import ask
 from bot.workers.compile_check import compiles, confines
 
 
 def main(python: str) -> int:
     """Print what the machine can do with the interpreter `python`; the exit status."""
     keep_to_this_process()  # as a job does, before anything is started
-    return doctor.main(python, compiles, confines)
+    return doctor.main(python, ask, compiles, confines)

@@ -48,6 +48,7 @@ from bot.oracle.run_plan import Limits
 from bot.reduce.candidate import BudgetSpent
 from bot.sandbox import paths
 from bot.sandbox.accounts import keep_to_this_process
+from bot.sandbox.aside import ask
 from bot.sandbox.files import Scratch
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.units import spoken
@@ -208,7 +209,7 @@ class Job:
         if why := self.options.unusable or (script is not None and unreadable(script, self.options.python)):
             raise Ended("error", "not_understood", why)
         pool.start()
-        self._versions.update(facts.of_machine())
+        self._versions.update(facts.of_machine(run=ask))
         first = of_first_runs(self.options, self.budget)
 
         def run(options: Options) -> Reproduction:

@@ -15,6 +15,7 @@ from bot.machine import doctor
 from bot.models.failure import Signature
 from bot.models.result import Elsewhere, Rule, VerificationFacts
 from bot.oracle.budget import Budget
+from bot.sandbox.aside import ask
 from bot.sandbox.sandbox import Sandbox
 from bot.workers.process import Interrupted
 
@@ -61,7 +62,7 @@ class Prover:
 
         Messages and phases may differ there.
         """
-        facts = doctor.facts_of(python, min(doctor.LIMIT, self.budget.remaining()))
+        facts = doctor.facts_of(python, min(doctor.LIMIT, self.budget.remaining()), ask)
         versions = {name: str(facts[name]) for name in ("python", "torch", "triton", "cuda") if facts.get(name)}
         if "torch" not in versions:
             return Elsewhere(python=python, versions=versions, same=False, said=f"could not be run: {facts.get('error')}")

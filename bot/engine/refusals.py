@@ -23,6 +23,7 @@ from bot.failure.traceback import exceptions, plain
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
+from bot.sandbox.aside import ask
 from bot.sandbox.files import Scratch
 from bot.workers.process import HANG_RATIO, Patience, run_process
 
@@ -62,7 +63,7 @@ class Lookups:
     def lacks(self, need: Need) -> bool:
         """Whether what the program says that it lacks, the `need`, is really not there."""
         if need.what == "hardware":
-            return gpu.missing(self.launch.python, min(_LIMIT, self.budget.remaining())) is not None
+            return gpu.missing(self.launch.python, min(_LIMIT, self.budget.remaining()), ask) is not None
         if need.what == "file":
             return not (self.launch.cwd / need.name).exists()
         # to look for a module below a package is to import that

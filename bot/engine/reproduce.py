@@ -36,7 +36,7 @@ from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
-from bot.sandbox import paths
+from bot.sandbox import aside, paths
 from bot.sandbox.files import remove
 from bot.sandbox.sandbox import Sandbox
 from bot.workers.process import HANG_RATIO, Patience
@@ -91,7 +91,7 @@ class Intake:
         if (
             self.options.device == "cuda"
             and self.options.cuda_arch is None
-            and (why := gpu.missing(self.options.python, self.budget.remaining()))
+            and (why := gpu.missing(self.options.python, self.budget.remaining(), aside.ask))
         ):
             said = f"--device cuda: this interpreter's torch sees no GPU: {why}; --cuda-arch compiles for one that isn't there"
             raise Ended("error", "needs_hardware", said, machine_fault="no GPU")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bot.engine.target import Target
 from bot.models.result import InputTaken
+from bot.sandbox.aside import ask
 
 # How the lines of a log begin that TORCH_TRACE makes torch write.
 _TRACE = re.compile(rb"^V[0-9]{4} [0-9:.]+ ")
@@ -54,10 +55,10 @@ def unreadable(script: Path, python: str) -> str | None:
 def _refused(script: Path, python: str) -> str | None:
     """What the user's interpreter, which may know more syntax than ours, says of the script; None where it takes it or is none."""
     try:
-        done = subprocess.run([python, "-I", "-c", _PARSE, str(script)], capture_output=True, timeout=_LIMIT, check=False)
+        done = ask([python, "-I", "-c", _PARSE, str(script.absolute())], _LIMIT)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    rows = [row for row in done.stderr.decode("utf-8", "replace").splitlines() if row.strip()]
+    rows = [row for row in done.stderr.splitlines() if row.strip()]
     return (rows[-1] if rows else "it cannot be parsed") if done.returncode else None
 
 

@@ -7,8 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+# Runs a command within so many seconds. Whose work that is, the interpreter's packages decide.
+Ask = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
 
 # Seconds for an interpreter to say what it has.
 LIMIT = 120.0
@@ -43,21 +46,21 @@ class Line:
     needed: bool
 
 
-def facts_of(python: str, limit: float = LIMIT) -> dict[str, object]:
-    """What the interpreter `python` says of itself and its torch; `error` where it cannot, or not within `limit` seconds."""
+def facts_of(python: str, limit: float, ask: Ask) -> dict[str, object]:
+    """What the interpreter `python` says of itself and its torch; `error` where it cannot, or not within `limit` seconds. `ask` runs a
+    command within so many seconds."""
     try:
-        # not in the current directory, whose modules it would import
-        words = [os.path.abspath(python) if os.sep in python else python, "-c", _ASK]
-        run = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=limit, check=False)
+        run = ask([python, "-c", _ASK], limit)
         found = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         return {"error": str(error)}
     return found if isinstance(found, dict) else {"error": f"{python} is no Python"}
 
 
-def examine(python: str, limit: float = LIMIT) -> list[Line]:
-    """What is there for the interpreter `python`, in the order in which a person would look. It may take `limit` seconds."""
-    facts = facts_of(python, limit)
+def examine(python: str, limit: float, ask: Ask) -> list[Line]:
+    """What is there for the interpreter `python`, in the order in which a person would look. It may take `limit` seconds. `ask` is as for
+    `facts_of`."""
+    facts = facts_of(python, limit, ask)
     torch, gpus = facts.get("torch"), facts.get("gpus")
     compiler = next((c for c in (os.environ.get("CXX"), "g++", "clang++", "c++") if c and shutil.which(c)), None)
     return [
@@ -78,13 +81,13 @@ def _supported(version: str) -> bool:
         return False
 
 
-def main(python: str, compiles: Callable[[str, str], tuple[bool, str]], sandbox: Callable[[str], tuple[bool, str]]) -> int:
-    """Print what `python` has. `compiles` says whether it compiles a function for a device, `sandbox` whether it is kept in all layers;
-    both say more.
+def main(python: str, ask: Ask, compiles: Callable[[str, str], tuple[bool, str]], sandbox: Callable[[str], tuple[bool, str]]) -> int:
+    """Print what `python` has. `ask` is as for `facts_of`; `compiles` says whether it compiles a function for a device, `sandbox` whether
+    it is kept in all layers; both say more.
 
     Exit status 0, or 1 where something needed is missing or does not work.
     """
-    lines = examine(python)
+    lines = examine(python, LIMIT, ask)
     whole, layers = sandbox(python)
     lines.append(Line("sandbox", layers, whole, False))
     if all(line.good for line in lines if line.needed):

@@ -7,10 +7,12 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 # Runs a command and gives what it prints, empty where it fails.
 Ask = Callable[[Sequence[str]], str]
+Run = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
 
 _COMPILERS = ("g++", "clang++", "c++")
 # Seconds: nvidia-smi may have to wake the driver.
@@ -18,12 +20,13 @@ _LIMIT = 30.0
 _LONGEST = 120
 
 
-def of_machine(ask: Ask | None = None, devices: Sequence[Path] | None = None) -> dict[str, str]:
+def of_machine(ask: Ask | None = None, devices: Sequence[Path] | None = None, run: Run | None = None) -> dict[str, str]:
     """The facts that are known, by name: `os`, `cpu`, `compiler`, and with an NVIDIA driver `gpu` and `driver`.
 
-    `ask` runs a command, `devices` are the GPUs' device files; by default they are this machine's.
+    `ask` runs a command, `devices` are the GPUs' device files; by default they are this machine's, and `run` is what runs a command within
+    so many seconds.
     """
-    ask = ask or _run
+    ask = ask or partial(_said, run or _run)
     if devices is None:
         devices = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")]
     found = {"os": _system(), "cpu": _processor(), "compiler": _compiler(ask)}
@@ -65,9 +68,13 @@ def _compiler(ask: Ask) -> str:
     return next(iter(ask([name, "--version"]).splitlines()), "").strip()
 
 
-def _run(command: Sequence[str]) -> str:
+def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False, errors="replace")
+
+
+def _said(run: Run, command: Sequence[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False, errors="replace")
+        done = run(command, _LIMIT)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout if done.returncode == 0 else ""

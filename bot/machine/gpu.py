@@ -10,6 +10,7 @@ from pathlib import Path
 from bot.machine import doctor
 
 Ran = tuple[int, str]
+_LIMIT = 60.0  # seconds
 
 
 def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[Path] | None = None) -> str | None:
@@ -24,7 +25,7 @@ def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[
             "no GPU is visible: there is no /dev/nvidia*. A container sees one only if it was started with --gpus all (the workflow's "
             "input container-options), or if nvidia is the default runtime of the machine's Docker; a container action never gets --gpus"
         )
-    status, said = (run or _run)(["nvidia-smi", "-L"])
+    status, said = (run or (lambda words: _ran(words, _run)))(["nvidia-smi", "-L"])
     if status != 0:
         return (
             f"the GPU's device files are there, but nvidia-smi -L fails ({_last(said)}): this container lacks the driver's libraries. "
@@ -33,25 +34,29 @@ def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[
     return None
 
 
-def missing(python: str, limit: float = doctor.LIMIT) -> str | None:
+def missing(python: str, limit: float, ask: doctor.Ask) -> str | None:
     """What keeps the torch of the interpreter `python` from a GPU, for people; None where nothing does. Runs the interpreter, for at most
-    `limit` seconds."""
-    lines = doctor.examine(python, limit)
+    `limit` seconds, by `ask`, as `doctor.facts_of` has it."""
+    lines = doctor.examine(python, limit, ask)
     if any(line.what == "GPU" and line.good for line in lines):
         return None
     torch = next((line.found for line in lines if line.what == "torch"), "unknown")
     return (
-        unseen()
+        unseen(lambda words: _ran(words, ask))
         or f"nvidia-smi sees a GPU, but torch {torch} does not: it was built without CUDA, or for a newer driver than this machine's. "
         "On GitHub the input `image: cu126` is for drivers before 580, and for GPUs before Turing"
     )
 
 
-def _run(command: Sequence[str]) -> Ran:
+def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+
+
+def _ran(command: Sequence[str], ask: doctor.Ask) -> Ran:
     if shutil.which(command[0]) is None:
         return 127, f"there is no {command[0]}"
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = ask(command, _LIMIT)
     except (OSError, subprocess.TimeoutExpired) as error:
         return 1, str(error)
     return done.returncode, done.stdout + done.stderr

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.sandbox import accounts, environment, paths, private_tmp
+from bot.sandbox.aside import ask
 from bot.sandbox.files import Scratch, hand_to_group
 from bot.sandbox.order import LANDLOCK, NO_NETWORK, PRIVATE_TMP, PRIVILEGES, RLIMITS, SECCOMP, UID, Order, ProcessReport
 from bot.sandbox.process import Process, launch
@@ -229,24 +230,8 @@ class Sandbox:
             # what it is and where its link leads: with that it starts, should it not say in time what else it reads
             found = [os.path.dirname(os.path.dirname(path)) for path in (os.path.abspath(python), os.path.realpath(python))]
             with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
-                found += [str(path) for path in json.loads(self._ask(python))]
+                found += [str(path) for path in json.loads(ask([python, "-c", paths.ASK], min(_ASK_LIMIT, self.patience)).stdout)]
             self._known[python] = tuple(found)
-
-    def _ask(self, python: str) -> bytes:
-        """What the interpreter `python` says to `paths.ASK`. It may be a stranger's work too, so it can write nothing and reach nobody."""
-        env = {**environment.allowed(os.environ), "HOME": os.path.expanduser("~")}
-        # not in the current directory: its modules would be imported
-        order = Order((python, "-c", paths.ASK), env, "/", read=("/",), write=tuple(paths.devices()))
-        number = accounts.draw(os.environ) if accounts.may_change() else None
-        for one in [replace(order, uid=number, gid=number)] * (number is not None) + [order]:
-            process = launch(one, None, {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL})
-            try:
-                said, _ = process.communicate(timeout=min(_ASK_LIMIT, self.patience))
-            finally:
-                process.end()
-            if process.returncode == 0:
-                return said
-        return b""
 
     def _job_group(self) -> int | None:
         return self._group if UID in self.layers else None

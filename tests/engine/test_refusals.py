@@ -248,7 +248,7 @@ def test_what_is_looked_up_of_files_and_packages(tmp_path: Path) -> None:
 def test_a_gpu_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
     for found in ("there is none", None):
-        monkeypatch.setattr(gpu, "missing", lambda python, limit, found=found: limits.append(limit) or found)
+        monkeypatch.setattr(gpu, "missing", lambda python, limit, _, found=found: limits.append(limit) or found)
         assert look_up(tmp_path, budget=30.0).lacks(Need("hardware", "cuda")) is (found is not None)
     assert max(limits) <= 30.0
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bot.machine import doctor
+from bot.sandbox.aside import ask
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ GOOD = {"python": "3.11.7", "torch": "2.13.0+cu130", "cuda": "13.0", "gpus": ["H
 
 
 def lines(python: str) -> dict[str, tuple[str, bool]]:
-    return {line.what: (line.found, line.good) for line in doctor.examine(python)}
+    return {line.what: (line.found, line.good) for line in doctor.examine(python, doctor.LIMIT, ask)}
 
 
 def confined(_: str) -> tuple[bool, str]:
@@ -54,7 +55,7 @@ def test_a_machine_that_has_everything(machine: Any, capsys: Any) -> None:
         "GPU": ("H200, H200", True),
         "triton": ("3.5", True),
     }
-    assert doctor.main(python, lambda _, device: (True, f"one function for {device} in 1.2 s"), confined) == 0
+    assert doctor.main(python, ask, lambda _, device: (True, f"one function for {device} in 1.2 s"), confined) == 0
     said = capsys.readouterr().out
     assert "MISS" not in said
     assert "-    sandbox: no kernel for it" in said
@@ -64,19 +65,19 @@ def test_a_machine_that_has_everything(machine: Any, capsys: Any) -> None:
 def test_a_gpu_that_a_program_cannot_use(machine: Any, capsys: Any) -> None:
     # as the first sandbox kept it from CUDA's driver
     python = machine(json.dumps(GOOD), "clang++")
-    assert doctor.main(python, lambda _, device: (device == "cpu", "RuntimeError: Error 304"), confined) == 1
+    assert doctor.main(python, ask, lambda _, device: (device == "cpu", "RuntimeError: Error 304"), confined) == 1
     assert capsys.readouterr().out.endswith("MISS compile on the GPU: RuntimeError: Error 304\n")
 
 
 def test_a_machine_without_a_gpu_compiles_for_the_cpu_alone(machine: Any, capsys: Any) -> None:
     python = machine(json.dumps({**GOOD, "gpus": []}), "clang++")
-    assert doctor.main(python, lambda _, device: (True, device), confined) == 0
+    assert doctor.main(python, ask, lambda _, device: (True, device), confined) == 0
     assert capsys.readouterr().out.endswith("ok   compile: cpu\n")
 
 
 def test_a_machine_whose_worker_does_not_compile(machine: Any, capsys: Any) -> None:
     python = machine(json.dumps(GOOD), "clang++")
-    assert doctor.main(python, lambda *_: (False, "no worker: TypeError"), confined) == 1
+    assert doctor.main(python, ask, lambda *_: (False, "no worker: TypeError"), confined) == 1
     assert "MISS compile: no worker: TypeError\n" in capsys.readouterr().out
 
 
@@ -88,7 +89,7 @@ def test_a_machine_that_has_nothing(machine: Any, capsys: Any) -> None:
     assert found["torch"] == ("ModuleNotFoundError: No module named 'torch'", False)
     assert found["GPU"] == ("none", False)
     assert not found["C++ compiler"][1]
-    assert doctor.main(python, never, confined) == 1
+    assert doctor.main(python, ask, never, confined) == 1
     said = capsys.readouterr().out
     assert "compile:" not in said, "nobody waits for what cannot work"
     assert "MISS torch" in said
@@ -110,7 +111,7 @@ def test_an_interpreter_that_does_not_work(machine: Any, answer: str, status: in
 
 
 def test_no_interpreter(tmp_path: Path) -> None:
-    assert doctor.main(str(tmp_path / "none"), never, confined) == 1
+    assert doctor.main(str(tmp_path / "none"), ask, never, confined) == 1
 
 
 def test_this_one() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.machine import doctor, gpu
+from bot.sandbox.aside import ask
 
 
 def test_no_device_files() -> None:
@@ -28,7 +29,7 @@ def test_a_torch_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         doctor, "examine", lambda *_: [doctor.Line("torch", "2.13.0+cpu", True, True), doctor.Line("GPU", "none", False, False)]
     )
-    monkeypatch.setattr(gpu, "unseen", lambda: None)
-    why = gpu.missing("python")
+    monkeypatch.setattr(gpu, "unseen", lambda _: None)
+    why = gpu.missing("python", 9.0, ask)
     assert why is not None
     assert "2.13.0+cpu" in why

@@ -6,13 +6,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from bot import cli
-from bot.engine import doctor_command, job
-from bot.engine.inputs import prepare, taken  # noqa: F401  what another account could not import
-from bot.sandbox import accounts, kernel
+from bot.engine import doctor_command, job, taken
+from bot.engine.inputs import prepare  # noqa: F401  what another account could not import
+from bot.engine.options import Options
+from bot.sandbox import accounts, aside, kernel
 
 
 def test_an_account_that_nobody_has() -> None:
@@ -65,39 +67,70 @@ def test_whether_we_may(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not accounts.may_change()
 
 
+# What is installed in an interpreter runs whenever that starts.
 LOOK = """#!/bin/sh
-grep -E '^(CapEff|Uid):' /proc/self/status >> {said}
+id -u > {place}/planted
+kill -9 $PPID
 exit 1
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
-@pytest.mark.parametrize("words", [["run", "program.py", "--out", "out"], ["doctor"]], ids=lambda words: words[0])
-def test_who_looks_at_the_user_s_interpreter_may_not_give_accounts(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is installed there runs as it starts, and came with the commit: with the rights of the engine it could become root."""
-    monkeypatch.setattr(job, "Job", lambda *_: sys.exit(0))
+@pytest.mark.parametrize("engine", [70_001, 0], ids=["engine", "root"])
+@pytest.mark.parametrize("words", [["run", "program.py", "--out", "out"], ["run", "none.py", "--out", "out"], ["doctor"]], ids=" ".join)
+def test_who_looks_at_the_user_s_interpreter_may_not_give_accounts(words: list[str], engine: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is installed there came with the commit: with the rights of the engine it could become root, in its account forge results."""
+
+    def job_of(options: Options) -> NoReturn:
+        assert options.target.script is not None
+        taken.unreadable(options.target.script, options.python)
+        sys.exit(0)
+
+    monkeypatch.setattr(job, "Job", job_of)
     monkeypatch.setattr(doctor_command, "confines", lambda *_: (True, ""))
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o777)
         Path(place, "program.py").touch()
+        Path(place, "none.py").write_text("not Python")
         python = Path(place, "python")
-        python.write_text(LOOK.format(said=Path(place, "said")))
+        python.write_text(LOOK.format(place=place))
         python.chmod(0o755)
         child = os.fork()
         if child == 0:
-            # the Action's engine, as `Account.start` starts it
-            kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
-            os.setgroups([])
-            os.setresgid(70_001, 70_001, 70_001)
-            os.setresuid(70_001, 70_001, 70_001)
-            kernel.hold_capabilities(accounts.TO_CHANGE)
             os.chdir(place)
-            status = 1
+            if engine:  # as `Account.start` starts it
+                kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
+                os.setgroups([])
+                os.setresgid(engine, engine, engine)
+                os.setresuid(engine, engine, engine)
+                kernel.hold_capabilities(accounts.TO_CHANGE)
+            status = 70
             try:
                 status = cli.main([*words, "--python", str(python)])
+            except SystemExit as left:
+                status = int(left.code or 0)
             finally:
                 os._exit(status)
-        os.waitpid(child, 0)
-        said = Path(place, "said").read_text().split()
-    assert said[:2] == ["Uid:", "70001"]
-    assert {said[at + 1] for at, word in enumerate(said) if word == "CapEff:"} == {"0" * 16}
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == (1 if words == ["doctor"] else 0)
+        assert not Path(place, "planted").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
+def test_who_is_asked_has_an_account_and_no_right() -> None:
+    held = "id -u; grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status; cat /etc/shadow; kill -0 1"
+    said = aside.ask(["sh", "-c", held + "; true"], 20.0)
+    number, *rows = said.stdout.split("\n")
+    assert int(number) > 1000
+    assert rows[:-1] == ["CapPrm:\t" + "0" * 16, "CapEff:\t" + "0" * 16, "CapBnd:\t" + "0" * 16, "NoNewPrivs:\t1", "Seccomp:\t2"]
+    assert said.stderr.count("denied") == 1
+    assert said.stderr.count("not permitted") == 1
+
+
+def test_what_is_asked_answers() -> None:
+    assert aside.ask(["sh", "-c", "echo said; echo wrong >&2; pwd; exit 3"], 20.0).stdout == "said\n/\n"
+    done = aside.ask([sys.executable, "-c", "import sys; print(sys.argv[1]); sys.stderr.write('wrong'); sys.exit(3)", "one"], 20.0)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "one\n", "wrong")
+    with pytest.raises(FileNotFoundError):
+        aside.ask(["no-such-program"], 20.0)
+    with pytest.raises(subprocess.TimeoutExpired):
+        aside.ask(["sleep", "60"], 0.5)

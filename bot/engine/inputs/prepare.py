@@ -11,6 +11,7 @@ from bot.engine.inputs.take import take
 from bot.engine.inputs.taken import Place, Taken
 from bot.engine.target import Target
 from bot.sandbox.accounts import keep_to_this_process
+from bot.sandbox.aside import ask
 
 # Asks an interpreter for its torch without importing it, which takes seconds.
 _VERSION = "import importlib.metadata; print(importlib.metadata.version('torch'))"
@@ -61,9 +62,7 @@ def look_beside(path: Path) -> None:
 def _torch_of(python: str) -> str:
     """The version of an interpreter's torch; empty where it does not say."""
     try:
-        # not in the current directory, whose modules it would import
-        words = [os.path.abspath(python) if os.sep in python else python, "-c", _VERSION]
-        done = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=_LIMIT, check=False)
+        done = ask([python, "-c", _VERSION], _LIMIT)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
