@@ -21,6 +21,8 @@ from bot.sandbox.process import Process
 GRACE = 5.0
 # Characters of one line that are passed on.
 LONGEST_LINE = 4000
+# Characters at the end of a line that was cut off, which are not: a secret that is cut in two is not found.
+_CUT = 200
 # Characters of each stream of a child that are passed on.
 LONGEST_LOG = 16 << 20
 
@@ -128,8 +130,9 @@ class Children:
         redact = LineRedactor()
         written = 0
         # read to its end in any case, so that nobody waits for us
-        for line in _lines(source):
-            text = redact(line)[:LONGEST_LINE]
+        for line, cut in _lines(source):
+            text = redact(line)
+            text = (text[:-_CUT] if cut else text)[:LONGEST_LINE]
             self.watch(text)
             if written <= LONGEST_LOG:
                 written += len(text) + 1
@@ -138,12 +141,12 @@ class Children:
                     target.flush()
 
 
-def _lines(source: IO[bytes]) -> Iterator[str]:
-    """The lines of `source`, of long ones the beginning: more than is shown, since a secret that is cut in two is not found."""
+def _lines(source: IO[bytes]) -> Iterator[tuple[str, bool]]:
+    """The lines of `source`, and whether it is only the beginning, as of long ones."""
     whole = True
     for piece in iter(lambda: source.readline(2 * LONGEST_LINE), b""):
         if whole:
-            yield piece.decode("utf-8", errors="replace").rstrip("\n")
+            yield piece.decode("utf-8", errors="replace").rstrip("\n"), len(piece) >= 2 * LONGEST_LINE and not piece.endswith(b"\n")
         whole = piece.endswith(b"\n")
 
 

@@ -157,3 +157,15 @@ def test_the_log_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(out.getvalue()) < 1100
     assert out.getvalue().endswith("[the log ends here: it is too long]\n")
     assert heard[-1] == "line 1999"
+
+
+@pytest.mark.parametrize("before", range(0, 41, 4))
+def test_a_secret_that_a_long_line_cuts_in_two_is_not_shown(tmp_path: Path, before: int) -> None:
+    """What is taken out makes a line shorter, so that its cut end comes among what is shown of it."""
+    out, token = io.StringIO(), "ghp" + "_" + "a1" * 18
+    program = f"import sys; sys.stdout.write('x' * {before} + ' {token}' * 400 + chr(10) + 'next')"
+    Children(Account(), Console(out, io.StringIO())).run(python(program), cwd=tmp_path, env={}, limit=30)
+    line, following = out.getvalue().splitlines()
+    assert line.split().count("[secret]") > 100
+    assert "a1" not in line
+    assert following == "next"
