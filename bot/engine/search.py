@@ -120,7 +120,7 @@ class Search:
                 break
             graph = tried[0].program.graph
             alike, tried = [s for s in tried if s.program.graph == graph], [s for s in tried if s.program.graph != graph]
-            for part in chain.from_iterable(parts(start, self._wrong_parts(alike[0])) for start in alike):
+            for part in chain.from_iterable(parts(start, self._wrong_parts(alike[0]), upstream=True) for start in alike):
                 begun = self._begins(part)
                 if begun is not None:
                     return part, begun

@@ -20,6 +20,7 @@ from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import EAGER_ALONE, Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
 from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import bind_symbols, canonical
+from bot.reduce.graph.passes.outputs import without_dead
 from bot.reduce.graph.rewrite import map_inputs
 from bot.reduce.source.preamble import preambles
 from bot.reduce.source.text.blocks import FUNCTIONS
@@ -89,12 +90,19 @@ def starts(
                     yield replace(start, program=replace(start.program, recipe=recipe))
 
 
-def parts(start: Start, guesses: Iterable[Collection[str]]) -> Iterator[Start]:
-    """The operations of `start` that each of the `guesses` names, alone: what they read is an input."""
+def parts(start: Start, guesses: Sequence[Collection[str]], *, upstream: bool = False) -> Iterator[Start]:
+    """The operations of `start` that each of the `guesses` names, alone: what they read is an input. With `upstream`, also what leads to
+    them, and ends there: a value may be made of one that is wrong by so little that nobody would say so."""
     for names in guesses:
         part = keep_only(start.program, set(names), Policy.CUT)
         if part is not None:
             yield replace(start, program=part, whole=start.program)
+    for names in guesses if upstream else ():
+        known = start.program.graph.metas()
+        ends = tuple(Ref(name) for name in names if name in known and known[name].kind == "tensor")
+        if ends:
+            program = without_dead(replace(start.program, graph=replace(start.program.graph, output=ends)))
+            yield replace(start, program=program, whole=start.program)
 
 
 def _of_wrong(graph: Graph, wrong: Sequence[int]) -> Iterator[Graph]:

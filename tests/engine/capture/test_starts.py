@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.engine.capture.region import Object, Region, RegionRecipe, RuleUsed
-from bot.engine.capture.starts import Start, starts
+from bot.engine.capture.starts import Start, parts, starts
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Pipeline, Ref, Value, refs
 from bot.reduce.graph.printer.script import render
@@ -390,3 +390,17 @@ class TestObjects:
         node = Node("n", "function", "torch.ops.higher_order.cond", (Ref("a"), Code("body")), meta=TENSOR)
         held = Graph((Input("a", TENSOR),), (node,), (Ref("n"),), bodies=(("body", body),))
         assert "import mypasses" in [start.program.preamble for start in made(region(held=held), source=SOURCE, line=14)]
+
+
+def test_an_operation_is_asked_alone_and_then_with_what_leads_to_it() -> None:
+    held = graph("torch.ops.aten.relu.default", "torch.ops.aten.exp.default", "torch.ops.aten.sin.default")
+    (start, *_) = made(region(held=held, failed="accuracy"), failure=WRONG)
+    first, second, third = (node.name for node in start.program.graph.nodes)
+    (alone,) = parts(start, [frozenset({second})])
+    assert [node.name for node in alone.program.graph.nodes] == [second]
+    alone, led = parts(start, [frozenset({second})], upstream=True)
+    assert [node.name for node in alone.program.graph.nodes] == [second]
+    assert [node.name for node in led.program.graph.nodes] == [first, second]
+    assert list(refs(led.program.graph.output)) == [second]
+    assert led.whole is start.program
+    assert third not in led.program.graph.metas()

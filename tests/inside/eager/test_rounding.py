@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from bot.inside.eager.accuracy import ComparisonRule, compare_graph  # noqa: E402
 from bot.inside.eager.fp64 import evaluate  # noqa: E402
 from bot.inside.eager.noise import MARGIN  # noqa: E402
-from bot.inside.eager.rounding import RUNS, Rounded, as_rounding_leaves  # noqa: E402
+from bot.inside.eager.rounding import RUNS, Rounded, as_rounding_leaves, is_beyond_rounding  # noqa: E402
 
 
 def beside_a_border(x: Any) -> Any:
@@ -115,3 +115,48 @@ def test_a_region_is_wrong_only_in_what_rounding_does_not_decide(
     graph = torch.fx.symbolic_trace(Module())
     rule = ComparisonRule(strict=True)
     assert compare_graph(graph, compiled, [x], boxed=False, backward=False, rule=rule, backend=None).wrong == wrong
+
+
+# the first row is beside a border, as NEAR has it; the others are far from one
+CODES = torch.cat([NEAR[:1], (torch.arange(1, 100) % 40).unsqueeze(1).expand(99, 5) * 0.2])
+
+
+@pytest.mark.parametrize(("others", "wrong"), [(0, ()), (8, ()), (60, (0,))])
+def test_far_more_numbers_than_rounding_moves_are_wrong(others: int, wrong: tuple[int, ...]) -> None:
+    """A pass that folded 1/127 into 1/128 made half of the codes of a layer wrong; that rounding decided a few of them hid it."""
+
+    class Module(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return (beside_a_border(x),)
+
+    def compiled(x: Any) -> Any:
+        return [beside_a_border(x) + (torch.arange(100) <= others).to(torch.int8)]
+
+    graph, rule = torch.fx.symbolic_trace(Module()), ComparisonRule(strict=True)
+    assert compare_graph(graph, compiled, [CODES], boxed=False, backward=False, rule=rule, backend=None).wrong == wrong
+
+
+def test_the_outcome_in_which_most_is_otherwise() -> None:
+    outcomes = [[torch.tensor(one)] for one in ([0, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1])]
+
+    def call() -> list[Any]:
+        return outcomes.pop(0)
+
+    (expected,) = call()
+    assert as_rounding_leaves([expected], call)[0].tolist() == [0, 1, 0]
+    outcomes.append([torch.tensor([0, 0, 0], dtype=torch.int8)])  # of another type: all of them
+    assert as_rounding_leaves([expected], call, most=True)[0].dtype == torch.int8
+    assert outcomes == []
+
+
+@pytest.mark.parametrize(
+    ("moved", "theirs", "beyond"),
+    [
+        ([1] * 2 + [0] * 98, [1] * 50 + [0] * 50, True),
+        ([1] * 2 + [0] * 98, [1] * 13 + [0] * 87, False),
+        ([1] * 40 + [0] * 60, [1] * 100, False),
+    ],
+)
+def test_how_many_numbers_rounding_explains(moved: list[int], theirs: list[int], beyond: bool) -> None:
+    assert is_beyond_rounding(torch.zeros(100, dtype=torch.int64), torch.tensor(theirs), torch.tensor(moved)) is beyond
+    assert not is_beyond_rounding(torch.zeros(100, dtype=torch.int64), torch.ones(100), torch.tensor(moved)), "a float tells by itself"
