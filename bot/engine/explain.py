@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.engine.capture.region import Region
 from bot.engine.evidence import exported_program
-from bot.engine.evidence.ablation import culprit, culprit_of_script, suspects
+from bot.engine.evidence.ablation import culprit, culprit_installed, culprit_of_script, suspects
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.options import Options
 from bot.engine.proof import Prover
@@ -50,9 +50,12 @@ class Explainer:
                 said = replace(said, passes_if=edit_between(*search.neighbors))
             named = suspects(self.regions)
             if search.program is None:
-                said = replace(said, culprit=culprit_of_script(search.text, named, oracle.ask))
+                said = replace(
+                    said, culprit=culprit_of_script(search.text, named, oracle.ask) or culprit_installed(search.text, oracle.ask)
+                )
             else:
-                said = replace(said, culprit=culprit(search.program, named, oracle.ask, render))
+                of_recipe = culprit(search.program, named, oracle.ask, render)
+                said = replace(said, culprit=of_recipe or culprit_installed(search.text, oracle.ask))
                 if options.cuda_arch is None:  # a program is saved with its values, and there are none
                     said = replace(said, exported=self._exported(text, oracle))
         except (BudgetSpent, Interrupted):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from bot.engine.capture.region import Region
@@ -71,19 +72,12 @@ def script_suspects(text: str) -> list[Suspect]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    modules = {alias.asname: alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names if alias.asname}
-    modules |= {
-        alias.asname or alias.name: f"{node.module}.{alias.name}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    }
+    modules = _imported(tree)
     found: dict[Suspect, None] = {}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
             continue
-        owner, _, rest = ast.unparse(node.targets[0].value).partition(".")
-        place = ".".join(filter(None, (modules.get(owner, owner), rest)))
+        place = _full(node.targets[0].value, modules)
         made = node.value.func if isinstance(node.value, ast.Call) else node.value
         if place in CONFIGS and isinstance(made, (ast.Name, ast.Attribute)):
             found[Suspect(f"{place}.{node.targets[0].attr}", ast.unparse(made).rpartition(".")[2])] = None
@@ -112,3 +106,64 @@ def culprit_of_script(text: str, suspects: Iterable[Suspect], ask: Callable[[Can
         if without is not None and ask(Candidate(without, "ablation", ())) is Verdict.PASSES:
             return suspect.words
     return None
+
+
+def culprit_installed(text: str, ask: Callable[[Candidate], Verdict]) -> str | None:
+    """The first function of the script `text` that it puts into a table of torch's, such as a lowering, and without which it passes, each
+    other one in place; None where there is none. `ask` is the oracle's."""
+    for words, without in _installed(text):
+        if ask(Candidate(without, "ablation", ())) is Verdict.PASSES:
+            return words
+    return None
+
+
+def _installed(text: str) -> Iterator[tuple[str, str]]:
+    """For each statement that puts a function into a table of torch's, or has one registered: what is put where, and the text without."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    modules = _imported(tree)
+
+    def is_of_torch(expression: ast.expr) -> bool:
+        return _full(expression, modules).startswith("torch.")
+
+    for place, statement in enumerate(tree.body):
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+            table, given = statement.targets[0], statement.value
+            if is_of_torch(table.value) and isinstance(given, (ast.Name, ast.Attribute)):
+                words = f"{_last(table.value, modules)}[{ast.unparse(table.slice)}]: {ast.unparse(given)}"
+                yield words, _with(tree, place, ast.Pass())
+        for decorator in statement.decorator_list if isinstance(statement, ast.FunctionDef) else ():
+            if isinstance(decorator, ast.Call) and decorator.args and is_of_torch(decorator.func):
+                bare = copy.copy(statement)
+                bare.decorator_list = [one for one in bare.decorator_list if one is not decorator]
+                words = f"{_last(decorator.func, modules)}({ast.unparse(decorator.args[0])}): {bare.name}"
+                yield words, _with(tree, place, bare)
+
+
+def _last(expression: ast.expr, modules: Mapping[str, str]) -> str:
+    return _full(expression, modules).rpartition(".")[2]
+
+
+def _with(tree: ast.Module, place: int, other: ast.stmt) -> str:
+    """The script with the `other` statement in the place of one."""
+    body = [*tree.body[:place], other, *tree.body[place + 1 :]]
+    return ast.unparse(ast.fix_missing_locations(ast.Module(body, []))) + "\n"
+
+
+def _full(expression: ast.expr, modules: Mapping[str, str]) -> str:
+    """The dotted name of what is imported, in full; another expression as it is written."""
+    first, _, rest = ast.unparse(expression).partition(".")
+    return ".".join(filter(None, (modules.get(first, first), rest)))
+
+
+def _imported(tree: ast.Module) -> dict[str, str]:
+    """What each imported name stands for, where it is another one."""
+    plain = {alias.asname: alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names if alias.asname}
+    return plain | {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }

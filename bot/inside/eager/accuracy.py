@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -389,8 +390,8 @@ def farther(one: tuple[float, float] | None, other: tuple[float, float] | None) 
 
 
 def _errors(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
-    """Root mean squares against float64, of the compiled tensor and of eager's."""
+    """Root mean squares against float64, of the compiled tensor and of eager's; None where they are no numbers."""
     if exact is None or not ours.is_floating_point() or ours.shape != theirs.shape or ours.shape != exact.shape or not ours.numel():
         return None
     compiled, eager = ((one.double() - exact).square().mean().sqrt().item() for one in (theirs, ours))
-    return compiled, eager
+    return (compiled, eager) if math.isfinite(compiled + eager) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.engine.evidence.ablation import Suspect, culprit, culprit_of_script, script_suspects
+from bot.engine.evidence.ablation import Suspect, culprit, culprit_installed, culprit_of_script, script_suspects
 from bot.models.failure import Verdict
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Graph, Input, Meta, Program, Recipe, Ref
@@ -116,3 +116,54 @@ def test_a_script_that_is_no_graph_names_its_culprit(verdict: Verdict, blamed: s
     assert asked == ["pass\nf()\n"], "what the script does not set is not asked"
     backend = Suspect("", "P", device="cpu")
     assert backend.out_of_script('register("cpu", a, device_custom_pass=P)\n') == 'register("cpu", a, )\n'
+
+
+LOWERING = """\
+import torch
+from torch._inductor import lowering as L
+from torch._inductor.decomposition import decompositions
+from torch._inductor.lowering import register_lowering
+
+mine = {}
+
+
+def low(x):
+    return x
+
+
+@register_lowering(torch.ops.aten.exp.default, type_promotion_kind=None)
+def other(x):
+    return x
+
+
+mine[1] = low
+L.lowerings[torch.ops.aten.relu.default] = low
+decompositions[torch.ops.aten.sin.default] = other
+torch.compile(torch.relu)(torch.ones(1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("needed", "words"),
+    [
+        ("@register_lowering", "register_lowering(torch.ops.aten.exp.default): other"),
+        ("L.lowerings[", "lowerings[torch.ops.aten.relu.default]: low"),
+        ("decompositions[", "decompositions[torch.ops.aten.sin.default]: other"),
+        ("mine[1]", None),
+        ("torch.compile(torch.relu)", None),
+    ],
+)
+def test_a_function_that_the_script_gives_to_the_compiler(needed: str, words: str | None) -> None:
+    asked: list[str] = []
+
+    def ask(candidate: Candidate) -> Verdict:
+        asked.append(candidate.text)
+        return Verdict.SAME if needed in candidate.text else Verdict.PASSES
+
+    assert culprit_installed(LOWERING, ask) == words
+    assert all("def low" in text and "def other" in text for text in asked)
+    assert len(asked) == len(set(asked)) <= 3
+
+
+def test_what_is_no_python_has_no_culprit() -> None:
+    assert culprit_installed("x = (", lambda _: Verdict.PASSES) is None
