@@ -118,7 +118,8 @@ def culprit_installed(text: str, ask: Callable[[Candidate], Verdict]) -> str | N
 
 
 def _installed(text: str) -> Iterator[tuple[str, str]]:
-    """For each statement that puts a function into a table of torch's, or has one registered: what is put where, and the text without."""
+    """For each statement that puts a function into torch's tables or classes, or has one registered: what is put where, and the text
+    without."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -128,18 +129,20 @@ def _installed(text: str) -> Iterator[tuple[str, str]]:
     def is_of_torch(expression: ast.expr) -> bool:
         return _full(expression, modules).startswith("torch.")
 
+    own = {one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
     for place, statement in enumerate(tree.body):
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-            table, given = statement.targets[0], statement.value
-            if is_of_torch(table.value) and isinstance(given, (ast.Name, ast.Attribute)):
-                words = f"{_last(table.value, modules)}[{ast.unparse(table.slice)}]: {ast.unparse(given)}"
-                yield words, _with(tree, place, ast.Pass())
-        for decorator in statement.decorator_list if isinstance(statement, ast.FunctionDef) else ():
-            if isinstance(decorator, ast.Call) and decorator.args and is_of_torch(decorator.func):
-                bare = copy.copy(statement)
-                bare.decorator_list = [one for one in bare.decorator_list if one is not decorator]
-                words = f"{_last(decorator.func, modules)}({ast.unparse(decorator.args[0])}): {bare.name}"
-                yield words, _with(tree, place, bare)
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], (ast.Subscript, ast.Attribute)):
+            put = statement.targets[0]
+            if is_of_torch(put.value) and any(isinstance(node, ast.Name) and node.id in own for node in ast.walk(statement.value)):
+                key = f"[{ast.unparse(put.slice)}]" if isinstance(put, ast.Subscript) else f".{put.attr}"
+                yield f"{_last(put.value, modules)}{key}: {ast.unparse(statement.value)}", _with(tree, place, ast.Pass())
+        elif isinstance(statement, ast.FunctionDef):
+            for decorator in statement.decorator_list:
+                if isinstance(decorator, ast.Call) and decorator.args and is_of_torch(decorator.func):
+                    bare = copy.copy(statement)
+                    bare.decorator_list = [one for one in statement.decorator_list if one is not decorator]
+                    words = f"{_last(decorator.func, modules)}({ast.unparse(decorator.args[0])}): {statement.name}"
+                    yield words, _with(tree, place, bare)
 
 
 def _last(expression: ast.expr, modules: Mapping[str, str]) -> str:

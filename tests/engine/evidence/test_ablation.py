@@ -121,6 +121,7 @@ def test_a_script_that_is_no_graph_names_its_culprit(verdict: Verdict, blamed: s
 LOWERING = """\
 import torch
 from torch._inductor import lowering as L
+from torch._inductor.codegen.cpp import CppOverrides
 from torch._inductor.decomposition import decompositions
 from torch._inductor.lowering import register_lowering
 
@@ -139,6 +140,8 @@ def other(x):
 mine[1] = low
 L.lowerings[torch.ops.aten.relu.default] = low
 decompositions[torch.ops.aten.sin.default] = other
+CppOverrides.exp = staticmethod(low)
+torch._inductor.config.cpp_wrapper = True
 torch.compile(torch.relu)(torch.ones(1))
 """
 
@@ -149,6 +152,7 @@ torch.compile(torch.relu)(torch.ones(1))
         ("@register_lowering", "register_lowering(torch.ops.aten.exp.default): other"),
         ("L.lowerings[", "lowerings[torch.ops.aten.relu.default]: low"),
         ("decompositions[", "decompositions[torch.ops.aten.sin.default]: other"),
+        ("CppOverrides", "CppOverrides.exp: staticmethod(low)"),
         ("mine[1]", None),
         ("torch.compile(torch.relu)", None),
     ],
@@ -158,11 +162,11 @@ def test_a_function_that_the_script_gives_to_the_compiler(needed: str, words: st
 
     def ask(candidate: Candidate) -> Verdict:
         asked.append(candidate.text)
-        return Verdict.SAME if needed in candidate.text else Verdict.PASSES
+        return Verdict.SAME if candidate.text.count(needed) == LOWERING.count(needed) else Verdict.PASSES
 
     assert culprit_installed(LOWERING, ask) == words
     assert all("def low" in text and "def other" in text for text in asked)
-    assert len(asked) == len(set(asked)) <= 3
+    assert len(asked) == len(set(asked)) <= 4
 
 
 def test_what_is_no_python_has_no_culprit() -> None:
