@@ -68,7 +68,7 @@ class Reproduction:
         wrong = [region for region in self.capture.regions if region.failed == "accuracy"]
         if any(region.rule.tolerance is None for region in wrong) or (wrong and errors[0] > _DOUBTFUL * errors[1]):
             return ""
-        return f"by the program's own check alone: at first calls {nearness(*errors, wrong=bool(wrong))}"
+        return f"by the program's own check alone: in the calls that were compared {nearness(*errors, wrong=bool(wrong))}"
 
     @property
     def eager_error(self) -> str:

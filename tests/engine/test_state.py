@@ -174,7 +174,7 @@ def test_nearness_is_said_as_it_was_found(compiled: float, eager: float, words: 
     assert nearness(compiled, eager) == words
 
 
-ALONE = "by the program's own check alone: at first calls compiled is"
+ALONE = "by the program's own check alone: in the calls that were compared compiled is"
 ALIKE = f"{ALONE} as near to float64 as eager (root mean square error 1.0e-03, eager 1.0e-03)"
 FARTHER = f"{ALONE} 4 times as far from float64 as eager (root mean square error 4.0e-03, eager 1.0e-03)"
 
