@@ -130,7 +130,7 @@ class _Search:
     def run(self, guessed: Sequence[frozenset[str]]) -> None:
         incumbent = self.incumbent
         # where the numbers matter, simple ones mostly hide the failure
-        guesses.run(incumbent, guessed, None if self.numerics.keep_seed else self._simplified)
+        guesses.run(incumbent, guessed, *(() if self.numerics.keep_seed else (self._smaller,)))
         steady = self.settle(incumbent.candidate.text)
         self._whole()
         if not steady():
@@ -154,7 +154,8 @@ class _Search:
         if promote.run(incumbent):
             ops.run(incumbent)
         bodies.run(incumbent)
-        incumbent.offer(self._smallest(incumbent.program), "batch")
+        program = incumbent.program
+        incumbent.offer(self._smallest(program, self._simplified(program)), "batch")
         while True:
             before = incumbent.key
             apply(incumbent, self._batch(incumbent.program), "batch")
@@ -166,13 +167,18 @@ class _Search:
             ops.run(incumbent)
             bodies.run(incumbent)
 
+    def _smaller(self, program: Program) -> tuple[Program | None, ...]:
+        """The program as small as its operations allow, then as small as most failures allow: many need a size above 1."""
+        simplified = self._simplified(program)
+        return self._smallest(program, simplified), simplified
+
     def _simplified(self, program: Program) -> Program | None:
         """A program without all that most failures do not need, where that is legal."""
         return self.incumbent.legal(applied(program, self._batch(program)))
 
-    def _smallest(self, program: Program) -> Program:
-        """What is left of a program whose operations alone matter: simplified, each size 1, equal inputs merged."""
-        small = self._simplified(program) or program
+    def _smallest(self, program: Program, simplified: Program | None) -> Program:
+        """What is left of a program whose operations alone matter: `simplified` where that is legal, each size 1, equal inputs merged."""
+        small = simplified or program
         ones = sizes.everything_one(self.incumbent, small) or small
         return applied(ones, inputs.edits(ones))
 

@@ -76,10 +76,11 @@ def test_a_right_guess_is_the_only_query_of_the_search() -> None:
     assert next(i for i, verdict in enumerate(oracle.memo.values()) if verdict is Verdict.SAME) == 0
 
 
-def test_a_guess_that_needs_its_operands_is_the_third_query() -> None:
+def test_a_guess_that_needs_its_operands_is_the_fourth_query() -> None:
     oracle = FreeOracle(fed(99, 100))
     reduce_program(chain(300), oracle, oracle.render, guesses=[frozenset({"n100"})])
-    assert list(oracle.memo.values())[:3] == [Verdict.PASSES, Verdict.PASSES, Verdict.SAME]
+    # of size 1, simplified, alone, and then with what feeds it
+    assert list(oracle.memo.values())[:4] == [Verdict.PASSES, Verdict.PASSES, Verdict.PASSES, Verdict.SAME]
 
 
 def test_wrong_guesses_do_no_harm() -> None:
@@ -167,6 +168,27 @@ def test_what_needs_its_operations_alone_is_simplified_in_one_query() -> None:
     after = oracle.origins[oracle.origins.index("batch") :]
     assert Counter(after)["batch"] == 1
     assert not {"sizes", "inputs"} & set(after)
+
+
+def test_what_a_right_guess_names_is_as_small_as_it_goes_after_one_query() -> None:
+    oracle = World(lambda p: "op9" in words(p))
+    program = mixed(40, random.Random(3))
+    found = reduce_program(program, oracle, oracle.render, guesses=[frozenset({"n9"})])
+    assert found.program.graph.input_elements == len(found.program.graph.inputs) == 1
+    assert oracle.origins[0] == "guess"
+    assert not {"batch", "sizes", "inputs"} & set(oracle.origins), oracle.origins
+
+
+def test_a_right_guess_that_needs_a_size_costs_one_query_more() -> None:
+    def needs(p: Program) -> bool:
+        return "op9" in words(p) and p.graph.inputs[0].meta.shape[0] > 1
+
+    oracle = World(needs)
+    program = mixed(40, random.Random(3))
+    found = reduce_program(program, oracle, oracle.render, guesses=[frozenset({"n9"})])
+    assert found.program.graph.inputs[0].meta.shape == (2, 2)
+    assert oracle.origins[:2] == ["guess", "guess"]
+    assert "batch" not in oracle.origins, oracle.origins
 
 
 def test_inputs_that_must_differ_and_be_large_are_found_after_that_query_failed() -> None:

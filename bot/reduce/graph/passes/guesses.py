@@ -1,8 +1,8 @@
 """Asks first what the failure itself names.
 
-Proposes the first guess (a set of node names) with everything simplified at once; then, for each guess: these alone, with their
+Proposes the first guess (a set of node names) with all else as small as it goes; then, for each guess: these alone, with their
 operands as inputs; then these with the operations that make their operands. Cost: one query where the first guess is right and nothing
-else matters, at most two for each guess and one. The idea is from the
+else matters, at most two for each guess and those. The idea is from the
 observation that a lowering error names its operator and that generated code names the nodes it came from: a search that is
 over before it began.
 """
@@ -18,8 +18,12 @@ from bot.reduce.graph.keep import Policy, units
 _MOST = 8
 
 
-def run(incumbent: Incumbent, guesses: Sequence[frozenset[str]], simplified: Callable[[Program], Program | None] | None = None) -> bool:
-    """Offers the guesses to `incumbent`; says whether one was SAME. `simplified` makes of a program what is asked first."""
+def run(
+    incumbent: Incumbent,
+    guesses: Sequence[frozenset[str]],
+    smaller: Callable[[Program], Sequence[Program | None]] = lambda _program: (),
+) -> bool:
+    """Offers the guesses to `incumbent`; says whether one was SAME. `smaller` makes of the first what is asked before all, in its order."""
     graph = incumbent.program.graph
     can = set(units(graph))
     nodes = {n.name: n for n in graph.nodes}
@@ -32,6 +36,6 @@ def run(incumbent: Incumbent, guesses: Sequence[frozenset[str]], simplified: Cal
             alone.append(names)
             fed.append(names | ({u for name in names for u in nodes[name].uses()} & can))
     candidates = [incumbent.keep(names, Policy.CUT) for names in alone] + [incumbent.keep(names) for names in fed]
-    if simplified is not None and candidates and candidates[0] is not None:
-        candidates.insert(0, simplified(candidates[0]))
+    if candidates and candidates[0] is not None:
+        candidates[:0] = smaller(candidates[0])
     return incumbent.offer_first(candidates, "guess") is not None

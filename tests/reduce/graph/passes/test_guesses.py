@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.reduce.graph.form import Graph, Input, Meta, Program, Ref
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes import guesses
+from bot.reduce.graph.passes.resize import resized
 from tests.reduce.graph.free_oracle import FreeOracle, chain, fed, present, target
 from tests.reduce.graph.world import World, op, tensor, words
 
@@ -42,22 +43,24 @@ def test_wrong_guesses_cost_two_queries_each_and_no_more_than_eight_are_asked() 
 def test_names_that_the_graph_does_not_have_cost_nothing() -> None:
     oracle = FreeOracle(present([3]))
     incumbent = Incumbent(chain(5), oracle, oracle.render)
-    assert not guesses.run(incumbent, [frozenset({"nowhere"}), frozenset()], lambda program: program)
+    assert not guesses.run(incumbent, [frozenset({"nowhere"}), frozenset()], lambda program: (program,))
     assert oracle.queries == 0
 
 
-def test_the_first_guess_is_asked_simplified_before_all_else() -> None:
+def test_the_first_guess_is_asked_smaller_before_all_else() -> None:
     oracle = FreeOracle(lambda p: True)
     incumbent = Incumbent(chain(20), oracle, oracle.render)
     seen: list[Program] = []
 
-    def simplified(program: Program) -> Program | None:
+    def smaller(program: Program) -> tuple[Program | None, ...]:
         seen.append(program)
-        return None
+        return None, resized(program, {4: 1})
 
-    assert guesses.run(incumbent, [frozenset({"n7"}), frozenset({"n3"})], simplified)
+    assert guesses.run(incumbent, [frozenset({"n7"}), frozenset({"n3"})], smaller)
     assert [[n.name for n in program.graph.nodes] for program in seen] == [["n7"]]
     assert left(incumbent) == [target(7)]
+    assert incumbent.program.graph.input_elements == 1
+    assert oracle.queries == 1
 
 
 def test_an_item_of_a_tuple_stands_for_what_makes_it() -> None:
