@@ -10,12 +10,14 @@ import argparse
 import collections
 import json
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +31,17 @@ ROOT = Path(__file__).resolve().parents[2]
 ALONE = 300.0
 # Verdicts that must not be.
 BAD = ("SLIP", "FALSE", "LOST")
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+class Lane(threading.local):
+    """What the programs of this thread's lane are told beside the environment: its GPU, where there are several lanes."""
+
+    def __init__(self) -> None:
+        self.env: dict[str, str] = {}
+
+
+LANE = Lane()
 
 
 @dataclass(frozen=True)
@@ -66,7 +79,9 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--limit", type=positive, default=600.0, metavar="SECONDS", help="the budget of each program (default 600)")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="where the programs run (default cpu)")
-    parser.add_argument("--lanes", type=count, default=1, metavar="N", help="so many programs at a time")
+    parser.add_argument(
+        "--lanes", type=count, default=1, metavar="N", help="so many programs at a time, each lane with its share of the CPUs and one GPU"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every program")
     parser.add_argument("--read", type=Path, nargs="+", metavar="FILE", help="print the table of these --json files, and end")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave programs, logs and results there")
@@ -94,13 +109,39 @@ def main(argv: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="truth-", ignore_cleanup_errors=True) as made:
         scratch = (arguments.keep or Path(made)).resolve()
         endings: list[Ending] = []
-        with ThreadPoolExecutor(arguments.lanes) as executor:
+        shares = shared(arguments.lanes, sorted(os.sched_getaffinity(0)), gpus())
+        with ThreadPoolExecutor(arguments.lanes, initializer=_settle, initargs=(shares,)) as executor:
             asked = [executor.submit(ending, row, arguments.device, python, scratch / row.name, arguments.limit) for row in chosen]
             for future in as_completed(asked):
                 endings.append(future.result())
                 print(_line(endings[-1]), flush=True)
                 save(arguments.json, {"endings": [asdict(one) for one in endings]})
     return _said(endings)
+
+
+def gpus(env: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> tuple[str, ...]:
+    """Names for `CUDA_VISIBLE_DEVICES` of the GPUs that programs of `env` may use; `devices` is where their device files are."""
+    listed = env.get(VISIBLE)
+    if listed is not None:
+        return tuple(one for one in listed.split(",") if one)
+    numbers = [path.name.removeprefix("nvidia") for path in devices.glob("nvidia[0-9]*")]
+    return tuple(str(number) for number in range(len([one for one in numbers if one.isdigit()])))
+
+
+def shared(lanes: int, cpus: Sequence[int], devices: Sequence[str]) -> queue.SimpleQueue[tuple[set[int], dict[str, str]]]:
+    """For each of the `lanes` its CPUs and its GPU of these `devices`, as an environment: CPUs are dealt out, GPUs taken in turn. Where
+    there are more lanes than CPUs they share all of them, and a single lane has everything."""
+    found: queue.SimpleQueue[tuple[set[int], dict[str, str]]] = queue.SimpleQueue()
+    for lane in range(lanes):
+        own = set(cpus[lane::lanes]) if lanes <= len(cpus) else set(cpus)
+        found.put((own, {VISIBLE: devices[lane % len(devices)]} if devices and lanes > 1 else {}))
+    return found
+
+
+def _settle(shares: queue.SimpleQueue[tuple[set[int], dict[str, str]]]) -> None:
+    """Take one of the `shares` for this thread, and for what it starts."""
+    cpus, LANE.env = shares.get()
+    os.sched_setaffinity(0, cpus)
 
 
 def ending(row: Row, device: str, python: str, place: Path, limit: float) -> Ending:
@@ -112,7 +153,7 @@ def ending(row: Row, device: str, python: str, place: Path, limit: float) -> End
     script.write_text(row.text(device), encoding="utf-8")
     started = time.monotonic()
     words = [python, "-m", "bot", "run", str(script), "--out", str(out), "--budget", f"{limit:.0f}s", "--hang-after", f"{limit / 2:.0f}s"]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    env = {**os.environ, **LANE.env, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
     with open(place / "log.txt", "w", encoding="utf-8") as log:
         subprocess.run(words, stdout=log, stderr=subprocess.STDOUT, cwd=place, env=env, check=False, timeout=limit * 2 + 600)
     seconds = time.monotonic() - started
@@ -151,7 +192,7 @@ def _passes(text: str, python: str, place: Path) -> bool:
     alone = place / "healed"
     alone.mkdir(exist_ok=True)
     (alone / "healed.py").write_text(text, encoding="utf-8")
-    env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(alone / "cache"), "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+    env = {**os.environ, **LANE.env, "TORCHINDUCTOR_CACHE_DIR": str(alone / "cache"), "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
     ran = subprocess.run([python, "healed.py"], cwd=alone, env=env, capture_output=True, text=True, check=False, timeout=ALONE)
     (alone / "log.txt").write_text(ran.stdout + ran.stderr, encoding="utf-8")
     return ran.returncode == 0

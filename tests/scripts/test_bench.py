@@ -557,6 +557,20 @@ def test_a_slip_is_not_hidden(capsys, tmp_path):
         assert (f"not as they have to be: {'relu-1-fp32-training-2' if status else 'none'}") in capsys.readouterr().out
 
 
+def test_each_lane_has_its_cpus_and_one_gpu(tmp_path):
+    for name in ("nvidia0", "nvidia1", "nvidia-uvm", "nvidiactl"):
+        (tmp_path / name).touch()
+    seen = truth.gpus({}, tmp_path)
+    assert seen == ("0", "1")
+    assert truth.gpus({"CUDA_VISIBLE_DEVICES": "3"}, tmp_path) == ("3",)
+    shares = truth.shared(3, [0, 1, 2, 3, 4, 5, 6], seen)
+    given = [shares.get_nowait() for _ in range(3)]
+    assert [cpus for cpus, _ in given] == [{0, 3, 6}, {1, 4}, {2, 5}]
+    assert [env["CUDA_VISIBLE_DEVICES"] for _, env in given] == ["0", "1", "0"]
+    assert truth.shared(1, [0, 1], seen).get_nowait() == ({0, 1}, {})
+    assert truth.shared(4, [0, 1], ()).get_nowait() == ({0, 1}, {})
+
+
 def test_a_program_without_a_result_is_no_refusal(tmp_path):
     row = planted.rows([1])[0]
     python = tmp_path / "python"
