@@ -37,5 +37,9 @@ def run(
             fed.append(names | ({u for name in names for u in nodes[name].uses()} & can))
     candidates = [incumbent.keep(names, Policy.CUT) for names in alone] + [incumbent.keep(names) for names in fed]
     if candidates and candidates[0] is not None:
-        candidates[:0] = smaller(candidates[0])
+        first, *others = smaller(candidates[0]) or (None,)
+        # alone, also where several are asked at once: mostly it is the answer, and the others would only take its processors
+        if incumbent.offer(first, "guess"):
+            return True
+        candidates[:0] = others
     return incumbent.offer_first(candidates, "guess") is not None
