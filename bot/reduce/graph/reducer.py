@@ -7,7 +7,7 @@ anything changed; marks instead of dynamic sizes, and the readable form last. `d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.models.failure import Verdict
@@ -154,8 +154,7 @@ class _Search:
         if promote.run(incumbent):
             ops.run(incumbent)
         bodies.run(incumbent)
-        program = incumbent.program
-        incumbent.offer(self._smallest(program, self._simplified(program)), "batch")
+        incumbent.offer(self._smallest(incumbent.program), "batch")
         while True:
             before = incumbent.key
             apply(incumbent, self._batch(incumbent.program), "batch")
@@ -167,25 +166,28 @@ class _Search:
             ops.run(incumbent)
             bodies.run(incumbent)
 
-    def _smaller(self, program: Program) -> tuple[Program | None, ...]:
+    def _smaller(self, program: Program) -> Iterator[Program | None]:
         """The program as small as its operations allow, then as small as most failures allow: many need a size above 1."""
-        simplified = self._simplified(program)
-        return self._smallest(program, simplified), simplified
+        yield self._smallest(program)
+        yield self._simplified(program)
 
     def _simplified(self, program: Program) -> Program | None:
         """A program without all that most failures do not need, where that is legal."""
         return self.incumbent.legal(applied(program, self._batch(program)))
 
-    def _smallest(self, program: Program, simplified: Program | None) -> Program:
-        """What is left of a program whose operations alone matter: `simplified` where that is legal, each size 1, equal inputs merged."""
-        small = simplified or program
-        ones = sizes.everything_one(self.incumbent, small) or small
+    def _smallest(self, program: Program) -> Program:
+        """What is left where operations alone matter: simplified, each size 1, equal inputs merged, as far as that is legal."""
+        ones = sizes.everything_one(self.incumbent, applied(program, self._batch(program, sized=False)))
+        if ones is None:
+            small = self._simplified(program) or program
+            ones = sizes.everything_one(self.incumbent, small) or small
         return applied(ones, inputs.edits(ones))
 
-    def _batch(self, program: Program) -> list[Edit]:
-        """Everything that most failures do not need; what is most often needed stands last, so that one half is right."""
+    def _batch(self, program: Program, *, sized: bool = True) -> list[Edit]:
+        """Everything that most failures do not need, sizes only where `sized`; what is most often needed stands last, so that one half is
+        right."""
         found: list[Edit] = [*values.edits(program), *contiguous.edits(program)]
-        if any(size > 2 for size in sizes_of(program)):
+        if sized and any(size > 2 for size in sizes_of(program)):
             found.append(lambda changed: sizes.everything_small(self.incumbent, changed))
         return [
             *found,

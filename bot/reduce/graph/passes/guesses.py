@@ -9,7 +9,7 @@ over before it began.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from bot.reduce.graph.form import Program
 from bot.reduce.graph.incumbent import Incumbent
@@ -21,7 +21,7 @@ _MOST = 8
 def run(
     incumbent: Incumbent,
     guesses: Sequence[frozenset[str]],
-    smaller: Callable[[Program], Sequence[Program | None]] = lambda _program: (),
+    smaller: Callable[[Program], Iterable[Program | None]] = lambda _program: (),
 ) -> bool:
     """Offers the guesses to `incumbent`; says whether one was SAME. `smaller` makes of the first what is asked before all, in its order."""
     graph = incumbent.program.graph
@@ -37,9 +37,9 @@ def run(
             fed.append(names | ({u for name in names for u in nodes[name].uses()} & can))
     candidates = [incumbent.keep(names, Policy.CUT) for names in alone] + [incumbent.keep(names) for names in fed]
     if candidates and candidates[0] is not None:
-        first, *others = smaller(candidates[0]) or (None,)
+        forms = iter(smaller(candidates[0]))
         # alone, also where several are asked at once: mostly it is the answer, and the others would only take its processors
-        if incumbent.offer(first, "guess"):
+        if incumbent.offer(next(forms, None), "guess"):
             return True
-        candidates[:0] = others
+        candidates[:0] = forms
     return incumbent.offer_first(candidates, "guess") is not None
