@@ -77,6 +77,7 @@ def test_a_healthy_program_must_not_be_claimed() -> None:
         ("h100-numbers-alone", "| gpt2_bf16_training | minimized, dynamo | 90 → 1 | 11 | 3 | 31 | 12 | 10 | 54 |"),
         ("h200-jobs-auto", "| resnet18_training | minimized, aot | 611 → 1 | 11 | 5 | 32 | 16 | 8 | 58 |"),
         ("h100-jobs-auto", "| illegal_access | minimized, dynamo | 7 → 1 | 16 | 26 | 15 | 43 | 10 | 68 |"),
+        ("h100-two-operations", "| aot_compile | minimized, aot | 2 → 1 | 7 | 3 | 5 | 4 | 9 | 20 |"),
         ("h100-hooks", "| device_custom_pass_numbers | minimized, aot | 5 → 1 | 24 | 44 | 17 | 78 | 13 | 116 |"),
         ("h100-without", "| backward_only_without | minimized, aot | 16 → 1 | 7 | 4 | 7 | 12 | 13 | 39 |"),
         ("h100-warm", "| aot_compile | minimized, aot | 2 → 1 | 7 | 6 | 7 | 18 | 12 | 41 |"),
