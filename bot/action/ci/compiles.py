@@ -41,14 +41,23 @@ TRACERS = (
     r"|We found a fake tensor in the exported program|Could not (?:guard on|extract specialized integer from) data-dependent expression"
     r"|Constraints violated \(|Cannot call (?:numel|sizes|strides)\(\) on tensor with symbolic sizes"
     r"|torch\.compile with aot_autograd does not currently|Found a graph input that |auto_functionalized(?:_v2)? was not removed"
-    r"|out= ops aren't yet supported|static input data pointer changed"
+    r"|out= ops aren't yet supported|static input data pointer changed|input name: \S{1,100}\. data pointer changed from "
     # of tensors that hold nothing
     r"|Cannot access data pointer of Tensor \(e\.g\. FakeTensor|Attempting to use FunctionalTensor on its own"
     r"|SymIntArrayRef expected to contain only concrete integers|whole graph export entails exactly one"
     # of backwards, of operators without what traces them, of what is tried out, of a function that was left out
     r"|This backward function was compiled with non-empty donated|During the backward, we encountered a tensor subclass where we guessed"
     r"|aot_autograd\(\) does not yet handle|There was no (?:fake|abstract) impl registered for|Failed to run autotuning code block"
-    r"|torch\.compile with fullgraph=True found no compiled frames)"
+    r"|torch\.compile with fullgraph=True(?:$|\s+found no compiled frames)"
+    r"|Node \S{1,100} was invalid, but is output|Detected recompile when torch\.compile stance is "
+    # of nodes that run on tensors that hold nothing, of operators there, of what Dynamo and export do not take
+    r"|Failed running call_(?:function|method|module) \S|Dynamo failed to run FX node with fake tensors"
+    r"|Operator does not support running with fake tensors|Unhandled FakeTensor Device Propagation for |Mixing fake modes NYI"
+    r"|torch\.\* op returned non-Tensor|Dynamic control flow is not supported at the moment"
+    r"|Tried to use data-dependent value in the subsequent computation|Mutating module attribute \w{1,100} during export"
+    r"|Found following user inputs located at \[|It looks like one of the (?:in|out)puts with type "
+    # of sizes, whose names the code has that is made
+    r"|name '[su]\d{1,3}' is not defined|s\d{1,3} \(could be from \[)"
 )
 # The things with which it traces, as a message shows them: they are nowhere else. A model that was compiled is met by eager code, too,
 # and so are the names of errors.
@@ -56,13 +65,16 @@ TRACED = (
     r"(?:<(?:class ')?torch\.(?:_dynamo(?!\.(?:eval_frame|exc)\.)|_inductor(?!\.exc\.)|_subclasses|_functorch\._aot_autograd"
     r"|fx\.experimental)\.[\w.]{1,100}(?:'>| object at )"
     r"|'(?:FakeTensor|FunctionalTensor|Sym(?:Int|Float|Bool))' object |\b(?:Fake|Functional)Tensor\((?=[\w.(<])"
-    # Dynamo's variables, Inductor's buffers
+    # Dynamo's variables, Inductor's kernels and buffers
     r"|\b(?:Builtin|ConstDict|Constant|GetAttr|(?:Unspecialized)?NNModule|PythonModule|SkipFunction|SymNode|Tensor|TorchInGraphFunction"
-    r"|UserDefined(?:Class|Object)|UserFunction|UserMethod)Variable\("
-    r"|\b(?:TensorBox|StorageBox|ComputedBuffer|InputBuffer|FixedLayout|FlexibleLayout)\()"
+    r"|UserDefined(?:Class|Object)|UserFunction|UserMethod)Variable(?:\(|' object)"
+    r"|\btriton_(?:poi|red|per)_fused_|\b(?:TensorBox|StorageBox|ComputedBuffer|InputBuffer|FixedLayout|FlexibleLayout)\()"
 )
-# Where a library hands graphs to the compiler: the file of its backend for Dynamo, and functions that compile.
-HANDS_OVER = r"""/compilation/(?:(?:backends?|compiler\w{0,40})\.py", line \d{1,7}, in |\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""
+# Where a library hands graphs to the compiler: the file of its backend for Dynamo, those of its passes, and functions that compile.
+HANDS_OVER = (
+    r"""/compilation/(?:(?:backends?|compiler\w{0,40}|(?:\w{1,40}/){0,3}\w{0,60}(?:fusion|pass)\w{0,60})\.py", line \d{1,7}, in """
+    r"""|\w{1,60}\.py", line \d{1,7}, in \w{0,60}compile)"""
+)
 _MENTIONS = re.compile(rf"torch/_(?:dynamo|inductor|functorch|export)/|{_CACHE}|torch\.compile\(|aoti_compile|torch\.export|{ADVICE}")
 # What Inductor wrote, in its own directory, in vLLM's or in that of one test, where its name is the hash of it.
 _MADE = re.compile(rf"{_CACHE}|/inductor_cache/|/[a-z0-9]{{2}}/c[a-z2-7]{{20,60}}\.py$")

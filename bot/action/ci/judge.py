@@ -23,6 +23,7 @@ from bot.action.ci.compiles import (
     says_that_it_compiles,
 )
 from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.python_words import HEADER
 from bot.action.ci.tracebacks import is_elsewhere
 from bot.failure.machine_faults import fault_of, missing
 from bot.failure.outcome import Outcome
@@ -39,9 +40,12 @@ _OF_COMPILER = re.compile(
     re.MULTILINE,
 )
 _NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")
+# What pytest says of a call that a test asserts, below its result.
+_CALLED = re.compile(r"^ ?\+ {1,20}where False = (?:<built-in method (?:allclose|equal) of |\w{0,100}allclose\()", re.MULTILINE)
 # How tests say it that compare by themselves, where they say what they compare: signal to noise, a bound.
 _BOUNDS = re.compile(
-    r"\btensor\([^()]{0,200}\) not (?:greater|less) than|\b(?:SQNR|PSNR|SNR|cosine similarity|[Mm]ax(?:imum)? diff\w{0,20})\b"
+    r"\btensor\([^()]{0,200}\) not (?:greater|less) than|\bassert (?:tensor\([^()]{0,200}\)|-?\d{1,9}\.\d{1,20}(?:e[+-]?\d{1,3})?) [<>]=? "
+    r"|\b(?:SQNR|PSNR|SNR|cosine similarity|[Mm]ax(?:imum)? diff\w{0,20})\b"
 )
 _COMPILED = re.compile(r"\b(?:compiled?|inductor|dynamo)\b", re.IGNORECASE)
 _SCALARS = re.compile(r"Scalars are not equal!\s+Expected (?P<number>\S{1,50}) but got")
@@ -183,10 +187,11 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         asserted = signature.exception == ("AssertionError",) and raised_in_test(failure.text)
         return not asserted and not raised_at_import(failure.text)
     last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
-    if _OF_COMPILER.search(last) or raised_on_sizes(failure.text) or _TRACERS.match(signature.message):
+    said = (signature.message, _said(failure))
+    if _OF_COMPILER.search(last) or raised_on_sizes(failure.text) or any(map(_TRACERS.match, said)):
         return True
     # a test may assert what it traced for itself
-    return not (failure.test and _OF_TESTS.intersection(signature.exception)) and bool(_TRACED.match(signature.message))
+    return not (failure.test and _OF_TESTS.intersection(signature.exception)) and any(map(_TRACED.match, said))
 
 
 def is_compiled(signature: Signature | None, failure: Failure) -> bool:
@@ -224,7 +229,9 @@ def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
     # what caused the one within which it ends may be told
     last = next(iter(exceptions(failure.text)), None)
     cut = not last.name if last else not signature.exception
-    return cut and (in_compiler(signature, failure) or says_that_it_compiles(failure) or _is_traced(failure))
+    # the compiler's message may quote a stack of the program's
+    told = _TRACERS.match(failure.text.rpartition(f"{HEADER}\n")[2])
+    return cut and bool(told or in_compiler(signature, failure) or says_that_it_compiles(failure) or _is_traced(failure))
 
 
 def _is_traced(failure: Failure) -> bool:
@@ -240,13 +247,21 @@ def _is_count(failure: Failure) -> bool:
     return bool(_COUNTS.search(failure.source) or _COUNTS.search(failure.text) or _COUNTED.search(failure.text, found.end()))
 
 
-def _is_about_numbers(signature: Signature) -> bool:
-    return bool(_NUMBERS.search(signature.message)) and "AssertionError" in signature.exception
+def _said(failure: Failure) -> str:
+    """What was raised last, in its own words."""
+    last = next(iter(exceptions(failure.text)), None)
+    return last.message[:_END] if last else ""
+
+
+def _is_about_numbers(signature: Signature, failure: Failure) -> bool:
+    if "AssertionError" not in signature.exception:
+        return False
+    return bool(_NUMBERS.search(signature.message) or _CALLED.search(_said(failure)))
 
 
 def is_wrong_in_test(signature: Signature | None, failure: Failure) -> bool:
     """Whether `failure`, of that `signature`, is of a test that compiles, as the log says, and got other numbers than it expected."""
-    wrong = signature is not None and _is_about_numbers(signature) and not _is_count(failure)
+    wrong = signature is not None and _is_about_numbers(signature, failure) and not _is_count(failure)
     return wrong and bool(failure.test) and says_that_it_compiles(failure)
 
 
@@ -309,13 +324,13 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         )
     if _NO_MEMORY.intersection(signature.exception) or "out of memory" in signature.message:
         return "no", "out of memory"
-    if _is_about_numbers(signature):
+    if _is_about_numbers(signature, failure):
         if _is_count(failure):
             return "no", "it counted otherwise than expected"
         if says_that_it_compiles(failure):
             return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"
         return "no", "wrong numbers, and nothing shows that it compiles"
-    bound = "AssertionError" in signature.exception and _BOUNDS.search(signature.message)
+    bound = "AssertionError" in signature.exception and _BOUNDS.search(_said(failure))
     if bound and (_COMPILED.search(signature.message) or says_that_it_compiles(failure)):
         return "possible", "numbers beyond a bound of the test: whether the compiler makes them shows only when it runs"
     if _REPEATS.search(signature.message) and not _COMPARES.search(signature.message):

@@ -66,7 +66,7 @@ _STAMPED = re.compile(
 # Scripts that run in a container indent all that it prints: so much stands before what test runners and ranks write at the first column.
 _INDENTED = re.compile(
     r"^(?P<blanks> {1,8})(?:={3,} (?:test session starts|short test summary info|FAILURES|ERRORS) ={3,}$|={70}$"
-    r"|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-|(?:_ ){20,200}_$|[^\s:\"]{1,300}\.py:\d{1,7}: in [\w<]"
+    r"|_{2,200} (?:\w{1,100}\.){0,3}[Tt]est\w{0,200}(?:\[[^\n]{0,500}\])? _{2,200}$|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-|(?:_ ){20,200}_$|[^\s:\"]{1,300}\.py:\d{1,7}: in [\w<]"
     r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}\)"
     r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )
@@ -91,7 +91,7 @@ _TORN_PLACE = re.compile(
 _PLACE = re.compile(r'^(?:[^"\n]{1,200}[\])>:|] ?)? {0,8}File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
 # So many characters tell a line with a mark from the rest of a broken one.
 _MARK = 6
-_GLUED = re.compile(r'(?P<above> {4,40}\S[^\n]{0,2000}?[\w)\]]|from user code:) {2,400}File "')
+_GLUED = re.compile(r'(?P<above> {4,40}\S[^\n]{0,2000}?[\w)\]]|from user code:|input name: [^\n]{1,400} stack trace:) {2,400}File "')
 MAX_WRAPPED = 4
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
+from bot.action.ci.compiles import on_stack
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.python_words import ERRORS, HEADER
-from bot.action.ci.tracebacks import Printed
+from bot.action.ci.tracebacks import Printed, is_whole
 
 # What is logged of guards as an error is one that could not be made, and then the stack of what asked for it.
 _GUARDS = f"_guards{LOGGED}"
@@ -19,6 +20,9 @@ MAX_GUARD = 60
 _KERNELS = f"triton_heuristics{LOGGED}"
 # What a C++ compiler says of a file of Inductor's, whose name is its hash. An error that is fatal is the machine's: it lacks a header.
 _UNCOMPILED = re.compile(r"\S{0,500}/c[a-z2-7]{51}(?:\.\w{1,20})?\.cpp:\d{1,9}(?::\d{1,9})?: error: ")
+# A question about sizes that had no answer: what asked may have been ready for that.
+_ASKS = f"recording{LOGGED}"
+_UNANSWERED = "failed while running evaluate_"
 # What an operator raised that ran on tensors that hold no values.
 _FAKES = f"fake_tensor{LOGGED}"
 _ERROR = re.compile(rf"[A-Za-z_][\w.]{{0,200}}{ERRORS}: ")
@@ -31,13 +35,16 @@ _UNTOLD = "as torch logged, and the log does not show what ended the program"
 
 def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     """The failure of the compiler that `log` tells of alone so; none where any other error is `printed`, for that ended the program."""
-    if any(not block.who.endswith(LOGGED) for block in printed.all):
+    if any(not block.who.endswith(LOGGED) and (is_whole(block.text) or on_stack(block.text)) for block in printed.all):
         return
     if any(who.endswith(_GUARDS) for who in log.who):
         yield Failure("a program", "", _of_guard(log), seen=Seen.LOGGED, note=f"a guard could not be made, {_UNTOLD}")
         return
     if any(who.endswith(_FAKES) and _ERROR.match(line) for line, who in zip(log.text, log.who, strict=True)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"an operator failed where its results are traced, {_UNTOLD}")
+        return
+    if any(who.endswith(_ASKS) and line.startswith(_UNANSWERED) for line, who in zip(log.text, log.who, strict=True)):
+        yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"a size that is traced could not be told, {_UNTOLD}")
         return
     if any(map(_UNCOMPILED.match, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")

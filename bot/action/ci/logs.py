@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, unittest_log
+from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, unittest_log
 from bot.action.ci.compiles import ADVICE, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
@@ -92,7 +92,7 @@ class _Log:
         for whole in self.runner.files(files, self.printed):
             self._add(whole)
         told = [failure for key, failure in self.found.items() if key not in passed and not _not_imported(failure)]
-        return [*told, *(() if self.found else list(self._untitled()) or list(self._loose()) or self._logged())]
+        return [*told, *(() if self.found else list(self._untitled()) or list(self._loose()) or list(self._logged()) or self._named())]
 
     def _located(self, test: str) -> str:
         """An id as the repository's root has it: PyTorch's runner starts its files in a directory of their own."""
@@ -207,6 +207,11 @@ class _Log:
         """What torch logged, or a C++ compiler said, in a log in which no tests passed."""
         return logged.failures(self.lines, self.printed) if self._tested < 0 else iter(())
 
+    def _named(self) -> Iterator[Failure]:
+        """The tests that a text without tracebacks says fail."""
+        told = len(self.lines.text) <= MAX_TEXT and not self.printed.all and not self._fault_told
+        return named_tests.failures(self.lines.text) if told else iter(())
+
     def _loose(self) -> Iterator[Failure]:
         """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,
         whatever ranks died of it."""
@@ -214,7 +219,8 @@ class _Log:
         chosen: list[PrintedTraceback] = []
         for block in reversed(self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]):
             compiled = bool(_OF_COMPILER.search(block.text))
-            if (compiled or test_on_stack(block.text)[1]) and block.who not in last and not block.who.endswith(LOGGED):
+            tested = test_on_stack(block.text)[1] or (self._asked and not is_whole(block.text))
+            if (compiled or tested) and block.who not in last and not block.who.endswith(LOGGED):
                 chosen.append(block)
             # one within which the log ends does not tell that the process died of something else
             if not is_elsewhere(block.text) and (compiled or is_whole(block.text)):
@@ -242,12 +248,16 @@ class _Log:
         """Whether the words around an excerpt say of what fault of the machine the process died, which its traceback, cut off, does not."""
         return len(self.lines.text) <= MAX_TEXT and any(map(told_fault, self.lines.text))
 
+    @cached_property
+    def _asked(self) -> str:
+        """The test that the only command names, where nothing has passed."""
+        asked = set(commanded(self.lines.text)) if self._tested < 0 else set()
+        return asked.pop() if len(asked) == 1 else ""
+
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""
         at, title, launched = 0, "", ""
-        # what the only command names, where nothing has passed
-        asked = set(commanded(self.lines.text)) if self._tested < 0 else set()
-        ran = asked.pop() if len(asked) == 1 else ""
+        ran = self._asked
         started = Started()
         for block in chosen:
             for line in self.lines.text[at : block.start]:

@@ -74,6 +74,9 @@ def as_traceback(section: str) -> str:
             frames.clear()
             raised.clear()
 
+    # a log may end before it tells what was raised
+    while lines and not lines[-1].strip("E"):
+        lines.pop()
     for line in lines:
         if line.startswith("E ") or line == "E":
             raised.append(line)

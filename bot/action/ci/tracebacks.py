@@ -52,15 +52,16 @@ _RAISED = re.compile(
     rf"|Unsupported|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
     rf"|(?:[a-z_]\w{{0,60}}\.){{0,6}}[A-Z]?\w{{0,60}}(?:Error|Exception)(?=: (?:{TRACERS}|{STRIDES}|[^\n]{{0,500}}?{TRACED}))"
     # of a process that quotes another one
-    r"|RuntimeError(?=: [^\n]{0,200}'(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: |backend='[^'\n]{1,100}' raised:))): \S"
+    rf"|RuntimeError(?=: [^\n]{{0,200}}'(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{{1,60}}: |backend='[^'\n]{{1,100}}' raised:|{TRACERS}))): \S"
 )
 # How its message begins, where the class is not said.
 _MESSAGE = re.compile(r"backend='[^'\n]{1,300}' raised:$")
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(
+    # grep parts what it found so, and Buildkite the first line of what is copied
     r" {0,12}(?:[\[(<{*#] ?)?"
-    r"(?:\.{2,}|\u2026|(?:\.{2,}|\u2026)? ?(?:\w{1,12} ){0,3}(?:snip\w*|omitted|truncated|skipped|hidden|left out|removed)\b.{0,40})"
+    r"(?:--|\.{2,}|\u2026|(?:\.{2,}|\u2026)? ?(?:\w{1,12} ){0,3}(?:snip\w*|omitted|truncated|skipped|hidden|left out|removed)\b.{0,40})"
     r"(?: ?[\])>}*])?(?: ?(?:\.{2,}|\u2026))?$",
     re.IGNORECASE,
 )
@@ -75,6 +76,8 @@ MAX_WORDS = 10
 MAX_TEXT = 150
 # The compiler's own lines at the end of its messages.
 _SAYS = re.compile(rf"from user code:$|(?:{ADVICE})|You can suppress this exception and fall back to eager")
+# Its messages, where what was copied begins below the name of the class.
+_TELLS = re.compile(TRACERS)
 # Above a stack that is no traceback; not the words of somebody who tells of an error.
 _ABOVE = re.compile(r"(?!.{0,400}\b(?:errors?|exceptions?|fails?|failed|failures?)\b(?!.{0,400}(?:stack|trace)))\S.*:$", re.IGNORECASE)
 # What the compiler raises to catch it itself: where it does without a cache, or begins again.
@@ -271,7 +274,7 @@ class _TracebackReader:
             line = "  " + line.lstrip()
         elif not begun and _TORN_PATH.match(line):
             line = f'  File "{line.lstrip()}'
-        if who not in self._read and _SAYS.match(line):
+        if who not in self._read and (_SAYS.match(line) or (not begun and _TELLS.match(line))):
             # within a message, or at its end
             self._start(who, _Unfinished(i))
             self._open[who].take(line)

@@ -1,0 +1,28 @@
+"""The tests that somebody's text names below a heading, as those that fail; without what they raise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.python_words import ERRORS
+
+# Lines below a heading that are looked at.
+MAX_BELOW = 20
+
+_HEADING = re.compile(r"^(?:#{1,6} |\*\*)?.{0,40}\b(?:failing|failed) tests?\b.{0,40}$", re.IGNORECASE)
+_TEST = re.compile(r"^[-* ]{0,4}`?(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})`?$")
+# What tells of an error, which whoever reads that judges by.
+_ERROR = re.compile(rf"\b[A-Z]\w{{0,100}}{ERRORS}\b")
+
+
+def failures(lines: list[str]) -> Iterator[Failure]:
+    """Those tests in the `lines` of a text that tells of no error."""
+    if any(_ERROR.search(line[:2_000]) for line in lines):
+        return
+    at = MAX_BELOW
+    for line in lines:
+        at = 0 if _HEADING.match(line) else at + 1 if not line.startswith("#") else MAX_BELOW
+        if 0 < at < MAX_BELOW and (found := _TEST.match(line)):
+            yield Failure(found["id"].partition("::")[2].replace("::", "."), found["id"], "", seen=Seen.NAMED)

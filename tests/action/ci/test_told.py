@@ -1,0 +1,144 @@
+"""What somebody tells of a failure in an issue: messages without their class, tests by their names, what was copied with marks in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import candidates
+from bot.action.ci.paths import CheckoutPaths
+
+TITLE = "=================================== FAILURES ===================================\n"
+
+
+def verdicts(log: str) -> list[str | None]:
+    return [row["verdict"] for row in candidates.rows(log, CheckoutPaths([])) if row["verdict"] != "not a candidate"]
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Constraints violated (made_up)!\nNot all values of made_up are valid.", ["possible"]),
+        ("Operator does not support running with fake tensors\n  Explanation: made up", ["possible"]),
+        (
+            'input name: arg1_1. data pointer changed from 16 to 32. input stack trace:   File "/w/a.py", line 3, in f\n    g(x)',
+            ["possible"],
+        ),
+        ("The message is: Constraints violated (made_up)!", []),
+        ("Conditions violated (made_up)!\nNot all values of made_up are valid.", []),
+    ],
+)
+def test_a_message_without_the_name_of_its_class(message: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\nIt says:\n\n```\n{message}\n```\n") == expected
+    # what a long log says in between ended nothing
+    assert verdicts("it runs\n" * 300 + message + "\nit runs\n") == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("NameError: name 's12' is not defined", ["suggested"]),
+        ("NameError: name 'sizes' is not defined", []),
+        ("AttributeError: 'SymNodeVariable' object has no attribute 'made_up'", ["suggested"]),
+        ("AttributeError: 'MadeUpVariable' object has no attribute 'made_up'", []),
+        ("TypeError: triton_poi_fused_mul_3() takes no argument", ["suggested"]),
+        ("TypeError: triton_kernel() takes no argument", []),
+        ("AssertionError: Node made_up_2 was invalid, but is output", ["suggested"]),
+        ("AssertionError: Mixing fake modes NYI", ["suggested"]),
+        ("RuntimeError: The runner failed with 'torch.compile with fullgraph=True\nfound no compiled frames.'", []),
+        ("RuntimeError: Worker failed with error 'torch.compile with fullgraph=True\nfound no compiled frames.'", ["possible"]),
+    ],
+)
+def test_a_message_that_the_compiler_alone_has(raised: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n```\n{raised}\n```\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("below", "expected"),
+    [
+        ("E       assert tensor(11.5, device='cuda:0') >= 20.0\n", ["possible"]),
+        ("E       assert 11.5 >= 20.0\n", ["possible"]),
+        ("E       assert False\nE        +  where False = <built-in method equal of type object at 0x1>(made, up)\n", ["possible"]),
+        ("E       assert False\nE        +  where False = is_made_up(2)\n", []),
+        # it counts
+        ("E       assert 3 >= 20\n", []),
+        # the log ends before it says what
+        ("E", ["possible"]),
+    ],
+)
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_numbers_in_a_test_that_compiles(below: str, expected: list[str], indent: str) -> None:
+    whole = "\ntests/test_a.py:7: AssertionError\n" if below != "E" else ""
+    shown = f"______ test_a[x] ______\n\n    def test_a(x):\n        f = torch.compile(f)\n>       assert good(f(x))\n{below}{whole}"
+    assert verdicts(f"{indent and ' '}{TITLE}" + "".join(f"{indent}{line}\n" for line in shown.splitlines())) == expected
+
+
+@pytest.mark.parametrize("file", ["made_up_fusion.py", "passes/made_up_pass.py", "pass_manager.py", "made_up.py"])
+def test_a_pass_of_a_library(file: str) -> None:
+    frames = (
+        f'  File "/w/made/compilation/{file}", line 17, in __init__\n    super().__init__(key)\n'
+        f'  File "/w/made/compilation/{file}", line 5, in __init__\n    assert key in KEYS\n'
+    )
+    log = f"# A title\n\n```\n{frames}"
+    assert verdicts(log) == ([] if file == "made_up.py" else ["possible"])
+
+
+def test_what_parts_the_lines_of_an_excerpt() -> None:
+    frames = '  File "/w/a.py", line 1, in f\n--\n    g(x)\n  File "/w/torch/_inductor/made_up.py", line 2, in g\n--\n    h(x)\n'
+    rows = candidates.rows(f"# A title\n\n```\nTraceback (most recent call last):\n{frames}KeyError: 'x'\n```\n", CheckoutPaths([]))
+    assert [(row["verdict"], row["kind"]) for row in rows] == [("suggested", "exception")]
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("pytest -v tests/test_compile.py::test_a", ["possible"]),
+        ("pytest -v tests/test_eager.py::test_a", []),
+        ("pytest -v tests/test_compile.py", []),
+        ("pytest tests/test_compile.py::test_a tests/test_compile.py::test_b", []),
+    ],
+)
+def test_a_command_above_a_traceback_that_is_cut_off_in_the_test(command: str, expected: list[str]) -> None:
+    log = f'{command}\n\n```\nTraceback (most recent call last):\n  File "/w/tests/test_any.py", line 316, in\n'
+    assert verdicts(log) == expected
+
+
+LOGGED = "E0101 01:02:03.456789 12 torch/fx/experimental/recording.py:299] "
+
+
+@pytest.mark.parametrize(
+    ("logged", "below", "expected"),
+    [
+        ("failed while running evaluate_expr(*(Ne(u0, 2),))", "", ["possible"]),
+        (
+            "failed while running evaluate_expr(*(Ne(u0, 2),))",
+            'Traceback (most recent call last):\n  File "/w/a.py", line 1, in',
+            ["possible"],
+        ),
+        (
+            "failed while running evaluate_expr(*(Ne(u0, 2),))",
+            'Traceback (most recent call last):\n  File "/w/a.py", line 1, in f\nKeyError: 1',
+            [],
+        ),
+        ("failed while made up", "", []),
+    ],
+)
+def test_a_question_about_a_size_that_has_no_answer(logged: str, below: str, expected: list[str]) -> None:
+    assert verdicts(f"{LOGGED}{logged}\n{below}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("heading", "line", "words", "expected"),
+    [
+        ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It fails each night.", ["possible"]),
+        ("Failing tests:", "- tests/test_dynamo.py::test_b", "", ["possible"]),
+        ("### Name of failing test", "`tests/models/test_a.py::test_b[1-x]`", "It fails each night.", []),
+        ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It is out of memory.", []),
+        ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It says `MadeUpError`.", []),
+        ("### Name of failing test", "`pytest tests/compile/test_a.py::test_b[1-x]`", "", []),
+        ("### New tests", "`tests/compile/test_a.py::test_b[1-x]`", "", []),
+    ],
+)
+def test_a_test_that_is_named_below_a_heading(heading: str, line: str, words: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n{heading}\n\n{line}\n\n### More\n\n{words}\n") == expected
+    # no heading speaks for what stands below another one
+    assert verdicts(f"# A title\n\n{heading}\n\n### More\n\n{line}\n") == []
