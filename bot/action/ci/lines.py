@@ -66,7 +66,8 @@ _STAMPED = re.compile(
 # Scripts that run in a container indent all that it prints: so much stands before what test runners and ranks write at the first column.
 _INDENTED = re.compile(
     r"^(?P<blanks> {1,8})(?:={3,} (?:test session starts|short test summary info|FAILURES|ERRORS) ={3,}$|={70}$"
-    r"|_{2,200} (?:\w{1,100}\.){0,3}[Tt]est\w{0,200}(?:\[[^\n]{0,500}\])? _{2,200}$|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-|(?:_ ){20,200}_$|[^\s:\"]{1,300}\.py:\d{1,7}: in [\w<]"
+    r"|_{2,200} (?:\w{1,100}\.){0,3}[Tt]est\w{0,200}(?:\[[^\n]{0,500}\])? _{2,200}$"
+    r"|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-|(?:_ ){20,200}_$|[^\s:\"]{1,300}\.py:\d{1,7}: in [\w<]"
     r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}\)"
     r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )

@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from bot.action.ci.compiles import on_stack
 from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.judge import told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.python_words import ERRORS, HEADER
 from bot.action.ci.tracebacks import Printed, is_whole
@@ -26,6 +27,14 @@ _UNANSWERED = "failed while running evaluate_"
 # What an operator raised that ran on tensors that hold no values.
 _FAKES = f"fake_tensor{LOGGED}"
 _ERROR = re.compile(rf"[A-Za-z_][\w.]{{0,200}}{ERRORS}: ")
+# What triton raises, alone: of whose kernel that is, only a program shows that compiles and has none of its own.
+_OF_TRITON = re.compile(
+    r"(?:E {1,7}|> )?(?:triton(?:\.\w{1,40}){1,3}\.)?"
+    r"(?:OutOfResources: out of resource: |RuntimeError: (?:Triton Error \[\w{1,10}\]: |PassManager::run failed|`?ptxas`? failed )"
+    r"|ptxas (?:fatal|error) )"
+)
+_COMPILES = re.compile(r"(?:.{0,500}[^\w`])?torch\.compile\(|@torch\.compile\b")
+_OWN_KERNEL = "@triton."
 # A hook of somebody's is left alone.
 _HOOK = "jit_post_compile_hook failed"
 # What looks for the fastest of several kernels leaves those out that cannot be compiled.
@@ -49,12 +58,20 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     if any(map(_UNCOMPILED.match, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")
         return
+    if any(_OF_TRITON.match(line) and not told_fault(line) for line in log.text) and _is_compiled(log.text):
+        yield Failure("a program", "", "", seen=Seen.LOGGED, note="a kernel of a program that compiles failed, as triton says")
+        return
     logged = any(who.endswith(_KERNELS) for who in log.who)
     if logged and not any(line == _HOOK or line.startswith(_CHOOSES) for line in log.text):
         raised = [block.text for block in printed.all if block.who.endswith(_KERNELS)]
         yield Failure(
             "a program", "", raised[-1] if raised else "", seen=Seen.LOGGED, note=f"a kernel could not be compiled or launched, {_UNTOLD}"
         )
+
+
+def _is_compiled(text: list[str]) -> bool:
+    """Whether the `text` shows a program that compiles, and has no kernel of its own."""
+    return any(map(_COMPILES.match, text)) and not any(line.lstrip().startswith(_OWN_KERNEL) for line in text)
 
 
 def _of_guard(log: Lines) -> str:

@@ -7,22 +7,34 @@ from collections.abc import Iterator
 
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.python_words import ERRORS
+from bot.action.ci.tracebacks import COMPILERS
 
 # Lines below a heading that are looked at.
 MAX_BELOW = 20
 
 _HEADING = re.compile(r"^(?:#{1,6} |\*\*)?.{0,40}\b(?:failing|failed) tests?\b.{0,40}$", re.IGNORECASE)
-_TEST = re.compile(r"^[-* ]{0,4}`?(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})`?$")
+_TEST = re.compile(r"^[-* ]{0,4}`?(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})`?(?:,? and (?:\w{1,20} ){0,3}more\b.{0,40})?$")
 # What tells of an error, which whoever reads that judges by.
 _ERROR = re.compile(rf"\b[A-Z]\w{{0,100}}{ERRORS}\b")
 
 
+_OF_COMPILER = re.compile(rf"\b(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{{1,60}}|{COMPILERS})\b")
+
+
 def failures(lines: list[str]) -> Iterator[Failure]:
-    """Those tests in the `lines` of a text that tells of no error."""
-    if any(_ERROR.search(line[:2_000]) for line in lines):
+    """Those tests in the `lines` of a text that tells of no error but the compiler's."""
+    said = [line[:2_000] for line in lines]
+    if any(_ERROR.search(_OF_COMPILER.sub("", line)) for line in said):
         return
+    raised = next((found[0] for line in said if (found := _OF_COMPILER.search(line))), "")
     at = MAX_BELOW
     for line in lines:
         at = 0 if _HEADING.match(line) else at + 1 if not line.startswith("#") else MAX_BELOW
         if 0 < at < MAX_BELOW and (found := _TEST.match(line)):
-            yield Failure(found["id"].partition("::")[2].replace("::", "."), found["id"], "", seen=Seen.NAMED)
+            yield Failure(
+                found["id"].partition("::")[2].replace("::", "."),
+                found["id"],
+                "",
+                seen=Seen.NAMED,
+                note=raised and f"the text tells of {raised}",
+            )

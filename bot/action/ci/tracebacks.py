@@ -52,7 +52,8 @@ _RAISED = re.compile(
     rf"|Unsupported|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
     rf"|(?:[a-z_]\w{{0,60}}\.){{0,6}}[A-Z]?\w{{0,60}}(?:Error|Exception)(?=: (?:{TRACERS}|{STRIDES}|[^\n]{{0,500}}?{TRACED}))"
     # of a process that quotes another one
-    rf"|RuntimeError(?=: [^\n]{{0,200}}'(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{{1,60}}: |backend='[^'\n]{{1,100}}' raised:|{TRACERS}))): \S"
+    r"|RuntimeError(?=: [^\n]{0,200}'(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: |backend='[^'\n]{1,100}' raised:"
+    rf"|{TRACERS}))): \S"
 )
 # How its message begins, where the class is not said.
 _MESSAGE = re.compile(r"backend='[^'\n]{1,300}' raised:$")

@@ -10,6 +10,9 @@ from bot.action.ci.paths import CheckoutPaths
 TITLE = "=================================== FAILURES ===================================\n"
 
 
+ENDED = 'Traceback (most recent call last):\n  File "/w/a.py", line 1, in f\nKeyError: 1\n'
+
+
 def verdicts(log: str) -> list[str | None]:
     return [row["verdict"] for row in candidates.rows(log, CheckoutPaths([])) if row["verdict"] != "not a candidate"]
 
@@ -134,6 +137,13 @@ def test_a_question_about_a_size_that_has_no_answer(logged: str, below: str, exp
         ("### Name of failing test", "`tests/models/test_a.py::test_b[1-x]`", "It fails each night.", []),
         ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It is out of memory.", []),
         ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It says `MadeUpError`.", []),
+        (
+            "### Name of failing test",
+            "tests/models/test_a.py::test_b[1-x] and two more",
+            "It says `torch._inductor.exc.InductorError`.",
+            ["possible"],
+        ),
+        ("### Name of failing test", "`tests/models/test_a.py::test_b`", "An InductorError, then a MadeUpError.", []),
         ("### Name of failing test", "`pytest tests/compile/test_a.py::test_b[1-x]`", "", []),
         ("### New tests", "`tests/compile/test_a.py::test_b[1-x]`", "", []),
     ],
@@ -142,3 +152,23 @@ def test_a_test_that_is_named_below_a_heading(heading: str, line: str, words: st
     assert verdicts(f"# A title\n\n{heading}\n\n{line}\n\n### More\n\n{words}\n") == expected
     # no heading speaks for what stands below another one
     assert verdicts(f"# A title\n\n{heading}\n\n### More\n\n{line}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "program", "expected"),
+    [
+        ("OutOfResources: out of resource: made up, Required: 3", "f = torch.compile(g)", ["possible"]),
+        ("triton.runtime.errors.OutOfResources: out of resource: made up", "@torch.compile", ["possible"]),
+        ("> RuntimeError: Triton Error [CUDA]: made up", "f = torch.compile(g)", ["possible"]),
+        ("ptxas fatal   : made up", "f = torch.compile(g)", ["possible"]),
+        ("OutOfResources: out of resource: made up, Required: 3", "f = g", []),
+        # it may be that of the program
+        ("OutOfResources: out of resource: made up, Required: 3", "f = torch.compile(g)\n@triton.jit", []),
+        ("RuntimeError: Triton Error [CUDA]: out of memory", "f = torch.compile(g)", []),
+        ("It says OutOfResources: out of resource: made up", "f = torch.compile(g)", []),
+    ],
+)
+def test_what_triton_says_of_a_program_that_compiles(raised: str, program: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n{raised}\n\n```python\n{program}\n```\n") == expected
+    # what ended the program is shown
+    assert verdicts(f"# A title\n\n{raised}\n\n```python\n{program}\n```\n\n```\n{ENDED}```\n") == []
