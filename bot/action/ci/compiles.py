@@ -56,6 +56,13 @@ TRACERS = (
     r"|torch\.\* op returned non-Tensor|Dynamic control flow is not supported at the moment"
     r"|Tried to use data-dependent value in the subsequent computation|Mutating module attribute \w{1,100} during export"
     r"|Found following user inputs located at \[|It looks like one of the (?:in|out)puts with type "
+    r"|Encountered duplicate inputs that are mutated in the graph|Tried to emit a second graph during export"
+    r"|Failed to produce (?:a graph|guards) during tracing|Output aliasing is currently not supported in compiled "
+    r"|At compilation time, (?:this )?graph |Unsupported input type [^\n]{1,200}\. Export only supports "
+    r"|It appears that you're trying to get value out of a tracing tensor"
+    # of graphs of CUDA that it records
+    r"|TODO: graph recording observed an input tensor|These (?:live )?storage data ptrs are "
+    r"|cudaMallocAsync does not yet support checkPoolLiveAllocations"
     # of sizes, whose names the code has that is made
     r"|name '[su]\d{1,3}' is not defined|s\d{1,3} \(could be from \[)"
 )
@@ -64,7 +71,8 @@ TRACERS = (
 TRACED = (
     r"(?:<(?:class ')?torch\.(?:_dynamo(?!\.(?:eval_frame|exc)\.)|_inductor(?!\.exc\.)|_subclasses|_functorch\._aot_autograd"
     r"|fx\.experimental)\.[\w.]{1,100}(?:'>| object at )"
-    r"|'(?:FakeTensor|FunctionalTensor|Sym(?:Int|Float|Bool))' object |\b(?:Fake|Functional)Tensor\((?=[\w.(<])"
+    r"|'(?:FakeTensor|FunctionalTensor|Sym(?:Int|Float|Bool))' object |\b(?:Fake|Functional)Tensor(?:Mode)?\b(?! object)"
+    r"|\b(?:AOTAutograd|AOT Autograd|aot_export_\w{1,40}|TorchDynamo|TorchInductor)\b"
     # Dynamo's variables, Inductor's kernels and buffers
     r"|\b(?:Builtin|ConstDict|Constant|GetAttr|(?:Unspecialized)?NNModule|PythonModule|SkipFunction|SymNode|Tensor|TorchInGraphFunction"
     r"|UserDefined(?:Class|Object)|UserFunction|UserMethod)Variable(?:\(|' object)"

@@ -40,6 +40,8 @@ _OF_COMPILER = re.compile(
     re.MULTILINE,
 )
 _NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")
+# Of what is not in a version, or not installed.
+_NOT_THERE = re.compile(r"cannot import name |No module named |module '")
 # What pytest says of a call that a test asserts, below its result.
 _CALLED = re.compile(r"^ ?\+ {1,20}where False = (?:<built-in method (?:allclose|equal) of |\w{0,100}allclose\()", re.MULTILINE)
 # How tests say it that compare by themselves, where they say what they compare: signal to noise, a bound.
@@ -188,6 +190,8 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         return not asserted and not raised_at_import(failure.text)
     last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
     said = (signature.message, _said(failure))
+    if any(map(_NOT_THERE.match, said)):
+        return False
     if _OF_COMPILER.search(last) or raised_on_sizes(failure.text) or any(map(_TRACERS.match, said)):
         return True
     # a test may assert what it traced for itself

@@ -43,17 +43,19 @@ _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7},
 _TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
 # What was copied begins within the path.
 _TORN_PATH = re.compile(r' {0,8}(?:[\w.+~<>-]{0,100}[\\/]){1,30}[\w.-]{1,100}\.py", line \d{1,7}, in \S')
+# Words of somebody's, marks of Markdown, and a label before what was raised.
+_LABEL = r"(?:[\w ]{0,60}\b(?:[Ee](?:rror|xception)|[Cc]rash)(?: [Tt]ype| [Mm]essage)?[*_]{0,2}:[*_]{0,2} )?[*_`]{0,3}"
 _RAISED = re.compile(
-    # words of somebody's, marks of Markdown; not what tells that it went on
+    # not what tells that it went on
     r"^(?![^\n]{0,2000}\b(?:falling|falls|fell) back\b)(?P<indent> {0,3})(?:(?P<words>(?:> |[-*\u2022] {1,3})?[*_`]{0,3}"
-    r"(?:[^\n]{0,100}\b(?:ERROR|CRITICAL)\b[^\n\"'`]{0,80}?[\]:|-] ?|!{3} [\w ]{1,60} !{3} )?"
-    r"(?:[\w ]{0,60}\b[Ee](?:rror|xception)(?: [Tt]ype| [Mm]essage)?[*_]{0,2}:[*_]{0,2} )?[*_`]{0,3})"
+    rf"(?:[^\n]{{0,100}}\b(?:ERROR|CRITICAL)\b[^\n\"'`]{{0,80}}?[\]:|-] ?|!{{3}} [\w ]{{1,60}} !{{3}} )?{_LABEL})"
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
-    rf"|Unsupported|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
+    rf"|Unsupported|(?P<label>(?:> )?[*_`]{{0,3}}{_LABEL})(?:(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}"
+    rf"|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
     rf"|(?:[a-z_]\w{{0,60}}\.){{0,6}}[A-Z]?\w{{0,60}}(?:Error|Exception)(?=: (?:{TRACERS}|{STRIDES}|[^\n]{{0,500}}?{TRACED}))"
     # of a process that quotes another one
     r"|RuntimeError(?=: [^\n]{0,200}'(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: |backend='[^'\n]{1,100}' raised:"
-    rf"|{TRACERS}))): \S"
+    rf"|{TRACERS})))): \S"
 )
 # How its message begins, where the class is not said.
 _MESSAGE = re.compile(r"backend='[^'\n]{1,300}' raised:$")
@@ -78,7 +80,7 @@ MAX_TEXT = 150
 # The compiler's own lines at the end of its messages.
 _SAYS = re.compile(rf"from user code:$|(?:{ADVICE})|You can suppress this exception and fall back to eager")
 # Its messages, where what was copied begins below the name of the class.
-_TELLS = re.compile(TRACERS)
+_TELLS = re.compile(rf"(?:> )?(?:{TRACERS}|{OVERWRITTEN}|{STRIDES})")
 # Above a stack that is no traceback; not the words of somebody who tells of an error.
 _ABOVE = re.compile(r"(?!.{0,400}\b(?:errors?|exceptions?|fails?|failed|failures?)\b(?!.{0,400}(?:stack|trace)))\S.*:$", re.IGNORECASE)
 # What the compiler raises to catch it itself: where it does without a cache, or begins again.
@@ -278,7 +280,7 @@ class _TracebackReader:
         if who not in self._read and (_SAYS.match(line) or (not begun and _TELLS.match(line))):
             # within a message, or at its end
             self._start(who, _Unfinished(i))
-            self._open[who].take(line)
+            self._open[who].take(line.removeprefix("> "))
             return
         cut = _CUT_OFF.match(line)
         if _ABOVE.match(before):
@@ -290,7 +292,7 @@ class _TracebackReader:
         cut = cut or _RAISED.match(line)
         drawn = Drawn(line) if goes_on(line) else None
         if cut or drawn:
-            words = cut["words"] or "" if cut and cut.re is _RAISED else ""
+            words = cut["words"] or cut["label"] or "" if cut and cut.re is _RAISED else ""
             self._start(who, _Unfinished(i, len(cut["indent"]) if cut else 0, drawn))
             self._open[who].take(line.removeprefix(words))
         # the first line may have lost the blanks of a frame's source, and there may be words about what was copied
