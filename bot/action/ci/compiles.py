@@ -19,6 +19,8 @@ ADVICE = (
     # the node of a graph of operators that was running
     r"|While executing %\w{1,100} : (?:\[[^\]\n]{1,40}\] ?= )?call_function\[target=torch\.ops\."
 )
+# What Dynamo says below its message.
+EXPLAINS = r"  (?:Explanation|Hint|Developer debug context): .{0,2000}?(?:\b[Dd]ynamo\b|\btorch\.compile|fullgraph|\bgraph break\b)"
 # Classes that the compiler alone has, under names that nothing else has.
 CLASSES = frozenset(
     {"BackendCompilerFailed", "CppCompileError", "CUDACompileError", "InductorError", "InternalTorchDynamoError", "LoweringException"}

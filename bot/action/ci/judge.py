@@ -8,6 +8,7 @@ from typing import Literal
 from bot.action.ci.compiles import (
     ADVICE,
     CLASSES,
+    EXPLAINS,
     OVERWRITTEN,
     STRIDES,
     TRACED,
@@ -72,6 +73,7 @@ _COMPARES = re.compile(r"(?:does|did) not match|not found in|unexpectedly found|
 # How PyTorch's tests of all operators say which sample failed; what was raised is the cause.
 _SAMPLE = re.compile(r"Caused by (?:sample|reference) input at index \w")
 _TRACERS = re.compile(TRACERS)
+_TOLD = re.compile(f"{TRACERS}|{EXPLAINS}")
 _STRIDES = re.compile(STRIDES)
 _TRACED = re.compile(rf"[^\n]{{0,500}}?{TRACED}")
 _OF_TESTS = frozenset({"AssertionError", "Failed"})
@@ -234,7 +236,7 @@ def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
     last = next(iter(exceptions(failure.text)), None)
     cut = not last.name if last else not signature.exception
     # the compiler's message may quote a stack of the program's
-    told = _TRACERS.match(failure.text.rpartition(f"{HEADER}\n")[2])
+    told = _TOLD.match(failure.text.rpartition(f"{HEADER}\n")[2])
     return cut and bool(told or in_compiler(signature, failure) or says_that_it_compiles(failure) or _is_traced(failure))
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, unittest_log
-from bot.action.ci.compiles import ADVICE, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
+from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
@@ -31,7 +31,7 @@ MAX_CHILDREN = 20
 
 _OF_COMPILER = re.compile(
     r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|-packages[\\/]torch(?:dynamo|inductor)[\\/]"
-    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|{HANDS_OVER}|{OVERWRITTEN}|{STRIDES}|{TRACERS}|{TRACED}"
+    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|\n{EXPLAINS}|{HANDS_OVER}|{OVERWRITTEN}|{STRIDES}|{TRACERS}|{TRACED}"
     r"|SubprocException|backend='[^'\n]{1,300}' raised:"
 )
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")

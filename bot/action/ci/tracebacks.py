@@ -7,7 +7,7 @@ import re
 from collections import Counter, deque
 from dataclasses import dataclass
 
-from bot.action.ci.compiles import ADVICE, CLASSES, OVERWRITTEN, STRIDES, TRACED, TRACERS
+from bot.action.ci.compiles import ADVICE, CLASSES, EXPLAINS, OVERWRITTEN, STRIDES, TRACED, TRACERS
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
 from bot.action.ci.lines import Lines
 from bot.action.ci.python_words import ERRORS, HEADER, JOINTS
@@ -81,6 +81,7 @@ MAX_TEXT = 150
 _SAYS = re.compile(rf"from user code:$|(?:{ADVICE})|You can suppress this exception and fall back to eager")
 # Its messages, where what was copied begins below the name of the class.
 _TELLS = re.compile(rf"(?:> )?(?:{TRACERS}|{OVERWRITTEN}|{STRIDES})")
+_EXPLAINS = re.compile(EXPLAINS)
 # Above a stack that is no traceback; not the words of somebody who tells of an error.
 _ABOVE = re.compile(r"(?!.{0,400}\b(?:errors?|exceptions?|fails?|failed|failures?)\b(?!.{0,400}(?:stack|trace)))\S.*:$", re.IGNORECASE)
 # What the compiler raises to catch it itself: where it does without a cache, or begins again.
@@ -277,7 +278,8 @@ class _TracebackReader:
             line = "  " + line.lstrip()
         elif not begun and _TORN_PATH.match(line):
             line = f'  File "{line.lstrip()}'
-        if who not in self._read and (_SAYS.match(line) or (not begun and _TELLS.match(line))):
+        said = _SAYS.match(line) or (not begun and _TELLS.match(line)) or (not before and _EXPLAINS.match(line))
+        if who not in self._read and said:
             # within a message, or at its end
             self._start(who, _Unfinished(i))
             self._open[who].take(line.removeprefix("> "))

@@ -39,6 +39,23 @@ def test_a_message_without_the_name_of_its_class(message: str, expected: list[st
 
 
 @pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("  Hint: Made up. Remove the `torch.compile` call.", ["possible"]),
+        ("  Explanation: Dynamo does not know how to make it up", ["possible"]),
+        ("  Developer debug context: made up in fullgraph", ["possible"]),
+        ("  Hint: Made up. Remove the call.", []),
+        ("Hint: remove the `torch.compile` call.", []),
+    ],
+)
+@pytest.mark.parametrize("mark", ["", "(Worker_TP0 pid=12) ERROR 01-02 03:04:05 [made_up.py:6] "])
+def test_what_dynamo_says_below_its_message(said: str, expected: list[str], mark: str) -> None:
+    assert verdicts(f"# A title\n\n```\n{mark}{said}\n{mark}\n```\n") == expected
+    # a report of graph breaks
+    assert verdicts(f"# A title\n\n```\nBreak Reason 1:\n{said}\n```\n") == []
+
+
+@pytest.mark.parametrize(
     ("raised", "expected"),
     [
         ("NameError: name 's12' is not defined", ["suggested"]),
