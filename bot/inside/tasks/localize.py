@@ -17,6 +17,7 @@ import ast
 import contextlib
 import copy
 import importlib
+import math
 import os
 import tempfile
 from collections.abc import Callable, Collection, Sequence
@@ -234,7 +235,7 @@ class _Probe:
     def _judge(self, expected: dict[str, Any], actual: dict[str, Any], known: dict[str, _Reference]) -> None:
         """Compare values by their names."""
         for name, value in actual.items():
-            if not self._alike(expected[name], value, known[name]):
+            if not self._alike(expected[name], value, known[name]) or not self._alike_at_scale(expected[name], value, known[name]):
                 self.wrong.add(name)
                 # no more are tried, and where an error begins goes first
                 if len(self.shelf.names) < MOST or self._begins(name):
@@ -303,12 +304,35 @@ class _Probe:
         exact, moved = (known, None) if reference.exact else (None, known)
         return not self.rule.compare(accuracy.tensors_of(expected), accuracy.tensors_of(actual), exact, moved).wrong
 
+    def _alike_at_scale(self, expected: Any, actual: Any, reference: _Reference) -> bool:
+        """The same for values that are scaled so that the largest is about one. Gradients are mostly far smaller: an absolute tolerance
+        passes whatever they are, and they would seem wrong only where many were added up. True where float64 is not known."""
+        trees = [accuracy.tensors_of(tree) for tree in (expected, actual, reference.value if reference.exact else None)]
+        if len({len(tensors) for tensors in trees}) != 1:
+            return True
+        scaled = [_scaled(*three) for three in zip(*trees, strict=True)]
+        ours, theirs, exact = ([three[place] for three in scaled if three is not None] for place in range(3))
+        return not self.rule.compare(ours, theirs, exact).wrong
+
 
 class _Reference(NamedTuple):
     """What a value is held against: float64 where that is `exact`, else eager moved by its own rounding; None where there is neither."""
 
     value: Any = None
     exact: bool = False
+
+
+def _scaled(ours: Any, *others: Any) -> list[Any] | None:
+    """The tensors, multiplied by a power of two so that the largest number of the first is about one; None where it is not below that, or
+    where they hold no such numbers."""
+    tensors = (ours, *others)
+    if not ours.is_floating_point() or not ours.numel() or any(t.shape != ours.shape or t.layout is not torch.strided for t in tensors):
+        return None
+    largest = ours.double().abs().max().item()
+    if not 0 < largest < 1:
+        return None
+    scale = 2.0 ** -math.frexp(largest)[1]
+    return [(one.double() * scale).to(one.dtype) for one in tensors]
 
 
 def _moved(model: Any, args: Any, kwargs: Any) -> Any:
