@@ -174,24 +174,6 @@ def _usable(name: str) -> None:
         raise ValueError(f"{name!r} sounds like a secret, and every program that is minimized could read it")
 
 
-def inputs() -> tuple[str, ...]:
-    """The names of all inputs, as action.yml has them."""
-    extras = (field.json_schema_extra for field in Settings.model_fields.values())
-    return tuple(str(extra["input"]) for extra in extras if isinstance(extra, dict) and "input" in extra)
-
-
-def read_settings() -> Settings:
-    """The settings in this process's environment.
-
-    Raises:
-        InputError: something in it cannot be used; the message names it, its value and what is allowed.
-    """
-    settings, wrong = usable_settings()
-    if wrong:
-        raise InputError(wrong)
-    return settings
-
-
 def usable_settings() -> tuple[Settings, str]:
     """The settings in this process's environment, each input that cannot be used as if it were not given; and which those are, in words.
 

@@ -120,7 +120,6 @@ NORMALIZATION = (
 ADVICE = _rule("advice on the same line", r" ?(?:For more information, run with|Set TORCH).*$", "", "Broken. Set TORCH_LOGS=x", "Broken.")
 SPELLING = _rule("compiler's guess at a spelling", r"[;:,] did you mean .*$", "", "no 'sinus'; did you mean 'sin'?", "no 'sinus'")
 PLACE = _rule("place in generated code", r" \([\w<>. ]+, line \d+\)\s*$", "", "invalid syntax (c2.py, line 7)", "invalid syntax")
-RULES = (*NORMALIZATION, ADVICE, SPELLING, PLACE)
 _PATH, _HINT = (next(rule for rule in NORMALIZATION if rule.name == name) for name in ("path", "hint of a size"))
 # fmt: on
 

@@ -80,7 +80,6 @@ class Question:
     memory: int | None = None
     stop_after: str | None = None  # the phase after which the compiler is left
     argv: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()  # put on sys.path, for a script whose modules are beside it
     repeats: bool = False  # task control: has to compute the same whatever torch leaves open
     strict: bool = False  # task localize: integral and boolean values count
     tolerance: tuple[float, ...] | None = None  # task localize: see Recipe.tolerance

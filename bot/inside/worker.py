@@ -38,7 +38,6 @@ def answer(question: Question, pipe: int) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write(question.text)
     cache.packages_apart(question.dir)
-    sys.path[:0] = question.paths
     environment.state_before_torch(question.text)
     _seed(question.seed)
     before = generator_state()

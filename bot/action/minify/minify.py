@@ -202,7 +202,7 @@ class JobDirectory:
     """The private directory `root`, in which `request` is done as `config` says by `children`; its result is for `target`."""
 
     def __init__(self, root: Path, request: Request, config: RunnerConfig, target: Path, children: Children) -> None:
-        self.root, self.request, self.config, self.target, self.children = root, request, config, target, children
+        self.root, self.request, self.config, self.children = root, request, config, children
         self.engine, self.out = root / "engine", root / "engine" / "out"
         self.home, self.tmp, self.venv = (root / "setup" / name for name in ("home", "tmp", "venv"))
         # opened before anything runs that could put a link into its place

@@ -44,7 +44,6 @@ class Start:
 
     stage: Stage
     program: Program
-    backward: bool = False
     names: tuple[tuple[str, str], ...] = ()  # the compiler's name of each operation, and the program's
     blamed: tuple[tuple[str, ...], ...] = ()  # see Region
     whole: Program | None = None  # of which this one is a part
@@ -79,7 +78,7 @@ def starts(
                 graph = canonical(captured)
                 names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
                 found += [
-                    Start(_STAGES[hook], Program(graph, variant, preamble), region.backward, names, region.blamed)
+                    Start(_STAGES[hook], Program(graph, variant, preamble), names, region.blamed)
                     for preamble, recipe in _recipes(region, graph, source, failing_line, seed, installed)
                     for variant in _variants(hook, region, graph, recipe, failure)
                 ]

@@ -10,7 +10,6 @@ import math
 import os
 import resource
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -53,7 +52,6 @@ class Verification(Model):
     signatures: tuple[Signature | None, ...] = Field(default=(), description="of each run; null where it did not fail")
     differences: tuple[str, ...] = Field(default=(), description="one line for each run that was not the same, and for a failed control")
     instead_of_float64: str | None = Field(default=None, description="accuracy: why eager, moved by its rounding, stood for float64")
-    seconds: float = 0.0
 
     @property
     def proven(self) -> bool:
@@ -151,7 +149,6 @@ def verify(
     Raises:
         Interrupted: `budget` was cancelled, or over before the runs were.
     """
-    started = time.monotonic()
     python = os.path.abspath(launch.python) if os.path.dirname(launch.python) else launch.python
     launch = replace(launch, python=python, env=without_settings(launch.env))
     rule = expected.rule
@@ -208,7 +205,6 @@ def verify(
         signatures=tuple(signatures),
         differences=(*differences, f"eager control: {why}") if why else tuple(differences),
         instead_of_float64=ended.instead_of_float64 or None,
-        seconds=round(time.monotonic() - started, 3),
     )
 
 

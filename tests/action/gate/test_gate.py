@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from bot.action.gate.comment_event import Conversation
 from bot.action.github.resources import IssueComment, Permission, Repository, WorkflowRun
 from bot.action.github.transport import GitHubError
 from bot.action.report.render.text import marker_line
-from bot.action.settings import read_settings
+from bot.action.settings import usable_settings
 from bot.cli import main as cli
 from bot.models.request import Request
 from tests.action.gate.memory import BLOCK, BOT, HEAD, REPO, Memory, asked, finished, settings
@@ -93,6 +92,14 @@ def test_plain_assertions_of_different_tests_are_different_failures() -> None:
 # settings
 
 
+def unusable() -> str:
+    """What is said of the settings that cannot be used, whether the job goes on without them or not."""
+    try:
+        return usable_settings()[1]
+    except InputError as error:
+        return str(error)
+
+
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     for name in ("GITHUB_TOKEN", "GITHUB_REPOSITORY", "GITHUB_RUN_ID", "GITHUB_ACTIONS"):
@@ -103,13 +110,13 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_inputs_come_with_and_without_dashes_and_an_empty_one_is_none(environment: pytest.MonkeyPatch) -> None:
     for name, value in {"INPUT_RUNNER-LABEL": "gpu", "INPUT_MAX_REQUESTS": "7", "INPUT_BUDGET": "", "INPUT_STAGE": "aot"}.items():
         environment.setenv(name, value)
-    found = read_settings()
+    found, _ = usable_settings()
     assert (found.runner_label, found.max_requests, found.budget, found.stage) == ("gpu", 7, "30m", "aot")
 
 
 def test_the_token_is_in_no_text(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("INPUT_GITHUB-TOKEN", "hunter2")
-    found = read_settings()
+    found, _ = usable_settings()
     assert "hunter2" not in repr(found) + str(found) + found.model_dump_json()
     assert found.token.get_secret_value() == "hunter2"
 
@@ -130,8 +137,7 @@ def test_the_token_is_in_no_text(environment: pytest.MonkeyPatch) -> None:
 )
 def test_an_unusable_input_is_named_with_its_value(environment: pytest.MonkeyPatch, name: str, value: str, words: str) -> None:
     environment.setenv(name, value)
-    with pytest.raises(InputError, match=re.escape(words)):
-        read_settings()
+    assert words in unusable()
 
 
 def test_unusable_input_is_exit_status_2(environment: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,8 +261,7 @@ def test_two_calls_in_one_run_answer_in_comments_of_their_own(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["request", "result", "unposted", "A", "a-b", "1a", "a" * 21, "a/b"])
 def test_a_name_that_is_none(environment: pytest.MonkeyPatch, name: str) -> None:
     environment.setenv("INPUT_NAME", name)
-    with pytest.raises(InputError, match="input name"):
-        read_settings()
+    assert "input name" in unusable()
 
 
 # how tests are run

@@ -217,7 +217,6 @@ class TestRecipe:
                     True,
                     (0.1, 0.2),
                 )
-                assert start.backward is backward
 
     def test_gradients_that_only_a_weighted_sum_shows_are_compared_first(self) -> None:
         trained = graph(inputs=(replace(X, requires_grad=True),))

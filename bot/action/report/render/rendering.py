@@ -13,8 +13,6 @@ from bot.workflow_commands import Annotation
 # GitHub refuses a comment of more characters; bytes are never fewer.
 COMMENT_LIMIT = 65_536
 SUMMARY_LIMIT = 1_000_000
-# Bytes beside the repro that a comment on one request needs at most for its marker and its title, which names the test.
-FRAME = 1_000
 # GitHub shows ten of a kind for a step.
 MOST_ANNOTATIONS = 10
 _CUT = "_Shortened to fit into a comment: the rest is in the run's files._"
@@ -24,7 +22,7 @@ def render(report: Report, limit: int = COMMENT_LIMIT) -> str:
     """The comment, at most `limit` bytes of UTF-8, whatever the report holds.
 
     It begins with the hidden marker, mentions nobody, and none of its texts leaves the fence it is in. A repro is there
-    whole or not at all; it is whole where it fits beside `FRAME` bytes. What did not fit is said.
+    whole or not at all; it is whole where it fits beside a marker and a title of 1,000 bytes. What did not fit is said.
 
     Raises:
         ValueError: the report's marker is none.

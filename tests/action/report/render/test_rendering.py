@@ -7,11 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.action.report.render.markdown import fence
-from bot.action.report.render.rendering import COMMENT_LIMIT, FRAME, MOST_ANNOTATIONS, SUMMARY_LIMIT, annotations_of, render
+from bot.action.report.render.rendering import COMMENT_LIMIT, MOST_ANNOTATIONS, SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.text import clean, size
 from bot.models.report import Report, Section
 from bot.models.result import Evidence
 from tests.action.report import github_page, reports
+
+# Bytes beside the repro that a comment on one request needs at most for its marker and its title, which names the test.
+FRAME = 1_000
 
 
 @given(reports.reports, st.sampled_from([0, 1, 60, 500, 3_000, 20_000, COMMENT_LIMIT]) | st.integers(0, 100_000))
