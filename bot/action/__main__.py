@@ -115,7 +115,7 @@ def _run(job: Job, unusable: Unusable | None = None) -> int:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogFormatter("%(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    redaction.hide(redaction.words_of_machine(os.environ, socket.gethostname(), isolation.is_secret_name))
+    redaction.hide(redaction.words_of_machine(os.environ, socket.gethostname()))
     try:
         settings, wrong = usable_settings()
         console = Console(
@@ -265,7 +265,7 @@ _MODES: dict[str, Callable[[Settings, Console, Edge], JobOutcome]] = {
 
 def _drop_secrets() -> None:
     """Start again without what a program must not find in our process's environment, should the runner have put it there."""
-    clean = {name: value for name, value in os.environ.items() if not isolation.is_secret_name(name)}
+    clean = {name: value for name, value in os.environ.items() if not redaction.is_secret_name(name)}
     if clean.keys() != os.environ.keys():
         os.execve(sys.executable, [sys.executable, "-I", "-m", "bot.action"], clean)
 

@@ -10,7 +10,7 @@ import builtins
 import keyword
 import re
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from bot.models.failure import Model
@@ -171,6 +171,7 @@ _REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (_CLOUD_HOST, "host", ("ip-", ".internal")),
 )
 
+_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE", re.IGNORECASE)
 # Of names this short, or as plain as these, nothing can be hidden without harm to what is no name.
 _SHORTEST_NAME, _SHORTEST_SECRET = 4, 8
 _PLAIN = frozenset(
@@ -223,10 +224,15 @@ def _as_named(word: str) -> str:
     return f"(?ai:{re.escape(word)})" if _is_no_word(word) else re.escape(word)
 
 
-def words_of_machine(environ: Mapping[str, str], hostname: str, secret: Callable[[str], bool]) -> dict[str, str]:
-    """What `hide` is told of this machine: the values of those variables in `environ` whose name is `secret`, its home directory, its
-    `hostname`, whole and short, and the name of the runner."""
-    words = {value: SECRET for name, value in environ.items() if secret(name) and _hard_to_guess(value)}
+def is_secret_name(name: str) -> bool:
+    """Whether the variable `name` is, by its name, one that no program may see."""
+    return bool(_SECRET_NAME.search(name))
+
+
+def words_of_machine(environ: Mapping[str, str], hostname: str) -> dict[str, str]:
+    """What `hide` is told of this machine: the secret values in `environ`, its home directory, its `hostname`, whole and short, and the
+    name of the runner."""
+    words = {value: SECRET for name, value in environ.items() if is_secret_name(name) and _hard_to_guess(value)}
     home = environ.get("HOME", "").rstrip("/")
     if home.count("/") > 1:
         words.setdefault(home, "~")

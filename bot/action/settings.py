@@ -13,11 +13,11 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.action.command_template import inner_path
 from bot.action.console import InputError
+from bot.action.redaction import is_secret_name
 
 # Artifacts and markers hold it.
 _NAME = re.compile(r"(?!(?:request|result|unposted)\Z)[a-z][a-z0-9]{0,19}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE", re.IGNORECASE)
 # Inputs whose values are told to nobody: what should not be in them may be a secret.
 _UNTOLD = ("env", "setup")
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
@@ -170,7 +170,7 @@ def _usable(name: str) -> None:
     """Raise ValueError where a program of somebody else may not be given the variable `name`."""
     if not _VARIABLE.fullmatch(name):
         raise ValueError(f"{name[:60]!r} is no name of a variable")
-    if _SECRET.search(name):
+    if is_secret_name(name):
         raise ValueError(f"{name!r} sounds like a secret, and every program that is minimized could read it")
 
 

@@ -67,14 +67,15 @@ class Lookups:
         if need.what == "file":
             return not (self.launch.cwd / need.name).exists()
         # to look for a module below a package is to import that
-        words = [self.launch.python, "-c", _FIND, need.name]
-        found = run_process(words, Patience(_LIMIT), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box)
-        return found.exit == 4
+        return self._run(_FIND, need.name).exit == 4
 
     def gpu_is_usable(self) -> bool:
         """Whether a program that is started as this one can use the GPU."""
-        words = [self.launch.python, "-c", _ON_GPU]
-        return run_process(words, Patience(_LIMIT), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box).status == "ok"
+        return self._run(_ON_GPU).status == "ok"
+
+    def _run(self, code: str, *arguments: str) -> Outcome:
+        words = [self.launch.python, "-c", code, *arguments]
+        return run_process(words, Patience(_LIMIT), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box)
 
     def fails_to_load_alike(self, failure: Signature, text: str, device: str) -> bool:
         """Whether the `failure` with its traceback in `text` is one of loading an AOTInductor package, and the package of one relu on the

@@ -19,6 +19,15 @@ _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 
 # What torch.distributed's hook puts before each line of the error with which a rank ends.
+# What faulthandler, and a shell that says that a core was dumped, call the signals of a crash.
+CRASH_SIGNALS = {
+    "Segmentation fault": "SIGSEGV",
+    "Aborted": "SIGABRT",
+    "Bus error": "SIGBUS",
+    "Floating-point exception": "SIGFPE",
+    "Floating point exception": "SIGFPE",
+    "Illegal instruction": "SIGILL",
+}
 _RANK = re.compile(r"^\[rank\d{1,9}\]: ?", re.MULTILINE)
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')

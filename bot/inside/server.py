@@ -26,7 +26,7 @@ from .orphans import adopt_orphans, offspring
 from .own_time import OwnTime
 from .protocol import CUDA_ARCH, Facts, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
-from .spare import BEGUN, Spare
+from .spare import BEGUN, Spare, pipes
 from .standby import Standby, gpus, suits
 
 # The part of a child's output that is kept: its head and its tail; bytes of its answer, of which what is longer is none.
@@ -202,16 +202,8 @@ class Server:
             self.most_standbys = max(1, min(STANDBYS * max(1, len(gpus())), (os.cpu_count() or 1) // 2))
 
     def _fork(self, question: Question) -> Child:
-        pipes: list[int] = []
-        try:
-            pipes += os.pipe()
-            pipes += os.pipe()
+        with pipes(2) as (output_read, output_write, result_read, result_write):
             pid = os.fork()
-        except OSError:
-            for fd in pipes:
-                os.close(fd)
-            raise
-        output_read, output_write, result_read, result_write = pipes
         if pid == 0:
             try:
                 os.setsid()

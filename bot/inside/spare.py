@@ -13,11 +13,30 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 
 from .protocol import Question, command, decode, encode
 
 # The first byte of an answer: the process is warm and has begun.
 BEGUN = b"\n"
+
+
+@contextlib.contextmanager
+def pipes(count: int) -> Iterator[list[int]]:
+    """The ends of so many (`count`) new pipes, of each first the one to read. They are closed where the body raises OSError.
+
+    Raises:
+        OSError: the system has no more pipes to give, or what the body raises.
+    """
+    ends: list[int] = []
+    try:
+        for _ in range(count):
+            ends += os.pipe()
+        yield ends
+    except OSError:
+        for end in ends:
+            os.close(end)
+        raise
 
 
 class InWaiting:
@@ -61,11 +80,7 @@ class Spare(InWaiting):
     """
 
     def __init__(self) -> None:
-        pipes: list[int] = []
-        try:
-            for _ in range(3):
-                pipes += os.pipe()
-            theirs, question, output, outputs, result, results = pipes
+        with pipes(3) as (theirs, question, output, outputs, result, results):
             for fd in (outputs, results):
                 os.set_inheritable(fd, True)
             pid = os.posix_spawn(
@@ -75,10 +90,6 @@ class Spare(InWaiting):
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)],
                 setsid=True,  # its group is ended with it
             )
-        except OSError:
-            for fd in pipes:
-                os.close(fd)
-            raise
         for fd in (theirs, outputs, results):
             os.close(fd)
         super().__init__(pid, question, output, result)

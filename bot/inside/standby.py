@@ -21,7 +21,7 @@ from typing import Any
 from .gpus import VISIBLE, alike
 from .protocol import Question
 from .shortcuts import shortcut
-from .spare import InWaiting, answer_one
+from .spare import InWaiting, answer_one, pipes
 from .warm import initialise_for_gpu
 
 # A standby holds memory of the GPU itself: one that finds less than this share of it free leaves.
@@ -55,17 +55,9 @@ class Standby(InWaiting):
     turns = itertools.count()
 
     def __init__(self, inherited: Iterable[int]) -> None:
-        pipes: list[int] = []
         turn = next(self.turns)
-        try:
-            for _ in range(3):
-                pipes += os.pipe()
+        with pipes(3) as (theirs, question, output, outputs, result, results):
             pid = os.fork()
-        except OSError:
-            for fd in pipes:
-                os.close(fd)
-            raise
-        theirs, question, output, outputs, result, results = pipes
         if pid == 0:
             try:
                 os.setsid()

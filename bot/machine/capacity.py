@@ -20,6 +20,11 @@ def gpus(devices: Path = _DEVICES) -> int:
     return len([path for path in devices.glob("nvidia*") if path.name.removeprefix("nvidia").isdigit()])
 
 
+def gpu_files() -> list[Path]:
+    """The device files of the GPUs that this machine or container has; WSL has one for all."""
+    return [*_DEVICES.glob("nvidia[0-9]*"), *_DEVICES.glob("dxg")]
+
+
 def free_memory(meminfo: Path = _MEMORY) -> int | None:
     """Bytes of memory that new processes may take, as `meminfo` says; None where the system does not say."""
     try:

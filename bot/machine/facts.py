@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from bot.machine.capacity import gpu_files
+
 # Runs a command and gives what it prints, empty where it fails.
 Ask = Callable[[Sequence[str]], str]
 Run = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
@@ -28,7 +30,7 @@ def of_machine(ask: Ask | None = None, devices: Sequence[Path] | None = None, ru
     """
     ask = ask or partial(_said, run or _run)
     if devices is None:
-        devices = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")]
+        devices = gpu_files()
     found = {"os": _system(), "cpu": _processor(), "compiler": _compiler(ask)}
     if devices:
         rows = [row.split(",") for row in ask(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]).splitlines()]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bot.machine import doctor
+from bot.machine.capacity import gpu_files
 
 Ran = tuple[int, str]
 _LIMIT = 60.0  # seconds
@@ -19,7 +20,7 @@ def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[
     `run` gives the exit status and the output of a command, `devices` are the GPUs' device files; by default they are this machine's.
     """
     if devices is None:
-        devices = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")]
+        devices = gpu_files()
     if not devices:
         return (
             "no GPU is visible: there is no /dev/nvidia*. A container sees one only if it was started with --gpus all (the workflow's "

@@ -15,7 +15,6 @@ from bot.action import redaction
 from bot.action.auto import shower
 from bot.action.console import Console
 from bot.action.gate import ci_event, comment_event
-from bot.action.minify.isolation import is_secret_name
 from bot.action.minify.minify import RunnerConfig, minify
 from bot.action.report import post
 from bot.action.settings import Settings
@@ -43,7 +42,7 @@ sys.exit(0)
 @pytest.fixture
 def machine() -> Iterator[None]:
     """As the entry point does it."""
-    redaction.hide(redaction.words_of_machine(canaries.ENVIRONMENT, canaries.HOSTNAME, is_secret_name))
+    redaction.hide(redaction.words_of_machine(canaries.ENVIRONMENT, canaries.HOSTNAME))
     yield
     redaction.hide({})
 

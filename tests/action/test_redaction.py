@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.minify.isolation import is_secret_name
 from bot.action.redaction import SECRET, LineRedactor, hide, redact, redacted, words_of_machine
 from bot.models.result import Result
 from tests.action import canaries
@@ -21,7 +20,7 @@ SECRETS = list(canaries.TOKENS.values())
 @pytest.fixture
 def machine() -> Iterator[None]:
     """The words of a machine are known."""
-    hide(words_of_machine(canaries.ENVIRONMENT, canaries.HOSTNAME, is_secret_name))
+    hide(words_of_machine(canaries.ENVIRONMENT, canaries.HOSTNAME))
     yield
     hide({})
 
@@ -127,9 +126,9 @@ def test_the_words_of_a_machine(machine: None) -> None:
 def test_the_name_of_a_machine_in_another_case(machine: None) -> None:
     """Names of hosts have none: libraries write them in small letters, Windows and shells in capitals."""
     assert redact("to [GPUBOX17]:29500, Gpubox17.Lab.Example.org, H200-RUNNER-7") == "to [host]:29500, host, runner"
-    hide(words_of_machine({}, "kiosk-1", is_secret_name))
+    hide(words_of_machine({}, "kiosk-1"))
     assert redact("KIOSK-1 kio\u017fk-1") == "host kio\u017fk-1"  # a letter that is an s to those who disregard case
-    hide(words_of_machine({}, "Kestrel", is_secret_name))
+    hide(words_of_machine({}, "Kestrel"))
     # what is rather a word may be the name of something else as well
     assert redact("class kestrel: ...; on Kestrel") == "class kestrel: ...; on host"
 
@@ -137,7 +136,7 @@ def test_the_name_of_a_machine_in_another_case(machine: None) -> None:
 @pytest.mark.parametrize("hostname", ["torch", "cuda", "import", "print", "localhost", "a1", "runner", "ubuntu", "42424242"])
 def test_a_machine_with_the_name_of_something_else_breaks_no_program(hostname: str) -> None:
     environment = {"HOME": "/root", "RUNNER_NAME": hostname, "SECRET_BACKEND": "inductor", "KEY_FILE": "/etc/keys/0123456789"}
-    assert words_of_machine(environment, hostname, is_secret_name) == {}
+    assert words_of_machine(environment, hostname) == {}
 
 
 def test_variables_urls_headers_and_keys() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bot.action.ci.failing_test import Failure, Seen, repository_path
 from bot.action.ci.pytest_log import running
 from bot.action.ci.run_test import hinted
+from bot.failure.traceback import CRASH_SIGNALS
 
 MAX_DUMP = 2_000
 
@@ -21,13 +22,6 @@ _ABORTS = re.compile(r": Assertion `.{1,2000}' failed\.$|^terminate called after
 _STOPPED = re.compile(r"^(?:Thread \d{1,5} .{1,100}|Program) received signal (?P<signal>SIG(?:SEGV|ABRT|BUS|FPE|ILL)), ")
 _WENT_ON = ("PASSED", "FAILED", "ERROR", "SKIPPED", "=")
 _TIMEOUT = re.compile(r"^\++ Timeout \++$")
-_SIGNALS = {
-    "Segmentation fault": "SIGSEGV",
-    "Aborted": "SIGABRT",
-    "Bus error": "SIGBUS",
-    "Floating point exception": "SIGFPE",
-    "Illegal instruction": "SIGILL",
-}
 
 
 def failures(lines: list[str]) -> Iterator[Failure]:
@@ -47,16 +41,16 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         if "Fatal Python error: " in line:
             # a heading is somebody's words
             fatal = None if line.startswith("#") else _FATAL.search(line[-200:])
-            if fatal and fatal["what"] in _SIGNALS:
+            if fatal and fatal["what"] in CRASH_SIGNALS:
                 end, last = _end(lines, i), ""
                 inside = None if ran else _IN_FILE.match(line)
-                yield _dumped(lines[i - 1 : end], inside["file"] if inside else ran, lines[max(i - 4, 0) : i], _SIGNALS[fatal["what"]])
+                yield _dumped(lines[i - 1 : end], inside["file"] if inside else ran, lines[max(i - 4, 0) : i], CRASH_SIGNALS[fatal["what"]])
                 i = end
         elif "(core dumped)" in line and ran:
             core = _CORE.search(line[-400:])
             if core:
                 last = ""
-                yield _died(ran, _SIGNALS[core["what"]])
+                yield _died(ran, CRASH_SIGNALS[core["what"]])
         elif line.startswith("+++") and ran and _TIMEOUT.match(line):
             end = _end(lines, i)
             text = "\n".join(lines[i - 1 : end])

@@ -159,7 +159,7 @@ def fault(failure: Failure) -> str | None:
     need = missing(outcome)
     if need is not None and need.what == "hardware":
         return f"no {need.name} device"
-    if _DRIVER.search(failure.text.rpartition("Traceback (most recent call last):")[2]):
+    if _DRIVER.search(failure.text.rpartition(HEADER)[2]):
         return "no driver that triton can use"
     last = next(iter(exceptions(failure.text)), None)
     said = f"{last.name}: {last.message}"[:_END] if last else ""
@@ -190,7 +190,7 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         # an assertion of a test that one of the compiler's tools for tests called
         asserted = signature.exception == ("AssertionError",) and raised_in_test(failure.text)
         return not asserted and not raised_at_import(failure.text)
-    last = failure.text[-_END:].rpartition("Traceback (most recent call last):")[2]
+    last = failure.text[-_END:].rpartition(HEADER)[2]
     said = (signature.message, _said(failure))
     if any(map(_NOT_THERE.match, said)):
         return False

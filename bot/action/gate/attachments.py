@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.action.archives import UNREADABLE, beginning
+from bot.action.ci.python_words import HEADER
 from bot.action.gate.code_blocks import IMPORTS_TORCH, Found, parses
 from bot.action.gate.requests import Refusal
 from bot.action.github.resources import Gist
@@ -29,7 +30,6 @@ _FILE = re.compile(
 _GIST = re.compile(r"https://gist\.github\.com/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})\b")
 # How the records of a structured log begin, see bot/engine/inputs/trace.py.
 _TRACE = re.compile(r"^V\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{", re.MULTILINE)
-_TRACEBACK = "Traceback (most recent call last):"
 _TARRED, _LOOKED_AT = (".tgz", ".tar.gz"), (".py", ".ipynb", ".json", ".log", ".txt")
 _NO_PROGRAM = "no program that imports torch, no log of `TORCH_TRACE`"
 _TOO_LARGE, _UNREADABLE, _NOT_GIVEN = f"more than {MOST_TEXT >> 20} MiB", "it cannot be read", "GitHub does not give it"
@@ -54,7 +54,7 @@ class AttachedFiles(Protocol):
 
 def is_traceback(body: str) -> bool:
     """Whether `body` shows a traceback."""
-    return _TRACEBACK in body
+    return HEADER in body
 
 
 @dataclass

@@ -123,7 +123,7 @@ class Conversation:
             commit=checkout.commit,
             code=self._whose(None),
             asked_by=self._event.sender.login,
-            answer=Answer(repository=self._repository, issue=self._issue, marker=self._marker, trigger=self._comment.id),
+            answer=self._answer(),
         )
         waiting = f"The machine is looked at now, as soon as a runner {self._settings.runner_label} takes the job."
         comment = self._say(notes.doctor(lines, None, waiting, self._settings.run_url, so_far=True))
@@ -279,6 +279,9 @@ class Conversation:
         if isinstance(decision, permissions.Refused):
             raise Refusal(decision.reason)
 
+    def _answer(self) -> Answer:
+        return Answer(repository=self._repository, issue=self._issue, marker=self._marker, trigger=self._comment.id)
+
     def _whose(self, pull: PullRequest | None) -> CodeOrigin:
         """Whose code a test of the checkout is."""
         if pull is None:
@@ -298,5 +301,5 @@ class Conversation:
             code=whose,
             asked_by=self._event.sender.login,
             options=options_with(command.options, self._settings),
-            answer=Answer(repository=self._repository, issue=self._issue, marker=self._marker, trigger=self._comment.id),
+            answer=self._answer(),
         )

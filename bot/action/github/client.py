@@ -53,6 +53,10 @@ def _wrong_keys() -> Iterator[None]:
         raise GitHubError(f"GitHub's answer lacks {error}") from error
 
 
+def _open_at(listed: Sequence[PullRequest], commit: str) -> Sequence[PullRequest]:
+    return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
+
+
 def _repo(repository: str) -> str:
     owner, _, name = repository.partition("/")
     return f"/repos/{quote(owner, safe='')}/{quote(name, safe='')}"
@@ -177,12 +181,12 @@ class GitHub:
             if error.status != 422:  # the repository has no such commit any more
                 raise
             return []
-        return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
+        return _open_at(listed, commit)
 
     def pull_requests_from(self, repository: str, owner: str, branch: str, commit: str) -> Sequence[PullRequest]:
         """The open pull requests of a `branch` of the fork of `owner` whose head is `commit`."""
         listed = self._all(PullRequest, f"{_repo(repository)}/pulls", {"state": "open", "head": f"{owner}:{branch}"}, limit=1)
-        return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
+        return _open_at(listed, commit)
 
     def files_at(self, repository: str, commit: str) -> Sequence[str]:
         """The paths of the files at a `commit`; of a very large repository not all of them."""

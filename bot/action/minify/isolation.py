@@ -16,6 +16,7 @@ from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any
 
+from bot.action.redaction import is_secret_name
 from bot.sandbox import accounts
 from bot.sandbox.process import Process, start_as
 from bot.sandbox.walk import walk
@@ -25,7 +26,6 @@ _KEPT = re.compile(
     r"|(?:CUDA|NVIDIA|NCCL|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|OMP|MKL|KMP|OPENBLAS)_\w+|HF_HOME|SSL_CERT_FILE|SSL_CERT_DIR"
 )
 _PROXIES = re.compile(r"(?:https?|no|all)_proxy", re.IGNORECASE)
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE", re.IGNORECASE)
 # A cache of compiled code is executable: requests share none.
 _CACHE = re.compile(r"CACHE_DIR")
 _PR_SET_DUMPABLE = 4
@@ -38,11 +38,6 @@ def allowed_environment(environ: Mapping[str, str], *, network: bool = False) ->
         for name, value in environ.items()
         if not is_secret_name(name) and not _CACHE.search(name) and (_KEPT.fullmatch(name) or (network and _PROXIES.fullmatch(name)))
     }
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether the variable `name` is, by its name, one that no program may see."""
-    return bool(_SECRET.search(name))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Literal
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.report.render.text import one_line
-from bot.action.report.render.verdict import status
+from bot.action.report.render.verdict import FAILED_HERE, status
 from bot.action.report.result_dir import EXPORTED, REPRO, RESULT, Folder, UnreadableResult
 from bot.models.report import Section
 
@@ -19,7 +19,6 @@ log = logging.getLogger(__name__)
 NAME = "torch-minify-results"
 # Bytes: GitHub takes files of the contents API up to 100 MB, but no repository should.
 LIMIT = 25 << 20
-_WORTH = ("minimized", "reproduced", "flaky")
 _NO_NAME = re.compile(r"[^A-Za-z0-9-]+")
 
 Where = Literal["none", "branch", "release"]
@@ -30,7 +29,7 @@ def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, rep
 
     What cannot be kept is logged: the comment goes on without.
     """
-    if where == "none" or folder is None or status(section) not in _WORTH:
+    if where == "none" or folder is None or status(section) not in FAILED_HERE:
         return section
     prefix = f"{run}-{_NO_NAME.sub('-', section.request.id)[:80]}"
     kept: dict[str, str] = {}

@@ -16,7 +16,7 @@ from bot.action.report import durable, lost, result_dir
 from bot.action.report.render import notes
 from bot.action.report.render.rendering import SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.text import marker_line, one_line, size
-from bot.action.report.render.verdict import status, title
+from bot.action.report.render.verdict import FAILED_HERE, status, title
 from bot.action.report.result_dir import Folder
 from bot.action.report.set_up_report import report_set_up
 from bot.action.settings import Settings
@@ -26,7 +26,6 @@ from bot.models.request import Answer, Request
 log = logging.getLogger(__name__)
 
 POSTED, UNPOSTED = 0, 8
-_GOOD = ("minimized", "reproduced", "flaky")
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
     written = api.upsert_comment(settings.repository, answer.issue, comment.report.marker, body)
     if answer.trigger is not None:
         _notify(comment, written.html_url, api, settings)
-        good = any(status(section) in _GOOD for section in comment.report.sections)
+        good = any(status(section) in FAILED_HERE for section in comment.report.sections)
         react(api, settings.repository, answer.trigger, "rocket" if good else "confused")
     return written.html_url
 

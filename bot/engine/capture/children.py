@@ -10,20 +10,11 @@ from pathlib import Path
 
 from bot.engine.capture.left import read_facts
 from bot.failure.outcome import Outcome
-from bot.failure.traceback import fault_frames
+from bot.failure.traceback import CRASH_SIGNALS, fault_frames
 from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts, ErrorsFile
 from bot.sandbox.files import read_plain
 
-# How faulthandler names the signals that it waits for.
-_SIGNALS = {
-    "Segmentation fault": "SIGSEGV",
-    "Aborted": "SIGABRT",
-    "Bus error": "SIGBUS",
-    "Floating-point exception": "SIGFPE",
-    "Floating point exception": "SIGFPE",
-    "Illegal instruction": "SIGILL",
-}
-_DIED = re.compile(rf"^Fatal Python error: ({'|'.join(_SIGNALS)})$", re.MULTILINE)
+_DIED = re.compile(rf"^Fatal Python error: ({'|'.join(CRASH_SIGNALS)})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -103,4 +94,4 @@ def _deaths(out: Path) -> Iterator[FailedChild]:
         text = read_plain(path).decode("utf-8", "replace")
         died = _DIED.search(text)
         if died and fault_frames(text):
-            yield FailedChild(path.parent, Outcome(status="signal", text=text, signal=_SIGNALS[died[1]]), path.lstat().st_mtime)
+            yield FailedChild(path.parent, Outcome(status="signal", text=text, signal=CRASH_SIGNALS[died[1]]), path.lstat().st_mtime)

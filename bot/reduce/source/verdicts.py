@@ -11,6 +11,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from bot.reduce.source.kept import Keeps
+from bot.reduce.source.text.names import last_name
 
 _EXITS = {"exit", "_exit", "quit", "abort", "fail"}
 # Functions that compare. What they are given beside tensors is a tolerance.
@@ -47,16 +48,16 @@ def keeps_verdict(text: str, failing_lines: Collection[int]) -> Keeps:
 def _verdicts(tree: ast.Module) -> Iterator[tuple[int, int, frozenset[str]]]:
     """Where the program says that something is wrong, from its first line to its last, and the words of the conditions for that."""
     meanings = _meanings(tree)
-    exits = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _EXITS]
+    exits = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and last_name(node.func) in _EXITS]
     # `sys.exit(main())`: what is returned there is the status
-    judges = {_name(one.func) for call in exits for value in call.args for one in ast.walk(value) if isinstance(one, ast.Call)}
+    judges = {last_name(one.func) for call in exits for value in call.args for one in ast.walk(value) if isinstance(one, ast.Call)}
 
     def visit(node: ast.AST, conditions: frozenset[str], *, judges_here: bool = False) -> Iterator[tuple[int, int, frozenset[str]]]:
         if isinstance(node, ast.Assert):
             yield node.lineno, node.end_lineno or node.lineno, conditions | _words([node.test], meanings)
         elif isinstance(node, ast.Raise) or (isinstance(node, ast.Return) and judges_here):
             yield node.lineno, node.end_lineno or node.lineno, conditions
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value.func) in _EXITS:
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and last_name(node.value.func) in _EXITS:
             yield node.lineno, node.end_lineno or node.lineno, conditions | _words(node.value.args, meanings)
         if isinstance(node, (ast.If, ast.While)):
             # the innermost decides; those around it say whether it is asked
@@ -94,7 +95,7 @@ def _is_answer(value: ast.expr) -> bool:
         return True
     if isinstance(value, ast.Call):
         within = [value.func.value] if isinstance(value.func, ast.Attribute) else []
-        return _name(value.func) in _COMPARE or any(_is_answer(one) for one in (*within, *value.args))
+        return last_name(value.func) in _COMPARE or any(_is_answer(one) for one in (*within, *value.args))
     return isinstance(value, ast.Name)
 
 
@@ -108,7 +109,7 @@ def _words(conditions: Iterable[ast.expr], meanings: Mapping[str, list[ast.expr]
                 found.update(f"{type(operator).__name__}{numbers}" for operator in node.ops)
             elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
                 found.add(_NOT)
-            elif isinstance(node, ast.Call) and (name := _name(node.func)) in _COMPARE:
+            elif isinstance(node, ast.Call) and (name := last_name(node.func)) in _COMPARE:
                 found.add(f"{name}{_numbers([*node.args, *(word.value for word in node.keywords)])}")
             if isinstance(node, ast.Name) and depth and node.id in meanings:
                 found |= _words(meanings[node.id], meanings, depth - 1)
@@ -122,7 +123,3 @@ def _numbers(values: Iterable[ast.expr]) -> str:
         if isinstance(number, ast.Constant) and isinstance(number.value, (int, float)):
             written.append(ast.unparse(value))
     return " ".join(["", *written])
-
-
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import ENTRIES, MAKES_CALLABLE, TRACES, entries
-from bot.reduce.source.text.names import BUILTINS, bound_by, dotted, names_of, root
+from bot.reduce.source.text.names import BUILTINS, bound_by, dotted, last_name, names_of, root
 from bot.reduce.source.text.normal_form import MARK, as_far_as_legal
 from bot.reduce.source.text.repair import collected, has_mark, missing, repaired, replaced, unused
 from bot.reduce.source.text.variables import imported_names, reads, writes
@@ -122,7 +122,7 @@ def _ended(text: str, *, alone: bool) -> str:
             continue
         whole = ast.unparse(statement)
         # the frame between, of nn.Sequential itself, is none of the program's
-        for chain in (n for n in ast.walk(statement) if isinstance(n, ast.Call) and _last(n.func) == "Sequential"):
+        for chain in (n for n in ast.walk(statement) if isinstance(n, ast.Call) and last_name(n.func) == "Sequential"):
             leading = [i for i, item in enumerate(chain.args) if reads(item) & classes]
             if leading and not any(isinstance(item, ast.Starred) for item in chain.args):
                 chain.args = chain.args[leading[0] : leading[0] + 1] if alone else chain.args[: leading[-1] + 1]
@@ -181,7 +181,7 @@ def _acts(node: ast.stmt, needed: set[str], *, module: bool) -> bool:
         call = node.value
         # a call may write the file, or fill the list, that a needed statement reads
         touched = {n for n in reads(call) & needed if n[0] != "."} - {"self", "torch"}
-        return root(call.func) != "print" and (module or _last(call.func) in ENTRIES or bool(touched))
+        return root(call.func) != "print" and (module or last_name(call.func) in ENTRIES or bool(touched))
     return isinstance(node, (ast.For, ast.While, ast.With, ast.If)) and bool(reads(node) & needed)
 
 
@@ -228,9 +228,9 @@ class _Leads:
         read = {f.name for f in functions if any(_is_property(d, classes) for d in f.decorator_list)}
         assigned = [n for n in nodes if isinstance(n, ast.Assign)]
         in_classes = {s for n in nodes if isinstance(n, ast.ClassDef) for s in n.body}
-        read |= {_last(n.targets[0]) for n in assigned if n in in_classes and reads(n.value) & set(classes)}
+        read |= {last_name(n.targets[0]) for n in assigned if n in in_classes and reads(n.value) & set(classes)}
         holders = {
-            _last(n.targets[0])
+            last_name(n.targets[0])
             for n in assigned
             if (isinstance(n.targets[0], ast.Attribute) and reads(n.value) & set(classes)) or _makes(n.value)
         }
@@ -257,28 +257,23 @@ class _Leads:
         """How sure it is that an expression leads on."""
         if isinstance(node, ast.Attribute):
             return _KNOWN if node.attr in self.read else _NOT
-        last = _last(node.func)
+        last = last_name(node.func)
         name = root(node.func)
         if last in self.functions or (isinstance(node.func, ast.Attribute) and dotted(node.func.value) in self.classes):
             return _KNOWN  # `Class.apply(...)` too
-        if isinstance(node.func, ast.Call) and (_makes(node.func) or _last(node.func.func) in self.classes):
+        if isinstance(node.func, ast.Call) and (_makes(node.func) or last_name(node.func.func) in self.classes):
             return _LIKELY
         if last in self.holders or last in TRACES:
             return _LIKELY
         return _NOT if name in self.imported or name in BUILTINS else _UNKNOWN
 
 
-def _last(node: ast.expr) -> str:
-    """`c` of `a.b.c`."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _makes(value: ast.expr) -> bool:
     """Whether an expression makes something compiled or exported that can be called."""
-    return isinstance(value, ast.Call) and _last(value.func) in MAKES_CALLABLE
+    return isinstance(value, ast.Call) and last_name(value.func) in MAKES_CALLABLE
 
 
 def _is_property(decorator: ast.expr, classes: Container[str]) -> bool:
     """Whether what it decorates is called by reading an attribute: `property`, `cached_property`, a descriptor of the text."""
-    name = _last(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    name = last_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
     return "property" in name or name in classes

@@ -80,6 +80,11 @@ def dotted(node: ast.expr) -> str | None:
     return ".".join([node.id, *reversed(parts)])
 
 
+def last_name(node: ast.expr) -> str:
+    """`c` of an expression (`node`) `a.b.c`; empty where it ends otherwise."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def _standing_alone(node: ast.stmt) -> ast.stmt:
     if isinstance(node, ast.Return):
         return ast.Expr(node.value if node.value is not None else ast.Constant(None))
