@@ -87,7 +87,6 @@ class Intake:
 
     def _reproduced(self) -> Reproduction:
         started = time.monotonic()
-        own = time_split.first_run(self.options)
         if (
             self.options.device == "cuda"
             and self.options.cuda_arch is None
@@ -96,23 +95,8 @@ class Intake:
             said = f"--device cuda: this interpreter's torch sees no GPU: {why}; --cuda-arch compiles for one that isn't there"
             raise Ended("error", "needs_hardware", said, machine_fault="no GPU")
         self._say_large()
-        found, without = self._both(own)
-        if _COLLIDED.search(found.outcome.text[-20_000:]):
-            found = self._captured(own)
-        else:
-            longer = slowness.longer(self.options, found.outcome, without)
-            if longer is not None and not self._runs(found, without).eager_fails:
-                self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
-                own = longer
-                found = self._captured(own)
-        if without.raised:
-            # it expects an error, which eager raises too: what it makes of the compiler's is its own judgment
-            found = found.as_it_ended(self.options.target.name)
-        found = self._asked_again(found, without, own)
-        runs = self._runs(found, without)
-        if runs.eager_fails and without.status != "timeout" and (found.signature is not None or _wrong(found)):
-            without = self._control(own)  # alone: what it met may have been the program itself
-            runs = self._runs(found, without)
+        runs, own = self._two_runs(time_split.first_run(self.options))
+        found, without = runs.compiled, runs.eager
         failure = self._failure(runs)
         if found.child:
             self.progress.say(f"it failed in a process that the program started: {found.child}")
@@ -156,6 +140,27 @@ class Intake:
             own_end=found.signature if found.own_verdict and failure.kind is Kind.ACCURACY and found.signature != failure else None,
             right_numbers=right,
         )
+
+    def _two_runs(self, own: float) -> tuple[TwoRuns, float]:
+        """The program with and without the compiler, each run again where the first run may not count; and the seconds for a run."""
+        found, without = self._both(own)
+        if _COLLIDED.search(found.outcome.text[-20_000:]):
+            found = self._captured(own)
+        else:
+            longer = slowness.longer(self.options, found.outcome, without)
+            if longer is not None and not self._runs(found, without).eager_fails:
+                self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
+                own = longer
+                found = self._captured(own)
+        if without.raised:
+            # it expects an error, which eager raises too: what it makes of the compiler's is its own judgment
+            found = found.as_it_ended(self.options.target.name)
+        found = self._asked_again(found, without, own)
+        runs = self._runs(found, without)
+        if runs.eager_fails and without.status != "timeout" and (found.signature is not None or _wrong(found)):
+            without = self._control(own)  # alone: what it met may have been the program itself
+            runs = self._runs(found, without)
+        return runs, own
 
     def _both(self, own: float) -> tuple[Capture, Outcome]:
         """The program with the capture and, beside it, without the compiler."""

@@ -68,26 +68,10 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     Raises:
         Interrupted: `budget` was cancelled.
     """
-    out, compare = watch.out, watch.compare
+    out = watch.out
     wanted = budget.should_continue if budget else None
     out.mkdir(parents=True, exist_ok=True)
-    order = CaptureOrder(
-        script=str(target.script) if target.script else None,
-        module=target.module,
-        file=target.file,
-        argv=target.argv,
-        out=str(out),
-        check=compare is not None,
-        strict=compare is not None and compare.strict,
-        tolerance=compare.values if compare else None,
-        beforehand=watch.beforehand,
-        synchronous=watch.synchronous,
-        dump=compare is None and not watch.beforehand and not watch.synchronous and not watch.as_eager,
-        afterwards=watch.afterwards,
-        as_eager=watch.as_eager,
-        later_calls=watch.later_calls,
-    )
-    (out / ORDER_FILE).write_text(encode(order), encoding="utf-8")
+    (out / ORDER_FILE).write_text(encode(_order(target, watch)), encoding="utf-8")
     if watch.made is not None:
         started = time.monotonic()
         watch.made.wait(patience.most * PROBE_SHARE, wanted)
@@ -114,37 +98,79 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     log = out.with_name(f"{out.name}.log.txt")
     log.write_text(outcome.text, encoding="utf-8")
     written = read_facts(out / RUN_FILE, RunFacts)
-    facts: RunFacts = written or {"status": "infra"}
-    if written and (outcome.status not in ("timeout", "signal") or "compared" in written):
-        # comparing is not the program: how long that took, or that it died there, says nothing
-        own = 1.0 - min(1.0, (returned - written.get("ended", returned)) / max(outcome.elapsed, 1e-9))
-        outcome = Outcome(
-            status=facts["status"],
-            text=facts.get("text", ""),
-            exit=facts.get("exit"),
-            calls=facts.get("calls", 0),
-            seconds=own * outcome.seconds,
-            elapsed=own * outcome.elapsed,
-        )
-    ended, child = outcome, None
-    printed = outcome.text + log.read_text(encoding="utf-8")
-    if outcome.status in ("raised", "exit"):
-        child = children.failing(out, printed)
-    if child is None:
-        outcome = _caught(outcome, written, out, target.name)
-        of_program = signature_of(outcome, script=target.name)
-        if outcome.status == "exit" or (of_program is not None and not _is_of_compiler(of_program)):
-            child = children.dead(out) or children.failing(out, printed, ended=True)
-            if child is None and outcome.status == "timeout":
-                child = children.failing(out, printed)
+    ended = _end_of_program(outcome, written, returned)
+    outcome, child = _end_in_compiler(ended, written, out, ended.text + log.read_text(encoding="utf-8"), target.name)
     if child is not None:
-        # what the program says of it may be another error
-        outcome = outcome.model_copy(update={"status": child.end.status, "text": child.end.text, "signal": child.end.signal})
-        if ended.status == "timeout":
-            # from then on the program waited for what it will not get
-            share = min(1.0, max(0.0, child.time - began) / max(outcome.elapsed, 1e-9))
-            until = {"seconds": share * outcome.seconds, "elapsed": share * outcome.elapsed, "cut": False}
-            outcome = outcome.model_copy(update=until)
+        outcome = _end_of_child(outcome, child, began)
+    return _brought_back(target, out, log, written or {"status": "infra"}, ended, outcome, child)
+
+
+def _order(target: Target, watch: Watch) -> CaptureOrder:
+    compare = watch.compare
+    return CaptureOrder(
+        script=str(target.script) if target.script else None,
+        module=target.module,
+        file=target.file,
+        argv=target.argv,
+        out=str(watch.out),
+        check=compare is not None,
+        strict=compare is not None and compare.strict,
+        tolerance=compare.values if compare else None,
+        beforehand=watch.beforehand,
+        synchronous=watch.synchronous,
+        dump=compare is None and not watch.beforehand and not watch.synchronous and not watch.as_eager,
+        afterwards=watch.afterwards,
+        as_eager=watch.as_eager,
+        later_calls=watch.later_calls,
+    )
+
+
+def _end_of_program(outcome: Outcome, written: RunFacts | None, returned: float) -> Outcome:
+    """How the program ended by what was `written` in its process; else as that process did, which was over at the time `returned`."""
+    if not written or (outcome.status in ("timeout", "signal") and "compared" not in written):
+        return outcome
+    # comparing is not the program: how long that took, or that it died there, says nothing
+    own = 1.0 - min(1.0, (returned - written.get("ended", returned)) / max(outcome.elapsed, 1e-9))
+    return Outcome(
+        status=written["status"],
+        text=written.get("text", ""),
+        exit=written.get("exit"),
+        calls=written.get("calls", 0),
+        seconds=own * outcome.seconds,
+        elapsed=own * outcome.elapsed,
+    )
+
+
+def _end_in_compiler(
+    ended: Outcome, written: RunFacts | None, out: Path, printed: str, script: str
+) -> tuple[Outcome, children.FailedChild | None]:
+    """What is to be minimized of a program that `ended` so: its end, or the compiler's exception that it caught; and the process in which
+    that was, where the program started one and `printed` of its failure."""
+    if ended.status in ("raised", "exit") and (child := children.failing(out, printed)):
+        return ended, child
+    outcome = _caught(ended, written, out, script)
+    of_program = signature_of(outcome, script=script)
+    child = None
+    if outcome.status == "exit" or (of_program is not None and not _is_of_compiler(of_program)):
+        child = children.dead(out) or children.failing(out, printed, ended=True)
+        if child is None and outcome.status == "timeout":
+            child = children.failing(out, printed)
+    return outcome, child
+
+
+def _end_of_child(outcome: Outcome, child: children.FailedChild, began: float) -> Outcome:
+    """The end of the process `child`; what the program, which `began` at that time, says of it may be another error."""
+    end = outcome.model_copy(update={"status": child.end.status, "text": child.end.text, "signal": child.end.signal})
+    if outcome.status != "timeout":
+        return end
+    # from then on the program waited for what it will not get
+    share = min(1.0, max(0.0, child.time - began) / max(outcome.elapsed, 1e-9))
+    return end.model_copy(update={"seconds": share * outcome.seconds, "elapsed": share * outcome.elapsed, "cut": False})
+
+
+def _brought_back(
+    target: Target, out: Path, log: Path, facts: RunFacts, ended: Outcome, outcome: Outcome, child: children.FailedChild | None
+) -> Capture:
     signature = signature_of(outcome, script=target.name)
     own = child is None and signature is not None and is_own_verdict(signature, outcome, script=target.name)
     wrong_there: tuple[Region, ...] = ()
