@@ -29,7 +29,46 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"torch-minify {__version__}")
     commands = top.add_subparsers(dest="command_name", required=True, metavar="COMMAND")
+    _add_run(commands)
 
+    minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)
+    minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
+    minify.add_argument("--index", type=int, required=True, metavar="N", help="which request of it, from 0")
+    minify.add_argument("--out", type=Path, required=True, help="the result directory")
+
+    verify = commands.add_parser("verify", help="run a repro alone and compare it with a result", allow_abbrev=False)
+    verify.add_argument("repro", type=Path)
+    verify.add_argument("--result", type=Path, required=True, help="the result.json that came with it")
+    verify.add_argument("--python", default=sys.executable)
+    verify.add_argument("--runs", type=positive, default=3, metavar="N")
+
+    for name, what in (("gate", "turn an event of GitHub into requests"), ("stop", "cancel what a /minify stop is about")):
+        flow = commands.add_parser(name, help=what, allow_abbrev=False)
+        flow.add_argument("--event", type=Path, required=True, help="the event's payload, as GITHUB_EVENT_PATH names it")
+        flow.add_argument("--event-name", required=True, help="issue_comment or workflow_run")
+        if name == "gate":
+            flow.add_argument("--out", type=Path, required=True, help="where the requests are written: a JSON list")
+
+    report = commands.add_parser("report", help="post what came back for the requests that gate wrote", allow_abbrev=False)
+    report.add_argument(
+        "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or one that holds them"
+    )
+    report.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
+    report.add_argument("--dry-run", action="store_true", help="print the comments instead of posting them")
+
+    candidates = commands.add_parser("candidates", help="say what failed in a log of CI, as lines of JSON", allow_abbrev=False)
+    candidates.add_argument("--log", type=Path, required=True, metavar="FILE", help="the log of a job, of whatever CI; may be gzipped")
+    commands.add_parser("snippet", help="print save_repro.py, which saves a failing graph from inside a program", allow_abbrev=False)
+
+    doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
+    doctor.add_argument("--python", default=sys.executable)
+    doctor.add_argument(
+        "--github", action="store_true", help="look at the set-up of a repository instead, from inside a run of its workflow"
+    )
+    return top
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = commands.add_parser(
         "run",
         help="minimize a failing script, test, or what PyTorch wrote down of one",
@@ -84,42 +123,6 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="compile for a GPU of this compute capability (90 for 9.0) that isn't there; nothing runs: only errors of compiling show",
     )
-
-    minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)
-    minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
-    minify.add_argument("--index", type=int, required=True, metavar="N", help="which request of it, from 0")
-    minify.add_argument("--out", type=Path, required=True, help="the result directory")
-
-    verify = commands.add_parser("verify", help="run a repro alone and compare it with a result", allow_abbrev=False)
-    verify.add_argument("repro", type=Path)
-    verify.add_argument("--result", type=Path, required=True, help="the result.json that came with it")
-    verify.add_argument("--python", default=sys.executable)
-    verify.add_argument("--runs", type=positive, default=3, metavar="N")
-
-    for name, what in (("gate", "turn an event of GitHub into requests"), ("stop", "cancel what a /minify stop is about")):
-        flow = commands.add_parser(name, help=what, allow_abbrev=False)
-        flow.add_argument("--event", type=Path, required=True, help="the event's payload, as GITHUB_EVENT_PATH names it")
-        flow.add_argument("--event-name", required=True, help="issue_comment or workflow_run")
-        if name == "gate":
-            flow.add_argument("--out", type=Path, required=True, help="where the requests are written: a JSON list")
-
-    report = commands.add_parser("report", help="post what came back for the requests that gate wrote", allow_abbrev=False)
-    report.add_argument(
-        "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or one that holds them"
-    )
-    report.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
-    report.add_argument("--dry-run", action="store_true", help="print the comments instead of posting them")
-
-    candidates = commands.add_parser("candidates", help="say what failed in a log of CI, as lines of JSON", allow_abbrev=False)
-    candidates.add_argument("--log", type=Path, required=True, metavar="FILE", help="the log of a job, of whatever CI; may be gzipped")
-    commands.add_parser("snippet", help="print save_repro.py, which saves a failing graph from inside a program", allow_abbrev=False)
-
-    doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
-    doctor.add_argument("--python", default=sys.executable)
-    doctor.add_argument(
-        "--github", action="store_true", help="look at the set-up of a repository instead, from inside a run of its workflow"
-    )
-    return top
 
 
 def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:

@@ -66,13 +66,13 @@ BESIDE = 3
 
 
 class Job:
-    """One request, from the script to `result.json`. `options` say what the user asked for; `budget` is for tests."""
+    """One request, from the script to `result.json`. `options` say what the user asked for."""
 
-    def __init__(self, options: Options, budget: Budget | None = None) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
         self._began = time.monotonic()
         self.space = Workspace(options.out)
-        self.budget = budget or Budget(options.budget, reserve(options))
+        self.budget = Budget(options.budget, reserve(options))
         self.progress = Progress()
         source = source_of(options.target, Path.cwd(), places=search_path(Path.cwd(), os.environ))
         self._found = Findings(source.text if source else None)
@@ -209,7 +209,7 @@ class Job:
         if why := self.options.unusable or (script is not None and unreadable(script, self.options.python)):
             raise Ended("error", "not_understood", why)
         pool.start()
-        self._versions.update(facts.of_machine(run=ask))
+        self._versions.update(facts.of_machine(ask))
         first = of_first_runs(self.options, self.budget)
 
         def run(options: Options) -> Reproduction:

@@ -6,15 +6,11 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.machine.capacity import gpu_files
-
-# Runs a command and gives what it prints, empty where it fails.
-Ask = Callable[[Sequence[str]], str]
-Run = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
+from bot.machine.doctor import Ask
 
 _COMPILERS = ("g++", "clang++", "c++")
 # Seconds: nvidia-smi may have to wake the driver.
@@ -22,18 +18,17 @@ _LIMIT = 30.0
 _LONGEST = 120
 
 
-def of_machine(ask: Ask | None = None, devices: Sequence[Path] | None = None, run: Run | None = None) -> dict[str, str]:
+def of_machine(ask: Ask, devices: Sequence[Path] | None = None) -> dict[str, str]:
     """The facts that are known, by name: `os`, `cpu`, `compiler`, and with an NVIDIA driver `gpu` and `driver`.
 
-    `ask` runs a command, `devices` are the GPUs' device files; by default they are this machine's, and `run` is what runs a command within
-    so many seconds.
+    `ask` runs a command within so many seconds, `devices` are the GPUs' device files; by default they are this machine's.
     """
-    ask = ask or partial(_said, run or _run)
     if devices is None:
         devices = gpu_files()
     found = {"os": _system(), "cpu": _processor(), "compiler": _compiler(ask)}
     if devices:
-        rows = [row.split(",") for row in ask(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]).splitlines()]
+        said = _said(ask, ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
+        rows = [row.split(",") for row in said.splitlines()]
         names = [row[0].strip() for row in rows if len(row) == 2]
         if names:
             counted = {name: names.count(name) for name in names}
@@ -67,16 +62,13 @@ def _compiler(ask: Ask) -> str:
     name = next((each for each in (os.environ.get("CXX"), *_COMPILERS) if each and shutil.which(each)), None)
     if name is None:
         return ""
-    return next(iter(ask([name, "--version"]).splitlines()), "").strip()
+    return next(iter(_said(ask, [name, "--version"]).splitlines()), "").strip()
 
 
-def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False, errors="replace")
-
-
-def _said(run: Run, command: Sequence[str]) -> str:
+def _said(ask: Ask, command: Sequence[str]) -> str:
+    """What a command prints; empty where it fails."""
     try:
-        done = run(command, _LIMIT)
+        done = ask(command, _LIMIT)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout if done.returncode == 0 else ""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,8 +13,9 @@ TWO = "NVIDIA H200, 570.86.15\nNVIDIA H200, 570.86.15\n"
 
 
 def answers(gpus: str) -> dict[str, str]:
-    def ask(command: Sequence[str]) -> str:
-        return gpus if command[0] == "nvidia-smi" else "g++ (Debian 12.2.0-14) 12.2.0\nCopyright\n"
+    def ask(command: Sequence[str], _: float) -> subprocess.CompletedProcess[str]:
+        said = gpus if command[0] == "nvidia-smi" else "g++ (Debian 12.2.0-14) 12.2.0\nCopyright\n"
+        return subprocess.CompletedProcess(command, 0, said)
 
     return of_machine(ask, [Path("/dev/nvidia0")])
 
@@ -39,13 +41,23 @@ def test_what_is_not_known_is_not_said(said: str) -> None:
 
 
 def test_without_a_device_no_driver_is_asked() -> None:
-    def ask(command: Sequence[str]) -> str:
+    def ask(command: Sequence[str], _: float) -> subprocess.CompletedProcess[str]:
         assert command[0] != "nvidia-smi"
-        return ""
+        return subprocess.CompletedProcess(command, 0, "")
 
     assert "gpu" not in of_machine(ask, [])
 
 
 def test_facts_are_short() -> None:
     assert all(len(value) <= 120 for value in answers("x" * 500 + ", 1\n").values())
-    assert of_machine()
+
+
+def test_a_command_that_fails_says_nothing() -> None:
+    def fails(command: Sequence[str], _: float) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1, "a word of its own\n")
+
+    def is_not_there(command: Sequence[str], _: float) -> subprocess.CompletedProcess[str]:
+        raise FileNotFoundError(command[0])
+
+    for ask in (fails, is_not_there):
+        assert not {"gpu", "compiler"} & of_machine(ask, [Path("/dev/nvidia0")]).keys()

@@ -19,6 +19,7 @@ from .fx_values import meta_of
 __all__ = ["Unreadable", "read_exported", "read_graph"]
 
 _LAUNCH = "triton_kernel_wrapper_"
+MOST_STACKS = 10
 
 
 def read_graph(gm: torch.fx.GraphModule, example_inputs: Sequence[Any] | None, *, blob_dir: str | None) -> dict[str, Any]:
@@ -206,13 +207,13 @@ def _traced(module: torch.nn.Module) -> torch.fx.GraphModule:
     return torch.fx.GraphModule(module, graph)
 
 
-def launch_stacks(gm: torch.fx.GraphModule, most: int = 10) -> list[str]:
+def launch_stacks(gm: torch.fx.GraphModule) -> list[str]:
     """Where the graph `gm`, and the graphs that it holds, launch Triton kernels of the user's own: frames as Python prints them, outermost
-    first, each stack once and `most` of them."""
+    first, each stack once and `MOST_STACKS` of them."""
     graphs = [module.graph for module in gm.modules() if isinstance(module, torch.fx.GraphModule)]
     launches = (node for graph in graphs for node in graph.nodes if str(node.target).startswith(_LAUNCH))
     stacks = dict.fromkeys(str(node.meta.get("stack_trace") or "") for node in launches)
-    return [stack for stack in stacks if stack][:most]
+    return [stack for stack in stacks if stack][:MOST_STACKS]
 
 
 def _launch(node: torch.fx.Node) -> tuple[str, Any, dict[str, Any]]:
