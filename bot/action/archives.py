@@ -18,7 +18,7 @@ MOST_PACKED = 8 << 10
 _LARGEST, _MOST, _MEMBERS = 4 << 20, 32 << 20, 2_000
 # What a zip file may raise that is none, torn, locked with a password, or compressed in a way that is not read.
 UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
-# The others give back all that a piece holds at once, however little is asked for: of 500 bytes half a gigabyte.
+# The others unpack a whole piece at once, however little is asked for: 500 bytes may become half a gigabyte.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 

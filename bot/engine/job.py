@@ -61,7 +61,7 @@ from bot.workers.toolchain import Maker
 _UNPROVEN: dict[Status, ReasonCode] = {"flaky": "flaky", "error": "internal"}
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
 PATIENCE = 1 / 3
-# What is said of a repro is found out while it is proven, where so many more processes may run than fresh ones: its control and two.
+# The evidence is gathered during the proof where this many processes may run beside the fresh ones: the control and two more.
 BESIDE = 3
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from bot.engine.capture.region import Capture
 from bot.engine.evidence import verify
-from bot.engine.evidence.verify import START
 from bot.engine.options import Ended
 from bot.engine.target import Launch
 from bot.failure.machine_faults import Need, last_line, missing
@@ -25,7 +24,7 @@ from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox.aside import ask
 from bot.sandbox.files import Scratch
-from bot.workers.process import HANG_RATIO, Patience, run_process
+from bot.workers.process import HANG_RATIO, START, Patience, run_process
 
 # Asks an interpreter whether it has a package.
 _FIND = """

@@ -18,7 +18,6 @@ from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
 from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass
 from bot.engine.evidence import verify
-from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
 from bot.engine.refusals import Lookups, TwoRuns
@@ -39,7 +38,7 @@ from bot.oracle.budget import Budget
 from bot.sandbox import aside, paths
 from bot.sandbox.files import remove
 from bot.sandbox.sandbox import Sandbox
-from bot.workers.process import HANG_RATIO, Patience
+from bot.workers.process import HANG_RATIO, START, Patience
 from bot.workers.toolchain import Maker
 
 # Seconds for the program without the compiler, where nothing asks for more.

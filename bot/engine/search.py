@@ -41,11 +41,11 @@ from bot.reduce.source.text.normal_form import marks, unmarked
 
 # A graph of so few operations is the form that a maintainer wants, however short the script was.
 FEW_OPS = 4
-# A graph of so many operations is asked after what is wrong in it: to run it costs more than to look for that.
+# From this many operations on, the search first looks for what is wrong in a graph: that costs less than running the graph.
 LARGE_GRAPH = 20
-# Of so many graphs so many operations are tried alone, where no graph is a start.
+# Where no graph is a start: in how many graphs single operations are tried, and how many in each.
 MOST_PARTED, MOST_PARTS = 2, 3
-# Of a script of so many lines only few are made, since each takes seconds.
+# From this many lines on, only a few scripts around inner calls are made, since each takes seconds.
 LARGE, MOST_INNER_OF_LARGE = coarse.LINES, 2
 
 
@@ -114,7 +114,7 @@ class Search:
                     return one, begun
         if self.reproduction.failure.kind is not Kind.ACCURACY:
             return None
-        # where eager as a whole proves nothing, since float64 cannot be had or rounding is all there is, the operation that is wrong may
+        # a whole graph may prove nothing, for want of float64 or since all of its errors are rounding, where its one wrong operation does
         for _ in range(MOST_PARTED):
             if not tried:
                 break

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bot.engine import time_split
-from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
 from bot.failure.outcome import Outcome
 from bot.failure.signature import shows_one_place, waits_for_a_program
 from bot.units import spoken
-from bot.workers.process import HANG_RATIO
+from bot.workers.process import HANG_RATIO, START
 
 
 def longer(options: Options, compiled: Outcome, eager: Outcome) -> float | None:

@@ -14,6 +14,7 @@ from bot.engine.options import Options
 from bot.engine.state import Reproduction
 from bot.models.failure import Kind
 from bot.oracle.budget import Budget
+from bot.workers.process import START
 
 # Of the budget, the share of the first runs by their own time, and by the time that passes.
 FIRST_SHARE, FIRST_MOST = 1 / 3, 2 / 3
@@ -25,7 +26,7 @@ AGAIN_SHARE = 1 / 6
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
 # Of the budget, the share in which the proof of a hang has to fit, and the bounds of the time after which its runs count as hanging.
 PROOF_SHARE, LEAST_HANG = 1 / 6, 20.0
-# A run that is given no longer than this says nothing about an end.
+# Seconds of a run's own time. One that was given less cannot show that the program does not end.
 LEAST_SAMPLED = 20.0
 # Queries that have to fit into the search for a hang to make it worth beginning: each takes as long as it is waited for.
 LEAST_QUERIES = 3
@@ -38,12 +39,12 @@ def of_first_runs(options: Options, budget: Budget) -> Budget:
 
 def first_run(options: Options) -> float:
     """Seconds of its own time that the program may take before it is said not to end, by `options`."""
-    return options.budget * FIRST_SHARE if options.hang_after is None else options.hang_after + verify.START
+    return options.budget * FIRST_SHARE if options.hang_after is None else options.hang_after + START
 
 
 def hang_limit(options: Options, waited: float) -> float:
     """Seconds after which a candidate hangs, where the program itself did not end in `waited` seconds and `options` name no limit."""
-    fits = options.budget * PROOF_SHARE / options.verify_runs - verify.START
+    fits = options.budget * PROOF_SHARE / options.verify_runs - START
     return min(waited, max(LEAST_HANG, fits))
 
 
@@ -61,7 +62,7 @@ def reserve(options: Options, reproduction: Reproduction | None = None) -> float
 def _proof(options: Options, reproduction: Reproduction, once: float) -> float:
     """Seconds that the proof takes, where the program takes `once`."""
     if reproduction.failure.kind is Kind.HANG:
-        return (reproduction.hang_after + verify.START) * options.verify_runs
+        return (reproduction.hang_after + START) * options.verify_runs
     width = verify.at_once(reproduction.failure)
     rounds = 1 if width > options.verify_runs else 1 + math.ceil((options.verify_runs - 1) / width)
     return once * rounds

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.engine.evidence.verify import START
 from bot.engine.options import Options
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import Question
@@ -16,6 +15,7 @@ from bot.oracle.budget import Budget
 from bot.oracle.dispatch import dispatch
 from bot.reduce.candidate import BudgetSpent
 from bot.workers.pool import Pool, PoolError
+from bot.workers.process import START
 
 # Given the seconds that it may take, and the budget: how the control ended, if it passed; else None.
 WarmControl = Callable[[float, Budget], Outcome | None]

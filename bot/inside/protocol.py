@@ -23,8 +23,8 @@ Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped
 # otherwise than in eager; with `exact`, float64 alone, they do not. `eager` is eager as it is. In each the program is told, where it asks,
 # that it is being compiled.
 Precision = Literal["fp64", "spread", "moved", "exact", "eager"]
-# The option of a control in a process of its own: one of these; float64, or eager moved, of a program that is not told that it is being
-# compiled, so that it does what it does in eager; or have what torch leaves open differ each time.
+# The option of a control in a process of its own: one of these, or `--untold` and `--moved-untold`, the first and the third of a program
+# that is not told that it is being compiled, and so does what it does in eager; with `--repeats` what torch leaves open differs each time.
 ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--eager", "--untold", "--moved-untold", "--repeats"]
 HookPoint = Literal["dynamo", "aot", "aoti"]
 # How a captured graph failed. `pending`: it was written before it was compiled.

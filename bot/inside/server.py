@@ -29,15 +29,15 @@ from .shortcuts import shortcut
 from .spare import BEGUN, Spare, pipes
 from .standby import Standby, gpus, suits
 
-# The part of a child's output that is kept: its head and its tail; bytes of its answer, of which what is longer is none.
+# Bytes that are kept of each end of a child's output, and that its answer may have: a longer one is not taken.
 KEEP, LONGEST = 100_000, 32 << 20
-# A child that is past its limit is asked for its stack so often, with so many seconds after each; then it is killed.
+# How often a child that is past its limit is asked for its stack, and the seconds that it gets for each; then it is killed.
 STACKS, LAST_WORDS = 3, 0.1
 # Seconds between two looks at the memory of a child.
 LOOK = 0.05
 # Seconds that a process which is not forked may take until it is warm.
 WARM = 180.0
-# Forks that have started the GPU and wait; on a machine with few CPUs one for each two of these.
+# How many forks that have started the GPU wait, for each GPU; in all at most one for every two CPUs.
 STANDBYS = 6
 # Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
 LEFT = 32

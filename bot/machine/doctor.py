@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-# Runs a command within so many seconds. Whose work that is, the interpreter's packages decide.
+# Runs a command within so many seconds. The interpreter's packages may run a stranger's code then.
 Ask = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
 
 # Seconds for an interpreter to say what it has.

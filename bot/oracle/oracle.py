@@ -26,11 +26,9 @@ from bot.reduce.source.settings import without_calls
 
 # Seconds beyond which a run is not made again only to see whether the failure always shows.
 LONG = 5.0
-
-
 # A run takes much longer than another where it takes so many times as long, and so many seconds more.
 MUCH_LONGER, LEAST_LONGER = 1.5, 1.0
-# Nobody wants to know of a candidate what it shows that takes so many times as long as what stands; and seconds that each is given.
+# A candidate has this many times the seconds of the smallest program so far, and at least so many: what a slower one shows is no use.
 FAR_LONGER, LEAST_GIVEN = 4.0, 10.0
 
 

@@ -60,7 +60,7 @@ _DEVICES = (
     "/dev/accel",
 )
 _NVIDIA = "/dev/nvidia*"
-# What a GPU's driver makes: its driver reserves addresses beyond any limit.
+# Made by the drivers of GPUs. Where one is, no limit is put on addresses, since a driver reserves more of them than any limit allows.
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 # Below a home directory, or beside a program: never read.
 SECRET = frozenset(

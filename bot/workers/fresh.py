@@ -19,10 +19,8 @@ from bot.inside.protocol import SCRIPT, ControlOption, Facts, Question, Task, co
 from bot.inside.variables import without_settings
 from bot.workers import environment
 from bot.workers.pool import Asked, Pool, PoolError
-from bot.workers.process import Interrupted, Patience, run_process
+from bot.workers.process import START, Interrupted, Patience, run_process
 
-# Seconds that starting Python and importing torch may add to a run.
-START = 15.0
 _CONTROLS: dict[Task, ControlOption | None] = {
     "control": None,
     "control_fp64": "--fp64",

@@ -34,7 +34,7 @@ from bot.workers.declared import misfit
 from bot.workers.libraries import imports_of, libraries_of
 from bot.workers.process import has_raised
 
-# Scripts with the same libraries are asked about so often before a parent of their own is started, and there are so many of these.
+# Questions about scripts with the same libraries until these get a parent of their own, and the most such parents.
 OFTEN, MOST_WITH_LIBRARIES = 2, 2
 # Seconds within which the parent must have imported torch and the compiler.
 START_LIMIT = 180.0

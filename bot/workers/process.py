@@ -29,6 +29,8 @@ Wanted = Callable[[], bool] | None
 
 # What still runs after so many times what it takes without the compiler (or without comparisons) is not just slow.
 HANG_RATIO = 10
+# Seconds that starting Python and importing torch may add to a run.
+START = 15.0
 KEEP = 2_000_000  # bytes kept of each end of each output stream
 LOOK = 0.1  # seconds between two looks at a process
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over

@@ -19,6 +19,7 @@ from bot.machine import doctor
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Rule
 from bot.oracle.budget import Budget
+from bot.workers.process import START
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("Unsupported",), message="no")
 HANG = Signature(kind=Kind.HANG, phase=Phase.DYNAMO)
@@ -33,7 +34,7 @@ def step(text: str = "pass") -> SearchResult:
     return SearchResult(Stage.SOURCE, text, Rule())
 
 
-@pytest.mark.parametrize(("failure", "limit"), [(FAILURE, 300.0), (HANG, 60.0 + fresh.START)])
+@pytest.mark.parametrize(("failure", "limit"), [(FAILURE, 300.0), (HANG, 60.0 + START)])
 def test_a_hang_is_waited_for_no_longer_than_it_takes(
     prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failure: Signature, limit: float
 ) -> None:

@@ -14,7 +14,6 @@ import torch
 
 from bot.engine.capture.region import Capture, Region, RegionRecipe
 from bot.engine.evidence import verify
-from bot.engine.evidence.verify import START
 from bot.engine.refusals import Lookups, TwoRuns
 from bot.engine.target import Launch
 from bot.failure.machine_faults import Need
@@ -24,6 +23,7 @@ from bot.machine import gpu
 from bot.models.failure import Phase
 from bot.models.result import ReasonCode
 from bot.oracle.budget import Budget
+from bot.workers.process import START
 
 HEAD = "Traceback (most recent call last):\n"
 FAILED = HEAD + '  File "/a/fail.py", line 5, in <module>\nKeyError: 7\n'

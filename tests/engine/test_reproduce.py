@@ -14,7 +14,6 @@ from bot.engine import reproduce
 from bot.engine.capture.region import Capture, Region, RegionRecipe
 from bot.engine.capture.run import Watch
 from bot.engine.evidence import verify
-from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
 from bot.engine.reproduce import Intake
@@ -24,7 +23,7 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import is_own_verdict, signature_of
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
-from bot.workers.process import Patience
+from bot.workers.process import START, Patience
 
 FAILED = 'Traceback (most recent call last):\n  File "/a/fail.py", line 5, in <module>\nInternalTorchDynamoError: no'
 KEY_ERROR = "Traceback (most recent call last):\nKeyError: 7"

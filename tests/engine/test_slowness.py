@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from bot.engine import time_split
-from bot.engine.evidence.verify import START
 from bot.engine.options import Ended, Options
 from bot.engine.slowness import hang_after, longer
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
-from bot.workers.process import HANG_RATIO
+from bot.workers.process import HANG_RATIO, START
 
 DYNAMO = '  File "/x/site-packages/torch/_dynamo/symbolic_convert.py", line 9 in run\n'
 LOWERING = '  File "/x/site-packages/torch/_inductor/graph.py", line 9 in call_function\n'

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from bot.engine.evidence.verify import START
 from bot.engine.options import Options
 from bot.engine.target import Target
 from bot.engine.warm_control import warm_control
@@ -18,6 +17,7 @@ from bot.inside.protocol import Question
 from bot.models.result import InputTaken, TakenAs
 from bot.oracle.budget import Budget
 from bot.workers.pool import Pool, PoolError
+from bot.workers.process import START
 
 PASSED = Outcome(status="ok", calls=1, seconds=0.5)
 

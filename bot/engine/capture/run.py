@@ -76,7 +76,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         started = time.monotonic()
         watch.made.wait(patience.most * PROBE_SHARE, wanted)
         patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
-    if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # what is in it else may lead elsewhere
+    if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # one with something in it may hold links that a program has left
         toolchain.seed(watch.cache)
     began = time.time()
     outcome = run_process(

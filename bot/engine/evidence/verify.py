@@ -33,14 +33,12 @@ from bot.oracle.budget import Budget
 from bot.oracle.judge import cannot_be_float64
 from bot.sandbox.files import Scratch, copy_plain_tree
 from bot.workers import environment, toolchain
-from bot.workers.process import HANG_RATIO, Interrupted, Patience, run_process
+from bot.workers.process import HANG_RATIO, START, Interrupted, Patience, run_process
 
 # Bytes that a fresh process is given room for, whatever the program's own took.
 LEAST_ROOM = 2 << 30
 # Candidates that are tried at a time; with several GPUs, on each. More than these are seldom of use, and each holds memory of a GPU.
 MOST_CANDIDATES = 6
-# Seconds that starting Python and importing torch may add to a run.
-START = 15.0
 
 
 class Verification(Model):
@@ -152,7 +150,7 @@ def verify(
     python = os.path.abspath(launch.python) if os.path.dirname(launch.python) else launch.python
     launch = replace(launch, python=python, env=without_settings(launch.env))
     rule = expected.rule
-    # as capture: what a slow machine has not begun with after that time would be looked for in another phase
+    # with the time for starting, as in the capture: on a slow machine the run would otherwise seem to hang in an earlier phase
     limit = rule.hang_after + START if expected.hangs else expected.limit
     width = at_once(expected.signature)
     together = width > runs  # and the control

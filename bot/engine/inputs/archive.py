@@ -16,7 +16,7 @@ MOST_FILES, MOST_UNPACKED = 20_000, 4 * 2**30
 # Graphs and logs shrink to a tenth or so. What unpacks to more than this share of its size, and to so many bytes, is no such file.
 MOST_RATIO, RATIO_FROM = 200, 64 * 2**20
 _BLOCK = 2**20
-# The others give back all that a piece holds at once, however little is asked for: of 500 bytes a gigabyte.
+# The others unpack a whole piece at once, however little is asked for: 500 bytes may become a gigabyte.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _GZIP = b"\x1f\x8b"
 

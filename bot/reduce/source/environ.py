@@ -1,4 +1,4 @@
-"""A script that sets the environment variables and arguments itself which its caller gave it before, or stands for one rank of several."""
+"""Makes a script set the environment variables and arguments that its caller gave it, or stand for one rank of several."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.reduce.source.text.normal_form import parsed
 
-# Seconds for a rank to wait for the other one: each form of the script in which that does not come costs them.
+# Seconds that a rank waits for the other one. Each form of the script in which the other one never comes costs all of them.
 _PATIENCE = 20
 _IMPORT = "from torch import distributed"
 # What the program asks for itself it has by then.

@@ -1,4 +1,4 @@
-"""A script that lets the exceptions through which it caught: what it made of them says nothing of the failure."""
+"""Lets exceptions through that a script catches: what the script makes of them says nothing about the failure."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from bot.reduce.source.text.compiler_calls import ENTRIES, entries_in
 from bot.reduce.source.text.names import names_of
 from bot.reduce.source.text.normal_form import MARK, end_line, parsed, start_line
 
-# From so many lines or characters on.
+# A text is large from this many lines or characters on.
 LINES, CHARACTERS = 1_500, 100_000
-# Into so many runs of statements a block is divided to be halved.
+# The most runs of statements into which a block is divided, before these are halved.
 RUNS = 128
 Ask = Callable[[Sequence["str | None"]], "int | None"]
 

@@ -117,7 +117,7 @@ def _written_out(
 def forwarders(text: str) -> Iterator[str]:
     """A class of `text` whose forward only calls one attribute is replaced by that attribute's value; a function likewise."""
     tree = ast.parse(text)
-    # to a function of torch itself a function does not give way: nobody compiles one alone
+    # only a name of the program's own may take the place of a function: nobody compiles a function of torch alone
     own = module_names(tree) - imported_names(tree)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and len(node.body) == 1 and not node.decorator_list:
