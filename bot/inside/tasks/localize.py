@@ -17,7 +17,6 @@ import ast
 import contextlib
 import copy
 import importlib
-import math
 import os
 import tempfile
 from collections.abc import Callable, Collection, Sequence
@@ -27,6 +26,7 @@ import torch
 
 from ..eager import accuracy, fp64, lifetimes, noise
 from ..eager.fp64 import drew, keeping_tensors, random_state, restore
+from ..eager.scale import at_scale
 from ..program import read_source, run_as_main
 from ..protocol import FEW_VALUES, MORE_VALUES, RETURNED, Facts, Question
 
@@ -310,7 +310,7 @@ class _Probe:
         trees = [accuracy.tensors_of(tree) for tree in (expected, actual, reference.value if reference.exact else None)]
         if len({len(tensors) for tensors in trees}) != 1:
             return True
-        scaled = [_scaled(*three) for three in zip(*trees, strict=True)]
+        scaled = [at_scale(*three) for three in zip(*trees, strict=True)]
         ours, theirs, exact = ([three[place] for three in scaled if three is not None] for place in range(3))
         return not self.rule.compare(ours, theirs, exact).wrong
 
@@ -320,19 +320,6 @@ class _Reference(NamedTuple):
 
     value: Any = None
     exact: bool = False
-
-
-def _scaled(ours: Any, *others: Any) -> list[Any] | None:
-    """The tensors, multiplied by a power of two so that the largest number of the first is about one; None where it is not below that, or
-    where they hold no such numbers."""
-    tensors = (ours, *others)
-    if not ours.is_floating_point() or not ours.numel() or any(t.shape != ours.shape or t.layout is not torch.strided for t in tensors):
-        return None
-    largest = ours.double().abs().max().item()
-    if not 0 < largest < 1:
-        return None
-    scale = 2.0 ** -math.frexp(largest)[1]
-    return [(one.double() * scale).to(one.dtype) for one in tensors]
 
 
 def _moved(model: Any, args: Any, kwargs: Any) -> Any:

@@ -176,6 +176,37 @@ def test_what_follows_a_window_is_run_only_to_see_what_the_error_reaches(pool: P
         assert (found["status"], found["first"]) == ("ok", []), found["text"]
 
 
+# `relu` is wrong by half, of numbers that an absolute tolerance passes; only their sum is beyond it.
+SMALL = """
+    class Repro(torch.nn.Module):
+        def forward(self, x):
+            small = x * 2
+            relu = torch.relu(small)
+            whole = relu.sum()
+            return whole * 3
+
+    def half(gm, inputs):
+        for node in gm.graph.nodes:
+            if node.target is torch.relu:
+                with gm.graph.inserting_after(node):
+                    more = gm.graph.call_function(torch.mul, (node, 1.5))
+                node.replace_all_uses_with(more)
+                more.args = (node, 1.5)
+        gm.recompile()
+        return gm
+
+    x = torch.full((100_000,), 1e-6)
+"""
+
+
+@pytest.mark.parametrize("beginning", [False, True])
+def test_what_is_wrong_of_small_numbers_is_where_an_error_begins(pool: Pool, beginning: bool) -> None:
+    found = ask(pool, SMALL, CALL.format("half"), tolerance=(1e-3, 1e-3), beginning=beginning)
+    assert found["first"] == ["relu"]
+    assert found["harmless"] == []
+    assert "small" not in found["wrong"]
+
+
 def test_a_beginning_that_reaches_no_output_is_harmless(pool: Pool) -> None:
     middle = "v40 = torch.log1p(v39 + 2)\nv41 = torch.sign(v40)\nv42 = v41 * v39"
     found = ask(pool, "AMOUNT = 1.0", WRONG, long(middle), CALL.format("wrong"), beginning=True)
