@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO, cast
 
-from bot.workflow_commands import Annotation, outputs
+from bot.workflow_commands import Annotation, harmless, outputs
 
 
 class InputError(ValueError):
@@ -69,7 +69,8 @@ class Console:
         _append(self.summary, outcome.summary)
         if self.in_actions:
             self.stdout.write("".join(f"{annotation.command()}\n" for annotation in outcome.annotations))
-        self.stdout.write(outcome.stdout)
+        # it may hold words of others, and a command of the old form stands anywhere in a line
+        self.stdout.write(harmless(outcome.stdout) if self.in_actions else outcome.stdout)
         return outcome.exit_status
 
 

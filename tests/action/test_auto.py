@@ -4,6 +4,7 @@ import io
 import os
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,16 @@ def test_a_fork_is_refused_whatever_the_environment(tmp_path: Path) -> None:
     assert "\nrefused\n" in (tmp_path / "output").read_text()
     # the gate as a job of its own lets it through
     assert decide(event, memory.settings(fork_environment="forks"), api).status == "requests"
+
+
+def test_no_name_of_an_attached_file_is_a_command_to_the_runner(tmp_path: Path) -> None:
+    """It is not a line of its own, but commands of the old form stand anywhere in one."""
+    url = "https://github.com/user-attachments/files/1/a.zip"
+    api = Memory(files={url: memory.zipped({"##[set-output name=outcome;]requests.txt": b"text"})})
+    auto, out = job(api, tmp_path)
+    replace(auto, console=replace(auto.console, in_actions=True)).run(asked("/minify", issue_body=url))
+    assert "requests.txt" in out.getvalue()
+    assert "##[" not in out.getvalue()
 
 
 def test_from_the_comment_to_the_report(tmp_path: Path) -> None:

@@ -20,6 +20,14 @@ def test_each_part_goes_where_it_belongs(tmp_path: Path) -> None:
     assert (tmp_path / "summary").read_text() == "## Said\n" * 2
 
 
+def test_no_line_for_the_log_is_a_command(tmp_path: Path) -> None:
+    """They may hold words of others, as the names of attached files; what an annotation says is escaped."""
+    out = io.StringIO()
+    told = JobOutcome(annotations=(Annotation("notice", "Title", "a\n::x::"),), stdout="refused: ##[add-mask]a\n ::set-output name=x::y\n")
+    Console(out, io.StringIO(), in_actions=True).publish(told)
+    assert out.getvalue() == "::notice title=Title::a%0A::x::\nrefused: # #[add-mask]a\n > ::set-output name=x::y\n"
+
+
 def test_outside_of_actions_there_are_lines_alone(tmp_path: Path) -> None:
     out = io.StringIO()
     assert Console(out, io.StringIO()).publish(OUTCOME) == 7
