@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.action.github.emulator import BOT, REPO, Emulator
+from tests.action.github.emulator import BOT, OWNER, REPO, Emulator
 from tests.workflows.act_harness import Machine, Ran, run
 from tests.workflows.test_act import CODE, red
 from tests.workflows.workflow_files import TOOLS
@@ -139,24 +139,23 @@ def test_a_result_that_cannot_be_uploaded_is_reported(tmp_path: Path, forge: Emu
 
 
 @pytest.mark.parametrize(
-    ("missing", "said", "association", "title"),
+    ("missing", "said", "who", "title"),
     [
         # the gate has asked already, and the comment would say "queued" for ever
-        (("report",), "/minify", "OWNER", "### Ended without a result"),
-        (("report",), "/minify doctor", "OWNER", "### Ended without a result"),
-        (("gate", "report"), "/minify", "OWNER", "### Not taken"),
-        (("stop",), "/minify stop", "OWNER", "### Not stopped"),
-        (("gate", "report"), "see the docs of /minify", "OWNER", None),
-        (("gate", "report"), "/minify", "NONE", None),
+        (("report",), "/minify", OWNER, "### Ended without a result"),
+        (("report",), "/minify doctor", OWNER, "### Ended without a result"),
+        (("gate", "report"), "/minify", OWNER, "### Not taken"),
+        (("stop",), "/minify stop", OWNER, "### Not stopped"),
+        (("gate", "report"), "see the docs of /minify", OWNER, None),
+        (("gate", "report"), "/minify", "stranger", None),
     ],
     ids=["the report", "that of a set-up", "both", "a stop", "no command", "a stranger"],
 )
 def test_hosted_jobs_that_cannot_begin(
-    tmp_path: Path, forge: Emulator, missing: tuple[str, ...], said: str, association: str, title: str | None
+    tmp_path: Path, forge: Emulator, missing: tuple[str, ...], said: str, who: str, title: str | None
 ) -> None:
     """As where their image is private, or an index does not answer while it is built: nothing of ours can say so."""
-    event = forge.commented(forge.issue("It fails."), f"{said}\n\n" + CODE.format(result="lowering"))
-    event["comment"]["author_association"] = association
+    event = forge.commented(forge.issue("It fails."), f"{said}\n\n" + CODE.format(result="lowering"), who)
     ran = run(tmp_path / "act", "issue_comment", event, forge.url, "on-comment.yml", Machine(without_image=missing))
     assert ran.status != 0
     assert [body.splitlines()[2] for body in forge.ours(event["issue"]["number"])] == ([title] if title else []), ran.log
