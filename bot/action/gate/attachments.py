@@ -15,6 +15,7 @@ from typing import Protocol
 from bot.action.archives import UNREADABLE, beginning
 from bot.action.ci.python_words import HEADER
 from bot.action.gate.code_blocks import IMPORTS_TORCH, Found, parses
+from bot.action.gate.command_lines import shown_text
 from bot.action.gate.requests import Refusal
 from bot.action.github.resources import Gist
 from bot.action.github.transport import GitHubError
@@ -67,7 +68,7 @@ class Attachments:
     _in_vain: list[str] = field(default_factory=list, init=False)
 
     def find(self, body: str) -> Found | None:
-        """The first program among what is attached to `body`: a script, a notebook, or a structured log.
+        """The first program among what is attached to `body` where a reader sees it: a script, a notebook, or a structured log.
 
         A file that GitHub does not give is passed over.
 
@@ -89,7 +90,8 @@ class Attachments:
 
     def _texts(self, body: str) -> Iterator[tuple[str, str | None, str]]:
         """The name of each file, and its text, or why that is not there."""
-        links = sorted([*_FILE.finditer(body), *_GIST.finditer(body)], key=lambda match: match.start())
+        shown = shown_text(body)
+        links = sorted([*_FILE.finditer(shown), *_GIST.finditer(shown)], key=lambda match: match.start())
         for match in links[:MOST_FILES]:
             name = match["name"] if match.re is _FILE else f"gist {match['id']}"
             try:

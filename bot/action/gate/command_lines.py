@@ -1,6 +1,7 @@
-"""What is read in the Markdown of an issue or a comment: lines that are commands, and blocks of code.
+"""What is read in the Markdown of an issue or a comment: lines that are commands, blocks of code, and the text with its links.
 
-The text is parsed as CommonMark, not searched, so that a command in a code block, in a quotation or in HTML is none.
+The text is parsed as CommonMark, not searched, so that a command in a code block, in a quotation or in HTML is none, and that no program
+is taken of which a reader sees nothing: whoever asks for it has looked at the page.
 """
 
 from __future__ import annotations
@@ -24,6 +25,20 @@ _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
     | {"p", "li", "tr", "td", "th", "dt", "dd"}
 )
+# A tag or a comment of HTML that ends where it seems to.
+# What is left of HTML without them may hide what follows, as an open quotation mark does.
+_WHOLE = re.compile(
+    r"<(?:/?[a-z][^\s/<>]*(?:[\s/]+[^\s/<>=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>][^\s<>]*)?)?)*[\s/]*|!--(?!-?>)(?:(?!--!?>|<!--).)*--)>",
+    re.IGNORECASE | re.DOTALL,
+)
+_BEGUN = re.compile(r"<[a-z/!?]", re.IGNORECASE)
+# Elements whose content is not shown: `rp` GitHub lets through (gjtorikian/html-pipeline, sanitization_filter.rb), of the others the
+# parser of HTML makes something else. And what one parser takes for a comment's end, and another not.
+_HIDING = re.compile(
+    r"<(?:rp|template|select|svg|math|noscript|object|video|audio|canvas|frameset)\b|<\?|<![^-]|<!---?>|--!>", re.IGNORECASE
+)
+# A footnote that nothing refers to is not shown.
+_FOOTNOTE = re.compile(r"^[ \t>*+\d.)-]*\[\^[^\]\n]+\]:", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -83,16 +98,19 @@ class _Open(HTMLParser):
                 pass
 
 
-def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool]]:
-    """Each token outside quotations, and whether it stands at the top: in no list and no HTML."""
-    html, quotes, depth = _Open(), 0, 0
+def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool]]:
+    """Each token outside quotations, whether it stands at the top: in no list and no HTML; and whether no HTML before it may hide it."""
+    html, quotes, depth, seen = _Open(), 0, 0, True
     for token in tokens:
         if token.type == "html_block":
             html.feed(token.content)
+            seen = seen and not _BEGUN.search(_WHOLE.sub(" ", token.content))
+        if token.type in ("html_block", "inline"):
+            seen = seen and not _HIDING.search(token.content)
         quotes += token.nesting if token.type.startswith("blockquote_") else 0
         depth += token.nesting if token.type.startswith(("blockquote_", "list_item_")) else 0
         if not quotes:
-            yield token, depth == 0 and not html.names
+            yield token, depth == 0 and not html.names, seen
 
 
 def command_lines(body: str) -> tuple[str, ...]:
@@ -101,7 +119,7 @@ def command_lines(body: str) -> tuple[str, ...]:
         return ()
     found: list[str] = []
     heading = False
-    for token, top in _own(_parser().parse(body[:MAX_BODY])):
+    for token, top, _ in _own(_parser().parse(body[:MAX_BODY])):
         if token.type == "heading_open":
             heading = token.markup.startswith("#")  # the line begins with that; a line of dashes below is meant as a rule
         elif token.type == "heading_close":
@@ -112,10 +130,41 @@ def command_lines(body: str) -> tuple[str, ...]:
 
 
 def code_blocks(body: str) -> tuple[CodeBlock, ...]:
-    """The fenced code blocks of `body` outside quotations, in order."""
+    """The fenced code blocks of `body` outside quotations that a reader sees, in order."""
     blocks: list[CodeBlock] = []
-    for token, _ in _own(_parser().disable("inline").parse(body[:MAX_BODY])):
-        if token.type == "fence":
+    for token, _, seen in _own(_parser().disable("inline").parse(body[:MAX_BODY])):
+        if token.type == "fence" and seen:
             words = token.info.split(maxsplit=1)
             blocks.append(CodeBlock(words[0].lower() if words else "", token.content))
     return tuple(blocks)
+
+
+def shown_text(body: str) -> str:
+    """The text of `body` outside quotations and HTML that a reader sees; in place of a link's words the address that it leads to."""
+    # beyond CommonMark, since GitHub does not show what a row has beyond the columns of its table
+    parser = MarkdownIt("commonmark").enable("table")
+    footnotes = _FOOTNOTE.search(body) is not None
+    parts: list[str] = []
+    for token, _, seen in _own(parser.parse(body[:MAX_BODY])):
+        if seen and (token.type == "fence" or (token.type == "code_block" and not footnotes)):
+            parts.append(token.content)
+        elif seen and token.type == "inline" and not _FOOTNOTE.search(token.content):
+            parts.append(_shown_line(token.children or ()))
+    return "\n".join(parts)
+
+
+def _shown_line(tokens: Sequence[Token]) -> str:
+    words: list[str] = []
+    begun, address = 0, ""
+    for token in tokens:
+        if token.type == "link_open":
+            begun, address = len(words), str(token.attrGet("href") or "")
+        elif token.type == "link_close":
+            # a link without words is none to a reader; of those of a file one is a letter
+            seen = re.search("[A-Za-z0-9]", "".join(words[begun:])) is not None
+            words[begun:] = [f" {address} "] if seen else []
+        elif token.type in ("text", "code_inline"):
+            words.append(token.content)
+        elif token.type in ("softbreak", "hardbreak"):
+            words.append("\n")
+    return "".join(words)

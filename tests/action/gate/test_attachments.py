@@ -144,6 +144,48 @@ def test_a_long_file_of_nothing_is_looked_through_once(empty: str) -> None:
     assert time.process_time() - started < 5
 
 
+HIDDEN, SEEN = f"https://gist.github.com/someone/{GIST}", FILE + "seen.py"
+
+
+@pytest.mark.parametrize("where", ["issue", "comment"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "<!-- {} -->\n",
+        "It fails <!-- {} --> here.",
+        "[x]: {}\n",
+        "[x]: /u '{}'\n",
+        "It [](<{}>) fails.",
+        "It [\u200b\u2800\u3164]({}) fails.",
+        "![]({})",
+        "![{}](https://github.com/x.png)",
+        "[docs](https://pytorch.org '{}')",
+        "[{}](https://pytorch.org)",
+        "<a name='{}'></a>",
+        "<a href='{}'></a>",
+        "<div title='{}'>\n</div>\n",
+        "```text {}\nx\n```\n",
+        "[^1]: see {}\n",
+        "[^1]: a\n\n    see {}\n",
+        "| a |\n|---|\n| b | {} |\n",
+        "> {}\n",
+    ],
+)
+def test_a_link_that_a_reader_does_not_see_is_none(words: str, where: str) -> None:
+    """Whoever asks has looked at the page: what its text does not show there is not what they ask for."""
+    api = Memory(files={SEEN: SCRIPT.encode()}, gists={GIST: {"hidden.py": "import torch\nhidden = torch.compile\n"}})
+    body = f"{words.format(HIDDEN)}\n\nSee [seen.py]({SEEN})."
+    assert only(api, *(("/minify", body) if where == "issue" else (f"/minify\n\n{body}",))).script == SCRIPT
+
+
+@pytest.mark.parametrize(
+    "words", ["[hidden.py]({})", "[hidden.py][x]\n\n[x]: {}", "<{}>", "`{}`", "```\n{}\n```", "| a |\n|---|\n| {} |\n", "- {}"]
+)
+def test_a_link_that_a_reader_sees_is_one(words: str) -> None:
+    api = Memory(gists={GIST: {"hidden.py": SCRIPT}})
+    assert only(api, "/minify", words.format(HIDDEN)).script == SCRIPT
+
+
 def test_only_so_many_files_are_asked_for() -> None:
     api = Memory(files={FILE + "99.py": SCRIPT.encode()})
     body = " ".join(f"{FILE}{number}.py" for number in range(attachments.MOST_FILES)) + f" {FILE}99.py"

@@ -72,3 +72,44 @@ def test_deep_nesting_is_no_program_but_no_fault() -> None:
         body = block(f"import torch\n{code}\n")
         assert find(body, torch_only=True) is None
         assert find(body) is not None, "what was written to be run is run, and says what is wrong with it"
+
+
+HIDDEN = "```python\nimport torch\nhidden = torch.compile\n```\n"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<ruby>\n<rp>\n\n{}\n</rp></ruby>\n",
+        "<rp><p></rp>\n\n{}\n",  # the end of `rp` is ignored: `p` is open
+        "<template>\n\n{}\n</template>\n",
+        "It fails: <template>\n\n{}\n</template>\n",
+        "<div title='\n\n{}\n'>\n",
+        "</div title='\n\n{}\n'>\n",
+        "<div\n\n{}\n>\n",
+        "<div>\n<!--\n\n{}\n-->\n</div>\n",
+        "<!-->\n\n{}\n-->\n",
+        "<!-- --!> <div title=' -->\n\n{}\n'>\n",
+        "<div a='<!--' b=\"--> ' >\n\n{}\n\">\n",
+        "<div>\n<?x\n\n{}\n?>\n",
+    ],
+)
+def test_code_that_a_page_need_not_show_is_not_taken(html: str) -> None:
+    """Readers see none of it, or nobody can be sure: another block may be what they saw."""
+    assert find(html.format(HIDDEN)) is None
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<!-- run it with --verbose -- and fill in -->\n\n{}",
+        "<details><summary>program</summary>\n\n{}\n</details>\n",
+        "<details>\n<summary>log</summary>\n<class 'x'> <function f at 0x7f> a < b, AT&T\n</details>\n\n{}",
+        "std::vector<float> in <module>\n\n{}",
+        "<img width='9' src=\"x\" alt=a>\n\n{}",
+    ],
+)
+def test_code_beside_html_is_taken(html: str) -> None:
+    found = find(html.format(HIDDEN))
+    assert found is not None
+    assert "hidden" in found.text

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.gate.command_lines import CodeBlock, code_blocks, command_lines
+from bot.action.gate.command_lines import CodeBlock, code_blocks, command_lines, shown_text
 
 
 @pytest.mark.parametrize(
@@ -113,3 +113,12 @@ def test_a_long_body_is_read_in_time(body: str) -> None:
     command_lines(body + "\n\n/minify")
     code_blocks(body)
     assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize(
+    "text", ["<!--" * 16_000, "<div>\n" + "<!-- " * 13_000, "<div " + "a=" * 32_000, "<div>\n" + "<a b='<a b=\"" * 5_000, "[^" * 32_000]
+)
+def test_what_is_shown_is_found_in_time(text: str) -> None:
+    started = time.process_time()
+    shown_text(text)
+    assert time.process_time() - started < 5
