@@ -29,6 +29,9 @@ from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 
 # Requests that red runs make within a day, in units of `max-requests`; what somebody asks for is not counted.
 RUNS_A_DAY = 4
+# Beside those of pull requests. What anybody can set off, or what follows on another run, has the head of the default branch whatever it
+# fetches and runs (GitHub's documentation of the events): nothing is known of its code.
+_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "merge_group"})
 
 
 class RedRun:
@@ -56,6 +59,8 @@ class RedRun:
         run = self._run
         if run.conclusion not in ci_failures.FAILED or run.id == self._settings.run_id:
             return Decision("nothing", note="the run did not fail")
+        if run.event not in _EVENTS and not run.event.startswith("pull_request"):
+            return Decision("nothing", note="the run was set off by what says nothing about its code")
         pull = self._pull_request()
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")

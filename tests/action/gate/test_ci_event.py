@@ -309,3 +309,17 @@ def test_what_is_no_branch_of_a_merge_queue(branch: str, event: str) -> None:
     api = Memory()
     api.add_pull(number=7)
     assert outcome(finished(api.add_run(20, "pytest", sha="c" * 40, branch=branch, event=event)), api).status == "nothing"
+
+
+@pytest.mark.parametrize("event", ["issue_comment", "issues", "workflow_run", "discussion_comment", "fork", "watch"])
+def test_what_anybody_can_set_off_says_nothing_about_the_default_branch(event: str) -> None:
+    """Such runs have the head of the default branch, whatever they fetch and run: somebody's fork, for instance, or its artifact."""
+    api = Memory()
+    assert outcome(finished(api.add_run(20, "pytest", sha=MAIN, branch="main", event=event)), api).status == "nothing"
+    assert api.issues == {}
+
+
+@pytest.mark.parametrize("event", ["push", "schedule", "workflow_dispatch", "repository_dispatch"])
+def test_what_takes_rights_or_the_clock_says_something(event: str) -> None:
+    api = Memory()
+    assert outcome(finished(api.add_run(20, "pytest", sha=MAIN, branch="main", event=event)), api).status == "requests"
