@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +17,17 @@ from typing import Literal, TextIO
 
 END_GROUP = "::endgroup::"
 # What a terminal obeys (all control characters but the tab and the end of a line), what turns the order of what follows, and what takes no
-# room: some of that makes another name of a name, or is one by itself (the fillers of Hangul).
+# room: some of that makes another name of a name, or is one by itself (the fillers of Hangul). And what browsers
+# take for the end of a line, as no program does.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
-    "\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+# Behind other characters than those of names they say which of an emoji's forms it is.
+_VARIANT = re.compile("(?<=\\w)[\ufe00-\ufe0f]+")
+# Marks that stand over the character before them, one over the other, cover the lines around: no language has that many.
+_MOST_MARKS = 8
+_MAY_PILE = re.compile(f"[^\x00-\x7f]{{{_MOST_MARKS + 1},}}")
 
 
 # A command begins a line behind blanks, one of the old form stands anywhere (actions/runner, ActionCommand.cs, TryParseV2 and TryParse).
@@ -29,7 +36,21 @@ _BEGINS = re.compile(r"^(\s*)(?=::)", re.MULTILINE)
 
 def visible(text: str) -> str:
     """`text` with its Python escapes in place of such characters, which mean the same in a string; a carriage return ends a line."""
-    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _UNSEEN.sub(_escaped, text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _MAY_PILE.sub(lambda found: _flat(found[0]), _VARIANT.sub(_escaped, text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]
+
+
+def _flat(text: str) -> str:
+    """`text` with escapes in place of marks behind many others."""
+    kept, piled = [], 0
+    for one in text:
+        piled = piled + 1 if unicodedata.category(one) in ("Mn", "Me") else 0
+        kept.append(one if piled <= _MOST_MARKS else ascii(one)[1:-1])
+    return "".join(kept)
 
 
 def harmless(text: str) -> str:

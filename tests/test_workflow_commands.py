@@ -91,6 +91,8 @@ def test_other_lines_are_left_as_they_are() -> None:
 COMMANDS = ["\x1b]0;x\x07", "\x1b]52;c;eA==\x07", "\x1bP+q\x1b\\", "\x1b[2J", "\x9b31m", "\x9d0;x\x9c", "a\x08b", "\x0b", "\x0c"]
 # Of no width, the order, a tag, and letters of which nothing is seen: names in Python.
 UNSEEN = ["\u200b", "\u200d", "\u00ad", "\u2060", "\ufeff", "\u202e", "\u2066", "\U000e0041", "\u3164", "\u115f", "\u1160", "\uffa0"]
+# The same of marks behind a letter, of which Python makes another name; and what a browser shows as the end of a line, where none is.
+UNSEEN += ["a\u034f", "a\u17b4", "a\u180b", "a\u180f", "a\ufe00", "a\ufe0f\ufe0e", "\ufff0", "\U0001bca0", "\U0001d173", "\u2028", "\u2029"]
 
 
 @pytest.mark.parametrize("text", COMMANDS + UNSEEN)
@@ -101,11 +103,27 @@ def test_what_is_obeyed_or_not_seen_is_shown(text: str) -> None:
     assert shown != f"'{text}'"
 
 
-@given(st.text() | st.lists(st.sampled_from([*COMMANDS, *UNSEEN, "\r", "\r\n", "\n", "\t", "é", "🙂"])).map("".join))
+@given(
+    st.text() | st.lists(st.sampled_from([*COMMANDS, *UNSEEN, "\ufe0f", "\u0335" * 9, "\r", "\r\n", "\n", "\t", "é", "🙂"])).map("".join)
+)
 def test_of_any_text(text: str) -> None:
     shown = visible(text)
     assert visible(shown) == shown
     assert {one for one in shown if unicodedata.category(one) == "Cc"} <= {"\n", "\t"}
+
+
+@pytest.mark.parametrize("mark", ["\u0335", "\u20dd", "\u0e47", "\u0f74\u0335"])
+def test_marks_are_not_piled_up_over_the_lines_around(mark: str) -> None:
+    shown = visible(f"'a{mark * 200}'")
+    assert sum(not one.isascii() for one in shown) == 8
+    assert eval(shown) == f"a{mark * 200}"
+
+
+@pytest.mark.parametrize(
+    "text", ["e\u0301 \u0928\u092e\u0938\u094d\u0924\u0947 \u05d0\u05b8\u05bd\u0591", "\u26a0\ufe0f \u2764\ufe0f", "\u8a18" * 300]
+)
+def test_words_of_all_languages_stay(text: str) -> None:
+    assert visible(text) == text
 
 
 def test_in_a_program_it_means_the_same() -> None:

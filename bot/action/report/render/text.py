@@ -30,7 +30,7 @@ def clean(text: str) -> str:
 def one_line(text: str, most: int = 300) -> str:
     """`text` cleaned, in one line, of at most `most` characters."""
     # a secret that begins within what is looked at ends there as well
-    words = " ".join(clean(text[: 4 * most + _LONGEST_SECRET]).replace("\u2028", " ").replace("\u2029", " ").split())
+    words = " ".join(clean(text[: 4 * most + _LONGEST_SECRET].replace("\u2028", " ").replace("\u2029", " ")).split())
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
