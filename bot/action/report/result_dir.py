@@ -174,6 +174,9 @@ def section(request: Request, folder: Folder | None) -> Section:
     except UnreadableResult as error:
         return Section(request=asked, problem=str(error))
     texts = {name: folder.text(name) for name in (REPRO, EXPORTED_TEXT)}
+    # what a machine that goes down leaves of a file is no program
+    if not (texts[REPRO] or "").strip() or "\0" in (texts[REPRO] or ""):
+        texts[REPRO] = None
     printed = folder.log()
     texts["traceback"] = excerpt.traceback(printed, said.signature.frame if said.signature else None) or None
     # where it failed as it should, the traceback or the repro says enough

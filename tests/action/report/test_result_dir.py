@@ -223,6 +223,16 @@ def test_text_that_is_no_utf8_is_replaced(folder: Folder) -> None:
     assert folder.text("repro.py") == "x = '\ufffd'\n"
 
 
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\0" * 4096, b"import torch\n" + b"\0" * 100])
+def test_a_repro_that_was_lost_is_none(folder: Folder, content: bytes) -> None:
+    """As a machine that goes down leaves a file: of its length, full of zeros, or empty. The result beside it may be whole."""
+    (folder.path / "repro.py").write_bytes(content)
+    said = render(reports.report(section(reports.request(), folder)))
+    assert said.splitlines()[2].startswith("### Could not be minimized")
+    assert "holds no repro that fails" in said
+    assert "\n```python\n" not in said.partition("<details>")[0]
+
+
 def test_nothing_came_back() -> None:
     assert section(reports.request(), None).problem is None
     assert section(reports.request(), Folder(Path("no-such-directory"))).problem is not None
