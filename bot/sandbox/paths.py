@@ -42,6 +42,8 @@ SYSTEM = (
         )
     ),
 )
+# In what is read otherwise: settings of the machine, as npm's with its tokens, which are everybody's by their modes.
+_SETTINGS: tuple[str, ...] = ("/usr/local/etc", "/usr/etc")
 # Where packages of others are installed, and runners of GitHub Actions with the checkouts of their jobs.
 _OPTIONAL = "/opt"
 _OF_RUNNERS = frozenset({".runner", ".credentials", ".credentials_rsaparams", "_work"})
@@ -142,6 +144,21 @@ def _without_runners(path: str, depth: int) -> list[str] | None:
     return [each for held in below.values() for each in held or ()]
 
 
+def of_system(places: Iterable[str] = SYSTEM) -> tuple[list[str], list[str]]:
+    """What may be read of the system's `places` with all that is below, and what may only be listed."""
+    parts = [_without_settings(path) for path in places]
+    return [path for whole, _ in parts for path in whole], [path for _, listed in parts for path in listed]
+
+
+def _without_settings(path: str) -> tuple[list[str], list[str]]:
+    if path in _SETTINGS:
+        return [], []
+    if not any(each.startswith(path + os.sep) for each in _SETTINGS):
+        return [path], []
+    parts = [_without_settings(os.path.join(path, name)) for name in sorted(_names(path))]
+    return [each for whole, _ in parts for each in whole], [path, *(each for _, listed in parts for each in listed)]
+
+
 def of_environment(env: Mapping[str, str]) -> Iterator[str]:
     """What the environment `env` names: search paths, compilers, caches of models."""
     for name in _LISTS:
@@ -167,7 +184,9 @@ def readable(wanted: Iterable[str], home: str) -> tuple[list[str], list[str]]:
             continue
         everybodys = path in _SHARED or path == os.path.realpath(home) or os.path.realpath(home).startswith(path + os.sep)
         if not everybodys and not SECRET.intersection(_names(path)):
-            whole[path] = None
+            parts, places = _without_settings(path)
+            whole.update(dict.fromkeys(parts))
+            listed.update(dict.fromkeys(places))
             continue
         listed[path] = None
         for name in _names(path):

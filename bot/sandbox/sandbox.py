@@ -192,12 +192,13 @@ class Sandbox:
         """What every process of this job may do, which runs the interpreter `python`; `where` it may write."""
         devices, gpu = paths.devices(), paths.has_gpu()
         whole, listed = self._readable(python)
+        system, places = paths.of_system()
         limits = {"NOFILE": _MOST_FILES, "FSIZE": _LARGEST_FILE, "MEMLOCK": 64 << 20, "MSGQUEUE": 1 << 20}
         own = accounts.may_change()
         limits["NPROC"] = _MOST_PROCESSES + 64 * (os.cpu_count() or 1) + (0 if own else _running())
         return Order(
-            read=(*paths.SYSTEM, *self._packages, _INSIDE, *whole),
-            list_only=("/dev", *listed),
+            read=(*system, *self._packages, _INSIDE, *whole),
+            list_only=("/dev", *places, *listed),
             write=tuple(devices),
             named=(*map(str, self.readable), *paths.of_environment(os.environ), *self._known.get(_found(python), ())),
             groups=accounts.groups_of_gpus(devices),

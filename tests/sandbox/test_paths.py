@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bot.sandbox import paths
 
 
@@ -48,6 +50,25 @@ def test_of_what_is_installed_nothing_of_a_runner(tmp_path: Path) -> None:
     assert sorted(paths.optional_packages(str(tmp_path))) == [str(tmp_path / name) for name in ("cuda", "github/cli", "tool")]
     assert paths.optional_packages(str(tmp_path / "github" / "runner")) == ()
     assert paths.optional_packages(str(tmp_path / "cuda")) == (str(tmp_path / "cuda"),)
+
+
+def test_settings_of_the_machine_are_not_read_with_what_is_around_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("local/etc/npmrc", "local/bin/python3", "bin/ld", "lib/a.so"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(paths, "_SETTINGS", (str(tmp_path / "local" / "etc"),))
+    whole, listed = [str(tmp_path / name) for name in ("bin", "lib", "local/bin")], [str(tmp_path), str(tmp_path / "local")]
+    assert paths.of_system([str(tmp_path)]) == (whole, listed)
+    # as where the interpreter is there
+    assert paths.readable([str(tmp_path)], "/nobody") == (whole, listed)
+    assert paths.readable([str(tmp_path / "local")], "/nobody") == (whole[2:], listed[1:])
+    assert paths.readable([str(tmp_path / "local" / "etc")], "/nobody") == ([], [])
+
+
+def test_what_is_below_usr_is_read_but_for_its_settings() -> None:
+    whole, _ = paths.of_system()
+    assert not [path for path in whole if path in ("/usr", "/usr/local") or path.startswith(("/usr/local/etc", "/usr/etc"))]
+    assert {"/usr/lib", "/usr/bin", "/lib", "/proc"} <= set(whole)
 
 
 def test_links_are_followed_to_what_they_name(tmp_path: Path) -> None:
