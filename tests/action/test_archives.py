@@ -79,7 +79,7 @@ def unpacked(content: bytes) -> list[str]:
         def attachment(self, url: str, limit: int) -> bytes | None:
             return content
 
-        def gist(self, name: str) -> Gist:
+        def gist(self, name: str, revision: str | None = None) -> Gist:
             raise AssertionError
 
     found = attachments.Attachments(Files(), datetime.now(timezone.utc)).find("https://github.com/user-attachments/files/1/a.zip")

@@ -28,7 +28,7 @@ _MOST_UNPACKED, _MOST_NAMED = 64 << 20, 5
 _FILE = re.compile(
     r"https://github\.com/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|json|zip|log|txt|gz|tgz))\b"
 )
-_GIST = re.compile(r"https://gist\.github\.com/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})\b")
+_GIST = re.compile(r"https://gist\.github\.com/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})(?:/(?:raw/)?(?P<revision>[0-9a-f]{7,64}))?\b")
 # How the records of a structured log begin, see bot/engine/inputs/trace.py.
 _TRACE = re.compile(r"^V\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{", re.MULTILINE)
 _TARRED, _LOOKED_AT = (".tgz", ".tar.gz"), (".py", ".ipynb", ".json", ".log", ".txt")
@@ -48,8 +48,8 @@ class AttachedFiles(Protocol):
         """The file behind the address `url`; None where it has more than `limit` bytes."""
         ...
 
-    def gist(self, name: str) -> Gist:
-        """The gist `name`."""
+    def gist(self, name: str, revision: str | None = None) -> Gist:
+        """The gist `name`, as it is or as it was in a `revision`."""
         ...
 
 
@@ -96,7 +96,8 @@ class Attachments:
             name = match["name"] if match.re is _FILE else f"gist {match['id']}"
             try:
                 if match.re is _GIST:
-                    gist = self.files.gist(match["id"])
+                    # a reader sees the revision that the address names
+                    gist = self.files.gist(match["id"], match["revision"])
                     if gist.updated_at > self.asked_at:
                         raise Refusal(f"The gist {match['id']} was changed after the request. Look at it, then ask again.")
                     yield from ((name, text, "") for name, text in gist.texts.items())

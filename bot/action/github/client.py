@@ -292,10 +292,10 @@ class GitHub:
         """The file that somebody attached, at `url`; None where it has more than `limit` bytes."""
         return self._http.fetch(url, limit)
 
-    def gist(self, name: str) -> Gist:
-        """The gist `name`. GitHub leaves out what is beyond a megabyte."""
+    def gist(self, name: str, revision: str | None = None) -> Gist:
+        """The gist `name`, as it is or as it was in a `revision`. GitHub leaves out what is beyond a megabyte."""
         with _wrong_keys():
-            data = self._http.ask("GET", f"/gists/{quote(name, safe='')}")
+            data = self._http.ask("GET", "/".join(["/gists", *(quote(part, safe="") for part in (name, revision) if part)]))
             files = data["files"].values()
             texts = {str(file["filename"]): str(file["content"]) for file in files if file is not None and not file.get("truncated")}
             return _read(Gist, {"texts": texts, "updated_at": data["updated_at"]})

@@ -107,7 +107,8 @@ class Memory(GitHub):
             raise GitHubError("404", 404)
         return self.files[url] if len(self.files[url]) <= limit else None
 
-    def gist(self, name: str) -> Gist:
+    def gist(self, name: str, revision: str | None = None) -> Gist:
+        name = f"{name}/{revision}" if revision else name
         if name not in self.gists:
             raise GitHubError("404", 404)
         return Gist(texts=self.gists[name], updated_at=self.gists_changed)

@@ -92,6 +92,18 @@ def test_a_gist_that_was_changed_after_the_request_is_not_what_was_looked_at(com
     assert f"The gist {GIST} was changed after the request." in api.comments(REPO, 7)[-1].body
 
 
+@pytest.mark.parametrize("behind", ["/{}", "/{}#file-fail-py", "/raw/{}/fail.py"])
+def test_of_a_gist_that_revision_counts_that_the_link_leads_to(behind: str) -> None:
+    """A reader sees that one, whatever the gist has become since then."""
+    revision, link = "ab" * 20, f"https://gist.github.com/someone/{GIST}"
+    latest = {"fail.py": "import torch\nlatest = torch.compile\n"}
+    api = Memory(gists={GIST: latest, f"{GIST}/{revision}": {"fail.py": SCRIPT}})
+    assert only(api, "/minify", f"See {link}{behind.format(revision)}.").script == SCRIPT
+    del api.gists[f"{GIST}/{revision}"]
+    assert "There is no code to run" in refused(api, "/minify", f"See {link}{behind.format(revision)}.")
+    assert only(api, "/minify", f"See {link}/raw/fail.py.").script == latest["fail.py"]
+
+
 def test_code_in_the_text_comes_before_what_is_attached() -> None:
     api = Memory(files={FILE + "a.py": b"import torch\n"})
     assert only(api, f"/minify\n{BLOCK}\n{FILE}a.py").script == SCRIPT

@@ -25,7 +25,7 @@ REPO = f"/repos/{memory.REPO}"
 # What a request needs: a permission and its level; none, where every token may; or one that a workflow cannot have, whose refusal is met.
 NEEDS: tuple[tuple[str, str, tuple[str, str] | None], ...] = (
     ("GET", r"/user", None),
-    ("GET", r"/gists/\w+", None),
+    ("GET", r"/gists/\w+(?:/\w+)?", None),
     ("GET", r"/collaborators/[^/]+/permission", None),
     ("GET", r"/actions/runners", None),
     ("GET", r"/commits/[^/]+/pulls", ("pull-requests", "read")),

@@ -400,6 +400,8 @@ def test_a_gist_without_what_was_cut_off(stub: Stub) -> None:
     stub.answers["GET", "/gists/abc"] = 200, {"files": files, "updated_at": "2026-11-03T10:00:00Z"}
     gist = client(stub, Clock()).gist("abc")
     assert (gist.texts, gist.updated_at.isoformat()) == ({"a.py": "x"}, "2026-11-03T10:00:00+00:00")
+    stub.answers["GET", f"/gists/abc/{'a' * 40}"] = 200, {"files": {}, "updated_at": "2026-11-03T10:00:00Z"}
+    assert client(stub, Clock()).gist("abc", "a" * 40).texts == {}
     for odd in ({"files": {"a.py": {}}, "updated_at": "2026-11-03T10:00:00Z"}, {"files": {}}, {"files": None}):
         stub.answers["GET", "/gists/odd"] = 200, odd
         with pytest.raises(GitHubError, match="lacks"):
