@@ -34,9 +34,8 @@ _WHOLE = re.compile(
 _BEGUN = re.compile(r"<[a-z/!?]", re.IGNORECASE)
 # Elements whose content is not shown: `rp` GitHub lets through (gjtorikian/html-pipeline, sanitization_filter.rb), of the others the
 # parser of HTML makes something else. And what one parser takes for a comment's end, and another not.
-_HIDING = re.compile(
-    r"<(?:rp|template|select|svg|math|noscript|object|video|audio|canvas|frameset)\b|<\?|<![^-]|<!---?>|--!>", re.IGNORECASE
-)
+_HIDING = re.compile(r"<(?:rp|template|select|svg|math|noscript|object|video|audio|canvas|frameset)\b", re.IGNORECASE)
+_UNSURE = re.compile(r"<\?|<![^-]|<!---?>|--!>")
 # A footnote that nothing refers to is not shown.
 _FOOTNOTE = re.compile(r"^[ \t>*+\d.)-]*\[\^[^\]\n]+\]:", re.MULTILINE)
 
@@ -106,11 +105,19 @@ def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool]]:
             html.feed(token.content)
             seen = seen and not _BEGUN.search(_WHOLE.sub(" ", token.content))
         if token.type in ("html_block", "inline"):
-            seen = seen and not _HIDING.search(token.content)
+            seen = seen and not _UNSURE.search(token.content) and not any(map(_HIDING.search, _html_of(token)))
         quotes += token.nesting if token.type.startswith("blockquote_") else 0
         depth += token.nesting if token.type.startswith(("blockquote_", "list_item_")) else 0
         if not quotes:
             yield token, depth == 0 and not html.names, seen
+
+
+def _html_of(token: Token) -> list[str]:
+    """The HTML in a block. `<object object at 0x7f…>`, as Python prints what has no name, is none where it stands in a line."""
+    if token.type == "html_block" or not _HIDING.search(token.content):
+        return [token.content]
+    inline = token.children or [child for one in _parser().parseInline(token.content) for child in one.children or ()]
+    return [child.content for child in inline if child.type == "html_inline"]
 
 
 def command_lines(body: str) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ def block(text: str, language: str = "python") -> str:
         (block(COMPILES) * 3, COMPILES, "the first of 3 code blocks, the first of 3 that import torch and compile"),
         (block("x = 1\n") + block(TORCH), TORCH, "the second of 2 code blocks, the only one that imports torch"),
         (block("x = 1\n"), "x = 1\n", None),
+        ("It says `<select>` and <object object at 0x7f00>.\n\n" + block(COMPILES), COMPILES, None),
         (block("import torch\ndef f(:\n"), "import torch\ndef f(:\n", None),
         (block("x\n", "text") * 11 + block(COMPILES), COMPILES, "the 12th of 12 code blocks, the only one that imports torch and compiles"),
     ],
