@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from . import drawing, layouts, noise, rounding
+from . import checkpointed, drawing, layouts, noise, rounding
 from .fp64 import drew, random_state
 from .uninitialized import code_of, made_to_differ
 
@@ -87,6 +87,7 @@ def compare_graph(
 
 def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed: bool, backward: bool, rule: ComparisonRule) -> Compared:
     debug = importlib.import_module("torch._dynamo.debug_utils")
+    gm = checkpointed.plainly(gm)
     calls = _OnSameInputs(inputs, backward and torch.is_grad_enabled())
 
     def unboxed(*args: Any) -> Any:

@@ -12,8 +12,13 @@ _RANDOM = ("dropout", "scaled_dot_product", "rand", "bernoulli", "normal_", "uni
 
 
 def draws(graph: Any) -> bool:
-    """Whether a `torch.fx` graph draws random numbers, as far as its operations' names and tags say."""
-    return any(_draws(node) for node in graph.nodes)
+    """Whether a `torch.fx` graph draws random numbers, as far as its operations' names and tags say.
+
+    What it calls (the body of a checkpoint, the branches of a `cond`) lies in graphs of its own, which belong to the module of this one.
+    """
+    module = graph.owning_module
+    inner = [part.graph for part in module.modules() if isinstance(part, torch.fx.GraphModule)] if module is not None else []
+    return any(_draws(node) for one in (graph, *inner) for node in one.nodes)
 
 
 def _draws(node: Any) -> bool:

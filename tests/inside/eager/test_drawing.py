@@ -44,3 +44,27 @@ def test_a_dropout_that_is_turned_off_draws_nothing(drawn: bool, function: Calla
     before = fp64.random_state()
     function(torch.ones(2, 2, 4, 4))
     assert fp64.drew(before) is drawn
+
+
+class Calling(torch.nn.Module):
+    """Calls what it holds as a graph of its own, as a checkpoint's body is."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.body = torch.fx.symbolic_trace(function)
+
+    def forward(self, x: Any) -> Any:
+        return self.body(x) + 1
+
+
+class KeptApart(torch.fx.Tracer):
+    def is_leaf_module(self, module: Any, name: str) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("drawn", "function"), [DRAWN[0], DRAWN[1]])
+def test_what_a_graph_calls_draws_too(drawn: bool, function: Callable[[Any], Any]) -> None:
+    module = Calling(Calling(function).body)
+    graph = torch.fx.GraphModule(module, KeptApart().trace(module)).graph
+    assert [node.op for node in graph.nodes][1] == "call_module"
+    assert drawing.draws(graph) is drawn
