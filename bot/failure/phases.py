@@ -42,6 +42,8 @@ def _at(path: str, function: str, phase: Phase, example: str) -> Landmark:
 _GENERATED = r"(?:.*/)?(?:torchinductor_[^/]+/(?:.*/)?[^/]+|[a-z0-9]{2}/c[a-z0-9]{20,})\.py"
 
 _ANY = r".*"
+# How the exporter takes composite operations apart: each tracer with Inductor's decompositions passes through it.
+_SHARED = "_special_op_to_decompose_cia"
 
 _INDUCTOR = r"torch/_inductor/"
 _AOT = r"torch/_functorch/_aot_autograd/"
@@ -116,7 +118,7 @@ LANDMARKS = (
     _at(_INDUCTOR + r"compile_fx\.py", r"_?compile_fx\w*|_maybe_wrap_and_compile_fx_main|get_\w+_(?:dict|config)",
         Phase.PRE_GRAD, "compile_fx"),
     # export
-    _at(r"torch/_?export/.*", _ANY, Phase.EXPORT, "torch/export/_trace.py:_export"),
+    _at(r"torch/_?export/.*", rf"(?!{_SHARED}$).*", Phase.EXPORT, "torch/export/_trace.py:_export"),
     # Dynamo: what is passed through by every call of a compiled function, and what is used from outside, says nothing
     _at(r"torch/_dynamo/eval_frame\.py",
         r"get_compiler_fn|_?optimize(?:_assert)?|check_(?:if|for)_\w+|explain|export|rewrite_signature|argument_names"
@@ -196,7 +198,7 @@ def phase_of(frames: Sequence[Frame], classes: Sequence[str] = ()) -> Phase:
         return Phase.RUN
     if phase is Phase.LOAD and _first(frames, TRITON_KERNEL):
         return Phase.TRITON_COMPILE
-    if phase in _EXPORTING and any(_EXPORTER.fullmatch(frame.path) for frame in frames):
+    if phase in _EXPORTING and any(_EXPORTER.fullmatch(frame.path) and frame.function != _SHARED for frame in frames):
         return Phase.EXPORT
     return phase
 

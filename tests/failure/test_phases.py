@@ -41,6 +41,17 @@ def test_a_tracer_below_the_exporter_is_export() -> None:
     assert phase_of([frame("torch/export/_trace.py:_export"), tracer]) is Phase.EXPORT
 
 
+def test_how_composite_operations_are_taken_apart_is_no_export() -> None:
+    """Inductor's decompositions lead through a helper of the exporter's, whoever traces."""
+    helper = frame("torch/_export/utils.py:_special_op_to_decompose_cia")
+    passes, dynamo = frame("torch/_inductor/fx_passes/post_grad.py:post_grad_passes"), frame("torch/_dynamo/convert_frame.py:compile_inner")
+    trace = frame("torch/_functorch/_aot_autograd/graph_capture.py:aot_dispatch_base_graph")
+    assert phase_of([dynamo, passes, helper]) is Phase.POST_GRAD
+    assert phase_of([dynamo, trace, helper]) is Phase.AOT_AUTOGRAD
+    assert phase_of([frame("torch/export/exported_program.py:run_decompositions"), trace, helper]) is Phase.EXPORT
+    assert phase_of([frame("torch/_export/utils.py:_collect_and_set_constant_attrs")]) is Phase.EXPORT
+
+
 def test_backward_and_the_innermost_frame_in_torch() -> None:
     stack = [frame("torch/autograd/__init__.py:backward"), frame("torch/_dynamo/exc.py:unimplemented"), frame("repro.py:hook")]
     assert is_backward(stack)
