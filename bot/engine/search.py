@@ -300,7 +300,7 @@ class Search:
             raise Ended("error", "needs_package", why)
         needs = missing(self.oracle.observe(alone)[0])
         if needs:
-            raise Ended("error", needs.code, f"a repro stands alone, but where it is run the program needs {needs}")
+            raise Ended("error", needs.code, f"a repro stands alone, but the program needs {needs.alone}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         return alone, (), None
 

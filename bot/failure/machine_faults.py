@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 from bot.failure.outcome import Outcome
@@ -61,6 +62,11 @@ class Need:
     def code(self) -> ReasonCode:
         """The reason code of a program that is refused for it."""
         return _CODES[self.what]
+
+    @property
+    def alone(self) -> str:
+        """What a repro lacks, which is run where no file of the program's is; it was looked for in a directory of ours."""
+        return f"a file of its own, {PurePath(self.name).name!r}" if self.what == "file" else str(self)
 
     def __str__(self) -> str:
         return {

@@ -87,6 +87,20 @@ def test_what_a_program_lacks(last: str, words: str | None) -> None:
     assert (missing(outcome) and str(missing(outcome))) == words
 
 
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        ("ModuleNotFoundError: No module named 'timm'", "a package that this interpreter does not have, 'timm'"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/scratch/job-1/questions/q2/a.json'", "a file of its own, 'a.json'"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'data/a.json'", "a file of its own, 'a.json'"),
+    ],
+)
+def test_what_a_repro_lacks_is_told_without_where_it_ran(last: str, words: str) -> None:
+    need = missing(Outcome(status="raised", text=last))
+    assert need is not None
+    assert need.alone == words
+
+
 def test_the_last_line_of_an_exception_is_its_own() -> None:
     """Whatever its message goes on with, and whatever the program printed on its way out."""
     text = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nx.Refused: \n  no\n\ngraph():\n    return 7\nbye\n'
