@@ -78,13 +78,35 @@ expected = net(x)
 torch.manual_seed(0)
 assert torch.allclose(torch.compile(net)(x), expected, atol=1e-5), "they differ"
 """
+CHECKPOINTED = """\
+import torch
+from torch.utils.checkpoint import checkpoint
+
+torch.manual_seed(1)
+body = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.2), torch.nn.Linear(16, 8))
+x = torch.randn(16, 8)
+
+
+def f(x):
+    return x + checkpoint(body, x, use_reentrant=False)
+
+
+def gradients(f):
+    torch.manual_seed(0)
+    return torch.autograd.grad(f(x).square().mean(), list(body.parameters()))
+
+
+for ours, theirs in zip(gradients(f), gradients(torch.compile(f))):
+    assert torch.allclose(ours, theirs, atol=1e-5), "they differ"
+"""
 
 
 @pytest.mark.all
-def test_other_random_numbers_are_no_wrong_ones(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [RANDOM, CHECKPOINTED], ids=["forward", "checkpointed"])
+def test_other_random_numbers_are_no_wrong_ones(tmp_path: Path, text: str) -> None:
     """Compiled code draws from a generator of its own, as documented, unless it is told not to."""
     script = tmp_path / "draws.py"
-    script.write_text(RANDOM, encoding="utf-8")
+    script.write_text(text, encoding="utf-8")
     answer = minify_script(script, tmp_path)
     assert (answer.process.status, answer.result["reason_code"]) == (4, "passes"), answer.described()
     assert "fallback_random = True it passes" in answer.result["reason"]
