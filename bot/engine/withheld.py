@@ -55,8 +55,10 @@ def withheld(outcome: Outcome, box: Sandbox | None, failure: str | None = None) 
     for match in _FILE.finditer(text):
         path = match[1] or match[2]
         if _is_ours(path):
-            where = "it may write in its working directory, its home and its temporary directory alone"
-            said = f"the sandbox keeps {path} from the program: --read PATH lets it read there; {where}"
+            where = "it may write in a copy of its working directory, in its home and its temporary directory alone"
+            # what is not there was to be written
+            how = "--read PATH lets it read there; " if os.path.exists(path) else ""
+            said = f"the sandbox keeps {path} from the program: {how}{where}"
             return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
     if not box.network and _SOCKET.search(text):
         said = "the program makes a socket, which the sandbox does not allow: --network on does"

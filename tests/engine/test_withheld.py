@@ -65,12 +65,14 @@ def test_ranks_that_may_not_talk(tmp_path: Path, text: str) -> None:
 
 
 def test_a_file_that_we_may_read_and_the_program_may_not(tmp_path: Path) -> None:
+    """One that is not there was to be written: to let it be read does not help."""
     (tmp_path / "data.pt").touch()
-    for path in (tmp_path / "data.pt", tmp_path / "new.pt"):
-        found = said(tmp_path, f"PermissionError: [Errno 13] Permission denied: '{path}'")
+    for name, read in (("data.pt", True), ("new.pt", False)):
+        found = said(tmp_path, f"PermissionError: [Errno 13] Permission denied: '{tmp_path / name}'")
         assert found is not None
-        assert str(path) in found
-        assert "--read" in found
+        assert str(tmp_path / name) in found
+        assert ("--read" in found) is read
+        assert "it may write in a copy of its working directory" in found
 
 
 def test_a_file_that_nobody_may_read_is_the_machine_s(tmp_path: Path) -> None:
