@@ -60,6 +60,8 @@ TABLE = [
     *rows("torch._inductor.compile_fx", "wrap_compiler_debug(unconfigured_compiler_fn, compiler_name)"),
     *rows("torch._inductor", "aoti_compile_and_package(exported_program; package_path, inductor_configs)", "aoti_load_package(path)"),
     *rows("torch._dynamo.convert_frame", "CatchErrorsWrapper", "CatchErrorsWrapper.__call__(self, frame, cache_entry, frame_state)"),
+    *rows("torch.autograd", "_engine_run_backward"),
+    *rows("torch.autograd.graph", "_engine_run_backward"),
     # comparisons
     *rows("torch._dynamo.debug_utils", "clone_inputs_retaining_gradness(example_inputs)", "cast_to_fp64(model, inputs)"),
     *rows("torch._dynamo.testing", "requires_bwd_pass(out)", "reduce_to_scalar_loss(out)"),

@@ -74,10 +74,11 @@ class Escaped:
 
 
 def install(escaped: Escaped) -> None:
-    """Have `escaped` note what leaves the compiler: from Dynamo's callback, and from each entry point that works at once.
+    """Have `escaped` note what leaves the compiler: from Dynamo's callback, from each entry point that works at once, and from a backward.
 
     What compiled code raises when it is called, and what is compiled in a backward, the hooks of the graphs see.
     """
+    watch_backward(escaped)
     convert_frame: Any = importlib.import_module("torch._dynamo.convert_frame")
     original = convert_frame.CatchErrorsWrapper.__call__
 
@@ -91,6 +92,27 @@ def install(escaped: Escaped) -> None:
         owner, _, name = place.rpartition(".")
         with contextlib.suppress(ImportError, AttributeError):  # entry points come and go between versions
             _watch(importlib.import_module(owner), name, escaped)
+
+
+def watch_backward(escaped: Escaped) -> None:
+    """Have `escaped` note what a backward raises before a graph is called: AOTAutograd refuses to differentiate twice, or below `vmap`."""
+    autograd: Any = importlib.import_module("torch.autograd")
+    name = "_engine_run_backward"
+    original = getattr(autograd.graph, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(*args, **kwargs)
+        except Exception as error:
+            if _passes_compiler(error):
+                escaped.note(error)
+            raise
+
+    for owner in (autograd, autograd.graph):
+        setattr(owner, name, run)
 
 
 def _watch(owner: Any, name: str, escaped: Escaped) -> None:
