@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from bot.reduce.source.passes.classes import attributes_once, classes_to_functions, empty_bases, fields, holders
+from bot.reduce.source.passes.command_line import options
 from bot.reduce.source.passes.functions import called_once, constant_parameters, forwarders, properties
 from bot.reduce.source.text.blocks import FUNCTIONS
 from bot.reduce.source.text.names import dotted, names_of
@@ -116,6 +117,7 @@ def conditions(text: str) -> Iterator[str]:
 
 
 ALL: tuple[tuple[str, Rewrite], ...] = (
+    ("option", options),
     ("first turn", first_turn),
     ("single module", single_modules),
     ("generator", generators),
