@@ -15,6 +15,9 @@ def listen(compared: Callable[[list[float]], None]) -> None:
     torch: Any = sys.modules["torch"]
     _listen(importlib.import_module("torch.testing"), "assert_close", (), compared)
     _listen(torch, "allclose", (1e-5, 1e-8), compared)
+    if "numpy" in sys.modules:  # torch imports it where it is there
+        _listen(sys.modules["numpy"], "allclose", (1e-5, 1e-8), compared)
+        _listen(importlib.import_module("numpy.testing"), "assert_allclose", (1e-7, 0.0), compared)
 
 
 def _listen(owner: Any, name: str, defaults: tuple[float, ...], compared: Callable[[list[float]], None]) -> None:
@@ -23,7 +26,7 @@ def _listen(owner: Any, name: str, defaults: tuple[float, ...], compared: Callab
     @functools.wraps(original)
     def compare(*args: Any, **kwargs: Any) -> Any:
         usual = defaults or (0.0, 0.0)
-        # allclose takes them in this order behind the two tensors, assert_close by name alone
+        # those that take them by place do so in this order behind what is compared, assert_close by name alone
         given = [kwargs.get(word, args[place] if len(args) > place else None) for word, place in (("rtol", 2), ("atol", 3))]
         if given == [None, None]:
             compared(list(defaults))

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
+pytest.importorskip("numpy.testing")
 
 from bot.inside.capture import comparison  # noqa: E402
 
@@ -16,6 +18,8 @@ from bot.inside.capture import comparison  # noqa: E402
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
     monkeypatch.setattr(torch, "allclose", torch.allclose)
     monkeypatch.setattr(torch.testing, "assert_close", torch.testing.assert_close)
+    monkeypatch.setattr(numpy, "allclose", numpy.allclose)
+    monkeypatch.setattr(numpy.testing, "assert_allclose", numpy.testing.assert_allclose)
     found: list[list[float]] = []
     comparison.listen(found.append)
     return found
@@ -33,6 +37,11 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
         (lambda x: torch.testing.assert_close(x, x, equal_nan=True), []),
         (lambda x: torch.testing.assert_close(x, x, rtol=0, atol=0), [0.0, 0.0]),
         (lambda x: torch.testing.assert_close(x, x, rtol=0.5, atol=1), [0.5, 1.0]),
+        (lambda x: numpy.allclose(x, x), [1e-5, 1e-8]),
+        (lambda x: numpy.allclose(x, x, 1e-3, atol=1e-4), [1e-3, 1e-4]),
+        (lambda x: numpy.testing.assert_allclose(x, x), [1e-7, 0.0]),
+        (lambda x: numpy.testing.assert_allclose(x.numpy(), x.numpy(), rtol=1e-3, atol=1e-4), [1e-3, 1e-4]),
+        (lambda x: numpy.testing.assert_allclose(x, x, 1e-3), [1e-3, 0.0]),
     ],
 )
 def test_calls(heard: list[list[float]], call: Callable[[Any], Any], tolerance: list[float]) -> None:
