@@ -162,12 +162,25 @@ def test_the_head_says_that_nothing_ran() -> None:
     assert "# compile-only, no GPU was used: compiled for sm_90" in text.splitlines()
 
 
+WITHIN = "which is within the tolerance"
+
+
 @pytest.mark.parametrize(
     ("compiled", "eager", "words"),
     [
         (1.5e-3, 1.4e-3, "compiled is as near to float64 as eager (root mean square error 1.5e-03, eager 1.4e-03)"),
         (0.0, 0.0, "compiled is as near to float64 as eager (root mean square error 0.0e+00, eager 0.0e+00)"),
         (4e-1, 1e-1, "compiled is no farther from float64 than rounding may take it (root mean square error 4.0e-01, eager 1.0e-01)"),
+        (
+            4e-4,
+            1e-6,
+            f"compiled is 4e+02 times as far from float64 as eager, {WITHIN} (root mean square error 4.0e-04, eager 1.0e-06)",
+        ),
+        (
+            4e-4,
+            0.0,
+            f"compiled is farther from float64 than eager, {WITHIN} (root mean square error 4.0e-04, eager 0.0e+00)",
+        ),
     ],
 )
 def test_nearness_is_said_as_it_was_found(compiled: float, eager: float, words: str) -> None:

@@ -16,6 +16,8 @@ from bot.sandbox.files import read_plain
 
 # Of two errors as large as that, neither is the larger one.
 _ALIKE = 1.1
+# Rounding takes no result farther from float64 than so many times as far as eager is.
+_ROUNDED = 10
 
 
 class Object(Model):
@@ -117,12 +119,13 @@ class Capture(Model):
 
 def nearness(compiled: float, eager: float, *, wrong: bool = False) -> str:
     """How near to float64 `compiled` results are beside those of `eager`: root mean square errors. `wrong`: a tolerance calls them so;
-    else rounding explains them."""
+    else none does, or rounding explains them."""
     near = "as near to float64 as eager"
     if compiled > _ALIKE * eager:
-        near = (
-            f"{compiled / eager:.2g} times as far from float64 as eager" if wrong else "no farther from float64 than rounding may take it"
-        )
+        near = "no farther from float64 than rounding may take it"
+        if wrong or compiled > _ROUNDED * eager:
+            near = f"{compiled / eager:.2g} times as far from float64 as eager" if eager else "farther from float64 than eager"
+            near += "" if wrong else ", which is within the tolerance"
     return f"compiled is {near} (root mean square error {compiled:.1e}, eager {eager:.1e})"
 
 
