@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from bot.reduce.source.text.splice import code, spliced
 
-# What an action gives where its option is not given.
-_ACTIONS = {"store_true": "False", "store_false": "True", "count": "None", "append": "None", "store": "None"}
+# What an action gives where its option is not given; others give None.
+_FLAGS = {"store_true": "False", "store_false": "True"}
 
 
 def options(text: str) -> Iterator[str]:
@@ -56,8 +56,8 @@ def _default(call: ast.Call) -> tuple[str, str] | None:
     if not isinstance(name, str) or not name.isidentifier():
         return None
     if "default" not in words:
-        action = words.get("action", ast.Constant("store"))
-        return name, _ACTIONS.get(action.value, "None") if isinstance(action, ast.Constant) else "None"
+        action = words.get("action")
+        return name, _FLAGS.get(action.value, "None") if isinstance(action, ast.Constant) and isinstance(action.value, str) else "None"
     default = words["default"]
     try:
         value = ast.literal_eval(default)
