@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -25,9 +26,11 @@ _INDENT = "    "
 
 
 def legal(text: str) -> bool:
-    """Whether Python accepts the text as a program (it is not run)."""
+    """Whether Python accepts the text as a program (it is not run). What it warns of is nobody's: no person wrote it."""
     try:
-        compile(text, "<candidate>", "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<candidate>", "exec", dont_inherit=True)
     except UNREADABLE:
         return False
     return True

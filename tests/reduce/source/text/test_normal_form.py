@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 
 import pytest
 from hypothesis import given
@@ -32,6 +33,16 @@ s = """
 """
 t = f"{d['k']}" + 'a' + 'say "a"'
 '''
+
+
+def test_a_text_of_which_python_warns_is_legal_and_nobody_is_told() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert legal("x = 1(2)\n")
+    assert not told
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert legal("x = 1(2)\n")
 
 
 def test_one_statement_a_line_without_comments() -> None:
