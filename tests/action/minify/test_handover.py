@@ -167,10 +167,22 @@ def test_a_header_that_cannot_be_read_is_said(tmp_path: Path, target: int, kind:
         said, times = b"a", 3000
         entry.type, entry.size = tarfile.GNUTYPE_LONGNAME, 1
     header = (entry.tobuf(tarfile.GNU_FORMAT) + said.ljust(512, b"\0")) * times
-    first = archive(("kept.txt", b"x")).getvalue()[:1024]
-    (left,) = receive(io.BytesIO(first + header), target)
-    assert left.startswith("what comes after: ")
+    whole = archive(("kept.txt", b"x")).getvalue()[:1024] + header
+    left = receive(io.BytesIO(whole), target)
+    assert [said.startswith("what comes after: ") for said in left] == [True] * cannot_be_read(whole)
     assert found(tmp_path) == {"kept.txt": "x"}
+
+
+def cannot_be_read(data: bytes) -> bool:
+    """Whether a header is beyond this Python's tarfile; one that has the mend of 2025 takes a length that lies for the archive's end."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r|") as opened:
+            list(opened)
+    except (OverflowError, RecursionError):
+        return True
+    except tarfile.TarError:
+        pass
+    return False
 
 
 @pytest.fixture
