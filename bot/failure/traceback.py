@@ -18,7 +18,6 @@ CUT = "[...]"  # a line that stands for what was left out of a long text
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 
-# What torch.distributed's hook puts before each line of the error with which a rank ends.
 # What faulthandler, and a shell that says that a core was dumped, call the signals of a crash.
 CRASH_SIGNALS = {
     "Segmentation fault": "SIGSEGV",
@@ -28,6 +27,7 @@ CRASH_SIGNALS = {
     "Floating point exception": "SIGFPE",
     "Illegal instruction": "SIGILL",
 }
+# What torch.distributed's hook puts before each line of the error with which a rank ends.
 _RANK = re.compile(r"^\[rank\d{1,9}\]: ?", re.MULTILINE)
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')

@@ -25,16 +25,17 @@ _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
     | {"p", "li", "tr", "td", "th", "dt", "dd"}
 )
-# A tag or a comment of HTML that ends where it seems to.
-# What is left of HTML without them may hide what follows, as an open quotation mark does.
+# A tag or a comment of HTML that ends where it seems to. What is left of HTML without them may hide what follows, as an open quotation
+# mark does.
 _WHOLE = re.compile(
     r"<(?:/?[a-z][^\s/<>]*(?:[\s/]+[^\s/<>=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>][^\s<>]*)?)?)*[\s/]*|!--(?!-?>)(?:(?!--!?>|<!--).)*--)>",
     re.IGNORECASE | re.DOTALL,
 )
 _BEGUN = re.compile(r"<[a-z/!?]", re.IGNORECASE)
 # Elements whose content is not shown: `rp` GitHub lets through (gjtorikian/html-pipeline, sanitization_filter.rb), of the others the
-# parser of HTML makes something else. And what one parser takes for a comment's end, and another not.
+# parser of HTML makes something else.
 _HIDING = re.compile(r"<(?:rp|template|select|svg|math|noscript|object|video|audio|canvas|frameset)\b", re.IGNORECASE)
+# What one parser takes for a comment, or for its end, and another not.
 _UNSURE = re.compile(r"<\?|<![^-]|<!---?>|--!>")
 # A footnote that nothing refers to is not shown.
 _FOOTNOTE = re.compile(r"^[ \t>*+\d.)-]*\[\^[^\]\n]+\]:", re.MULTILINE)
