@@ -19,6 +19,7 @@ from typing import Any
 
 from benchlib import corpus, measure, programs, report, truth
 from benchlib.cli import count, matches, own_python, positive, save
+from benchlib.lanes import gpus, shared
 
 CHILD = "import json, torch; print(json.dumps({'torch': torch.__version__, 'threads': torch.get_num_threads()}))"
 
@@ -112,17 +113,18 @@ def _all_measured(setting: measure.Setting, modes: Sequence[str], name: str, see
 
 
 def _settle(lanes: Any) -> None:
-    """Take one of the shares of the CPUs, for this process and all that it starts."""
-    os.sched_setaffinity(0, lanes.get())
+    """Take one of the shares of the machine, for this process and all that it starts."""
+    cpus, env = lanes.get()
+    os.sched_setaffinity(0, cpus)
+    os.environ.update(env)
 
 
 def _in_lanes(setting: measure.Setting, modes: Sequence[str], chosen: Sequence[tuple[str, int]], lanes: int) -> Iterator[measure.Measure]:
-    """The runs of each program, several programs at the same time, each lane with CPUs of its own."""
-    cpus = sorted(os.sched_getaffinity(0))
+    """The runs of each program, several programs at the same time, each lane with CPUs of its own and one GPU."""
     processes = multiprocessing.get_context("fork")
     shares = processes.SimpleQueue()
-    for lane in range(lanes):
-        shares.put(cpus[lane::lanes])
+    for share in shared(lanes, sorted(os.sched_getaffinity(0)), gpus()):
+        shares.put(share)
     with ProcessPoolExecutor(lanes, processes, _settle, (shares,)) as pool:
         for rows in pool.map(partial(_all_measured, setting, modes), *zip(*chosen, strict=True)):
             yield from rows

@@ -17,13 +17,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from benchlib.cli import count, matches, own_python, positive, save
+from benchlib.lanes import Share, gpus, shared
 from benchlib.planted import DEPTHS, Row, healed, holds, rows, sample
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,6 @@ ROOT = Path(__file__).resolve().parents[2]
 ALONE = 300.0
 # Verdicts that must not be.
 BAD = ("SLIP", "FALSE", "LOST")
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Lane(threading.local):
@@ -109,7 +109,9 @@ def main(argv: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="truth-", ignore_cleanup_errors=True) as made:
         scratch = (arguments.keep or Path(made)).resolve()
         endings: list[Ending] = []
-        shares = shared(arguments.lanes, sorted(os.sched_getaffinity(0)), gpus())
+        shares: queue.SimpleQueue[Share] = queue.SimpleQueue()
+        for share in shared(arguments.lanes, sorted(os.sched_getaffinity(0)), gpus()):
+            shares.put(share)
         with ThreadPoolExecutor(arguments.lanes, initializer=_settle, initargs=(shares,)) as executor:
             asked = [executor.submit(ending, row, arguments.device, python, scratch / row.name, arguments.limit) for row in chosen]
             for future in as_completed(asked):
@@ -119,26 +121,7 @@ def main(argv: Sequence[str]) -> int:
     return _said(endings)
 
 
-def gpus(env: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> tuple[str, ...]:
-    """Names for `CUDA_VISIBLE_DEVICES` of the GPUs that programs of `env` may use; `devices` is where their device files are."""
-    listed = env.get(VISIBLE)
-    if listed is not None:
-        return tuple(one for one in listed.split(",") if one)
-    numbers = [path.name.removeprefix("nvidia") for path in devices.glob("nvidia[0-9]*")]
-    return tuple(str(number) for number in range(len([one for one in numbers if one.isdigit()])))
-
-
-def shared(lanes: int, cpus: Sequence[int], devices: Sequence[str]) -> queue.SimpleQueue[tuple[set[int], dict[str, str]]]:
-    """For each of the `lanes` its CPUs and its GPU of these `devices`, as an environment: CPUs are dealt out, GPUs taken in turn. Where
-    there are more lanes than CPUs they share all of them, and a single lane has everything."""
-    found: queue.SimpleQueue[tuple[set[int], dict[str, str]]] = queue.SimpleQueue()
-    for lane in range(lanes):
-        own = set(cpus[lane::lanes]) if lanes <= len(cpus) else set(cpus)
-        found.put((own, {VISIBLE: devices[lane % len(devices)]} if devices and lanes > 1 else {}))
-    return found
-
-
-def _settle(shares: queue.SimpleQueue[tuple[set[int], dict[str, str]]]) -> None:
+def _settle(shares: queue.SimpleQueue[Share]) -> None:
     """Take one of the `shares` for this thread, and for what it starts."""
     cpus, LANE.env = shares.get()
     os.sched_setaffinity(0, cpus)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchlib.cli import count, matches, own_python, positive, save
+from benchlib.lanes import gpus, shared
 
 from faultlib import processes, programs, report
 from faultlib.catalog import FAULTS, Fault
@@ -49,6 +50,7 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument(
         "--programs", nargs="+", choices=[each.name for each in programs.USUAL], help="on these alone (default: all, by turns)"
     )
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where the programs have their tensors (default cpu)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the moments (default 0)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every run")
     parser.add_argument("--read", type=Path, nargs="+", metavar="FILE", help="print the table of these --json files together, and end")
@@ -80,6 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             **facts,
             "cpus": len(os.sched_getaffinity(0)),
             "lanes": arguments.lanes,
+            "device": arguments.device,
             "system": platform.platform(),
             "root": not os.geteuid(),
         }
@@ -113,17 +116,18 @@ def had(setting: Setting, faults: Sequence[Fault]) -> tuple[Setting, list[Fault]
 
 
 def lanes_of(number: int) -> ProcessPoolExecutor:
-    """So many processes, each with CPUs of its own, and to each comes what its runs leave behind."""
-    cpus = sorted(os.sched_getaffinity(0))
+    """So many processes, each with CPUs and a GPU of its own share, and to each comes what its runs leave behind."""
     context = multiprocessing.get_context("fork")
     shares = context.SimpleQueue()
-    for lane in range(number):
-        shares.put(cpus[lane::number])
+    for share in shared(number, sorted(os.sched_getaffinity(0)), gpus()):
+        shares.put(share)
     return ProcessPoolExecutor(number, context, _settle, (shares,))
 
 
 def _settle(shares: Any) -> None:
-    os.sched_setaffinity(0, shares.get())
+    cpus, env = shares.get()
+    os.sched_setaffinity(0, cpus)
+    os.environ.update(env)
     processes.adopt_orphans()
 
 
@@ -152,6 +156,7 @@ class Suite:
         self.setting, self.faults, self.missing = setting, faults, missing
         self.arguments, self.machine, self.pool = arguments, machine, pool
         self.usual = [each for each in programs.USUAL if arguments.programs is None or each.name in arguments.programs]
+        self.device: str = arguments.device
         self.rows: list[dict[str, Any]] = []
         self._timelines: dict[str, Timeline] = {}
         self._references: dict[str, Reference] = {}
@@ -191,11 +196,11 @@ class Suite:
 
     def _learn(self) -> str:
         """Run each program undisturbed, on each lane one at least; what is wrong already."""
-        tried = [fault.program(number, self.usual) for fault in self.faults for number in range(len(self.usual))]
+        tried = [self._program(fault, number) for fault in self.faults for number in range(len(self.usual))]
         wanted = list({(known := self._kin(program)).name: known for program in tried}.values())
         turns = [wanted[n % len(wanted)] for n in range(max(len(wanted), self.arguments.lanes))]
         # what a machine makes once is made by the first, whose times are no one else's
-        self.pool.submit(undisturbed, self.setting, programs.LOWERING, -1).result()
+        self.pool.submit(undisturbed, self.setting, programs.LOWERING.on(self.device), -1).result()
         found = list(self.pool.map(undisturbed, [self.setting] * len(turns), turns, range(len(turns))))
         seconds: list[float] = []
         for each in found:
@@ -235,9 +240,12 @@ class Suite:
                 else:
                     print(f"nothing to strike: {fault.name} {number}", flush=True)
 
+    def _program(self, fault: Fault, number: int) -> programs.Program:
+        return fault.program(number, self.usual).on(self.device)
+
     def _kin(self, program: programs.Program) -> programs.Program:
         """The program that goes, undisturbed, as this one does."""
-        return programs.THREE if program.name.startswith("spoil-") else program
+        return programs.THREE.on(self.device) if program.name.startswith("spoil-") else program
 
     def _note(self, seen: Seen, judged: Judgement) -> None:
         runs = [

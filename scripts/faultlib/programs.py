@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # The variable that names the pipe on which the program called `hanging` hangs, while there is one.
 HANG = "FAULT_HANG"
@@ -116,6 +116,13 @@ class Program:
     message: str
     whole: bool = True
     env: Mapping[str, str] = field(default_factory=dict)
+
+    def on(self, device: str) -> Program:
+        """The program with its tensors on that `device`, cpu or cuda."""
+        if device == "cpu":
+            return self
+        text = self.text.replace("import torch\n", f'import torch\n\ntorch.set_default_device("{device}")\n', 1)
+        return replace(self, text=text.replace("config.cpp.inject", "config.triton.inject"))
 
     def key(self, repro: str) -> str:
         """What of a `repro` must be the same from run to run: not the comments in front, which say how often it failed."""

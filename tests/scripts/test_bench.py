@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from benchlib import corpus, graphs, measure, plant, planted, programs, report, truth, watch
+from benchlib import corpus, graphs, lanes, measure, plant, planted, programs, report, truth, watch
 
 ROOT = Path(__file__).resolve().parents[2]
 bench = importlib.import_module("benchlib.__main__")
@@ -560,15 +560,14 @@ def test_a_slip_is_not_hidden(capsys, tmp_path):
 def test_each_lane_has_its_cpus_and_one_gpu(tmp_path):
     for name in ("nvidia0", "nvidia1", "nvidia-uvm", "nvidiactl"):
         (tmp_path / name).touch()
-    seen = truth.gpus({}, tmp_path)
+    seen = lanes.gpus({}, tmp_path)
     assert seen == ("0", "1")
-    assert truth.gpus({"CUDA_VISIBLE_DEVICES": "3"}, tmp_path) == ("3",)
-    shares = truth.shared(3, [0, 1, 2, 3, 4, 5, 6], seen)
-    given = [shares.get_nowait() for _ in range(3)]
-    assert [cpus for cpus, _ in given] == [{0, 3, 6}, {1, 4}, {2, 5}]
-    assert [env["CUDA_VISIBLE_DEVICES"] for _, env in given] == ["0", "1", "0"]
-    assert truth.shared(1, [0, 1], seen).get_nowait() == ({0, 1}, {})
-    assert truth.shared(4, [0, 1], ()).get_nowait() == ({0, 1}, {})
+    assert lanes.gpus({"CUDA_VISIBLE_DEVICES": "3"}, tmp_path) == ("3",)
+    shares = lanes.shared(3, [0, 1, 2, 3, 4, 5, 6], seen)
+    assert [cpus for cpus, _ in shares] == [{0, 3, 6}, {1, 4}, {2, 5}]
+    assert [env["CUDA_VISIBLE_DEVICES"] for _, env in shares] == ["0", "1", "0"]
+    assert lanes.shared(1, [0, 1], seen) == [({0, 1}, {})]
+    assert lanes.shared(4, [0, 1], ()) == [({0, 1}, {})] * 4
 
 
 def test_a_program_without_a_result_is_no_refusal(tmp_path):

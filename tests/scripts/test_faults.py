@@ -122,6 +122,16 @@ def test_a_repro_is_compared_without_the_lines_in_front():
     assert programs.THREE.key("# one\ndef f(): ...\n\n\nclass Repro(M):\n    pass\n") == "class Repro(M):\n    pass"
 
 
+def test_a_program_is_on_a_gpu_if_that_is_asked():
+    assert programs.THREE.on("cpu") is programs.THREE
+    for program in (*programs.USUAL, programs.HANGING, programs.spoiling("cwd", 3)):
+        text = program.on("cuda").text
+        assert text.startswith('\nimport torch\n\ntorch.set_default_device("cuda")\n')
+        assert "config.cpp" not in text
+        compile(text, program.name, "exec")
+    assert "triton.inject_relu_bug" in programs.ACCURACY.on("cuda").text
+
+
 def test_moments_are_drawn_where_a_process_of_the_sort_lives():
     ticks = [(Moment("start", n / 10), frozenset({"helper"})) for n in range(5)]
     ticks += [(Moment("capture", n / 10), frozenset({"capture", "server"})) for n in range(50)]
