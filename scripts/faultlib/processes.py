@@ -131,10 +131,19 @@ def left_after(seconds: float) -> list[str]:
     until = time.monotonic() + seconds
     while True:
         _reap()
-        running = {pid: said for pid in all_below(os.getpid()) if (said := words(pid))}
+        running = {pid: words(pid) or f"process {pid}" for pid in all_below(os.getpid()) if _runs(pid)}
         if not running or time.monotonic() > until:
             return list(running.values())
         time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    """Whether the process `pid` has not ended. One that is just becoming another program has no command line, and runs."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in "ZX"
 
 
 def end_all() -> None:
