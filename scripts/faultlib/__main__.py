@@ -231,7 +231,7 @@ class Suite:
         for number in range(self.arguments.first, self.arguments.first + self.arguments.moments):
             for fault in self.faults:
                 rng = random.Random(f"{self.arguments.seed} {fault.name} {number} moment")
-                program = fault.program(number, self.usual)
+                program = self._program(fault, number)
                 timeline = self._timelines[self._kin(program).name]
                 moments = [timeline.draw(fault.roles, number, rng, fault.phases) for _ in range(fault.times)]
                 drawn = tuple(moment for moment in moments if moment is not None)
