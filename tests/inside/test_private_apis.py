@@ -50,6 +50,8 @@ def rows(module: str, *names: str) -> list[Api]:
 
 
 TABLE = [
+    # the program's own comparisons
+    *rows("torch.testing._comparison", "not_close_error_metas(actual, expected)", "default_tolerances"),
     # the seams
     *rows("torch._dynamo.repro.after_dynamo", "WrapBackendDebug(unconfigured_compiler_fn, compiler_name)"),
     *rows("torch._dynamo.repro.after_dynamo", "WrapBackendDebug._torchdynamo_orig_backend", "WrapBackendDebug._compiler_name"),

@@ -9,17 +9,45 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+# In torch.testing._comparison: where its public comparisons come together.
+_INSIDE = "not_close_error_metas"
+
 
 def listen(compared: Callable[[list[float]], None]) -> None:
     """Tell `compared` the tolerance, rtol and atol, of each comparison from here on; of one that names none, nothing for the defaults of
     `torch.testing.assert_close`."""
     torch: Any = sys.modules["torch"]
-    _listen(importlib.import_module("torch.testing"), "assert_close", (), compared)
+    inside = importlib.import_module("torch.testing._comparison")
+    if hasattr(inside, _INSIDE):
+        _listen_inside(inside, compared)
+    else:
+        _listen(importlib.import_module("torch.testing"), "assert_close", (), compared)
     _listen(torch, "allclose", (1e-5, 1e-8), compared)
+    _listen(torch.Tensor, "allclose", (1e-5, 1e-8), compared)
     if "numpy" in sys.modules:  # torch imports it where it is there
         _listen(sys.modules["numpy"], "allclose", (1e-5, 1e-8), compared)
         with contextlib.suppress(ImportError):
             _listen(importlib.import_module("numpy.testing"), "assert_allclose", (1e-7, 0.0), compared)
+
+
+def _listen_inside(inside: Any, compared: Callable[[list[float]], None]) -> None:
+    """Hear what `assert_close` and the `assertEqual` of PyTorch's own tests, which has tolerances of the test case's beside, come to."""
+    original = getattr(inside, _INSIDE)
+
+    @functools.wraps(original)
+    def compare(actual: Any, expected: Any, **options: Any) -> Any:
+        given = options.get("rtol"), options.get("atol")
+        least = options.get("rtol_override") or 0.0, options.get("atol_override") or 0.0
+        if given == (None, None) and any(least):
+            with contextlib.suppress(Exception):  # what is no tensor has no defaults
+                given = inside.default_tolerances(actual, expected)
+        if None in given:
+            compared([])
+        else:
+            compared([max(float(value), otherwise) for value, otherwise in zip(given, least, strict=True)])
+        return original(actual, expected, **options)
+
+    setattr(inside, _INSIDE, compare)
 
 
 def _listen(owner: Any, name: str, defaults: tuple[float, ...], compared: Callable[[list[float]], None]) -> None:
