@@ -155,14 +155,20 @@ def _around(body: Sequence[ast.stmt], here: ast.stmt, source: str) -> list[_Item
         guard = _guard(statement)
         if guard is not None:
             called = next((i for i, inner in enumerate(guard) if calls(inner, name)), None)
-            out += guard[:called]
+            out += [inner for inner in guard[:called] if not _needs(inner, name)]
             if called is not None:
                 break
             continue
         if not isinstance(statement, (*FUNCTIONS, ast.ClassDef)) and calls(statement, name):
             break
-        out.append(statement)
+        if not _needs(statement, name):
+            out.append(statement)
     return _plain(out, source)
+
+
+def _needs(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement can only run where `name` is there, whose definition is taken apart: `TestX.setUpClass()`."""
+    return not isinstance(statement, (*FUNCTIONS, ast.ClassDef)) and name in names_of(statement).uses
 
 
 def _parameters(node: Function, call: ast.Call | None) -> list[_Item]:

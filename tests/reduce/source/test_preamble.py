@@ -139,6 +139,17 @@ def test_a_test_function_is_flattened() -> None:
     assert preambles(source, ["mine"], [], 9)[0] == "def helper():\n    return 1\n\n\nmine = helper()\n"
 
 
+@pytest.mark.parametrize("guard", ["", 'if __name__ == "__main__":\n    '])
+def test_what_needs_a_class_that_is_taken_apart_goes_with_it(guard: str) -> None:
+    """`setUpClass` is called in place of PyTorch's own `run_tests()`, without which its tests do not run."""
+    source = "import torch\nregister(1)\n\nclass TestX(Case):\n    def test_it(self):\n        go(1)\n\n"
+    source += guard + 'TestX.setUpClass()\nTestX("test_it").debug()\n'.replace("\nT", f"\n{' ' * 4 * bool(guard)}T")
+    found = preambles(source, ["register"], [], line_of(source, "go(1)"))
+    assert found
+    assert "register(1)" in found[-1]
+    assert not any("TestX" in text for text in found)
+
+
 def test_text_over_several_lines_in_a_body_keeps_its_value() -> None:
     source = 'def main():\n    s = """a\n  b"""\n    go(s)\n\nmain()\n'
     scope: dict[str, object] = {}
