@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 
 from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.starts import Start, parts
-from bot.failure.traceback import HEADER, exceptions, final_stack
+from bot.failure.traceback import HEADER, Frame, exceptions, final_stack
 from bot.reduce.graph.form import is_op
 from bot.reduce.source.text.blocks import FUNCTIONS
 from bot.reduce.source.text.names import root
@@ -53,7 +53,12 @@ def below_torch(text: str, name: str, source: str) -> tuple[str, ...]:
     """The functions and classes at the top of the script called `name`, whose text is `source`, that torch had called when it failed, as
     the traceback `text` has it: a lowering of the user's own, or what took the place of a function of the compiler's."""
     pairs = (pair for raised in exceptions(text) for pair in pairwise(raised.frames))
-    return defined_at({frame.line or 0 for before, frame in pairs if before.in_torch and frame.is_of(name)}, source)
+    return defined_at({frame.line or 0 for before, frame in pairs if _compiles(before) and frame.is_of(name)}, source)
+
+
+def _compiles(frame: Frame) -> bool:
+    """Whether it is torch's, and not of what runs a test or a module that are the program's own."""
+    return frame.in_torch and not frame.path.startswith(("torch/testing/", "torch/nn/modules/"))
 
 
 def defined_at(lines: Iterable[int], source: str) -> tuple[str, ...]:

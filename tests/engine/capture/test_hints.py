@@ -90,6 +90,21 @@ def test_functions_that_torch_called() -> None:
     assert below_torch(first + rest[rest.index('  File "/home/me/fail.py", line 7') :], "fail.py", SCRIPT) == (), "torch is not above it"
 
 
+@pytest.mark.parametrize("file", ["testing/_internal/common_utils.py", "nn/modules/module.py"])
+def test_a_test_or_a_module_is_not_called_by_the_compiler(file: str) -> None:
+    text = f"""Traceback (most recent call last):
+  File "/home/me/fail.py", line 22, in <module>
+    main()
+  File "/venv/lib/python3.11/site-packages/torch/{file}", line 300, in run
+    return call()
+  File "/home/me/fail.py", line 11, in f
+    return x.relu()
+AssertionError: Tensor-likes are not close!
+"""
+    assert below_torch(text, "fail.py", SCRIPT) == ()
+    assert below_torch(text.replace(file, "_inductor/graph.py"), "fail.py", SCRIPT) == ("f",)
+
+
 def test_what_a_script_defines_or_changes_at_a_line() -> None:
     source = "import x\n\n\n@x.register(\n    1\n)\ndef own(y):\n    return y\n\n\nlast = lambda y: y\nx.table[1].of = last\nx(2)\n"
     assert defined_at([4], source) == defined_at([7, 8], source) == ("own",), "code begins at its first decorator"
