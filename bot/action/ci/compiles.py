@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.python_words import HEADER
@@ -68,6 +67,8 @@ TRACERS = (
     # of sizes, whose names the code has that is made
     r"|name '[su]\d{1,3}' is not defined|s\d{1,3} \(could be from \[)"
 )
+# The place of a check in C++ may stand before its message.
+CHECKED = r"(?:[\w./-]{1,200}\.(?:cpp|cu|h):\d{1,7}: )?"
 # The things with which it traces, as a message shows them: they are nowhere else. A model that was compiled is met by eager code, too,
 # and so are the names of errors.
 TRACED = (
@@ -91,7 +92,7 @@ _MADE = re.compile(rf"{_CACHE}|/inductor_cache/|/[a-z0-9]{{2}}/c[a-z2-7]{{20,60}
 # The compiler's own files: the rest of functorch runs in eager.
 _FILES = re.compile(
     # Dynamo and Inductor were packages of their own
-    r"torch/(?:_(?:dynamo|inductor|export)|export)/|-packages/torch(?:dynamo|inductor)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
+    r"torch/(?:_(?:dynamo|inductor|export)|export)/|(?:-packages|/torchdynamo)/torch(?:dynamo|inductor)/|torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py)"
     f"|{_MADE.pattern}"
 )
 # What Dynamo made of a function stands on the line of its head, or of its decorator: no code of its own is there.
@@ -171,9 +172,17 @@ def asserts(text: str) -> bool:
 
 
 def raised_at_import(text: str) -> bool:
-    """Whether the last traceback in `text` ends in a module of the compiler that was being imported."""
-    found = deque(_MODULE.finditer(text.rpartition(HEADER)[2]), maxlen=1)
-    return any(_FILES.search(path) and not _MADE.search(path) for path in (each["path"].replace("\\", "/") for each in found))
+    """Whether the last traceback in `text` ends where a module of the compiler was being imported, itself or what it imports.
+
+    Its processes run one as their program.
+    """
+    modules = (each["path"].replace("\\", "/") for each in _MODULE.finditer(text.rpartition(HEADER)[2]))
+    return any(_FILES.search(path) and not _MADE.search(path) and not path.endswith("/__main__.py") for path in modules)
+
+
+def ends_at_import(text: str) -> bool:
+    """Whether the innermost frame of the last traceback in `text` is one through which Python imports a module by its name."""
+    return any(path.endswith("/importlib/__init__.py") for path in _paths(text)[-1:])
 
 
 def raised_on_sizes(text: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from bot.action.ci.compiles import (
     ADVICE,
+    CHECKED,
     CLASSES,
     EXPLAINS,
     OVERWRITTEN,
@@ -15,6 +16,7 @@ from bot.action.ci.compiles import (
     TRACERS,
     asserts,
     compiles,
+    ends_at_import,
     on_stack,
     raised_at_import,
     raised_in_made,
@@ -72,7 +74,7 @@ _QUOTES = re.compile(rf"{_REPEATS.pattern}|\bbackend='[^'\n]{{1,300}}' raised:|{
 _COMPARES = re.compile(r"(?:does|did) not match|not found in|unexpectedly found|!=|==| not equal\b")
 # How PyTorch's tests of all operators say which sample failed; what was raised is the cause.
 _SAMPLE = re.compile(r"Caused by (?:sample|reference) input at index \w")
-_TRACERS = re.compile(TRACERS)
+_TRACERS = re.compile(f"{CHECKED}{TRACERS}")
 _TOLD = re.compile(f"{TRACERS}|{EXPLAINS}")
 _STRIDES = re.compile(STRIDES)
 _TRACED = re.compile(rf"[^\n]{{0,500}}?{TRACED}")
@@ -189,7 +191,7 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
     if signature.phase is not Phase.RUN:
         # an assertion of a test that one of the compiler's tools for tests called
         asserted = signature.exception == ("AssertionError",) and raised_in_test(failure.text)
-        return not asserted and not raised_at_import(failure.text)
+        return not asserted and not _is_import(signature, failure)
     last = failure.text[-_END:].rpartition(HEADER)[2]
     said = (signature.message, _said(failure))
     if any(map(_NOT_THERE.match, said)):
@@ -230,14 +232,23 @@ def quotes(signature: Signature, failure: Failure) -> bool:
 
 def _is_cut_off(signature: Signature | None, failure: Failure) -> bool:
     """Whether the log ends within the traceback of `failure`, which goes into the compiler."""
-    if signature is None or signature.kind is not Kind.EXCEPTION or asserts(failure.text) or raised_at_import(failure.text):
+    if signature is None or signature.kind is not Kind.EXCEPTION or asserts(failure.text) or _is_import(signature, failure):
         return False
-    # what caused the one within which it ends may be told
-    last = next(iter(exceptions(failure.text)), None)
-    cut = not last.name if last else not signature.exception
+    cut = _is_untold(signature, failure)
     # the compiler's message may quote a stack of the program's
     told = _TOLD.match(failure.text.rpartition(f"{HEADER}\n")[2])
     return cut and bool(told or in_compiler(signature, failure) or says_that_it_compiles(failure) or _is_traced(failure))
+
+
+def _is_untold(signature: Signature, failure: Failure) -> bool:
+    """Whether the traceback of `failure` ends before what was raised last; what caused that may be told."""
+    last = next(iter(exceptions(failure.text)), None)
+    return not last.name if last else not signature.exception
+
+
+def _is_import(signature: Signature, failure: Failure) -> bool:
+    """Whether `failure` was raised where a module of the compiler, or one that nobody knows, was being imported."""
+    return raised_at_import(failure.text) or (ends_at_import(failure.text) and _is_untold(signature, failure))
 
 
 def _is_traced(failure: Failure) -> bool:

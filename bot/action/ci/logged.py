@@ -24,6 +24,9 @@ _UNCOMPILED = re.compile(r"\S{0,500}/c[a-z2-7]{51}(?:\.\w{1,20})?\.cpp:\d{1,9}(?
 # A question about sizes that had no answer: what asked may have been ready for that.
 _ASKS = f"recording{LOGGED}"
 _UNANSWERED = "failed while running evaluate_"
+# A buffer for which Inductor could not write code, by its logger or in the words of a plain one.
+_SCHEDULES = f"scheduler{LOGGED}"
+_UNWRITTEN = re.compile(r"(?P<plain>CRITICAL:torch\._inductor\.scheduler:)?Error in codegen for ")
 # What an operator raised that ran on tensors that hold no values.
 _FAKES = f"fake_tensor{LOGGED}"
 _ERROR = re.compile(rf"[A-Za-z_][\w.]{{0,200}}{ERRORS}: ")
@@ -54,6 +57,10 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
         return
     if any(who.endswith(_ASKS) and line.startswith(_UNANSWERED) for line, who in zip(log.text, log.who, strict=True)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"a size that is traced could not be told, {_UNTOLD}")
+        return
+    unwritten = ((_UNWRITTEN.match(line), who) for line, who in zip(log.text, log.who, strict=True))
+    if any(found and (found["plain"] or who.endswith(_SCHEDULES)) for found, who in unwritten):
+        yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"Inductor could not write code for a buffer, {_UNTOLD}")
         return
     if any(map(_UNCOMPILED.match, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")

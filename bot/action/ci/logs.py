@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, unittest_log
+from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, told_errors, unittest_log
 from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
@@ -30,15 +30,15 @@ MAX_LOOSE = 200
 MAX_CHILDREN = 20
 
 _OF_COMPILER = re.compile(
-    r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|-packages[\\/]torch(?:dynamo|inductor)[\\/]"
+    r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|(?:-packages|[\\/]torchdynamo)[\\/]torch(?:dynamo|inductor)[\\/]"
     rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|\n{EXPLAINS}|{HANDS_OVER}|{OVERWRITTEN}|{STRIDES}|{TRACERS}|{TRACED}"
-    r"|SubprocException|backend='[^'\n]{1,300}' raised:"
+    r"|torch_dynamo_resume_in_|<(?:graph break|resume) in |SubprocException|backend='[^'\n]{1,300}' raised:"
 )
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
-_TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d")
+_TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
 _RUN_AGAIN = "To execute this test, run"
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
@@ -171,7 +171,8 @@ class _Log:
     @cached_property
     def _tested(self) -> int:
         """The last line that says that tests passed: what was printed above ended nothing."""
-        return max((i for i, line in enumerate(self.lines.text) if line.startswith(("=", "Ran ")) and _TESTED.match(line)), default=-1)
+        ends = (i for i, line in enumerate(self.lines.text) if line.startswith(("=", "Ran ", "ok (")) and _TESTED.match(line))
+        return max(ends, default=-1)
 
     def _to_run_again(self) -> Iterator[Failure]:
         """The tests for which PyTorch's suite names a command, below the traceback with which each failed."""
@@ -207,10 +208,11 @@ class _Log:
         """What torch logged, or a C++ compiler said, in a log in which no tests passed."""
         return logged.failures(self.lines, self.printed) if self._tested < 0 else iter(())
 
-    def _named(self) -> Iterator[Failure]:
-        """The tests that a text without tracebacks says fail."""
-        told = len(self.lines.text) <= MAX_TEXT and not self.printed.all and not self._fault_told
-        return named_tests.failures(self.lines.text) if told else iter(())
+    def _named(self) -> list[Failure]:
+        """The tests that a text without tracebacks says fail; else the error of which its words tell."""
+        if len(self.lines.text) > MAX_TEXT or self.printed.all or self._fault_told:
+            return []
+        return list(named_tests.failures(self.lines.text)) or list(told_errors.failures(self.lines.text))
 
     def _loose(self) -> Iterator[Failure]:
         """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,

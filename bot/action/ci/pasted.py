@@ -31,6 +31,8 @@ _PLACE = re.compile(
     r"(?:\([^\n]{0,2000}\))?|Cell In\[(?P<cell>\d{1,7})\], line (?P<at>\d{1,7})(?:, in [^\n]{0,200})?)$",
     re.MULTILINE,
 )
+# How an editor shows what was raised, with its message below the class; the chain that led to it stands below that.
+_OCCURRED = re.compile(r"^Exception has occurred: (?P<name>[A-Za-z_][\w.]{0,200})[ \t]*\n(?P<said>[^\s\n][^\n]*)$", re.MULTILINE)
 # An editor and a page make links of places.
 _LINK = re.compile(r"\[([^\[\]\n]{1,500})\]\((?:https?|file|vscode[\w.+-]{0,100})://[^()\s]{0,2000}\)")
 _CURLY = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'"})
@@ -71,6 +73,8 @@ def restored(log: str) -> str:
         log = log.translate(_CURLY)
     if ":" in log and ("  Cell In[" in log or "  File " in log):
         log = _PLACE.sub(_as_frame, log)
+    if "Exception has occurred: " in log:
+        log = _OCCURRED.sub("\\g<name>: \\g<said>\n```", log)
     if "](" in log:
         log = _LINK.sub(r"\1", log)
     # no directory of Windows is called so

@@ -31,6 +31,10 @@ _COMPILER = re.compile(r"(?:^|/)torch/(?:_(?:dynamo|inductor|functorch|export)|e
 _NAME = rf"(?:[a-z_]\w{{0,60}}\.){{0,9}}[A-Z]\w{{0,100}}{ERRORS}"
 _RAISED = re.compile(rf"^ {{0,12}}{_NAME}(?:: \S|$)")
 _PASSED = re.compile(r"^ {0,12}(?:\.{2,}|\u2026|raise\b.{0,500}|\^+)?$")
+# What stands between what was raised and the places of its stack below: ends of excerpts, and a line of words.
+_FENCE = re.compile(r"^ {0,12}(?:`{3,}|~{3,})[\w-]{0,30}$")
+_WORDS = re.compile(r"^[^\n]{1,100}:$")
+MAX_ABOVE = 7
 # Of one line that has all of them.
 _PLACE = re.compile(r'File \\?"(?P<path>[^"\\\n]{1,500})\\?", line (?P<line>\d{1,7}), in (?P<function>[\w<][\w.<>]{0,200})')
 _PART = re.compile("(" + "|".join(map(re.escape, (HEADER, *JOINTS))) + ")")
@@ -73,7 +77,14 @@ def _with_frames(lines: list[str]) -> list[str]:
             found += [frame] if frame else []
             end += 1
         below = next((line for line in lines[end : end + MAX_BELOW] if not _PASSED.match(line)), "")
-        if len(found) >= MIN_PLACES and _RAISED.match(below) and any(_COMPILER.search(each["path"]) for each in found):
+        is_stack = len(found) >= MIN_PLACES and any(_COMPILER.search(each["path"]) for each in found)
+        if is_stack and not _RAISED.match(below) and all(each["line"] and each["function"] for each in found):
+            at = _raised_above(lines, i)
+            if at is not None:
+                below = lines[at]
+                lines[at] = ""
+                lines.insert(end, below)
+        if is_stack and _RAISED.match(below):
             raised = lines.index(below, end)
             told = [
                 f'  File "{each["path"]}", line {each["line"] or each["at"] or 0}, in {each["function"] or each["before"] or "<unknown>"}'
@@ -83,3 +94,17 @@ def _with_frames(lines: list[str]) -> list[str]:
             end = i + len(told)
         i = max(end, i + 1)
     return lines
+
+
+def _raised_above(lines: list[str], start: int) -> int | None:
+    """The index of what was raised with the stack whose places begin at `start`; None where nothing says it above them."""
+    words = 0
+    for at in range(start - 1, max(start - 1 - MAX_ABOVE, -1), -1):
+        line = lines[at]
+        if _RAISED.match(line):
+            return at
+        if line.strip() and not _FENCE.match(line):
+            words += 1
+            if words > 1 or not _WORDS.match(line):
+                return None
+    return None

@@ -7,7 +7,7 @@ import re
 from collections import Counter, deque
 from dataclasses import dataclass
 
-from bot.action.ci.compiles import ADVICE, CLASSES, EXPLAINS, OVERWRITTEN, STRIDES, TRACED, TRACERS
+from bot.action.ci.compiles import ADVICE, CHECKED, CLASSES, EXPLAINS, OVERWRITTEN, STRIDES, TRACED, TRACERS
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
 from bot.action.ci.lines import Lines
 from bot.action.ci.python_words import ERRORS, HEADER, JOINTS
@@ -52,7 +52,7 @@ _RAISED = re.compile(
     r"(?:torch\.(?:_(?:dynamo|inductor)\.exc|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)|triton\.compiler\.errors)\.\w{1,60}"
     rf"|Unsupported|(?P<label>(?:> )?[*_`]{{0,3}}{_LABEL})(?:(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}"
     rf"|RuntimeError(?=: Error: {OVERWRITTEN})|Error(?=: {OVERWRITTEN})"
-    rf"|(?:[a-z_]\w{{0,60}}\.){{0,6}}[A-Z]?\w{{0,60}}(?:Error|Exception)(?=: (?:{TRACERS}|{STRIDES}|[^\n]{{0,500}}?{TRACED}))"
+    rf"|(?:[a-z_]\w{{0,60}}\.){{0,6}}[A-Z]?\w{{0,60}}(?:Error|Exception)(?=: (?:{CHECKED}{TRACERS}|{STRIDES}|[^\n]{{0,500}}?{TRACED}))"
     # of a process that quotes another one
     r"|RuntimeError(?=: [^\n]{0,200}'(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: |backend='[^'\n]{1,100}' raised:"
     rf"|{TRACERS})))): \S"
@@ -86,8 +86,11 @@ _EXPLAINS = re.compile(EXPLAINS)
 _ABOVE = re.compile(r"(?!.{0,400}\b(?:errors?|exceptions?|fails?|failed|failures?)\b(?!.{0,400}(?:stack|trace)))\S.*:$", re.IGNORECASE)
 # What the compiler raises to catch it itself: where it does without a cache, or begins again.
 _FLOW = re.compile(r"\n[\w.]{0,200}\.(?:Bypass\w{1,60}|\w{0,60}RestartAnalysis|SkipFrame|Observed\w{1,60})(?:: [^\n]{0,2000})?$")
-# Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py).
-_CAUGHT = re.compile(r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice ")
+# Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py); by
+# Dynamo, which leaves a function as it is (torch/_dynamo/convert_frame.py).
+_CAUGHT = re.compile(
+    r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice |.{0,400}?WON'T CONVERT .{1,1000} due to:$"
+)
 
 # Below what was caught: there Inductor says so, too.
 _LEFT = re.compile(r"Error: [^\n]*\n(?:Runtime error during autotuning:[^\n]*\n[^\n]*\n)?Ignoring this choice\b")
@@ -218,6 +221,7 @@ class _TracebackReader:
         self.done: deque[PrintedTraceback] = deque(maxlen=MAX_TRACEBACKS)
         self._open: dict[str, _Unfinished] = {}
         self._before: dict[str, str] = {}
+        self._last = ""
         # of each, how many lines there were above a first traceback; and whether there was one
         self._words: Counter[str] = Counter()
         self._read: set[str] = set()
@@ -233,7 +237,9 @@ class _TracebackReader:
             self._excerpt(i, line, who)
             self._header(i, line, who)
         if line.strip():
-            self._before[who] = line
+            # two lines of one message, of which the first alone may have a logger's mark
+            self._before[who] = f"{self._last} {line}" if line == "due to:" else line
+            self._last = line
 
     def _header(self, i: int, line: str, who: str) -> None:
         """Begin where `line` is a traceback's header; what was caught is left out."""

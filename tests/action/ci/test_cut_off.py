@@ -283,3 +283,88 @@ def test_the_compiler_goes_on_without_what_it_tried(below: str, expected: list[s
 )
 def test_an_error_that_could_not_be_raised_again(raised: str, expected: list[str]) -> None:
     assert verdicts(f"{PROGRAM}{raised}\n") == expected
+
+
+PYTHON = "/w/lib/python3.12"
+PACKAGES = f"{PYTHON}/site-packages"
+
+
+def frames(*places: tuple[str, str]) -> str:
+    return "".join(f'  File "{path}", line 7, in {function}\n    made_up()\n' for path, function in places)
+
+
+BEGUN = ("/w/train.py", "<module>"), (f"{PACKAGES}/torch/__init__.py", "compile")
+IMPORTED = (f"{PACKAGES}/torch/_dynamo/__init__.py", "<module>"), (f"{PACKAGES}/torch/_dynamo/made_up.py", "<module>")
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        ((*BEGUN, *IMPORTED), []),
+        # what it imports, which may be a file of the program's own
+        ((*BEGUN, *IMPORTED, (f"{PACKAGES}/made_up/__init__.py", "<module>")), []),
+        ((*BEGUN, *IMPORTED, ("/w/triton.py", "<module>"), BEGUN[1]), []),
+        ((*BEGUN, (f"{PACKAGES}/torch/_dynamo/eval_frame.py", "optimize")), ["possible"]),
+        # a process of the compiler's
+        (
+            ((f"{PACKAGES}/torch/_inductor/compile_worker/__main__.py", "<module>"), (f"{PACKAGES}/torch/_inductor/codecache.py", "load")),
+            ["possible"],
+        ),
+    ],
+)
+def test_a_log_ends_while_the_compiler_is_imported_by_what_it_imports(places: tuple[tuple[str, str], ...], expected: list[str]) -> None:
+    assert verdicts(f"Traceback (most recent call last):\n{frames(*places)}") == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "expected"),
+    [
+        (f"{PYTHON}/importlib/__init__.py", "", []),
+        # a program may import what it looks for while it is traced
+        (f"{PYTHON}/importlib/__init__.py", "InternalTorchDynamoError: made up\n", ["suggested"]),
+        (f"{PACKAGES}/torch/_made_up.py", "", ["possible"]),
+    ],
+)
+def test_a_log_ends_where_python_imports_a_module(path: str, said: str, expected: list[str]) -> None:
+    asked = frames(*BEGUN).replace("made_up()\n", "return torch._dynamo.optimize(\n")
+    assert verdicts(f"Traceback (most recent call last):\n{asked}{frames((path, 'import_module'))}{said}") == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("/w/torchdynamo/torchdynamo/eval_frame.py", ["possible"]), ("/w/torchdynamo/examples/eval_frame.py", [])],
+)
+def test_dynamo_as_it_was_in_a_repository_of_its_own(path: str, expected: list[str]) -> None:
+    assert verdicts(f"```\n{frames(('/w/train.py', 'step'), (path, 'made_up'), ('/w/train.py', 'loss'))}```\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [("torch_dynamo_resume_in_made_up_at_58", ["possible"]), ("<graph break in made_up>", ["possible"]), ("made_up", [])],
+)
+def test_the_rest_of_a_function_behind_a_graph_break(function: str, expected: list[str]) -> None:
+    assert verdicts(f"```\n{frames(('/w/train.py', 'step'), ('/w/train.py', function))}```\n") == expected
+
+
+RAISED = (
+    f"Traceback (most recent call last):\n{frames((f'{PACKAGES}/torch/_dynamo/variables/made_up.py', 'create'))}AttributeError: made up\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("above", "expected"),
+    [
+        ("WON'T CONVERT f train.py line 4 \ndue to: \n", []),
+        # the first line alone has a mark
+        ("[2026-03-04 05:06:07,123] torch._dynamo.convert_frame: [ERROR] WON'T CONVERT f train.py line 4 \ndue to: \n", []),
+        ("It fails in f train.py line 4 \ndue to: \n", ["suggested"]),
+    ],
+)
+def test_a_function_that_dynamo_leaves_as_it_is(above: str, expected: list[str]) -> None:
+    assert verdicts(f"{above}{RAISED}") == expected
+    assert verdicts(f"{above}{RAISED.removesuffix('AttributeError: made up' + chr(10))}") == (["possible"] if expected else [])
+
+
+@pytest.mark.parametrize(("end", "expected"), [("ok (0.152s)", []), ("ok", ["suggested"]), ("ok (I think)", ["suggested"])])
+def test_what_was_printed_before_a_test_was_ok(end: str, expected: list[str]) -> None:
+    assert verdicts(f"{RAISED}==========\n{end}\n") == expected

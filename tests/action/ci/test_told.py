@@ -197,3 +197,76 @@ def test_what_triton_says_of_a_program_that_compiles(raised: str, program: str, 
     assert verdicts(f"# A title\n\n{raised}\n\n```python\n{program}\n```\n") == expected
     # what ended the program is shown
     assert verdicts(f"# A title\n\n{raised}\n\n```python\n{program}\n```\n\n```\n{ENDED}```\n") == []
+
+
+PLACES = "made_up/passes.py:5 a_pass\ntorch/_inductor/fx_passes/made_up.py:12 _made_up\ntorch/_dynamo/made_up.py:7 _sorted\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"```\nAssertionError: made up\n```\n\non this path:\n\n```\n{PLACES}```\n", ["suggested"]),
+        (f"AssertionError: made up\n{PLACES}", ["suggested"]),
+        # of files that a change is about nothing was raised
+        ("AssertionError: made up\n\nIt is in:\n\ntorch/_inductor/made_up.py\ntorch/_dynamo/made_up.py\n", []),
+        (f"AssertionError: made up\n\nThat is another one.\n\nThe pass is on this path:\n\n{PLACES}", []),
+        (f"It fails\non this path:\n\n{PLACES}", []),
+        (f"AssertionError: made up\n{PLACES.replace('torch/', 'touch/')}", []),
+    ],
+)
+def test_what_was_raised_stands_above_the_places_of_its_stack(text: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\nThe failure is:\n\n{text}\nSee there.\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Same `BackendCompilerFailed: made_up` failure across **7 jobs**:", ["possible"]),
+        ("On main it fails with `torch._dynamo.exc.Unsupported: made up` now, it seems.", ["possible"]),
+        ("It is said to mend `BackendCompilerFailed: made_up`, a failure.", []),
+        ("It fails with `BackendCompilerFailed: made_up`, and falls back.", []),
+        ("I have read of `BackendCompilerFailed: made_up` there.", []),
+        ("# It fails with `BackendCompilerFailed: made_up` here", []),
+        ("+ it fails with `BackendCompilerFailed: made_up` here", []),
+        ("It fails with `BackendCompilerFailed: CUDA out of memory`, sometimes.", []),
+        ("It fails with `ValueError: made_up`, sometimes.", []),
+    ],
+)
+def test_an_error_told_of_in_a_sentence(line: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\nThe builds of today:\n\n{line}\n\n| Job | Count |\n|---|---|\n") == expected
+    # not beside an error that is shown, nor in a long log
+    assert verdicts(f"# A title\n\n{line}\n\n{ENDED}") == []
+    assert verdicts("it runs\n" * 300 + line + "\n") == []
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [("", ["suggested"]), ("aten/src/ATen/MadeUp.cpp:72: ", ["suggested"]), ("it says that ", [])],
+)
+def test_a_message_behind_the_place_of_a_check(place: str, expected: list[str]) -> None:
+    said = f"RuntimeError: {place}SymIntArrayRef expected to contain only concrete integers"
+    assert verdicts(f"# A title\n\nThe error is:\n\n`{said}`\n\nThanks!\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("CRITICAL:torch._inductor.scheduler:Error in codegen for ComputedBuffer(name='made_up')", ["possible"]),
+        (
+            "C0304 05:06:07.123456 12 torch/_inductor/scheduler.py:99] [0/0] Error in codegen for ComputedBuffer(name='made_up')",
+            ["possible"],
+        ),
+        ("Error in codegen for ComputedBuffer(name='made_up')", []),
+        ("CRITICAL:made_up.scheduler:Error in codegen for ComputedBuffer(name='made_up')", []),
+    ],
+)
+def test_a_buffer_for_which_no_code_could_be_written(line: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n```\n{line}\n```\n") == expected
+    assert verdicts(f"# A title\n\n```\n{line}\n{ENDED}```\n") == []
+
+
+def test_what_an_editor_shows_of_an_error() -> None:
+    shown = "But there is:\nException has occurred: {}\nmade up\nKeyError: 7\n\nDuring handling\n"
+    assert verdicts(shown.format("InternalTorchDynamoError")) == ["suggested"]
+    assert verdicts(shown.format("torch._dynamo.exc.Unsupported")) == ["suggested"]
+    assert verdicts(shown.format("ValueError")) == []

@@ -1,0 +1,43 @@
+"""Errors of the compiler of which somebody tells in a sentence, in a text that shows none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.judge import is_compiled, sign
+from bot.action.ci.python_words import HEADER
+from bot.action.ci.tracebacks import COMPILERS
+
+MAX_LINE = 2_000
+
+# A class of the compiler's with its message, in ticks. A heading may name what a text is about, and not what happened; a change and a
+# logger's line that is no error are no words of somebody's.
+_TOLD = re.compile(
+    r"`(?P<said>(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}"
+    rf"|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}): [^\s`][^\n`]{{0,1000}})`"
+)
+_FAILS = re.compile(
+    r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing))\b", re.IGNORECASE
+)
+_NO_WORDS = re.compile(r"#|[+-]\s|.{0,200}\b(?:[WIVD]\d{4} \d\d:|WARNING|INFO|DEBUG)\b")
+_WENT_ON = re.compile(
+    r"\b(?:fall(?:s|ing)?|fell) back\b|\bgraph breaks?\b|\bno longer\b|\b(?:fix|resolve?|mend)(?:e?s|e?d|ing)?\b", re.IGNORECASE
+)
+
+
+def failures(lines: list[str]) -> Iterator[Failure]:
+    """The failure of which the last of such `lines` tells."""
+    for line in reversed(lines):
+        said = line[:MAX_LINE]
+        found = _TOLD.search(said)
+        words = _TOLD.sub(" ", said)
+        if found is None or _NO_WORDS.match(said) or _WENT_ON.search(words) or not _FAILS.search(words):
+            continue
+        failure = Failure(
+            "a program", "", f"{HEADER}\n{found['said']}", seen=Seen.LOGGED, note="somebody's words tell of an error of the compiler's"
+        )
+        if is_compiled(sign(failure), failure):
+            yield failure
+            return
