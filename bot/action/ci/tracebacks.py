@@ -56,6 +56,8 @@ _RAISED = re.compile(
     # of a process that quotes another one
     r"|RuntimeError(?=: [^\n]{0,200}'(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}: |backend='[^'\n]{1,100}' raised:"
     rf"|{TRACERS})))): \S"
+    # nothing but the class, of those that have no other meaning
+    rf"|^(?:torch\.[\w.]{{1,100}}\.)?(?:{'|'.join(sorted(CLASSES))})$"
 )
 # How its message begins, where the class is not said.
 _MESSAGE = re.compile(r"backend='[^'\n]{1,300}' raised:$")
@@ -301,7 +303,7 @@ class _TracebackReader:
         drawn = Drawn(line) if goes_on(line) else None
         if cut or drawn:
             words = cut["words"] or cut["label"] or "" if cut and cut.re is _RAISED else ""
-            self._start(who, _Unfinished(i, len(cut["indent"]) if cut else 0, drawn))
+            self._start(who, _Unfinished(i, len(cut["indent"] or "") if cut else 0, drawn))
             self._open[who].take(line.removeprefix(words))
         # the first line may have lost the blanks of a frame's source, and there may be words about what was copied
         if i:

@@ -128,6 +128,22 @@ def test_classes_of_the_compiler_alone_without_frames(name: str, expected: list[
     assert verdicts(f"# A title\n\nIt says\n\n```\n{name}: it is made up.\n```\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("NoValidChoicesError", ["suggested"]),
+        ("torch._inductor.exc.LoweringException", ["suggested"]),
+        ("    InductorError,", []),
+        ("InductorError,", []),
+        ("Unsupported", []),
+        ("CompilationError", []),
+        ("MadeUpError", []),
+    ],
+)
+def test_a_class_of_the_compiler_with_no_message(line: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\nIt fails with:\n```\n{line}\n```\nThe logs do not say why.\n") == expected
+
+
 SERVER = """\
 Traceback (most recent call last):
   File "/w/made_up/server.py", line 700, in serve
