@@ -199,6 +199,11 @@ def raised_on_fakes(text: str) -> bool:
     return any("torch/_subclasses/" in path for path in paths[-1:])
 
 
+def raised_in_compiler(text: str) -> bool:
+    """Whether the innermost frame of the last traceback in `text` is the compiler's."""
+    return any(_FILES.search(path) and not _MADE.search(path) and not path.endswith((*_TOOLS, _WAITS)) for path in _paths(text)[-1:])
+
+
 def raised_in_made(text: str) -> bool:
     """Whether the last traceback in `text` ends in code that Inductor made, or near it, or in what Dynamo made of a function."""
     made = any(map(_MADE.search, [path for path in _paths(text) if not _BETWEEN.search(path)][-_NEAR:]))

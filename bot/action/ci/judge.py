@@ -19,6 +19,7 @@ from bot.action.ci.compiles import (
     ends_at_import,
     on_stack,
     raised_at_import,
+    raised_in_compiler,
     raised_in_made,
     raised_in_test,
     raised_on_fakes,
@@ -208,10 +209,16 @@ def is_compiled(signature: Signature | None, failure: Failure) -> bool:
     return (
         made
         or in_compiler(signature, failure)
+        or _is_own_assertion(signature, failure)
         or _is_cut_off(signature, failure)
         or _is_traced(failure)
         or (signature is not None and (bool(_by_results(signature)) or _SUBPROCESS in signature.message))
     )
+
+
+def _is_own_assertion(signature: Signature | None, failure: Failure) -> bool:
+    """Whether one of the compiler's own assertions failed, also where what it made runs."""
+    return signature is not None and signature.exception == ("AssertionError",) and raised_in_compiler(failure.text)
 
 
 def _by_results(signature: Signature) -> str:
@@ -320,11 +327,12 @@ def _stopped(signature: Signature) -> str:
 
 
 def _by_stack(failure: Failure) -> str:
-    """What the stack of a `failure` tells of the compiler, which did not raise; empty where it tells nothing."""
+    """What the stack of a `failure` tells of the compiler, which was not compiling; empty where it tells nothing."""
     if raised_in_made(failure.text):
         return "it was raised in code that the compiler made"
     if on_stack(failure.text):
-        return "the compiler is on its stack, but did not raise"
+        raised = raised_in_compiler(failure.text)
+        return "the compiler raised it, where what it made runs" if raised else "the compiler is on its stack, but did not raise"
     return "it was raised where something was traced" if _is_traced(failure) else ""
 
 

@@ -18,6 +18,8 @@ _TOLD = re.compile(
     r"`(?P<said>(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}"
     rf"|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}): [^\s`][^\n`]{{0,1000}})`"
 )
+# What it says of a backend, with the class that that raised, in the same line, as a user interface shows it.
+_BACKEND = re.compile(r"(?:^|[^`\w])(?P<said>backend='[^'\n]{1,100}' raised: [A-Z]\w{1,60}(?:Error|Exception): \S[^\n]{0,1000})")
 _FAILS = re.compile(
     r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing))\b", re.IGNORECASE
 )
@@ -31,12 +33,14 @@ def failures(lines: list[str]) -> Iterator[Failure]:
     """The failure of which the last of such `lines` tells."""
     for line in reversed(lines):
         said = line[:MAX_LINE]
-        found = _TOLD.search(said)
+        told, shown = _TOLD.search(said), _BACKEND.search(said)
+        found = told or shown
         words = _TOLD.sub(" ", said)
-        if found is None or _NO_WORDS.match(said) or _WENT_ON.search(words) or not _FAILS.search(words):
+        if found is None or _NO_WORDS.match(said) or (told and (_WENT_ON.search(words) or not _FAILS.search(words))):
             continue
+        raised = found["said"] if told else f"BackendCompilerFailed: {found['said']}"
         failure = Failure(
-            "a program", "", f"{HEADER}\n{found['said']}", seen=Seen.LOGGED, note="somebody's words tell of an error of the compiler's"
+            "a program", "", f"{HEADER}\n{raised}", seen=Seen.LOGGED, note="somebody's words tell of an error of the compiler's"
         )
         if is_compiled(sign(failure), failure):
             yield failure

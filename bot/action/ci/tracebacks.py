@@ -92,6 +92,8 @@ _FLOW = re.compile(r"\n[\w.]{0,200}\.(?:Bypass\w{1,60}|\w{0,60}RestartAnalysis|S
 # Dynamo, which leaves a function as it is (torch/_dynamo/convert_frame.py).
 _CAUGHT = re.compile(
     r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice |.{0,400}?WON'T CONVERT .{1,1000} due to:$"
+    # the compiler's own, of a plain logger, no error; what others warn of may be the last words of what died then
+    r"|(?:WARNING|INFO|DEBUG):torch\._(?:dynamo|inductor|functorch)\.[\w.]{1,80}:(?:Failed|Unable|Can't|Cannot|Could not)\b"
 )
 
 # Below what was caught: there Inductor says so, too.

@@ -270,3 +270,61 @@ def test_what_an_editor_shows_of_an_error() -> None:
     assert verdicts(shown.format("InternalTorchDynamoError")) == ["suggested"]
     assert verdicts(shown.format("torch._dynamo.exc.Unsupported")) == ["suggested"]
     assert verdicts(shown.format("ValueError")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Sampler (made up) backend='inductor' raised: FileNotFoundError: [Errno 2] No such file: 'made.tmp' Set TORCH_LOGS", ["possible"]),
+        ("Sampler (made up) backend='inductor' raised: RuntimeError: CUDA out of memory", []),
+        ("# backend='inductor' raised: FileNotFoundError: [Errno 2] No such file", []),
+        ("Sampler (made up) backend='inductor' raised", []),
+    ],
+)
+def test_what_a_node_shows_in_one_line(line: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n{line}\n\nIs triton there?\n") == expected
+
+
+WARNED = """\
+[rank4]:WARNING:{}
+[rank4]:Traceback (most recent call last):
+[rank4]:  File "/w/torch/_inductor/codecache.py", line 649, in dumps
+[rank4]:    self.dump(obj)
+[rank4]:ValueError: it is made up
+[rank4]:step 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("torch._inductor.codecache:Failed to pickle cache key", []),
+        ("torch._dynamo.made_up:Cannot make it up", []),
+        ("torch._inductor.codecache:Writing minified repro to:", ["suggested"]),
+        ("made_up.operators:Failed to import it", ["suggested"]),
+    ],
+)
+def test_a_plain_logger_warns_of_what_it_caught(said: str, expected: list[str]) -> None:
+    assert verdicts(WARNED.format(said)) == expected
+
+
+RUNS = """\
+  File "/w/torch/_inductor/cudagraph_trees.py", line 1886, in execute_node
+    return node.run(new_inputs)
+  File "{}", line 951, in run
+    assert made_up
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "raised", "expected"),
+    [
+        ("/w/torch/_inductor/cudagraph_trees.py", "AssertionError", ["possible"]),
+        ("/w/torch/_inductor/cudagraph_trees.py", "RuntimeError: made up", []),
+        ("/w/torch/made_up.py", "AssertionError", []),
+        ("/w/torch/_inductor/utils.py", "AssertionError", []),
+    ],
+)
+def test_the_compiler_asserts_where_what_it_made_runs(path: str, raised: str, expected: list[str]) -> None:
+    assert verdicts(f"The end of the log:\n```\n{RUNS.format(path, raised)}```\n") == expected
