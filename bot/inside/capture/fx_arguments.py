@@ -153,10 +153,10 @@ class Arguments:
         raise Unreadable(f"input {node.name} is a {type(known).__name__}")
 
     def _tensor_input(self, name: str, known: torch.Tensor, data: Any, keyword_name: str | None) -> dict[str, Any]:
-        # Hints are compared: comparing a symbolic size itself would make the compiler specialize on it.
-        fits = isinstance(data, torch.Tensor) and [hint(d) for d in data.shape] == [hint(d) for d in known.shape]
-        source = data if fits else known
+        source = data if isinstance(data, torch.Tensor) and _fits(data, known) else known
         meta = meta_of(known)
+        if source.shape:  # a later call of the graph may have had other sizes than the first
+            meta["shape"] = [hint(size) for size in source.shape]
         if source is not known and not is_fake(source):
             meta["stride"] = [int(s) for s in source.stride()] or meta.get("stride", [])
             meta = {k: v for k, v in meta.items() if v != []}
@@ -178,6 +178,13 @@ class Arguments:
             entry = {"meta": meta_of(number), "value": {"kind": "literal", "args": [self.text(number)]}}
             return self._form.add_input(node.name, entry)
         return self.encode(number)
+
+
+def _fits(data: torch.Tensor, known: torch.Tensor) -> bool:
+    """Whether the graph takes `data` for the input that it knows as `known`: its sizes are the same where they are no symbols."""
+    # Hints are compared: comparing a symbolic size itself would make the compiler specialize on it.
+    pairs = zip(data.shape, known.shape, strict=False)
+    return data.dim() == known.dim() and all(hint(one) == hint(two) or isinstance(two, torch.SymInt) for one, two in pairs)
 
 
 def known_value(node: torch.fx.Node) -> Any:

@@ -607,6 +607,26 @@ def test_targets_evaluate_to_themselves(target: Any, path: str | None) -> None:
     assert evaluates_to(found, target)
 
 
+def test_a_call_with_other_sizes_than_the_first(tmp_path: Path) -> None:
+    """A graph that was compiled for sizes that are symbols, read with the inputs of a later call."""
+    graphs: list[Any] = []
+
+    def backend(gm: Any, inputs: Any) -> Any:
+        graphs.append(gm)
+        return gm
+
+    fn = torch.compile(lambda x: x.sum(0) / x.shape[0], backend=backend, dynamic=True)
+    fn(r(6, 4))
+    places = graphs[0].graph.find_nodes(op="placeholder")
+    later = r(3, 4)
+    values = [later if isinstance(node.meta["example_value"], torch.Tensor) else 3 for node in places]
+    data = read_graph(graphs[0], values, blob_dir=str(tmp_path))
+    (tensor,) = [one for one in data["inputs"] if one["meta"]["kind"] == "tensor"]
+    assert tensor["meta"]["shape"] == [3, 4]
+    assert tensor["meta"]["stride"] == [4, 1]
+    assert "dynamic" in tensor["meta"]
+
+
 def test_reading_does_not_specialize_a_symbolic_size(tmp_path: Path) -> None:
     sizes: list[Any] = []
 
