@@ -39,6 +39,7 @@ class _Raised:
 
     def __init__(self) -> None:
         self.pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._memories: _Memories = {}
 
     def up(self, value: Any) -> Any:
         """`value` in double, whatever it is."""
@@ -47,7 +48,7 @@ class _Raised:
         if not isinstance(value, torch.Tensor) or value.dtype not in _RAISED:
             return value
         if id(value) not in self.pairs:
-            self.pairs[id(value)] = (value, _copied(value, _RAISED[value.dtype]))
+            self.pairs[id(value)] = (value, _copied(value, _RAISED[value.dtype], self._memories))
         return self.pairs[id(value)][1]
 
     def made(self, result: Any) -> Any:
@@ -64,11 +65,13 @@ class _Raised:
     def write_back(self, result: Any) -> Any:
         """Carry what was written over to the tensors themselves, and give them out again in place of their doubles."""
         written = [(low, high) for low, high in self.pairs.values() if _was_written(low, high)]
-        places = [low.untyped_storage().data_ptr() for low, _ in self.pairs.values()]
+        places = collections.defaultdict(set)
+        for low, high in self.pairs.values():
+            places[low.untyped_storage().data_ptr()].add(high.untyped_storage().data_ptr())
         for low, high in written:
             if high.requires_grad or low.requires_grad:
                 raise Fp64Impossible("a tensor that needs a gradient is written to")
-            if places.count(low.untyped_storage().data_ptr()) > 1:
+            if len(places[low.untyped_storage().data_ptr()]) > 1:
                 raise Fp64Impossible("tensors that share memory are written to")
             with torch.no_grad():
                 low.copy_(high)
@@ -201,25 +204,40 @@ def drew(before: list[torch.Tensor]) -> bool:
     return any(not torch.equal(old, new) for old, new in zip(before, random_state(), strict=False))
 
 
+# What was copied of a memory, by its address and the type in which it was read.
+_Memories = dict[tuple[int, torch.dtype], torch.Tensor]
+
+
 def clones(values: Any) -> Any:
-    """Copies of all tensors in the tree `values`; a leaf that needs a gradient stays one."""
-    return pytree.tree_map(_clone, values)
+    """Copies of all tensors in the tree `values`; a leaf that needs a gradient stays one, and those that share memory share it again."""
+    return pytree.tree_map(functools.partial(_clone, {}), values)
 
 
-def _clone(value: Any) -> Any:
+def _clone(memories: _Memories, value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
-    copy = _copied(value.detach() if value.is_leaf else value, value.dtype)
+    # what one that needs a gradient shares is not kept: the other would need one, too
+    copy = _copied(value.detach() if value.is_leaf else value, value.dtype, {} if value.requires_grad else memories)
     return copy.requires_grad_(value.requires_grad) if value.is_leaf else copy
 
 
-def _copied(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """A copy of a tensor as `dtype`. What lies between its elements comes along: a program may ask for that by strides of its own."""
+def _copied(value: torch.Tensor, dtype: torch.dtype, memories: _Memories) -> torch.Tensor:
+    """A copy of a tensor as `dtype`. What lies between its elements comes along: a program may ask for that by strides of its own.
+    `memories` are those copied so far: what is written to one tensor is seen in all that share its memory."""
     with suppress(Exception):  # not every kind of tensor has memory of its own
         there, own = value.untyped_storage().nbytes(), value.numel() * value.element_size()
-        if not value.requires_grad and value.layout is torch.strided and own < there <= max(_MOST_BETWEEN, 4 * own):
-            memory = value.as_strided((there // value.element_size(),), (1,), 0).to(dtype, copy=True)
-            return memory.as_strided(value.shape, value.stride(), value.storage_offset())
+        if value.requires_grad or value.layout is not torch.strided or not own <= there <= max(_MOST_BETWEEN, 4 * own):
+            return value.to(dtype, copy=True)
+        place = (value.untyped_storage().data_ptr(), value.dtype)
+        if place not in memories:
+            whole = value if own == there else value.as_strided((there // value.element_size(),), (1,), 0)
+            copy = whole.to(dtype, copy=True)
+            if own == there and copy.stride() != value.stride():
+                return copy
+            memories[place] = copy
+            if own == there:
+                return copy
+        return memories[place].as_strided(value.shape, value.stride(), value.storage_offset())
     return value.to(dtype, copy=True)
 
 
@@ -259,7 +277,7 @@ def _eager(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool,
     """What a call gives, without a trace of it, whether it drew random numbers, and the state that it leaves."""
     with untouched(call, *args, *kwargs.values()) as state:
         before = random_state()
-        given, named = _each(_clone, args, kwargs)
+        given, named = _each(functools.partial(_clone, {}), args, kwargs)
         # types and shapes are what is asked of it: what autograd saved on the way goes
         eager = pytree.tree_map(lambda value: value.detach() if isinstance(value, torch.Tensor) else value, call(*given, **named))
         return eager, drew(before), state

@@ -417,6 +417,28 @@ def test_fp64_writes_are_carried_over(tmp_path: Path) -> None:
     assert status == 0, output
 
 
+@pytest.mark.parametrize("options", [("--fp64",), ("--spread",), ("--moved",)])
+def test_arguments_that_share_memory_share_it_in_every_run(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """What is written to one is read from the other: copies of their own would give other numbers than eager."""
+    body = """
+        import torch
+
+        def f(a, b):
+            a.mul_(0.5).add_(1)
+            return (a + b).cumsum(0)
+
+        def parts(memory):
+            return [(memory[1:5], memory[3:7]), (memory[3:7], memory[1:5]), (memory, memory[2:3]), (memory[2:3], memory), (memory, memory)]
+
+        for place in range(5):
+            expected, actual = torch.arange(8.0), torch.arange(8.0)
+            torch.testing.assert_close(torch.compile(f)(*parts(actual)[place]), f(*parts(expected)[place]))
+            torch.testing.assert_close(actual, expected)
+    """
+    status, _, output = control(tmp_path, body, *options)
+    assert status == 0, output
+
+
 def test_fp64_forgets_what_the_program_makes(tmp_path: Path) -> None:
     body = """
         import gc, torch
