@@ -189,16 +189,16 @@ class Tracker:
                 with self.watching(region, "run", list(args)):
                     return compiled(*args)
             inputs = list(args[0]) if boxed else list(args)
-            kept = accuracy.clones(inputs)
+            kept = _copies(inputs)
             if region.hook == "dynamo":
                 # while it compiles, Dynamo makes inference mode look like no_grad
                 region.recipe = {**region.recipe, "contexts": recipe.contexts()}
-            if self.check:
+            if self.check and kept is not None:
                 self._compare(region, compiled, kept, boxed)
-            with self.watching(region, "run", kept, beforehand=self.beforehand or self.synchronous):
+            with self.watching(region, "run", inputs if kept is None else kept, beforehand=self.beforehand or self.synchronous):
                 result = compiled(*args)
             worked = True
-            if self.later is not None:
+            if self.later is not None and kept is not None:
                 self.later.keep(region, compiled, kept, boxed=boxed)
             return result
 
@@ -209,7 +209,9 @@ class Tracker:
         if region.failed or self.comparing > _LATER_SECONDS:
             return
         began = time.monotonic()
-        self._compare(region, compiled, accuracy.clones(list(args[0]) if boxed else list(args)), boxed)
+        kept = _copies(list(args[0]) if boxed else list(args))
+        if kept is not None:
+            self._compare(region, compiled, kept, boxed)
         self.comparing += time.monotonic() - began
 
     def _compare(self, region: CapturedGraph, compiled: Callable[..., Any], kept: Sequence[Any], boxed: bool) -> None:
@@ -217,3 +219,12 @@ class Tracker:
         backward = region.hook == "dynamo"
         found = accuracy.compare_graph(region.graph, compiled, kept, boxed=boxed, backward=backward, rule=self.rule, backend=region.backend)
         self.judged(region, found, kept)
+
+
+def _copies(inputs: Sequence[Any]) -> list[Any] | None:
+    """Copies of the inputs of a call. None where they cannot be had, as of a kind of tensor that refuses to be copied: the program never
+    asked for that."""
+    try:
+        return accuracy.clones(inputs)
+    except Exception:
+        return None

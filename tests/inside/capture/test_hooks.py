@@ -165,6 +165,30 @@ def test_a_healthy_program_leaves_nothing(rerun: Rerun) -> None:
         assert (outcome.status, regions) == ("ok", ()), outcome.text
 
 
+def test_inputs_that_cannot_be_copied_are_not_compared(rerun: Rerun) -> None:
+    """A kind of tensor may refuse it where it is called: the program ends as it does by itself."""
+    body = """
+        class Tagged(torch.Tensor):
+            __torch_function__ = torch._C._disabled_torch_function_impl
+            def clone(self, *_, **__): raise TypeError("a tag is not copied")
+        def mine(gm, inputs):
+            def call(x):
+                if x.sum() > 5: raise ValueError("too much")
+                return gm(x)
+            return call
+        f = torch.compile(lambda x: x * 2, backend=mine)
+        f(torch.ones(3).as_subclass(Tagged))
+        f(torch.ones(3).as_subclass(Tagged))
+    """
+    for options in ({}, {"check": True, "later_calls": True}):
+        outcome, regions = rerun(body, **options)
+        assert (outcome.status, regions) == ("ok", ()), outcome.text
+    body = textwrap.dedent(body) + "f(torch.full((3,), 4.0).as_subclass(Tagged))\n"
+    outcome, (region,) = rerun(body.replace("f(torch.ones(3).as_subclass(Tagged))\n", ""), check=True)
+    assert "ValueError: too much" in outcome.text
+    assert (region.hook, region.failed) == ("dynamo", "run")
+
+
 def test_each_failure_is_written_once_and_every_graph_has_its_own(rerun: Rerun) -> None:
     body = """
         for n in range(6):
