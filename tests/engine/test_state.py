@@ -206,6 +206,7 @@ FARTHER = f"{ALONE} 4 times as far from float64 as eager (root mean square error
         (Kind.ACCURACY, False, (1e-1, 1e-3), ((1e-9, 0.0),), ""),  # wrong by any rule
         (Kind.ACCURACY, False, (1e-3, 1e-3), ((1e-9, 0.0), None), ""),  # PyTorch's rule says so, too
         (Kind.EXCEPTION, False, (1e-3, 1e-3), (), ""),  # about something else
+        (Kind.NO_RAISE, True, (1e-3, 1e-3), (), ""),  # what is wrong is no number
         (Kind.EXCEPTION, True, None, (), ""),  # nothing was compared
     ],
 )
