@@ -261,7 +261,7 @@ class Job:
                 reproduction.failure,
                 across_forms=True,
                 eager_error=reproduction.eager_error,
-                own_verdict=reproduction.failure.kind is Kind.EXCEPTION and reproduction.right_numbers,
+                own_verdict=reproduction.failure.kind in (Kind.EXCEPTION, Kind.CRASH) and reproduction.right_numbers,
             )
             return ScriptOracle(Judge(pool, self.budget, limits), ledger, criterion)
 

@@ -24,8 +24,8 @@ def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: 
     functions = keeper(text, held(reproduction.capture, source) if judged else ())
     if not (judged or _is_raised_by_program(reproduction)):
         return functions
-    # an exit has no line, whatever else is known of the lines
-    verdict = keeps_verdict(text, () if reproduction.capture.outcome.status == "exit" else failing_lines)
+    # an exit, or a signal, has no line, whatever else is known of the lines
+    verdict = keeps_verdict(text, () if reproduction.capture.outcome.status in ("exit", "signal") else failing_lines)
     return lambda candidate: functions(candidate) and verdict(candidate)
 
 

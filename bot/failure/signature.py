@@ -45,6 +45,10 @@ _HEAP = re.compile(
 )
 
 
+# Signals that one process sends to another, or to itself: no fault of memory or of arithmetic raises them.
+_SENT = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM"})
+
+
 # A frame and its line of the program.
 _WITH_SOURCE = re.compile(r'^  File "(?P<path>[^"\n]+)", line \d+[^\n]*\n +(?P<source>[^\n]*)', re.M)
 _LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d[\d.]*[/\\]")
@@ -70,10 +74,15 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
 
 
 def is_own_verdict(signature: Signature, outcome: Outcome, *, script: str) -> bool:
-    """Whether the program itself ended so: by a comparison, or by a status or an error of its own, with nothing of torch on the stack.
+    """Whether the program itself ended so: by a comparison, or by a status, an error or a signal of its own, with nothing of torch on the
+    stack.
 
     That may be how it says that a result is wrong. The `signature` is that of the `outcome` of `script`, as for `signature_of`.
     """
+    if signature.kind is Kind.CRASH:
+        # whether it called `os.abort` no dump tells: right numbers will
+        frames = fault_frames(plain(outcome.text))
+        return outcome.status == "signal" and (_is_own(frames, script) if frames else outcome.signal in _SENT)
     if signature.kind is Kind.ACCURACY or (outcome.status == "exit" and signature.kind is Kind.EXCEPTION):
         return True
     if signature.kind is not Kind.EXCEPTION or signature.phase is not Phase.RUN or len(signature.exception) != 1:

@@ -89,7 +89,8 @@ class Rule(Model):
         " eager as rounding explains, and farther; eager: nothing, the program's settings take eager for right",
     )
     own_verdict: bool = Field(
-        default=False, description="exception: the program ends so by itself where a result is wrong, and right numbers have to pass that"
+        default=False,
+        description="exception, crash: the program ends so by itself where a result is wrong, and right numbers have to pass that",
     )
     partial: bool = Field(default=False, description="the control may end behind the statement that fails, as the program's own does")
     error: str = Field(default="", description="no_raise: what eager has to raise; empty: anything")

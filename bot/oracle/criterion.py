@@ -18,7 +18,7 @@ class Criterion:
     the program's own words (empty: nothing). `eager_error`: what eager has to raise, where the failure is a missing error (empty:
     anything). `control_may_end_later`: the original's control ends behind the failure, at what only the compiler makes: so may a
     candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; `eager_alone`: its settings ask for no float64;
-    `own_verdict`: the exception is one by which the program itself says that a result is wrong; see `precision`.
+    `own_verdict`: the exception, or the signal, is one by which the program itself says that a result is wrong; see `precision`.
     """
 
     reference: Signature

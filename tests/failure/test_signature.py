@@ -351,11 +351,30 @@ def test_an_error_of_the_programs_own_run_is_its_own_verdict(text: str, own: boo
     assert is_own_verdict(judged(text), outcome, script="repro.py") is own
 
 
-def test_a_status_is_the_programs_own_verdict_and_a_death_is_not() -> None:
-    for outcome, own in ((Outcome(status="exit", exit=3), True), (Outcome(status="signal", signal="SIGSEGV"), False)):
-        found = signature_of(outcome)
-        assert found is not None
-        assert is_own_verdict(found, outcome, script="repro.py") is own
+def fault(signal: str, *frames: str) -> Outcome:
+    """A death by `signal`, with faulthandler's dump of these `frames`, each a file and a function, the innermost first."""
+    lines = [f'  File "{path}", line 7 in {function}\n' for path, _, function in (frame.partition(":") for frame in frames)]
+    text = "Fatal Python error: Aborted\n\nCurrent thread 0x00007f0000000000 (most recent call first):\n" + "".join(lines)
+    return Outcome(status="signal", signal=signal, text=text if frames else "")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "own"),
+    [
+        (Outcome(status="exit", exit=3), True),
+        (Outcome(status="signal", signal="SIGSEGV"), False),
+        (fault("SIGABRT", "/home/me/repro.py:watchdog", "/home/me/repro.py:<module>"), True),  # `os.abort`, or memory that is broken
+        (fault("SIGABRT", "/v/site-packages/torch/_ops.py:__call__", "/home/me/repro.py:<module>"), False),
+        (fault("SIGSEGV", "/home/me/other.py:<module>"), False),
+        (fault("SIGTERM"), True),
+        (fault("SIGKILL"), False),  # the machine may have had no memory left
+        (Outcome(status="memory"), False),
+    ],
+)
+def test_a_status_is_the_programs_own_verdict_and_so_may_a_signal_be(outcome: Outcome, own: bool) -> None:
+    found = signature_of(outcome)
+    assert found is not None
+    assert is_own_verdict(found, outcome, script="repro.py") is own
 
 
 @pytest.mark.parametrize("wrapper", ["torch/utils/_contextlib.py:decorate_context", "torch/amp/autocast_mode.py:decorate_autocast"])
