@@ -36,6 +36,7 @@ from bot.engine.time_split import ASK_SHARE, enough, of_first_runs, reserve
 from bot.engine.trail import Trail
 from bot.engine.warm_control import warm_control
 from bot.engine.workspace import FULL, NotOurs, Workspace
+from bot.failure.signature import refusal
 from bot.machine import facts
 from bot.models.failure import Kind
 from bot.models.result import ReasonCode, Result, Status, VerificationFacts
@@ -262,6 +263,7 @@ class Job:
                 across_forms=True,
                 eager_error=reproduction.eager_error,
                 own_verdict=reproduction.failure.kind in (Kind.EXCEPTION, Kind.CRASH) and reproduction.right_numbers,
+                refusal=refusal(reproduction.failure, reproduction.capture.outcome.text, self.options.target.name),
             )
             return ScriptOracle(Judge(pool, self.budget, limits), ledger, criterion)
 

@@ -64,6 +64,9 @@ _DUMPED = re.compile(
     r"\b(FakeTensor|FunctionalTensor|TensorBox|StorageBox|ComputedBuffer|InputBuffer|ConstantBuffer|ReinterpretView|FixedLayout|FlexibleLayout"
     r"|View|Pointwise|Reduction|Parameter|Proxy|TensorVariable|SymInt|OrderedSet|tensor|TensorMetadata|MetaTensor)\("
 )
+# What stands between a word that names an error by a number and that number.
+_LINKS = (" ", "=", ": ", " -", "=-", ": -")
+_NAMES_NO_ERROR = "".join(rf"(?<!\b{word}{link})" for word in ("status", "code", "errno", "Errno") for link in _LINKS)
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _IMPORTED = re.compile(r"\s*Failed to import [^\n]*\n\s*(\w+): ([^\n]*)")
 
@@ -111,8 +114,9 @@ NORMALIZATION = (
         r"\b((?:buf|tmp|arg|op|primals|tangents|getitem|fwd|bwd|in_out_ptr|in_ptr|out_ptr|ptr|zuf|ps|ks|idx|index|xindex|yindex|rindex|acc"
         r"|tmp_acc|graph|subgraph|L|GraphModule|[a-z]))\d+(?=_|\b)", r"\1N",
         "buf12 reads s77 and conv2d", "bufN reads sN and conv2d"),
-    _rule("number", r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[uUlL]{0,3}(?![A-Za-z_\d])", "N",
-        "got -3, 2.5e-7 and 4UL, not f16", "got N, N and N, not f16"),
+    # a number that says which error it is stays
+    _rule("number", _NAMES_NO_ERROR + r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[uUlL]{0,3}(?![A-Za-z_\d])", "N",
+        "got -3, 2.5e-7 and 4UL, not f16: status 7", "got N, N and N, not f16: status 7"),
     _rule("list", r"((?<!\w)\(|\[)\s*(?:[suz]?N|[suz]N\*N)(?:\s*,\s*(?:[suz]?N))*\s*,?\s*([\])])", r"\1N\2",
         "shape [N, sN, N] of (N,)", "shape [N] of (N)"),
     _rule("blanks", r"\s+", " ", "a  b\tc", "a b c"),

@@ -51,6 +51,7 @@ _SENT = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2
 
 # A frame and its line of the program.
 _WITH_SOURCE = re.compile(r'^  File "(?P<path>[^"\n]+)", line \d+[^\n]*\n +(?P<source>[^\n]*)', re.M)
+_SPELLED = re.compile(r"[^\w.<>=!+*/%|&^~-]+")
 _LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d[\d.]*[/\\]")
 
 
@@ -104,6 +105,32 @@ def own_words(signature: Signature, text: str = "") -> str:
         return str(found[-1]).strip() if found else ""
     says = signature.kind in (Kind.ACCURACY, Kind.NO_RAISE) and not _COMPARISON.search(signature.message)
     return _NO_NUMBER.sub("N", signature.message) if says else ""
+
+
+def refusal(signature: Signature, text: str, script: str) -> str:
+    """The statement by which a pass, a lowering or a backend of the program `script` refused what the compiler gave it, where a failure of
+    this `signature` says nothing else of it: an `assert` without words, a key or a place that is not there. From the traceback `text`."""
+    if signature.kind is not Kind.EXCEPTION or signature.phase in (Phase.RUN, Phase.EXPORT, Phase.LOAD):
+        return ""
+    chain = exceptions(plain(text))
+    frames = chain[-1].frames if chain else ()
+    if not frames or not frames[-1].is_of(script) or (signature.exception[-1:] == ("AssertionError",) and signature.message):
+        return ""
+    return statement(text)
+
+
+def statement(text: str) -> str:
+    """The last statement that the traceback `text` shows, without what another way of writing it changes. Empty where it shows none, or
+    one that raises: what it raises has words."""
+    *_, last = (None, *_WITH_SOURCE.finditer(plain(text)))
+    source = last["source"].partition("  #")[0] if last is not None else ""
+    return "" if source.startswith("raise") else _SPELLED.sub("", source)
+
+
+def is_statement(shown: str, wanted: str) -> bool:
+    """Whether the statement `shown` is the one that is `wanted`, as far as both go: a traceback may show the first line of it alone. What
+    is not shown may be any."""
+    return shown.startswith(wanted) or wanted.startswith(shown)
 
 
 def shows_one_place(outcome: Outcome) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.failure.outcome import Outcome
-from bot.failure.signature import own_words, signature_of
+from bot.failure.signature import is_statement, own_words, signature_of, statement
 from bot.inside.protocol import Precision
 from bot.models.failure import Kind, Phase, Signature
 
@@ -19,6 +19,7 @@ class Criterion:
     anything). `control_may_end_later`: the original's control ends behind the failure, at what only the compiler makes: so may a
     candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; `eager_alone`: its settings ask for no float64;
     `own_verdict`: the exception, or the signal, is one by which the program itself says that a result is wrong; see `precision`.
+    `refusal`: the statement of the program's own that refuses what the compiler gives it (empty: none, or its words say enough).
     """
 
     reference: Signature
@@ -29,6 +30,7 @@ class Criterion:
     own_comparison: bool = False
     eager_alone: bool = False
     own_verdict: bool = False
+    refusal: str = ""
 
     @property
     def kind(self) -> Kind:
@@ -54,6 +56,8 @@ class Criterion:
     def matches(self, signature: Signature, text: str) -> bool:
         """Whether the failure `signature`, with its traceback in `text`, is the one that is minimized."""
         if self.own_words and own_words(signature, text) != self.own_words:
+            return False
+        if self.refusal and not is_statement(statement(text), self.refusal):
             return False
         return self.reference.same_across_forms(signature) if self.across_forms else self.reference.same(signature)
 

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 
 from bot.failure.messages import essence
 from bot.failure.outcome import Outcome
-from bot.failure.signature import is_own_verdict, own_words, shows_one_place, signature_of, waits_for_a_program
+from bot.failure.signature import (
+    is_own_verdict,
+    is_statement,
+    own_words,
+    refusal,
+    shows_one_place,
+    signature_of,
+    statement,
+    waits_for_a_program,
+)
 from bot.models.failure import Kind, Phase, Signature
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "tracebacks"
@@ -375,6 +384,48 @@ def test_a_status_is_the_programs_own_verdict_and_so_may_a_signal_be(outcome: Ou
     found = signature_of(outcome)
     assert found is not None
     assert is_own_verdict(found, outcome, script="repro.py") is own
+
+
+def refused(source: str, raised: str, where: str = "repro.py") -> str:
+    """A traceback from the compiler into a pass of the program's own."""
+    return COMPILING + f'  File "{where}", line 9, in my_pass\n    {source}\n    ^^^^^^^\n{raised}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (refused("assert len(nodes) >= 3", "AssertionError"), "assertlennodes>=3"),
+        (refused("cost = TABLE[value.dim()]  # by rank", "KeyError: 0"), "cost=TABLEvalue.dim"),
+        (refused("assert len(nodes) >= 3, said", "AssertionError: too few nodes"), ""),  # it has words
+        (refused("raise ValueError(said)", "ValueError: too few nodes"), ""),
+        (
+            refused("return index[0]", "IndexError: list index out of range", "/v/site-packages/torch/_inductor/ir.py"),
+            "",
+        ),  # the compiler's own
+        (stack() + "KeyError: 0\n", ""),  # in the program's own run
+    ],
+)
+def test_the_statement_that_refused_is_told_where_nothing_else_is(text: str, said: str) -> None:
+    assert refusal(judged(text), text, "repro.py") == said
+
+
+def test_a_statement_is_known_again_in_another_spelling_and_by_its_first_line() -> None:
+    wanted = statement(refused('assert value.meta["val"].dim() == 0 or value.flag', "AssertionError"))
+    for source, same in (
+        ("assert value.meta['val'].dim() == 0 or value.flag  # no scalars", True),
+        ("assert value.meta['val'].dim() == 0 or (", True),
+        ("assert len(value.users) >= 3", False),
+    ):
+        assert is_statement(statement(refused(source, "AssertionError")), wanted) is same, source
+    assert is_statement(statement("AssertionError"), wanted), "a text that shows no line tells nothing"
+
+
+@pytest.mark.parametrize("said", ["driver: status {}", "failed with error code {}", "[Errno {}] no room", "exit status=-{}", "code: {}"])
+def test_a_number_that_names_the_error_stays(said: str) -> None:
+    one, other = (judged(refused("raise RuntimeError(said)", f"RuntimeError: {said.format(n)} for 5 nodes")) for n in (7, 3))
+    again = judged(refused("raise RuntimeError(said)", f"RuntimeError: {said.format(7)} for 2 nodes"))
+    assert one.same_across_forms(again)
+    assert not one.same_across_forms(other)
 
 
 @pytest.mark.parametrize("wrapper", ["torch/utils/_contextlib.py:decorate_context", "torch/amp/autocast_mode.py:decorate_autocast"])

@@ -680,7 +680,7 @@ class TestMemo:
     @pytest.mark.parametrize(("kind", "name"), [(kind, field.name) for kind in (Criterion, RunPlan) for field in dataclasses.fields(kind)])
     def test_another_question_of_the_same_text(self, make: Make, kind: Any, name: str) -> None:
         """Whatever is ever added to a criterion or a plan is part of the question."""
-        values: dict[str, Any] = {"reference": WRONG, "tries": 2, "stop_after": "run", "own_words": "x", "eager_error": "y"}
+        values: dict[str, Any] = {"reference": WRONG, "tries": 2, "stop_after": "run", "own_words": "x", "eager_error": "y", "refusal": "z"}
         oracle, _ = make(by_task(run=OTHER, origins=OTHER))
         terms = {Criterion: oracle.criterion, RunPlan: oracle.plan}
         changed = dataclasses.replace(terms[kind], **{name: values.get(name, not getattr(terms[kind], name))})
