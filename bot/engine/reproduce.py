@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.engine import compile_only, slowness, time_split
+from bot.engine import compile_only, size, slowness, time_split
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.region import Capture, Region
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
+from bot.engine.caught import ends_so_anyway
 from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
@@ -45,8 +46,6 @@ from bot.workers.toolchain import Maker
 CONTROL_LIMIT = 300.0
 # A program is run so often before it is said to pass, where the time is enough.
 MOST_RUNS = 5
-# Beyond this a script is no longer something that a person has read.
-LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
 # What a program says that met itself: its control runs beside it.
 _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily unavailable", re.I)
 
@@ -93,7 +92,8 @@ class Intake:
         ):
             said = f"--device cuda: this interpreter's torch sees no GPU: {why}; --cuda-arch compiles for one that isn't there"
             raise Ended("error", "needs_hardware", said, machine_fault="no GPU")
-        self._say_large()
+        if large := size.large(self.options.target.file):
+            self.progress.say(large)
         runs, own = self._two_runs(time_split.first_run(self.options))
         found, without = runs.compiled, runs.eager
         failure = self._failure(runs)
@@ -154,6 +154,8 @@ class Intake:
         if without.raised:
             # it expects an error, which eager raises too: what it makes of the compiler's is its own judgment
             found = found.as_it_ended(self.options.target.name)
+        elif without.status == "ok" and ends_so_anyway(found, self.options.target.name, lambda: self._fallen_back(own)):
+            found = self._compared(found.as_it_ended(self.options.target.name), own)
         found = self._asked_again(found, without, own)
         runs = self._runs(found, without)
         if runs.eager_fails and without.status != "timeout" and (found.signature is not None or _wrong(found)):
@@ -215,15 +217,6 @@ class Intake:
         launch, script = self._launch()
         return Lookups(launch, script, self.budget)
 
-    def _say_large(self) -> None:
-        file = self.options.target.file
-        if file is None or not Path(file).is_file():
-            return
-        raw = Path(file).read_bytes()
-        rows = raw.count(b"\n")
-        if rows > LARGE_LINES or len(raw) > LARGE_BYTES:
-            self.progress.say(f"{Path(file).name} has {rows:,} lines, {len(raw):,} bytes: reducing the script itself may take long")
-
     def _captured(self, own: float) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
         strict = self.options.accuracy == "strict"
@@ -243,6 +236,15 @@ class Intake:
         if fault:
             said = f" ({outcome.text.strip()}); --python names another one" if outcome.status == "infra" else ""
             raise Ended("error", "machine_fault", f"the machine is at fault: {fault}{said}", machine_fault=fault)
+        return self._compared(found, own)
+
+    def _fallen_back(self, own: float) -> Capture:
+        self.progress.step("it caught the compiler's exception: once more without that")
+        return self._capture("fallen-back", own, fall_back=True)
+
+    def _compared(self, found: Capture, own: float) -> Capture:
+        """With those regions whose numbers are wrong, where the program ended well or by a verdict of its own."""
+        outcome, strict = found.outcome, self.options.accuracy == "strict"
         kind = found.signature.kind if found.signature else None
         judged = kind is Kind.ACCURACY or found.own_verdict
         if not _wrong(found) and (

@@ -116,6 +116,7 @@ class CaptureOrder:
     dump: bool  # call PyTorch's own dumpers too
     afterwards: bool = False  # compare each compiled graph when the program has ended well, or by its own verdict
     as_eager: bool = False  # compiled code draws the random numbers that eager draws
+    fall_back: bool = False  # what the compiler refuses is run in eager
     later_calls: bool = False  # with `check`: compare later calls of a compiled graph, too, not its first alone
 
 

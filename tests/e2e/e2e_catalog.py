@@ -278,6 +278,8 @@ HIDDEN = (
         only_all=False),
     Row("own_exit", "source", "exception", "run", "SystemExit", lines=12, has=("> 1e-3",), lacks=("Linear", "LayerNorm"), original="FAILED",
         options=("--stage", "source"), name="own_exit_source"),
+    Row("handled_exit", "aot", "accuracy", "run", "SystemExit", ops=1, queries=10, has=("relu(",), lacks=("Linear", "item"), original="right: False",
+        repro=CLOSE),
     Row("own_count", "source", "exception", "run", "RuntimeError", "graphs where one was to be", lines=16, has=("frame_count > 1", "graph_break"),
         lacks=("tanh", "sum"), original="graphs where one", repro="2 graphs where one"),
     Row("real_dynamo_side_effect", "source", "accuracy", "run", lines=20, has=("append",), lacks=("relu",), original="a record is missing",

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.failure.outcome import Outcome
-from bot.failure.signature import signature_of
+from bot.failure.signature import is_own_verdict, signature_of
 from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
 from bot.sandbox.files import read_plain
@@ -112,9 +112,9 @@ class Capture(Model):
         """With the program's own end as its failure, whatever it caught before; `script` is its file's name."""
         if self.ended is None:
             return self
-        return self.model_copy(
-            update={"outcome": self.ended, "signature": signature_of(self.ended, script=script), "ended": None, "child": ""}
-        )
+        signature = signature_of(self.ended, script=script)
+        own = signature is not None and is_own_verdict(signature, self.ended, script=script)
+        return self.model_copy(update={"outcome": self.ended, "signature": signature, "own_verdict": own, "ended": None, "child": ""})
 
 
 def nearness(compiled: float, eager: float, *, wrong: bool = False) -> str:

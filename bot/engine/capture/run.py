@@ -44,7 +44,7 @@ class Watch:
     `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
     before its first call. `afterwards` compares when the program has ended, where that can be done. With
     `as_eager`, as with `compare`, compiled code draws the random numbers that eager draws. `later_calls` compares later calls of a region,
-    too.
+    too. With `fall_back` what the compiler refuses is run in eager.
     The program runs in the sandbox `box`, if any, and waits some time for what is `made`.
     """
 
@@ -58,6 +58,7 @@ class Watch:
     afterwards: bool = False
     as_eager: bool = False
     later_calls: bool = False
+    fall_back: bool = False
 
 
 def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
@@ -118,10 +119,11 @@ def _order(target: Target, watch: Watch) -> CaptureOrder:
         tolerance=compare.values if compare else None,
         beforehand=watch.beforehand,
         synchronous=watch.synchronous,
-        dump=compare is None and not watch.beforehand and not watch.synchronous and not watch.as_eager,
+        dump=compare is None and not watch.beforehand and not watch.synchronous and not watch.as_eager and not watch.fall_back,
         afterwards=watch.afterwards,
         as_eager=watch.as_eager,
         later_calls=watch.later_calls,
+        fall_back=watch.fall_back,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from .. import children
 from ..eager import accuracy
 from ..protocol import CaptureOrder
-from . import comparison, escaped, hooks
+from . import comparison, escaped, falling_back, hooks
 from .afterwards import Afterwards
 from .tracker import Tracker
 
@@ -26,6 +26,7 @@ def tracker_for(order: CaptureOrder) -> Tracker:
         synchronous=order.synchronous,
         later=Afterwards() if order.afterwards else None,
         later_calls=order.later_calls,
+        fall_back=order.fall_back,
     )
 
 
@@ -41,3 +42,5 @@ def watch(tracker: Tracker) -> None:
     children.tell_of_end(tracker.child.ended)
     hooks.install(tracker)
     escaped.install(tracker.escaped)
+    if tracker.fall_back:
+        falling_back.install(tracker.escaped)

@@ -45,6 +45,14 @@ class Escaped:
         self._last, self._text = error, whole_text(error)
         write_json(self._path, {"text": self._text})
 
+    def forget(self, error: BaseException) -> bool:
+        """Take back what was noted of `error`. Whether it was the last that was."""
+        if error is not self._last:
+            return False
+        self._last, self._text = None, ""
+        os.unlink(self._path)
+        return True
+
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
         """Note an exception that passes."""

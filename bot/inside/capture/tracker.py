@@ -40,6 +40,7 @@ class Tracker:
     dump: bool  # call PyTorch's dumpers too
     escaped: Escaped
     as_eager: bool = False  # compiled code draws the random numbers that eager draws
+    fall_back: bool = False  # what the compiler refuses is run in eager
     synchronous: bool = False  # write each region before its first call: what that leaves of the device may not be read any more
     calls: int = 0
     written: int = 0

@@ -64,6 +64,18 @@ def test_an_error_counts_where_it_was_first_seen(tmp_path: Path) -> None:
     assert "another" in (written(tmp_path) or "")
 
 
+def test_the_last_one_can_be_forgotten(tmp_path: Path) -> None:
+    escaped = Escaped(str(tmp_path))
+    first, last = compiled(), compiled()
+    escaped.note(first)
+    escaped.note(last)
+    assert not escaped.forget(first)
+    assert written(tmp_path) is not None
+    assert escaped.forget(last)
+    assert written(tmp_path) is None
+    assert not escaped.forget(last)
+
+
 def test_in_a_process_that_the_program_started_a_listener_is_told_instead(tmp_path: Path) -> None:
     escaped, told = Escaped(str(tmp_path)), []
     escaped.listener = told.append

@@ -31,12 +31,15 @@ BROKEN = """
 
 @pytest.fixture
 def rerun(tmp_path: Path) -> Callable[..., Capture]:
-    def run(body: str, *argv: str, module: str | None = None, name: str = "fail.py", own: float = 100.0) -> Capture:
+    def run(
+        body: str, *argv: str, module: str | None = None, name: str = "fail.py", own: float = 100.0, fall_back: bool = False
+    ) -> Capture:
         script = tmp_path / name
         script.write_text(textwrap.dedent(BROKEN) + textwrap.dedent(body))
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
         target = Target(None, module, argv) if module else Target(script, None, argv)
-        return capture(target, sys.executable, tmp_path, Watch(tmp_path / "out", tmp_path / "cache"), Patience(own, stacks=STACKS))
+        watch = Watch(tmp_path / "out", tmp_path / "cache", fall_back=fall_back)
+        return capture(target, sys.executable, tmp_path, watch, Patience(own, stacks=STACKS))
 
     return run
 
@@ -57,6 +60,33 @@ def test_a_script(rerun: Callable[..., Capture], tmp_path: Path) -> None:
     assert "said ['-v']" in log
     assert "KeyError: 'mine'" in log
     assert found.outcome.text.count("Traceback") >= 1
+
+
+def test_what_the_compiler_refuses_is_run_in_eager_where_that_is_asked(rerun: Callable[..., Capture]) -> None:
+    """Functions, methods and modules; a program that handles the exception ends for something else, or it does not."""
+    body = """
+        class Model(torch.nn.Module):
+            def forward(self, x): return x * 2
+
+            @torch.compile(backend=mine)
+            def method(self, x): return x * 3
+
+        model, x, failed = Model(), torch.ones(3), 0
+        for call, right in ((torch.compile(model, backend=mine), 2), (model.method, 3), (torch.compile(lambda x: x * 4, backend=mine), 4)):
+            try:
+                assert call(x)[0] == right
+            except torch._dynamo.exc.BackendCompilerFailed:
+                failed += 1
+        print("failed:", failed)
+        sys.exit({})
+    """
+    found = rerun(textwrap.dedent(body).format("1"))
+    assert found.ended is not None
+    assert "failed: 3" in found.log.read_text()
+    found = rerun(textwrap.dedent(body).format("1"), fall_back=True)
+    assert (found.ended, found.outcome.status, found.outcome.exit) == (None, "exit", 1), found.outcome.text
+    assert "failed: 0" in found.log.read_text()
+    assert rerun(textwrap.dedent(body).format("failed"), fall_back=True).outcome.status == "ok"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+"""Whether a program that caught the compiler's exception failed for that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.engine.capture.region import Capture
+from bot.engine.caught import ends_so_anyway
+from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
+
+OF_COMPILER = Outcome(
+    status="raised",
+    text="Traceback (most recent call last):\n"
+    '  File "/v/site-packages/torch/_dynamo/exc.py", line 1, in unimplemented\n    raise\ntorch._dynamo.exc.Unsupported: no frames\n',
+)
+LEFT = Outcome(status="exit", exit=1)
+OWN = 'Traceback (most recent call last):\n  File "fail.py", line 9, in <module>\n    raise RuntimeError(said)\nRuntimeError: {}\n'
+SAYS = Outcome(status="raised", text=OWN.format("2 of 3 failed, Unsupported"))
+FROM_IT = Outcome(
+    status="raised",
+    text=f"{OF_COMPILER.text}\nThe above exception was the direct cause of the following exception:\n\n{OWN.format('no model')}",
+)
+
+
+def captured(outcome: Outcome, ended: Outcome | None = None, child: str = "") -> Capture:
+    signature = signature_of(outcome, script="fail.py")
+    return Capture(outcome=outcome, signature=signature, ended=ended, child=child, regions=(), versions={}, log=Path())
+
+
+@pytest.mark.parametrize(
+    ("ended", "again", "anyway"),
+    [
+        (LEFT, captured(LEFT), True),
+        (LEFT, captured(Outcome(status="exit", exit=2)), False),
+        (LEFT, captured(Outcome(status="ok")), False),
+        (LEFT, captured(OF_COMPILER, LEFT), False),  # of a backward: nothing can be run in its place
+        (SAYS, captured(Outcome(status="raised", text=OWN.format("1 of 3 failed, Unsupported"))), True),
+        (SAYS, captured(Outcome(status="ok")), False),
+    ],
+)
+def test_it_is_run_once_more_without_the_exception(ended: Outcome, again: Capture, anyway: bool) -> None:
+    assert ends_so_anyway(captured(OF_COMPILER, ended), "fail.py", lambda: again) is anyway
+
+
+@pytest.mark.parametrize("found", [captured(OF_COMPILER), captured(OF_COMPILER, FROM_IT), captured(OF_COMPILER, LEFT, "rank 1")])
+def test_what_follows_from_it_is_not_asked(found: Capture) -> None:
+    def never() -> Capture:
+        raise AssertionError("run once more")
+
+    assert not ends_so_anyway(found, "fail.py", never)
