@@ -316,10 +316,12 @@ class ScriptOracle:
         return self.observe(text)[0].status == "ok" and self._control(text).calls > 0
 
     def other_failures(self, most: int = 20) -> list[Signature]:
-        """The failures beside the one that is minimized, of programs that eager runs: of the compiler, not of broken programs.
+        """The failures beside the one that is minimized, of programs that eager runs: of the compiler, not of broken programs. A pass or a
+        backend that lacks what it names was broken by the search, and eager never calls it.
         Looks at `most` of those that the search met; one that only used other words of the program's own reads like this one."""
         by_products = self.seen.by_products.values()
-        others = [(signature, text) for signature, text in by_products if not self._criterion.reference.same(signature)]
+        whole = [one for one in by_products if one[0].exception[-1:] not in (("NameError",), ("UnboundLocalError",))]
+        others = [(signature, text) for signature, text in whole if not self._criterion.reference.same(signature)]
         asked = ((signature, self._control(text)) for signature, text in others[:most])
         return [signature for signature, control in asked if control.status == "ok" and control.calls]
 
