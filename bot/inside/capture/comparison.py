@@ -36,7 +36,7 @@ def _listen_inside(inside: Any, compared: Callable[[list[float]], None]) -> None
 
     @functools.wraps(original)
     def compare(actual: Any, expected: Any, **options: Any) -> Any:
-        given = options.get("rtol"), options.get("atol")
+        given: tuple[Any, Any] = options.get("rtol"), options.get("atol")
         least = options.get("rtol_override") or 0.0, options.get("atol_override") or 0.0
         if given == (None, None) and any(least):
             with contextlib.suppress(Exception):  # what is no tensor has no defaults
