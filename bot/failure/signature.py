@@ -19,6 +19,8 @@ from bot.models.failure import HEAP, Kind, Phase, Signature
 
 _NO_FAILURE = frozenset({"ok", "stopped", "infra"})
 _COMPARISON = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bdo not match\b|\bmismatch", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"\battribute '?(\w+)(?:\(\))?'? do not match|\((shape)s [^\n]* mismatch\)")
+_NUMBERS = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bMismatched elements\b|\blocation mismatch\b", re.IGNORECASE)
 _CONDITION = re.compile(r"data-dependent expression ([^\n]+?)(?= \(unhinted|\.?\s*\n|\.?$)")
 _NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
@@ -105,6 +107,18 @@ def own_words(signature: Signature, text: str = "") -> str:
         return str(found[-1]).strip() if found else ""
     says = signature.kind in (Kind.ACCURACY, Kind.NO_RAISE) and not _COMPARISON.search(signature.message)
     return _NO_NUMBER.sub("N", signature.message) if says else ""
+
+
+def complaint(signature: Signature) -> str:
+    """What a library's comparison complains of in a failure of this `signature`: "numbers", an attribute (as "shape"), or that two are not
+    of one "kind", as None and a tensor. Empty where no library's comparison speaks."""
+    message = signature.message
+    if signature.kind is not Kind.ACCURACY or not _COMPARISON.search(message):
+        return ""
+    attribute = _ATTRIBUTE.search(message)
+    if attribute:
+        return attribute[1] or attribute[2]
+    return "numbers" if _NUMBERS.search(message) else "kind"
 
 
 def refusal(signature: Signature, text: str, script: str) -> str:

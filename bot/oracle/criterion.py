@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.failure.outcome import Outcome
-from bot.failure.signature import is_statement, own_words, signature_of, statement
+from bot.failure.signature import complaint, is_statement, own_words, signature_of, statement
 from bot.inside.protocol import Precision
 from bot.models.failure import Kind, Phase, Signature
 
@@ -56,6 +56,10 @@ class Criterion:
     def matches(self, signature: Signature, text: str) -> bool:
         """Whether the failure `signature`, with its traceback in `text`, is the one that is minimized."""
         if self.own_words and own_words(signature, text) != self.own_words:
+            return False
+        # wrong numbers are not made by a result that is none at all
+        complaints = {complaint(self.reference), complaint(signature)} - {""}
+        if len(complaints) > 1:
             return False
         if self.refusal and not is_statement(statement(text), self.refusal):
             return False

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from bot.failure.messages import essence
 from bot.failure.outcome import Outcome
 from bot.failure.signature import (
+    complaint,
     is_own_verdict,
     is_statement,
     own_words,
@@ -760,6 +761,28 @@ def test_a_size_of_one_is_another_constant_than_four() -> None:
 )
 def test_what_a_programs_own_assert_says(kind: Kind, message: str, words: str) -> None:
     assert own_words(Signature(kind=kind, phase=Phase.RUN, exception=("AssertionError",), message=message)) == words
+
+
+@pytest.mark.parametrize(
+    ("message", "of"),
+    [
+        ("Tensor-likes are not close! Mismatched elements: N / N (N%)", "numbers"),
+        ("Scalars are not equal! Expected N but got N.", "numbers"),
+        ("Not equal to tolerance rtol=N, atol=N x and y nan location mismatch:", "numbers"),
+        ("Arrays are not almost equal to N decimals Mismatched elements: N / N (N%)", "numbers"),
+        ("The values for attribute 'dtype' do not match: torch.float32 != torch.float64.", "dtype"),
+        ("The values for attribute 'stride()' do not match: (N, N) != (N, N).", "stride"),
+        ("Not equal to tolerance rtol=N, atol=N (shapes (N,), (N,) mismatch)", "shape"),
+        ("None mismatch: None is not N", "kind"),
+        ("The length of the sequences do not match: N != N", "kind"),
+        ("loss is off by N", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_comparison_complains_of(message: str, of: str) -> None:
+    said = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("AssertionError",), message=message)
+    assert complaint(said) == of
+    assert complaint(said.model_copy(update={"kind": Kind.EXCEPTION})) == ""
 
 
 @pytest.mark.parametrize(

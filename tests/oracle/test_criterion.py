@@ -76,6 +76,22 @@ def test_another_form_may_have_other_wrappers() -> None:
     assert not Criterion(REFERENCE, across_forms=True).matches(other, "")
 
 
+@pytest.mark.parametrize("across_forms", [True, False])
+def test_wrong_numbers_are_not_a_result_that_is_none(across_forms: bool) -> None:
+    """Both are what `assert_close` raises: a search took away what the fake kernel of an operator returns, and that was posted."""
+
+    def said(message: str) -> Signature:
+        return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("AssertionError",), message=message)
+
+    numbers, none = said("Tensor-likes are not close! Mismatched elements: N / N (N%)"), said("None mismatch: None is not N")
+    shape, own = said("The values for attribute 'shape' do not match: torch.Size([N])"), said("off by N")
+    for reference in (numbers, none, shape):
+        criterion = Criterion(reference, across_forms=across_forms)
+        assert [one for one in (numbers, none, shape) if criterion.matches(one, "")] == [reference]
+        assert criterion.matches(own, ""), "whose words are the program's own says nothing of that"
+    assert Criterion(own, across_forms=across_forms).matches(none, "")
+
+
 WORDED = (
     'Traceback (most recent call last):\n  File "repro.py", line 1, in <module>\n'
     '  File "/x/site-packages/torch/_inductor/graph.py", line 9, in call_function\n    out = lower()\n'
