@@ -30,6 +30,8 @@ def test_what_a_program_left_is_copied_without_following_it(tmp_path: Path) -> N
     os.mkfifo(source / "pipe")
     files.copy_plain_tree(source, target)
     assert {str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()} == {"deep/a.txt"}
+    files.copy_plain_tree(source / "folder", tmp_path / "other")
+    assert not (tmp_path / "other").exists(), "the program has exchanged the whole directory for a link"
 
 
 def test_no_more_than_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

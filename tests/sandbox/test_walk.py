@@ -24,6 +24,14 @@ def test_in_order_with_links_among_the_files(tmp_path: Path) -> None:
     ]
 
 
+def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Path) -> None:
+    """Who may write to the directory around it may have exchanged it."""
+    (tmp_path / "secret" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    assert list(walk(tmp_path / "link")) == []
+    assert [folder for folder, _, _ in walk(tmp_path / "link" / "deep")] == [str(tmp_path / "link" / "deep")]
+
+
 def test_what_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
     assert list(walk(tmp_path / "none")) == []
     (tmp_path / "file").write_text("", encoding="utf-8")
