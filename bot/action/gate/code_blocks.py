@@ -13,6 +13,7 @@ _PYTHON = frozenset({"python", "py", "python3", "py3", "pycon3", ""})
 IMPORTS_TORCH = re.compile(r"^[ \t\f]*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
 _COMPILES = re.compile(r"\b(?:compile|export|aoti?_\w+|_dynamo|_inductor)\b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_MOST_WORDS = 80  # of what a page shows of a fold
 # What a rank says of one block, and of several.
 _IMPORTS = ("imports torch", "import torch")
 _WHY = {4: ("imports torch and compiles", "import torch and compile"), 3: _IMPORTS, 2: ("is Python", "are Python"), 1: _IMPORTS}
@@ -20,10 +21,11 @@ _WHY = {4: ("imports torch and compiles", "import torch and compile"), 3: _IMPOR
 
 @dataclass(frozen=True)
 class Found:
-    """A program, and for people which of several blocks it was."""
+    """A program, and for people which of several blocks it was, and in which fold; `folded`: a page does not show it by itself."""
 
     text: str
     note: str | None
+    folded: bool = False
 
 
 def parses(text: str) -> bool:
@@ -64,9 +66,11 @@ def find(body: str, *, torch_only: bool = False) -> Found | None:
     if best == 0 or (torch_only and best < 3):
         return None
     taken = ranks.index(best)
+    block, folded = blocks[taken], blocks[taken].fold is not None
+    place = f" in the closed fold “{(block.fold or '')[:_MOST_WORDS] or 'Details'}”" if folded else ""
     if len(blocks) == 1:
-        return Found(blocks[0].text, None)
+        return Found(block.text, f"the code block{place}" if folded else None, folded)
     one, several = _WHY[best]
     alike = ranks.count(best)
     which = f"the only one that {one}" if alike == 1 else f"the first of {alike} that {several}"
-    return Found(blocks[taken].text, f"the {_ordinal(taken)} of {len(blocks)} code blocks, {which}")
+    return Found(block.text, f"the {_ordinal(taken)} of {len(blocks)} code blocks, {which}{',' if folded else ''}{place}", folded)

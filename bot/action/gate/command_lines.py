@@ -6,6 +6,7 @@ is taken of which a reader sees nothing: whoever asks for it has looked at the p
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,16 +38,20 @@ _BEGUN = re.compile(r"<[a-z/!?]", re.IGNORECASE)
 _HIDING = re.compile(r"<(?:rp|template|select|svg|math|noscript|object|video|audio|canvas|frameset)\b", re.IGNORECASE)
 # What one parser takes for a comment, or for its end, and another not.
 _UNSURE = re.compile(r"<\?|<![^-]|<!---?>|--!>")
+# What may be of a fold that begins or ends in a line of text.
+_FOLD = re.compile(r"</?(?:details|summary)\b", re.IGNORECASE)
 # A footnote that nothing refers to is not shown.
 _FOOTNOTE = re.compile(r"^[ \t>*+\d.)-]*\[\^[^\]\n]+\]:", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """A fenced code block: the first word of what stands behind the fence, in lower case, and the text."""
+    """A fenced code block: the first word of what stands behind the fence, in lower case, and the text; where it lies in a closed fold,
+    the words that the page shows of that."""
 
     language: str
     text: str
+    fold: str | None = None
 
 
 def _command(state: StateInline, silent: bool) -> bool:
@@ -74,6 +79,7 @@ class _Open(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.names: list[str] = []
+        self._closed: dict[int, str] = {}  # of those, by their places: folds that are closed, and the words of their summaries
         self._read = True
 
     def feed(self, data: str) -> None:
@@ -85,9 +91,21 @@ class _Open(HTMLParser):
             self._read = False
             self.names.append("!")
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    @property
+    def fold(self) -> str | None:
+        """Where a fold is closed, the words of the innermost such: a page shows nothing else of it."""
+        return " ".join(self._closed[max(self._closed)].split()) if self._closed else None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in _VOID:
             self.names.append(tag)
+            if tag == "details" and "open" not in dict(attrs):
+                self._closed[len(self.names) - 1] = ""
+
+    def handle_data(self, data: str) -> None:
+        place = max(self._closed, default=len(self.names))
+        if self.names[place + 1 : place + 2] == ["summary"]:
+            self._closed[place] += data
 
     def handle_startendtag(self, tag: str, attrs: object) -> None:
         return
@@ -96,29 +114,33 @@ class _Open(HTMLParser):
         if tag in self.names:
             while self.names.pop() != tag:
                 pass
+            self._closed = {place: words for place, words in self._closed.items() if place < len(self.names)}
 
 
 def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool]]:
     """Each token outside quotations, whether it stands at the top: in no list and no HTML; and whether no HTML before it may hide it."""
-    html, quotes, depth, seen = _Open(), 0, 0, True
+    tags, quotes, depth, seen = _Open(), 0, 0, True
     for token in tokens:
         if token.type == "html_block":
-            html.feed(token.content)
+            tags.feed(token.content)
             seen = seen and not _BEGUN.search(_WHOLE.sub(" ", token.content))
         if token.type in ("html_block", "inline"):
             seen = seen and not _UNSURE.search(token.content) and not any(map(_HIDING.search, _html_of(token)))
         quotes += token.nesting if token.type.startswith("blockquote_") else 0
         depth += token.nesting if token.type.startswith(("blockquote_", "list_item_")) else 0
         if not quotes:
-            yield token, depth == 0 and not html.names, seen
+            yield token, depth == 0 and not tags.names, seen
 
 
 def _html_of(token: Token) -> list[str]:
     """The HTML in a block. `<object object at 0x7f…>`, as Python prints what has no name, is none where it stands in a line."""
     if token.type == "html_block" or not _HIDING.search(token.content):
         return [token.content]
-    inline = token.children or [child for one in _parser().parseInline(token.content) for child in one.children or ()]
-    return [child.content for child in inline if child.type == "html_inline"]
+    return [child.content for child in token.children or _inline(token.content) if child.type == "html_inline"]
+
+
+def _inline(text: str) -> list[Token]:
+    return [child for one in _parser().parseInline(text) for child in one.children or ()]
 
 
 def command_lines(body: str) -> tuple[str, ...]:
@@ -140,10 +162,16 @@ def command_lines(body: str) -> tuple[str, ...]:
 def code_blocks(body: str) -> tuple[CodeBlock, ...]:
     """The fenced code blocks of `body` outside quotations that a reader sees, in order."""
     blocks: list[CodeBlock] = []
+    folds = _Open()
     for token, _, seen in _own(_parser().disable("inline").parse(body[:MAX_BODY])):
-        if token.type == "fence" and seen:
+        if token.type == "html_block":
+            folds.feed(token.content)
+        elif token.type == "inline" and _FOLD.search(token.content):
+            for child in _inline(token.content):
+                folds.feed(child.content if child.type == "html_inline" else html.escape(child.content))
+        elif token.type == "fence" and seen:
             words = token.info.split(maxsplit=1)
-            blocks.append(CodeBlock(words[0].lower() if words else "", token.content))
+            blocks.append(CodeBlock(words[0].lower() if words else "", token.content, folds.fold))
     return tuple(blocks)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from bot.action import set_up
 from bot.action.ci import disabled, groups
@@ -186,19 +186,19 @@ class Conversation:
         if command.test is not None:
             return (self._request(command, name, checkout, self._whose(pull), test=command.test),)
         if in_comment is not None:
-            whose = CodeOrigin(where="comment", author=author, trusted=True, url=url or None, note=in_comment.note)
+            whose = CodeOrigin(where="comment", author=author, trusted=True, **_place(in_comment, url))
             return (self._request(command, name, checkout, whose, script=in_comment.text),)
         files = attachments.Attachments(self._api, self._comment.created_at)
         attached = files.find(text)
         if attached is not None:
             # whoever links a file need not have written it
-            whose = CodeOrigin(where="comment", author=author, trusted=False, url=url or None, note=attached.note)
+            whose = CodeOrigin(where="comment", author=author, trusted=False, **_place(attached, url))
             return (self._request(command, name, checkout, whose, script=attached.text),)
         in_issue = in_issue or files.find(body)
         if in_issue is not None:
             writer = self._event.issue.user.login
             trusted = self._api.permission(self._repository, writer) in WRITERS
-            whose = CodeOrigin(where="issue", author=writer, trusted=trusted, url=self._event.issue.html_url or None, note=in_issue.note)
+            whose = CodeOrigin(where="issue", author=writer, trusted=trusted, **_place(in_issue, self._event.issue.html_url))
             return (self._request(command, name, checkout, whose, script=in_issue.text),)
         if pull is None and disabled.is_one(self._event.issue.title):
             return (self._of_disabled(command, name, checkout),)
@@ -303,3 +303,8 @@ class Conversation:
             options=options_with(command.options, self._settings),
             answer=self._answer(),
         )
+
+
+def _place(found: code_blocks.Found, url: str) -> dict[str, Any]:
+    """Of a program's origin what is said of its place: the page at `url`."""
+    return {"url": url or None, "note": found.note, "folded": found.folded}

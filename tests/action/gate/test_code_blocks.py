@@ -114,3 +114,34 @@ def test_code_beside_html_is_taken(html: str) -> None:
     found = find(html.format(HIDDEN))
     assert found is not None
     assert "hidden" in found.text
+
+
+@pytest.mark.parametrize(
+    ("html", "note"),
+    [
+        ("<details><summary>program</summary>\n\n{}\n</details>\n", "the code block in the closed fold “program”"),
+        (
+            "<details>\n<summary>the <b>log</b>\n &amp; more</summary>\n\n{}\n</details>\n",
+            "the code block in the closed fold “the log & more”",
+        ),
+        ("<DETAILS class=x>\n\n{}\n</DETAILS>\n", "the code block in the closed fold “Details”"),
+        ("See: <details><summary>*it*</summary>\n\n{}\n</details>\n", "the code block in the closed fold “it”"),
+        (
+            "<details><summary>a</summary>\n<details open><summary>b</summary>\n\n{}\n</details></details>\n",
+            "the code block in the closed fold “a”",
+        ),
+        (
+            "<details><summary>a</summary>\n\n```\nlog\n```\n</details>\n<details><summary>b</summary>\n\n{}\n",
+            "the second of 2 code blocks, the only one that imports torch and compiles, in the closed fold “b”",
+        ),
+        ("<details open><summary>program</summary>\n\n{}\n</details>\n", None),
+        ("<details><summary>program</summary>\n</details>\n\n{}\n", None),
+        ("`<details>` is open, and &lt;details>.\n\n{}\n", None),
+        ("<details>" * 3 + "</details>" * 3 + "\n\n{}\n", None),
+        ("- <details><summary>s</summary>\n\n  </details>\n\n{}\n", None),
+    ],
+)
+def test_code_that_a_page_shows_on_a_click_is_taken_and_said_to_be(html: str, note: str | None) -> None:
+    found = find(html.format(HIDDEN))
+    assert found is not None
+    assert (found.note, found.folded) == (note, note is not None)

@@ -56,6 +56,17 @@ def test_code_of_the_issue_is_a_stranger_s_and_says_so() -> None:
     assert only(outcome(asked("/minify", issue_body=BLOCK), api)).code.trusted
 
 
+def test_code_that_the_issue_shows_on_a_click_is_said_to_be_and_shown_once() -> None:
+    api = Memory()
+    folded = f"<details><summary>Minified repro</summary>\n\n{BLOCK}\n</details>\n"
+    made = outcome(asked("/minify --stage aot\n/minify", issue_body=folded), api)
+    assert [(request.script, request.code.folded) for request in made.requests] == [(SCRIPT, True)] * 2
+    assert "Taken: `the code block in the closed fold “Minified repro”`." in said(api)
+    assert said(api).count(SCRIPT) == 1
+    outcome(asked("/minify", issue_body=BLOCK), api)
+    assert SCRIPT not in said(api)
+
+
 def test_a_test_runs_by_the_repository_s_template_as_one_word() -> None:
     made = only(
         outcome(

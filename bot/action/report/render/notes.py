@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.action.report.render.layout import Block, fit, whole
-from bot.action.report.render.markdown import cell, code, fence_within, fold_within, link
+from bot.action.report.render.markdown import cell, code, fence, fence_within, fold_within, link
 from bot.action.report.render.text import number, one_line, size
 from bot.models.request import Cause, Request
 
@@ -16,6 +16,8 @@ _APPROVAL = "It is code from a fork: a reviewer of the workflow's `fork-environm
 MOST_ROWS = 20
 # Characters of the title of an issue, titles in a reply.
 MOST_TITLE, MOST_NAMED = 200, 5
+# Lines of a program that lay in a fold, characters of each.
+MOST_LINES, MOST_WIDTH = 40, 200
 # Bytes of a table of causes: three of them fit behind a note.
 MOST_BYTES = 10_000
 _END = "</table>"
@@ -39,6 +41,8 @@ def queued(requests: Sequence[Request], runner_label: str, run_url: str | None) 
         if request.expected:
             words += f"\n\nCI showed: {code(request.expected)}"
         blocks.append(whole((1, index), f"{words}\n\n{source(request)}"))
+        if request.code.folded and request.script and request.script not in [other.script for other in requests[:index]]:
+            blocks.append(_shown(request.script, index))
         if len(request.tests) > 1:
             blocks.append(_tests(request, index))
     return fit(blocks, _ROOM)
@@ -63,6 +67,14 @@ def source(request: Request) -> str:
 def what(request: Request) -> str:
     """`request` in one line."""
     return request.command if request.command is not None else f"a script of {number(len((request.script or '').splitlines()))} lines"
+
+
+def _shown(script: str, index: int) -> Block:
+    """What a page does not show by itself, so that whoever asked for it sees what they asked for."""
+    rows = script.strip("\n").split("\n")
+    more = f"\n\n{number(len(rows) - MOST_LINES)} more lines are in that fold." if len(rows) > MOST_LINES else ""
+    head = "\n".join(row if len(row) <= MOST_WIDTH else f"{row[:MOST_WIDTH]} …" for row in rows[:MOST_LINES])
+    return whole((3, index), fence(head, "python") + more)
 
 
 def _tests(request: Request, index: int) -> Block:

@@ -275,6 +275,25 @@ def test_the_queued_note_names_the_label_and_the_run() -> None:
     assert "approve" not in body
 
 
+def test_the_queued_note_shows_what_lay_in_a_fold() -> None:
+    """Whoever asked for it may never have opened that."""
+    script = "import torch\n" + "".join(f"x = {number}\n" for number in range(60)) + "wide = " + "1" * 500 + "\n"
+    plain = reports.request(script=script)
+    note = "the code block in the closed fold “my `repro`”"
+    folded = plain.model_copy(update={"code": plain.code.model_copy(update={"folded": True, "note": note})})
+    body = notes.queued([folded], "gpu-1", None)
+    assert "a script of 62 lines" in body
+    assert "closed fold “my `repro`”" in body
+    assert "import torch\nx = 0\n" in body
+    assert "x = 38\n" in body
+    assert "x = 39\n" not in body
+    assert "22 more lines are in that fold." in body
+    github_page.check(body)
+    assert "import torch" not in notes.queued([plain], "gpu-1", None)
+    short = folded.model_copy(update={"script": "wide = " + "1" * 500 + "\n"})
+    assert "1" * 190 + " …\n" in notes.queued([short], "gpu-1", None)
+
+
 def test_the_summary_has_room_for_more() -> None:
     files = (Stored(name="exported_program.pt2", size=7, sha256="ab"),)
     part = of().model_copy(update={"exported_text": "row\n" * 60_000, "files": files})
