@@ -22,6 +22,7 @@ from bot.oracle.run_plan import BLAMING, TRIES, RunPlan, exit_after
 from bot.reduce.candidate import Candidate
 from bot.reduce.graph.codec import meta_from_json
 from bot.reduce.graph.form import Meta
+from bot.reduce.graph.soundness import fault_of_meta
 from bot.reduce.source.settings import without_calls
 
 # Seconds beyond which a run is not made again only to see whether the failure always shows.
@@ -156,7 +157,11 @@ class ScriptOracle:
         outcome, facts = self.answer(Question(text, "shapes", self.judge.eager_limit))
         if outcome.status != "ok":
             return None
-        return {name: meta_from_json(value) for name, value in facts.get("values", {}).items()}
+        try:
+            metas = {name: meta_from_json(value) for name, value in facts.get("values", {}).items()}
+        except RecursionError:  # the script may have answered itself
+            return None
+        return None if any(fault_of_meta(meta) for meta in metas.values()) else metas
 
     def _answer(
         self, candidate: Candidate, plan: RunPlan, is_cancelled: Callable[[], bool] = never, *, ignore_memo: bool = False

@@ -822,3 +822,13 @@ def test_shapes_are_metas_by_name(make: Make) -> None:
     assert oracle.ledger.queries == 0
     broken, _ = make(by_task(shapes={"status": "raised", "values": values}))
     assert broken.shapes("text") is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"kind": "tensor", "shape": [2], "stride": [], "dtype": "float32"}, {"kind": "tensor", "shape": [-1], "stride": [1]}, {"kind": "x"}],
+)
+def test_shapes_of_no_possible_value_are_none(make: Make, value: dict[str, Any]) -> None:
+    """A script can answer for itself."""
+    oracle, _ = make(by_task(shapes={"status": "ok", "values": {"y": value}}))
+    assert oracle.shapes("text") is None

@@ -14,6 +14,8 @@ from bot.failure.traceback import CRASH_SIGNALS, fault_frames
 from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts, ErrorsFile
 from bot.sandbox.files import read_plain
 
+# Bytes of what faulthandler prints of all threads, a hundred frames of each.
+_LONGEST_DEATH = 4 << 20
 _DIED = re.compile(rf"^Fatal Python error: ({'|'.join(CRASH_SIGNALS)})$", re.MULTILINE)
 
 
@@ -89,9 +91,10 @@ def _errors(out: Path) -> Iterator[tuple[Path, ChildError]]:
 
 def _deaths(out: Path) -> Iterator[FailedChild]:
     for path in (place / CHILD_DEATH for place in directories(out)):
-        if not os.path.lexists(path):
+        try:
+            text, time = read_plain(path, _LONGEST_DEATH).decode("utf-8", "replace"), path.lstat().st_mtime
+        except OSError:  # none died, or something else lies there
             continue
-        text = read_plain(path).decode("utf-8", "replace")
         died = _DIED.search(text)
         if died and fault_frames(text):
-            yield FailedChild(path.parent, Outcome(status="signal", text=text, signal=CRASH_SIGNALS[died[1]]), path.lstat().st_mtime)
+            yield FailedChild(path.parent, Outcome(status="signal", text=text, signal=CRASH_SIGNALS[died[1]]), time)

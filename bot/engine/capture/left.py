@@ -17,14 +17,19 @@ _Kind = TypeVar("_Kind")
 
 def read_facts(path: Path, kind: type[_Kind]) -> _Kind | None:
     """What the file `path` holds, if that is what the TypedDict `kind` declares; None where it is not, or where there is no such file."""
+    found = read_json(path)
+    return cast("_Kind", found) if fits(found, kind) else None
+
+
+def read_json(path: Path) -> Any:
+    """What the file `path` holds, with halves of characters as Python prints them; None where it is no plain file, too
+    large, or no JSON."""
     try:
         raw = read_plain(path, LONGEST)
         found = json.loads(raw)
-        if b"\\u" in raw:
-            found = _encodable(found)
+        return _encodable(found) if b"\\u" in raw else found
     except (OSError, ValueError, RecursionError):
         return None
-    return cast("_Kind", found) if fits(found, kind) else None
 
 
 def _encodable(value: Any) -> Any:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import ast
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, FiniteFloat, NonNegativeInt, model_validator
 
+from bot.engine.capture.left import read_json
 from bot.failure.outcome import Outcome
 from bot.failure.signature import is_own_verdict, signature_of
 from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
-from bot.sandbox.files import read_plain
+from bot.reduce.graph.codec import graph_from_json
+from bot.reduce.graph.soundness import fault
 
 # Of two errors as large as that, neither is the larger one.
 _ALIKE = 1.1
@@ -33,6 +35,17 @@ class Object(Model):
     wanted: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
 
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Object:
+        """What is defined has an expression that makes it, and is code."""
+        if self.definitions and not self.expressions:
+            raise ValueError("definitions of nothing")
+        try:
+            ast.parse("\n".join(self.definitions))
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            raise ValueError("no definition") from error
+        return self
+
 
 class RegionRecipe(Model):
     """How a graph was compiled and called."""
@@ -52,7 +65,7 @@ class RuleUsed(Model):
     """By which rule a region's numbers were found to be wrong; see `Recipe.strict` and `Recipe.tolerance`."""
 
     strict: bool = False
-    tolerance: tuple[float, ...] | None = None
+    tolerance: tuple[FiniteFloat, ...] | None = None
 
 
 class Region(Model):
@@ -70,7 +83,7 @@ class Region(Model):
     rule: RuleUsed = RuleUsed()
     against_float64: bool = Field(default=False, description="accuracy: eager misses the tolerance, or nearly, and the two errors decided")
     weighted: bool = Field(default=False, description="accuracy: gradients are wrong, but only those of a weighted sum")
-    wrong: tuple[int, ...] = Field(default=(), description="accuracy: positions of the wrong tensors, of all that are returned")
+    wrong: tuple[NonNegativeInt, ...] = Field(default=(), description="accuracy: positions of the wrong tensors, of all that are returned")
     launches: tuple[str, ...] = ()
     blamed: tuple[tuple[str, ...], ...] = ()
 
@@ -130,6 +143,28 @@ def nearness(compiled: float, eager: float, *, wrong: bool = False) -> str:
 
 
 def read_regions(directory: Path) -> tuple[Region, ...]:
-    """The regions that a capture wrote into `directory`, in the order in which they failed."""
-    paths = sorted(directory.glob(f"{REGION_PREFIX}*.json"))
-    return tuple(Region(**json.loads(read_plain(path)), blobs=path.with_suffix("")) for path in paths)
+    """The regions that a capture wrote into `directory`, in the order in which they failed.
+
+    The program may have written there what it likes: what is no region is none, and one whose graph is none has a `reason` for it.
+    """
+    if directory.is_symlink():
+        return ()
+    found = (_region(path) for path in sorted(directory.glob(f"{REGION_PREFIX}*.json")))
+    return tuple(region for region in found if region is not None)
+
+
+def _region(path: Path) -> Region | None:
+    facts = read_json(path)
+    if not isinstance(facts, dict):
+        return None
+    try:
+        region = Region(**{**facts, "blobs": path.with_suffix("")})
+    except ValueError:
+        return None
+    why = None
+    if region.graph is not None:
+        try:
+            why = fault(graph_from_json(region.graph))
+        except (ValueError, RecursionError) as error:
+            why = str(error)
+    return region if why is None else region.model_copy(update={"graph": None, "reason": why})

@@ -74,7 +74,10 @@ def starts(
             assert region.graph is not None
             found = []
             for read in _of_wrong(graph_from_json(region.graph), region.wrong):
-                captured = bind_symbols(_located(read, region.blobs))
+                located = _located(read, region.blobs)
+                if located is None:
+                    break
+                captured = bind_symbols(located)
                 graph = canonical(captured)
                 names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
                 found += [
@@ -292,23 +295,23 @@ def _is_plain(path: Path) -> bool:
     return stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
 
 
-def _located(graph: Graph, blobs: Path) -> Graph:
-    """The graph with the files of its recorded inputs under their full paths.
-
-    Raises:
-        OSError: one is no file of this capture. A program can write what it likes into that, and what is named here may be posted.
-    """
+def _located(graph: Graph, blobs: Path) -> Graph | None:
+    """The graph with the files of its recorded inputs under their full paths, below `blobs`; None where one is no file of this capture: a
+    program can write what it likes into that, and what is named here may be posted."""
+    foreign = False
 
     def place(value: Value) -> Value:
+        nonlocal foreign
         if value.kind != "blob":
             return value
         path = blobs / Path(str(value.args[0])).name
-        if blobs.is_symlink() or (os.path.lexists(path) and not _is_plain(path)):
-            raise OSError(22, "no recorded input", str(path))
+        foreign = foreign or blobs.is_symlink() or (os.path.lexists(path) and not _is_plain(path))
         return Value("blob", (str(path), *value.args[1:]))
 
     located = map_inputs(graph, lambda item: replace(item, value=place(item.value)))
-    return replace(located, bodies=tuple((name, _located(body, blobs)) for name, body in located.bodies))
+    bodies = [(name, _located(body, blobs)) for name, body in located.bodies]
+    known = tuple((name, body) for name, body in bodies if body is not None)
+    return None if foreign or len(known) < len(bodies) else replace(located, bodies=known)
 
 
 def _namespaces(graph: Graph) -> set[str]:

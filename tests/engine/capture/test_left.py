@@ -139,7 +139,15 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], Capture
     return capture_it
 
 
-@pytest.mark.parametrize("name", ["run.json", "escaped.json", "child-7/errors.json", "child-7/process.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run.json",
+        "escaped.json",
+        "region-001.json",
+        *(f"child-7/{name}" for name in ("errors.json", "process.json", "death.txt", "region-001.json")),
+    ],
+)
 @pytest.mark.parametrize("forge", FORGED, ids=lambda forge: forge.__name__)
 def test_the_capture_ends_whatever_lies_there(tmp_path: Path, run: Callable[[], Capture], name: str, forge: Callable[[Path], None]) -> None:
     place = tmp_path / "out" / name

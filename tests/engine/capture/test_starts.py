@@ -119,8 +119,11 @@ class TestOrder:
 
         for name in (str(tmp_path / "secret"), "../secret", "deep/../../secret"):
             assert started(name) == str(place / "secret")
-        with pytest.raises(OSError, match="no recorded input"):
-            started("link")
+        (place / "file").write_text("recorded")
+        assert started("file") == str(place / "file")
+        inputs = (Input("arg0_1", TENSOR, Value("blob", ("link", "float32"))),)
+        linked = replace(graph(), bodies=(("body", graph(inputs=inputs)),)) if inside else graph(inputs=inputs)
+        assert made(region("aot", linked, blobs=place)) == [], "of such a graph no script is made"
 
 
 class TestRecipe:
