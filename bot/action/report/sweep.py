@@ -65,6 +65,10 @@ def _mark(comment: Comment, api: GitHub, repository: str, stale_after: float, no
     # what waits is marked once
     if body is None or body.startswith(title):
         return False
+    # the list may be minutes old, and the report has answered since; of a run that is over nobody writes any more
+    now_there = next((each for each in api.comments(repository, comment.issue) if each.id == comment.id), None)
+    if now_there is None or now_there.body != comment.body:
+        return False
     api.upsert_comment(repository, comment.issue, comment.body.splitlines()[0], body, comment.id)
     return True
 

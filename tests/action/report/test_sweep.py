@@ -32,9 +32,15 @@ class Hub(GitHub):
         super().__init__(Transport("token"), BOT)
         self.comment, self.held, self.statuses = comment, run, jobs
         self.edits: list[tuple[int, str, str, int | None]] = []
+        self.there: list[Comment] | None = None  # where it is not as it was when it was listed
 
     def recent_comments(self, repository: str, since: datetime) -> list[Comment]:
         return [self.comment] if since < self.comment.created_at else []
+
+    def comments(self, repository: str, issue: int) -> list[Comment]:
+        return [each.model_copy(update={"id": 8}) for each in self.recent_comments(repository, NOW - timedelta(days=9))] + (
+            self.recent_comments(repository, NOW - timedelta(days=9)) if self.there is None else self.there
+        )
 
     def run(self, repository: str, run: int) -> Run:
         if self.held is None:
@@ -104,6 +110,14 @@ PENDING = {
 def test_whatever_a_comment_promises_ends_with_its_run(body: str) -> None:
     ((_, _, said, _),) = swept(Hub(comment(body), run("completed", "cancelled"), ()))
     assert said.startswith("### Ended without a result")
+
+
+@pytest.mark.parametrize("now", ["### Minimized\n\nthe repro", None])
+def test_what_was_answered_or_deleted_since_it_was_listed_stays_so(now: str | None) -> None:
+    """The list may be minutes old when a comment's turn comes: the report has answered, the run is over."""
+    hub = Hub(comment(), run("completed", "success"), ("completed",))
+    hub.there = [] if now is None else [comment(now)]
+    assert not swept(hub)
 
 
 def test_a_set_up_that_was_looked_at_is_an_answer() -> None:
