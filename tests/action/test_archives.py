@@ -5,6 +5,7 @@ import io
 import tracemalloc
 import zipfile
 import zlib
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -102,6 +103,54 @@ def test_a_bomb_that_bursts_at_once_is_not_lit(kind: int) -> None:
     finally:
         tracemalloc.stop()
     assert most < 8 << 20
+
+
+def locked(content: bytearray, local: int, central: int) -> None:
+    content[local + 6] |= 1
+    content[central + 8] |= 1
+
+
+def of_no_known_compression(content: bytearray, local: int, central: int) -> None:
+    content[local + 8] = content[central + 10] = 93
+
+
+def with_a_wrong_sum(content: bytearray, local: int, central: int) -> None:
+    content[local + 14] ^= 255
+    content[central + 16] ^= 255
+
+
+def that_lies_elsewhere(content: bytearray, local: int, central: int) -> None:
+    content[central + 42 : central + 46] = b"\xff\xff\xff\x7f"
+
+
+@pytest.mark.parametrize("spoil", [locked, of_no_known_compression, with_a_wrong_sum, that_lies_elsewhere], ids=lambda f: f.__name__)
+def test_one_member_that_cannot_be_read_hides_no_other(spoil: Callable[[bytearray, int, int], None]) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("a.py", "import torch\n" * 9)
+        opened.writestr("b.py", "import torch\n")
+    content = bytearray(buffer.getvalue())
+    assert unpacked(bytes(content)) == ["import torch\n" * 9]
+    spoil(content, 0, content.index(b"PK\x01\x02"))
+    assert list(artifact.members(bytes(content), lambda _: True)) == [("b.py", b"import torch\n")]
+    assert unpacked(bytes(content)) == ["import torch\n"]
+    assert holds_secret(io.BytesIO(content))
+
+
+def test_members_that_cannot_be_read_take_no_more_time_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def torn(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
+        read.append(most - 1)
+        raise zipfile.BadZipFile
+
+    monkeypatch.setattr(artifact, "beginning", torn)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as opened:
+        for number in range(100):
+            opened.writestr(f"{number}", b"")
+    assert list(artifact.members(buffer.getvalue(), lambda _: True)) == []
+    assert sum(read) <= artifact.MAX_ALL
 
 
 def test_what_is_torn_in_its_middle_is_passed_over() -> None:

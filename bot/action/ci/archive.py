@@ -21,7 +21,13 @@ def members(archive: bytes, wanted: Callable[[str], bool]) -> Iterator[tuple[str
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             names = [info for info in opened.infolist() if wanted(info.filename)]
             for info in names[:MAX_FILES]:
-                content = beginning(opened, info, min(MAX_FILE, left) + 1)
+                try:
+                    content = beginning(opened, info, min(MAX_FILE, left) + 1)
+                except RuntimeError:  # locked, or compressed in a way that is not read: found out at once
+                    continue
+                except UNREADABLE:  # maybe in its last byte
+                    left = max(0, left - MAX_FILE)
+                    continue
                 if len(content) > min(MAX_FILE, left):
                     continue
                 left -= len(content)

@@ -114,7 +114,9 @@ class Attachments:
 def _unpacked(name: str, raw: bytes) -> Iterator[tuple[str, str | None, str]]:
     try:
         if name.endswith(".zip"):
-            yield from (_text(f"{last} in {name}", content) for last, content in _zipped(raw))
+            for last, content in _zipped(raw):
+                inner = f"{last} in {name}"
+                yield _text(inner, content) if content is not None else (inner, None, _UNREADABLE)
         elif name.endswith((".gz", ".tgz")):
             with gzip.GzipFile(fileobj=io.BytesIO(raw)) as stream:
                 raw = stream.read(_MOST_UNPACKED + 1)
@@ -130,12 +132,16 @@ def _unpacked(name: str, raw: bytes) -> Iterator[tuple[str, str | None, str]]:
         yield name, None, _UNREADABLE
 
 
-def _zipped(raw: bytes) -> Iterator[tuple[str, bytes]]:
+def _zipped(raw: bytes) -> Iterator[tuple[str, bytes | None]]:
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         for entry in archive.infolist()[:MOST_MEMBERS]:
             last = entry.filename.rpartition("/")[2]
             if last.endswith(_LOOKED_AT):
-                yield last, beginning(archive, entry, MOST_TEXT + 1)
+                try:
+                    content = beginning(archive, entry, MOST_TEXT + 1)
+                except UNREADABLE:
+                    content = None
+                yield last, content
 
 
 def _tarred(raw: bytes) -> Iterator[tuple[str, bytes]]:
