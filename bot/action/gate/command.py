@@ -62,6 +62,8 @@ class _Once(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
         if getattr(namespace, self.dest) is not None:
             raise CommandSyntaxError(f"{option} is given twice.")
+        if values == []:  # of `--option=--`, in which argparse saw the end of all options (python/cpython#109475)
+            raise CommandSyntaxError(f"{option}: expected one argument.")
         setattr(namespace, self.dest, values)
 
 

@@ -49,6 +49,10 @@ def test_understood(line: str, command: Command) -> None:
         ("--stage aott", "Did you mean `aot`?"),
         ("--stage", "--stage: expected one argument"),
         ("--stage --device cpu", "--stage: expected one argument"),
+        *(
+            (f"--{option}=--", f"--{option}: ")
+            for option in ("stage", "accuracy", "device", "test", "budget", "python-version", "torch-version")
+        ),
         ("--stage aot --stage dynamo", "--stage is given twice"),
         ("halp", "Did you mean `help`?"),
         ("please do", "'please' is not understood"),
