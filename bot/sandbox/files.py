@@ -22,7 +22,7 @@ def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
     """What the plain file `path` holds, of at most so many bytes (`most`).
 
     Raises:
-        OSError: it is a link, no plain file, or too large.
+        OSError: it, or the directory that it is in, is a link; it is no plain file, or too large.
     """
     with os.fdopen(_opened(path, most), "rb") as opened:
         return opened.read(most)
@@ -32,7 +32,7 @@ def copy_plain_file(source: Path, target: Path, most: int = MOST_BYTES) -> int:
     """Copy the plain file `source`, of at most so many bytes (`most`), to `target`, which is replaced in one step; the bytes copied.
 
     Raises:
-        OSError: it is a link, no plain file, or too large.
+        OSError: it, or the directory that it is in, is a link; it is no plain file, or too large.
     """
     with os.fdopen(_opened(source, most), "rb") as opened:
         new = target.with_name(target.name + ".new")
@@ -44,7 +44,12 @@ def copy_plain_file(source: Path, target: Path, most: int = MOST_BYTES) -> int:
 
 
 def _opened(path: Path, most: int) -> int:
-    held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    # what is around it may have been exchanged as well
+    around = os.open(path.parent, _DIRECTORY)
+    try:
+        held = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=around)
+    finally:
+        os.close(around)
     facts = os.fstat(held)
     # a second name of a file may be a name of somebody else's file
     plain = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1

@@ -46,6 +46,18 @@ def test_no_more_than_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert sorted(os.listdir(tmp_path / "by-count")) == ["a", "b", "c"]
 
 
+def test_a_link_in_the_place_of_the_directory_around_a_file_is_not_followed(tmp_path: Path) -> None:
+    """Workers share the directory of their questions: each may exchange what lies in it."""
+    (tmp_path / "somebody").mkdir()
+    (tmp_path / "somebody" / "exported_program.pt2").write_text("weights")
+    (tmp_path / "link").symlink_to(tmp_path / "somebody")
+    assert files.copy_plain_file(tmp_path / "somebody" / "exported_program.pt2", tmp_path / "copy") == 7
+    for read in (files.read_plain, lambda path: files.copy_plain_file(path, tmp_path / "other")):
+        with pytest.raises(OSError, match=r"Not a directory|symbolic"):
+            read(tmp_path / "link" / "exported_program.pt2")
+    assert not (tmp_path / "other").exists()
+
+
 def test_one_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("new")
     (tmp_path / "b").write_text("old")
