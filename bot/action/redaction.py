@@ -44,6 +44,8 @@ _TOKENS = re.compile(
     # Together, RunPod, Sentry, RubyGems, Supabase, Figma, Pulumi, Postman, New Relic, Alibaba, Doppler
     r"|tgp_v1_[A-Za-z0-9_-]{30,}|rpa_[A-Z0-9]{30,}|sntry[su]_[A-Za-z0-9_=+/-]{40,}|rubygems_[0-9a-f]{40,}|sbp_[0-9a-f]{40}"
     r"|figd_[A-Za-z0-9_-]{30,}|pul-[0-9a-f]{40}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|NRAK-[A-Z0-9]{27}|LTAI[A-Za-z0-9]{16,24}"
+    # Fly (as its own client takes them out of logs), Cloudflare
+    r"|(?:fo1|fm1[ar]|fm2)_(?:[A-Za-z0-9/+_-]|%2[BFbf]){40,}(?:=|%3[Dd]){0,2}|cfut_[A-Za-z0-9]{40,}"
     # Cerebras, Tavily, Gemini, Fireworks, Anyscale, Stripe's for tests and hooks
     r"|csk-[a-z0-9]{40,}|tvly-[A-Za-z0-9-]{30,}|AQ\.(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{40,}|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{22,}"
     r"|esecret_[A-Za-z0-9_-]{30,}|[rs]k_test_[A-Za-z0-9]{20,}|whsec_[A-Za-z0-9+/=]{24,}"
@@ -79,6 +81,7 @@ _IN_TOKENS = (
     *("hvr.", "_v1_", "ATATT3", "ATBB", "ATCTT3", "glc_", "glsa_", "shpat_", "shpca_", "shppa_", "shpss_", "AGE-SECRET-KEY-1"),
     *("wandb_v1_", "pcsk_", "lsv2_", "KGAT_", "tskey-", "bk", "CCIPAT_", "CCIPRJ_", "lin_", "ntn_", ".atlasv1."),
     *("tgp_v1_", "rpa_", "sntrys_", "sntryu_", "rubygems_", "sbp_", "figd_", "pul-", "PMAK-", "NRAK-", "LTAI"),
+    *("fo1_", "fm1a_", "fm1r_", "fm2_", "cfut_"),
     *("csk-", "tvly-", "AQ.", "fw_", "esecret_", "k_test_", "whsec_"),
     *("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."),
     *("ABSK", "bedrock-api-key-", "JQQJ99", "+ASt", "ACDb", "APIM", "AZDO"),
@@ -116,13 +119,16 @@ _SETTING = re.compile(
     r"\\?['\"]?\s{0,3}[=:]\s{0,3}\\?['\"]?)(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])[A-Za-z0-9_/+=~!@#$%^&*-]{12,2000}(?![\w.(\[])"
 )
 # Behind its slash: whether a path begins there, also behind an option of a compiler (-I).
-_PATH = r"(?:(?<![\w.~-]/)|(?<=[\s'\"]-[A-Za-z]/)|(?<=\\[abefnrtv0]/)|(?<=\\x[0-9a-fA-F]{2}/)|(?<=[\[;][0-9]m/)|(?<=[\[;][0-9]{2}m/))"
+_PATH = (
+    r"(?:(?<![\w.~-]/)|(?<=[\s'\"]-[A-Za-z]/)|(?<=\\[abefnrtv0]/)|(?<=\\x[0-9a-fA-F]{2}/)|(?<=\\u[0-9a-fA-F]{4}/)"
+    r"|(?<=[\[;][0-9]m/)|(?<=[\[;][0-9]{2}m/))"
+)
 # The second: homes that are mounted elsewhere, below an absolute path.
 _HOME = re.compile(
     rf"/(?:{_PATH}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)"
     rf"|{_PATH}(?<![:/]/)(?:[\w.-]{{1,40}}/){{1,6}}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)|{_PATH}(?<!//)root(?=/))"
 )
-_WINDOWS_HOME = re.compile(r"(?<!\w)[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]+")
+_WINDOWS_HOME = re.compile(r"(?:(?<!\w)|(?<=\\[abefnrtv0])|(?<=\\u[0-9a-fA-F]{4}))[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]+")
 # Inductor's default cache directory is named after the user.
 _CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]+")
 # Names that clouds give to their machines.

@@ -34,6 +34,8 @@ TOKENS = {
     "GitLab": "glp" + "at-" + _MIXED[:20],
     "GitLab runner": "glr" + "t-" + _MIXED[:20],
     "NVIDIA": "nva" + "pi-" + _MIXED[:64],
+    "Fly": "fm" + "2_" + _MIXED[:70] + "/+" + _MIXED[:9] + "==",
+    "Cloudflare": "cf" + "ut_" + _LETTERS[:40] + "0a1b2c3d",
     "Groq": "gs" + "k_" + _MIXED[:52],
     "xAI": "xa" + "i-" + _MIXED[:80],
     "Replicate": "r" + "8_" + _MIXED[:37],

@@ -154,6 +154,9 @@ def test_variables_urls_headers_and_keys() -> None:
         ("/home/bob/src/x.py", "~/src/x.py"),
         ('File "/Users/bob/x.py", line 1', 'File "~/x.py", line 1'),
         ("C:\\Users\\bob\\x.py", "~\\x.py"),
+        # behind an escape, as `repr` and JSON write a line's end or an equals sign
+        (r"PATH\u003d/home/bob/bin", r"PATH\u003d~/bin"),
+        (r"'log\nC:\\Users\\bob\\x.py'", r"'log\n~\\x.py'"),
         ("/root/x", "~/x"),
         ("/tmp/torchinductor_bob/ab/c.py", "/tmp/torchinductor_user/ab/c.py"),
         (f"/tmp/torchinductor_{'b' * 90}/ab/c.py", "/tmp/torchinductor_user/ab/c.py"),
