@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any, TypeVar, get_args
 from urllib.parse import quote
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from bot.action.github import storage
 from bot.action.github.resources import (
@@ -32,7 +32,7 @@ ARTIFACT_LIMIT = 64 << 20
 # GITHUB_TOKEN may not ask who it is.
 ACTIONS_LOGIN = "github-actions[bot]"
 
-_MOMENT = TypeAdapter(datetime)
+_MOMENT = TypeAdapter[datetime](AwareDatetime)
 
 R = TypeVar("R", bound=Resource)
 

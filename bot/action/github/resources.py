@@ -6,10 +6,9 @@ What they hold is hostile text; only its types are checked.
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 _MERGE_QUEUE = re.compile(r"gh-readonly-queue/.+/pr-([0-9]{1,9})-[0-9a-f]{40}")
 Permission = Literal["admin", "write", "read", "none"]
@@ -51,7 +50,7 @@ class Comment(Authored):
 
     id: int
     body: str = ""
-    created_at: datetime
+    created_at: AwareDatetime
     html_url: str = ""
     issue_url: str = ""
 
@@ -122,7 +121,7 @@ class Run(Resource):
     head_branch: str | None = None
     head_repository: Repository | None = None
     run_attempt: int = 1
-    created_at: datetime
+    created_at: AwareDatetime
     html_url: str = ""
     actor: User = User()
     referenced_workflows: tuple[ReferencedWorkflow, ...] = ()
@@ -183,14 +182,14 @@ class Artifact(Resource):
     name: str
     size: int = Field(default=0, alias="size_in_bytes")
     expired: bool = False
-    expires_at: datetime | None = None
+    expires_at: AwareDatetime | None = None
 
 
 class Gist(Resource):
     """A gist: its `texts` by the names of their files, as far as GitHub hands them out whole, and when it was last changed."""
 
     texts: dict[str, str]
-    updated_at: datetime
+    updated_at: AwareDatetime
 
 
 class IssueComment(Resource):

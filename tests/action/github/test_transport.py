@@ -464,3 +464,13 @@ def test_a_commit_that_was_pushed_back_is_not_old(stub: Stub, others: list[dict[
     stub.work = work  # type: ignore[method-assign]
     found = client(stub, Clock()).pushed_at(REPO, pull)
     assert (found.isoformat() if found else None) == said
+
+
+def test_a_moment_without_a_time_zone_is_no_answer(stub: Stub) -> None:
+    """It can be compared with no other."""
+    run = {"id": 5, "head_sha": "a" * 40, "created_at": "2026-11-03T12:00:00"}
+    stub.answers["GET", "/repos/o/r/actions/runs/5"] = 200, run
+    with pytest.raises(GitHubError, match="is no Run"):
+        client(stub, Clock()).run("o/r", 5)
+    stub.answers["GET", "/repos/o/r/actions/runs/5"] = 200, {**run, "created_at": "2026-11-03T12:00:00Z"}
+    assert client(stub, Clock()).run("o/r", 5).id == 5
