@@ -18,6 +18,7 @@ from bot.reduce.graph.soundness import fault
 
 # Of two errors as large as that, neither is the larger one.
 _ALIKE = 1.1
+_MOST_REGIONS = 1000  # a program may have written files without end
 # Rounding takes no result farther from float64 than so many times as far as eager is.
 _ROUNDED = 10
 
@@ -143,13 +144,15 @@ def nearness(compiled: float, eager: float, *, wrong: bool = False) -> str:
 
 
 def read_regions(directory: Path) -> tuple[Region, ...]:
-    """The regions that a capture wrote into `directory`, in the order in which they failed.
+    """The regions that a capture wrote into `directory`, in the order in which they failed; of very many the last ones.
 
     The program may have written there what it likes: what is no region is none, and one whose graph is none has a `reason` for it.
     """
     if directory.is_symlink():
         return ()
-    found = (_region(path) for path in sorted(directory.glob(f"{REGION_PREFIX}*.json")))
+    # their numbers have three digits, or more
+    paths = sorted(directory.glob(f"{REGION_PREFIX}*.json"), key=lambda path: (len(path.name), path.name))
+    found = (_region(path) for path in paths[-_MOST_REGIONS:])
     return tuple(region for region in found if region is not None)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.engine.capture import region as region_room
 from bot.engine.capture.region import read_regions
 from bot.engine.capture.starts import starts
 from bot.models.failure import Kind, Phase, Signature
@@ -136,6 +137,13 @@ def deep(count: int) -> Any:
 def test_why_a_graph_is_none(tmp_path: Path, place: tuple[Any, ...], other: Any, why: str) -> None:
     (tmp_path / "region-001.json").write_text(json.dumps(changed(REGION, ("graph", *place), other)))
     assert [(region.graph, region.reason) for region in read_regions(tmp_path)] == [(None, why)]
+
+
+def test_of_very_many_the_last_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(region_room, "_MOST_REGIONS", 2)
+    for number in (1001, 999, 1000):
+        (tmp_path / f"region-{number:03}.json").write_text(json.dumps(REGION))
+    assert [region.blobs.name for region in read_regions(tmp_path)] == ["region-1000", "region-1001"]
 
 
 def test_a_link_to_a_directory_holds_no_regions(tmp_path: Path) -> None:
