@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bot.engine.capture.region import Capture, nearness
 from bot.engine.options import Ended
 from bot.failure.outcome import Outcome
-from bot.failure.signature import signature_of
+from bot.failure.signature import raises_by_itself, signature_of
 from bot.inside.protocol import ControlOption
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.judge import cannot_be_float64
@@ -45,7 +45,10 @@ def right_numbers_pass(found: Capture, script: str, control: Control) -> bool:
 
 
 def judge_compiled_branch(failure: Signature, script: str, plain: Outcome, control: Control) -> None:
-    """Whether what the program does only when it is compiled fails in eager as well.
+    """Whether what the program raises only when it is compiled it raises in eager as well.
+
+    Another error there, as of a kernel that only compiled code launches, is one of compiled code for whoever uses the program: plain eager
+    passes, and the repro shows the branch.
 
     Args:
         failure: How the program fails.
@@ -54,11 +57,12 @@ def judge_compiled_branch(failure: Signature, script: str, plain: Outcome, contr
         control: Runs another one.
 
     Raises:
-        Ended: it does, in the same way.
+        Ended: it does, by a `raise` or an `assert` of its own.
     """
     if not plain.asked or plain.status != "ok" or failure.phase is not Phase.RUN or failure.kind not in (Kind.EXCEPTION, Kind.CRASH):
         return
-    if _is_alike(control("--eager"), failure, script):
+    told = control("--eager")
+    if _is_alike(told, failure, script) and raises_by_itself(told.text, ("raise", "assert")):
         raise Ended("not_reproduced", "fails_in_eager", f"{_ASKS} fails in the same way without the compiler: {failure.line()}")
 
 

@@ -92,11 +92,15 @@ def is_own_verdict(signature: Signature, outcome: Outcome, *, script: str) -> bo
         return False
     if signature.exception[0] in WRAPPER_CLASSES:
         return False
-    text = plain(outcome.text)
-    *_, last = (None, *_WITH_SOURCE.finditer(text))
     # an error of Python's own, or of a library, is no judgment of the program's
-    raised_it = last is not None and last["source"].startswith("raise") and not _LIBRARY.search(last["path"])
-    return raised_it and _is_own([frame for raised in exceptions(text) for frame in raised.frames], script)
+    shown = [frame for raised in exceptions(plain(outcome.text)) for frame in raised.frames]
+    return raises_by_itself(outcome.text) and _is_own(shown, script)
+
+
+def raises_by_itself(text: str, words: tuple[str, ...] = ("raise",)) -> bool:
+    """Whether the last statement that the traceback `text` shows begins with one of these `words`, and is no library's."""
+    *_, last = (None, *_WITH_SOURCE.finditer(plain(text)))
+    return last is not None and last["source"].startswith(words) and not _LIBRARY.search(last["path"])
 
 
 def own_words(signature: Signature, text: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from bot.engine import reproduce
 from bot.engine.capture.region import Capture, Region, RegionRecipe
 from bot.engine.capture.run import Watch
+from bot.engine.eager_controls import judge_compiled_branch
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
@@ -286,18 +288,31 @@ def test_where_float64_cannot_be_had_eager_moved_is_asked(
     assert controls == []
 
 
-@pytest.mark.parametrize(("asked", "told", "refused"), [(1, RAISED, True), (1, PASSED, False), (0, RAISED, False)])
-def test_what_a_program_does_only_when_it_is_compiled_may_raise(
-    intake: Callable[..., Intake], asked: int, told: Outcome, refused: bool
-) -> None:
-    controls = [PASSED.model_copy(update={"asked": asked}), told]
-    if refused:
-        with pytest.raises(Ended, match=r"is_compiling\), and what it does then fails in the same way without the compiler: ") as ended:
-            intake([RAISED], controls).run()
+BRANCH = 'Traceback (most recent call last):\n  File "/a/fail.py", line 4, in f\n    {}\nKeyError: 7\n'
+BY_ITSELF = Outcome(status="raised", text=BRANCH.format("raise KeyError(7)"))
+BY_ANOTHER = Outcome(status="raised", text=BRANCH.format("launch(x)"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "refused"),
+    [(1, BY_ITSELF, True), (1, PASSED, False), (0, BY_ITSELF, False), (1, BY_ANOTHER, False), (1, RAISED, False)],
+)
+def test_what_a_program_does_only_when_it_is_compiled_may_raise(asked: int, told: Outcome, refused: bool) -> None:
+    """What a kernel does that compiled code alone launches is a failure of compiled code; a `raise` of the program's own is none."""
+    failure = signature_of(BY_ITSELF)
+    assert failure is not None
+    options: list[str] = []
+
+    def control(option: str) -> Outcome:
+        options.append(option)
+        return told
+
+    expected = pytest.raises(Ended, match=r"is_compiling\), and what it does then fails in the same way without the compiler: ")
+    with expected if refused else contextlib.nullcontext() as ended:
+        judge_compiled_branch(failure, "fail.py", PASSED.model_copy(update={"asked": asked}), control)
+    assert options == (["--eager"] if asked else [])
+    if ended is not None:
         assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
-    else:
-        assert intake([RAISED], controls).run().failure == signature_of(RAISED)
-    assert len(controls) == (0 if asked else 1)
 
 
 MINE = 'Traceback (most recent call last):\n  File "/a/fail.py", line 9, in <module>\n    raise ValueError(said)\nValueError: they differ\n'
