@@ -21,7 +21,7 @@ def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: 
         SyntaxError: `text` is not Python.
     """
     judged = reproduction.failure.kind is Kind.ACCURACY or reproduction.capture.own_verdict
-    functions = keeper(text, held(reproduction.capture, source) if judged else ())
+    functions: Keeps = keeper(text, held(reproduction.capture, source)) if judged else lambda _text: True
     if not (judged or _is_raised_by_program(reproduction)):
         return functions
     # an exit, or a signal, has no line, whatever else is known of the lines

@@ -1,7 +1,8 @@
 """Functions that the compiler calls, where numbers are wrong: what they compute is the failure.
 
 Nothing in such a failure's message says which error it is. A lowering that returns something else is wrong as well, but it is another
-error than the user's. So their statements may go, and they may go as a whole; what stays is as it was.
+error than the user's; and so is an operator whose kernel returns something else than its lowering. So their statements may go, and they may
+go as a whole; what stays is as it was.
 """
 
 from __future__ import annotations
@@ -10,15 +11,30 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 
 from bot.reduce.source.text.blocks import FUNCTIONS
-from bot.reduce.source.text.names import names_of
+from bot.reduce.source.text.names import dotted, names_of
 
 Keeps = Callable[[str], bool]
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+# What `torch.library`, and an operator that it made, take a function by: as a decorator, or as an argument.
+_REGISTER = frozenset(
+    (
+        "custom_op",
+        "triton_op",
+        "register_fake",
+        "impl_abstract",
+        "register_kernel",
+        "register_autograd",
+        "register_vmap",
+        "impl",
+        "impl_backward",
+    )
+)
 
 
 def keeper(text: str, names: Collection[str]) -> Keeps:
-    """Whether a text still has one of the functions and classes of `text` that these `names` are of, and all it has of them, and of what
-    they use, is as in `text`, statements left out; and no lambda that is not in `text`. Without any `names` every text will do.
+    """Whether a text still has one of the functions and classes of `text` that these `names` are of, and all it has of them, of the kernels
+    of operators, and of what they use, is as in `text`, statements left out; and no lambda that is not in `text`. Where there are
+    neither `names` nor kernels every text will do.
 
     Raises:
         SyntaxError: `text` is not Python.
@@ -26,9 +42,10 @@ def keeper(text: str, names: Collection[str]) -> Keeps:
     tree = ast.parse(text)
     defined = _definitions(tree)
     wanted = {name for name in names if name in defined}
-    if not names:
+    held = wanted | {name for name in _kernels(tree) if name in defined}
+    if not names and not held:
         return lambda _text: True
-    held, more = set(wanted), set(wanted)
+    more = set(held)
     while more:
         used = {name for one in more for node in defined[one] for name in names_of(node).uses}
         more = {name for name in used if name in defined} - held
@@ -77,6 +94,23 @@ def _definitions(tree: ast.Module) -> dict[str, list[ast.stmt]]:
                 if isinstance(target, ast.Name):
                     found.setdefault(target.id, []).append(node)
     return found
+
+
+def _kernels(tree: ast.Module) -> set[str]:
+    """The names of the functions that are kernels of an operator of the program's own, or fakes of one."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS):
+            found |= {node.name for one in node.decorator_list if _registers(one)}
+        elif isinstance(node, ast.Call) and _registers(node):
+            given = [*node.args, *(word.value for word in node.keywords)]
+            found |= {one.id for one in given if isinstance(one, ast.Name)}
+    return found
+
+
+def _registers(node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    return (dotted(called) or "").rpartition(".")[2] in _REGISTER
 
 
 def _words(statement: ast.stmt) -> Iterator[str]:

@@ -86,6 +86,55 @@ def test_without_such_functions_every_text_will_do() -> None:
     assert keeper(TEXT, ["torch"])("x = 1"), "an import defines nothing that could change"
 
 
+OPERATOR = """
+import torch
+
+
+@torch.library.custom_op("mine::half", mutates_args=())
+def half(x: torch.Tensor) -> torch.Tensor:
+    checked = x + 0
+    return x >> 4
+
+
+@half.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@register(torch.ops.mine.half.default)
+def lowering(x):
+    return shift(x, 4)
+
+
+def back(ctx, grad):
+    return grad * 2
+
+
+half.register_autograd(back)
+
+
+def model(x):
+    return half(x) + 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        ("    checked = x + 0\n", "", True),
+        ("half(x) + 1", "half(x)", True),
+        ("x >> 4", "x >> 1", False),
+        ("    return torch.empty_like(x)", "    pass", False),
+        ("grad * 2", "grad", False),
+        ("def back(ctx, grad):\n    return grad * 2\n\n\nhalf.register_autograd(back)\n", "", True),
+    ],
+)
+def test_kernels_of_an_operator_stay_beside_its_lowering(before: str, after: str, kept: bool) -> None:
+    """`x >> 1` in eager beside a lowering of `x >> 4` is wrong as well, whatever the lowering's fault was."""
+    assert before in OPERATOR
+    assert keeper(OPERATOR, ["lowering"])(OPERATOR.replace(before, after)) == kept
+
+
 @given(st.sets(st.integers(0, len(TEXT.splitlines()) - 1)))
 def test_lines_of_the_rest_may_go(gone: set[int]) -> None:
     """Whatever goes: either a function that it holds is as it was, but for statements, or the text is refused."""
