@@ -168,14 +168,15 @@ def ints(node: Node) -> list[int]:
 def with_shape(program: Program, item: Input, shape: tuple[int, ...], *, keep_data: bool = False) -> Input:
     """`item`, an input of `program`, with another `shape` of the same rank: its strides keep their order.
 
-    Values that do not fit are made anew, or with `keep_data` are the corner of the recorded ones.
+    Values that do not fit are made anew, or with `keep_data` are the corner of the recorded ones, and random integers of the same range: 0
+    and 1 are within bounds wherever they are an index, but show little of what is wrong in others.
     """
     if item.meta.kind != "tensor" or shape == item.meta.shape:
         return item
     value = item.value
     if value.kind in ("blob", "literal", "expr"):
         value = (written(item, shape) if keep_data else None) or plain_value(program, item)
-    elif value.kind == "randint" and not is_floating(item.meta.dtype) and len(value.args) == 2:
+    elif value.kind == "randint" and not keep_data and not is_floating(item.meta.dtype) and len(value.args) == 2:
         value = replace(value, args=(0, min(2, int(value.args[1]))))
     return replace(item, value=value, meta=replace(item.meta, shape=shape, stride=scaled_stride(item.meta, shape)))
 
@@ -205,13 +206,13 @@ def closed(node: Node) -> Node:
     )
 
 
-def with_dim(program: Program, name: str, dim: int, size: int) -> Program:
-    """The program with the dimension `dim` of the input `name` made this size, if it was larger."""
+def with_dim(program: Program, name: str, dim: int, size: int, *, keep_data: bool = False) -> Program:
+    """The program with the dimension `dim` of the input `name` made this size, if it was larger; `keep_data` as for `with_shape`."""
 
     def change(item: Input) -> Input:
         if item.name != name or item.meta.shape[dim] <= size:
             return item
         shape = tuple(size if d == dim else old for d, old in enumerate(item.meta.shape))
-        return with_shape(program, item, shape)
+        return with_shape(program, item, shape, keep_data=keep_data)
 
     return program.with_graph(map_inputs(program.graph, change))

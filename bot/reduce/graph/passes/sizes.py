@@ -154,8 +154,8 @@ def _untied(incumbent: Incumbent) -> None:
     for name, dim in places[:_MOST_DIMS]:
 
         def change(_: int, new: int, name: str = name, dim: int = dim) -> list[Program]:
-            changed = legal(incumbent, with_dim(incumbent.program, name, dim, new))
-            return [] if changed is None else [changed]
+            made = dict.fromkeys(with_dim(incumbent.program, name, dim, new, keep_data=kept) for kept in (False, True))
+            return [each for each in (legal(incumbent, one) for one in made) if each is not None]
 
         small = [each for size in (1, 2) for each in change(0, size)]
         item = find_input(incumbent.program, name)

@@ -105,6 +105,7 @@ def test_values_that_do_not_fit_are_made_anew(value: Value, expected: Value) -> 
 def test_an_index_stays_within_bounds() -> None:
     item = Input("x", tensor(4, dtype="int64"), Value("randint", (0, 9)))
     assert with_shape(program(), item, (2,)).value == Value("randint", (0, 2))
+    assert with_shape(program(), item, (2,), keep_data=True).value == item.value
 
 
 def test_one_dimension_alone_shrinks_but_does_not_grow() -> None:
