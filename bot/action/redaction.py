@@ -129,6 +129,8 @@ _HOME = re.compile(
     rf"|{_PATH}(?<![:/]/)(?:[\w.-]{{1,40}}/){{1,6}}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)|{_PATH}(?<!//)root(?=/))"
 )
 _WINDOWS_HOME = re.compile(r"(?:(?<!\w)|(?<=\\[abefnrtv0])|(?<=\\u[0-9a-fA-F]{4}))[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]+")
+# Patterns end somewhere: what goes on behind that is of the same secret.
+_REST = re.compile(rf"{re.escape(SECRET)}(?=[A-Za-z0-9+=])[A-Za-z0-9+/=_-]{{20,}}")
 # Inductor's default cache directory is named after the user.
 _CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]+")
 # Names that clouds give to their machines.
@@ -256,9 +258,13 @@ def _hard_to_guess(value: str) -> bool:
 
 def redact(text: str) -> str:
     """The text with secrets as `[secret]`, home directories as `~`, and what `hide` was told."""
-    text = _BASE64.sub(lambda found: _unless_hidden(found[0], _from_base64(found[0])), _redacted(text))
+    before = _redacted(text)
+    text = _BASE64.sub(lambda found: _unless_hidden(found[0], _from_base64(found[0])), before)
     if _PERCENT.search(text):
         text = _ADDRESS.sub(lambda found: _unless_hidden(found[0], urllib.parse.unquote(found[0])), text)
+    if text != before:
+        # what was too long for its option, or its address, may not be any more
+        text = _redacted(text)
     return "\n".join(map(_among_colors, text.split("\n"))) if _COLORS.search(text) else text
 
 
@@ -299,7 +305,7 @@ def _pass(text: str) -> str:
         if any(part in folded for part in needed):
             before, text = text, pattern.sub(instead, text)
             folded = folded if text == before else text.casefold()
-    return text
+    return _REST.sub(SECRET, text) if SECRET in text else text
 
 
 class LineRedactor:

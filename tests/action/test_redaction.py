@@ -272,6 +272,14 @@ def test_no_text_of_a_model_is_missed(secret: str) -> None:
     assert shown.count(SECRET) == 5
 
 
+@pytest.mark.parametrize("behind", ["", "@somebody/team" + "9" * 800])
+def test_no_rest_of_a_long_secret_is_left(behind: str) -> None:
+    """A runner's configuration is longer than what a pattern takes."""
+    text = f"run --jitconfig eyJ{'a1B2' * 12}{'9' * 16_000}{behind}\nmore\n"
+    once = redact(text)
+    assert once == redact(once) == "run --jitconfig [secret]\nmore\n"
+
+
 @pytest.mark.parametrize("password", ["hun@ter22", "@@hunter22", "hun:ter@22"])
 def test_a_password_may_hold_an_at_sign(password: str) -> None:
     assert redact(f"pip install https://bob:{password}@example.org/simple x@y") == f"pip install https://{SECRET}@example.org/simple x@y"
