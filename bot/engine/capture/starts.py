@@ -20,6 +20,7 @@ from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import EAGER_ALONE, Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
 from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import bind_symbols, canonical
+from bot.reduce.graph.passes import dtypes
 from bot.reduce.graph.passes.outputs import without_dead
 from bot.reduce.graph.rewrite import map_inputs
 from bot.reduce.source.preamble import preambles
@@ -93,12 +94,14 @@ def starts(
 
 
 def parts(start: Start, guesses: Sequence[Collection[str]], *, upstream: bool = False) -> Iterator[Start]:
-    """The operations of `start` that each of the `guesses` names, alone: what they read is an input. With `upstream`, also what leads to
-    them, and ends there: a value may be made of one that is wrong by so little that nobody would say so."""
+    """The operations of `start` that each of the `guesses` names, alone: what they read is an input; each also in float32, as half
+    precision hides small errors. With `upstream`, also what leads to them, and ends there: a value may be made of one that is wrong by so
+    little that nobody would say so."""
     for names in guesses:
         part = keep_only(start.program, set(names), Policy.CUT)
-        if part is not None:
-            yield replace(start, program=part, whole=start.program)
+        for form in (part, dtypes.in_float32(part)) if part is not None else ():
+            if form is not None:
+                yield replace(start, program=form, whole=start.program)
     for names in guesses if upstream else ():
         known = start.program.graph.metas()
         ends = tuple(Ref(name) for name in names if name in known and known[name].kind == "tensor")

@@ -130,7 +130,7 @@ class _Search:
     def run(self, guessed: Sequence[frozenset[str]]) -> None:
         incumbent = self.incumbent
         # where the numbers matter, simple ones mostly hide the failure
-        guesses.run(incumbent, guessed, *(() if self.numerics.keep_seed else (self._smaller,)))
+        guesses.run(incumbent, guessed, self._finer if self.numerics.keep_seed else self._smaller)
         steady = self.settle(incumbent.candidate.text)
         self._whole()
         if not steady():
@@ -165,6 +165,11 @@ class _Search:
                 break
             ops.run(incumbent)
             bodies.run(incumbent)
+
+    def _finer(self, program: Program) -> Iterator[Program | None]:
+        """The program in float32 where it is in half precision, as which a small error of one operation mostly passes."""
+        finer = dtypes.in_float32(program)
+        yield finer and self.incumbent.legal(finer)
 
     def _smaller(self, program: Program) -> Iterator[Program | None]:
         """The program as small as its operations allow, then as small as most failures allow: many need a size above 1."""

@@ -406,3 +406,19 @@ def test_an_operation_is_asked_alone_and_then_with_what_leads_to_it() -> None:
     assert list(refs(led.program.graph.output)) == [second]
     assert led.whole is start.program
     assert third not in led.program.graph.metas()
+
+
+def test_an_operation_in_half_precision_is_asked_alone_in_float32_as_well() -> None:
+    held = graph("torch.ops.aten.relu.default", "torch.ops.aten.exp.default")
+    half = replace(TENSOR, dtype="float16")
+    held = replace(
+        held,
+        inputs=tuple(replace(item, meta=half) for item in held.inputs),
+        nodes=tuple(replace(node, meta=half) for node in held.nodes),
+    )
+    (start, *_) = made(region(held=held, failed="accuracy"), failure=WRONG)
+    second = start.program.graph.nodes[1].name
+    asked = list(parts(start, [frozenset({second})]))
+    assert [[node.name for node in one.program.graph.nodes] for one in asked] == [[second], [second]]
+    assert [one.program.graph.metas()[second].dtype for one in asked] == ["float16", "float32"]
+    assert all(one.whole is start.program for one in asked)

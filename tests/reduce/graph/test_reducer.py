@@ -314,6 +314,24 @@ def test_the_seed_stays_where_numbers_matter() -> None:
     assert reduce_program(accurate, checked, checked.render).program.recipe.seed == 0
 
 
+def test_a_wrong_operation_in_half_precision_is_asked_in_float32_first() -> None:
+    """As it is, its error alone may be within what half precision allows."""
+    half = tensor(4, dtype="float16")
+    places = (("relu", "x"), ("sin", "relu"), ("cos", "sin"))
+    nodes = tuple(op(name, f"{name}.default", Ref(fed), meta=half) for name, fed in places)
+    start = Program(Graph((Input("x", half),), nodes, Ref("cos")), Recipe(accuracy=True))
+    asked: list[tuple[list[str], str]] = []
+
+    def fails(program: Program) -> bool:
+        asked.append((words(program), program.graph.sources[0].meta.dtype))
+        return "sin" in words(program) and (len(words(program)) == 3 or asked[-1][1] == "float32")
+
+    oracle = World(fails)
+    found = reduce_program(start, oracle, oracle.render, guesses=[frozenset({"sin"})], numerics=Numerics(keep_seed=True))
+    assert asked[0] == (["sin"], "float32")
+    assert words(found.program) == ["sin"]
+
+
 def test_a_seed_that_may_matter_goes_last() -> None:
     """A script without one is run several times."""
     unseeded: list[bool] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.reduce.graph.edits import Edit
-from bot.reduce.graph.form import Arg, Code, Input, Program
+from bot.reduce.graph.form import Arg, Code, Input, Meta, Node, Program
 from bot.reduce.graph.printer.tensors import recorded_dtype
 from bot.reduce.graph.rewrite import map_inputs, map_node, map_nodes
 from bot.reduce.graph.size import dtype_rank
@@ -22,6 +22,8 @@ _PLAIN = {
     **dict.fromkeys(("int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64"), "int64"),
     **dict.fromkeys(("complex128", "complex32"), "complex64"),
 }
+# Formats of so few digits that an error of one operation may lie within what a comparison of them allows.
+_COARSE = ("float16", "bfloat16")
 
 
 def edits(program: Program) -> list[Edit]:
@@ -29,6 +31,30 @@ def edits(program: Program) -> list[Edit]:
     inputs = program.graph.sources
     present = {i.meta.dtype for i in inputs if i.meta.kind == "tensor" and i.meta.dtype in _PLAIN}
     return [_replace(dtype) for dtype in sorted(present, key=lambda d: (-dtype_rank(d), d))]
+
+
+def in_float32(program: Program) -> Program | None:
+    """`program` with float32 wherever float16 or bfloat16 stood, in the metadata of each value too; None where neither is an input's,
+    or the tolerance is the program's own.
+
+    An operation that is wrong by 1 % is within the tolerance of a half-precision comparison as long as it stands alone: there only a sum of
+    many such errors shows. In float32 the operation itself does.
+    """
+    coarse = any(item.meta.kind == "tensor" and item.meta.dtype in _COARSE for item in program.graph.sources)
+    if not coarse or program.recipe.tolerance is not None:
+        return None
+    for dtype in _COARSE:
+        program = _replace(dtype)(program) or program
+    return program.with_graph(map_nodes(program.graph, _finer))
+
+
+def _finer(node: Node) -> Node:
+    return replace(node, meta=_finer_meta(node.meta))
+
+
+def _finer_meta(meta: Meta) -> Meta:
+    dtype = "float32" if meta.dtype in _COARSE else meta.dtype
+    return replace(meta, dtype=dtype, items=tuple(map(_finer_meta, meta.items)))
 
 
 def _replace(dtype: str) -> Edit:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.reduce.graph.edits import applied, apply
-from bot.reduce.graph.form import Code, Graph, Input, Program, Ref, Value
+from bot.reduce.graph.form import Code, Graph, Input, Meta, Program, Ref, Value
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes import dtypes
 from tests.reduce.graph.world import World, op, tensor
@@ -73,3 +73,25 @@ def test_the_most_unusual_goes_first_and_a_needed_one_stays() -> None:
     assert left(incumbent.program) == ["int64", "float32", "float16"]
     # the metadata of what is computed follows
     assert [n.meta.dtype for n in incumbent.program.graph.nodes] == ["int64", "float32", "float16"]
+
+
+class TestInFloat32:
+    def test_half_precision_goes_and_all_else_stays(self) -> None:
+        finer = dtypes.in_float32(program("float16", "int32", "bfloat16", "float64"))
+        assert finer is not None
+        assert left(finer) == ["float32", "int32", "float32", "float64"]
+        assert [node.meta.dtype for node in finer.graph.nodes] == ["float32", "int32", "float32", "float64"]
+
+    def test_results_of_a_tuple_follow(self) -> None:
+        node = op("h", "halves.default", Ref("x"), meta=Meta(items=(tensor(2, dtype="float16"), tensor(2, dtype="int64"))))
+        finer = dtypes.in_float32(Program(Graph((Input("x", tensor(2, dtype="float16")),), (node,), Ref("h"))))
+        assert finer is not None
+        assert [item.dtype for item in finer.graph.nodes[0].meta.items] == ["float32", "int64"]
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64", "float8_e5m2", "int64"])
+    def test_nothing_is_finer_without_half_precision(self, dtype: str) -> None:
+        assert dtypes.in_float32(program(dtype)) is None
+
+    def test_a_tolerance_of_the_program_is_as_wide_in_float32(self) -> None:
+        start = program("float16")
+        assert dtypes.in_float32(replace(start, recipe=replace(start.recipe, tolerance=(0.1, 0.1)))) is None
