@@ -64,6 +64,8 @@ TRACERS = (
     # of graphs of CUDA that it records
     r"|TODO: graph recording observed an input tensor|These (?:live )?storage data ptrs are "
     r"|cudaMallocAsync does not yet support checkPoolLiveAllocations"
+    # of inputs of what was compiled before, of a server that compiles
+    r"|Expected tensors only, but got: <class '|vLLM failed to compile the model\b"
     # of sizes, whose names the code has that is made
     r"|name '[su]\d{1,3}' is not defined|s\d{1,3} \(could be from \[)"
 )
@@ -159,6 +161,11 @@ def _paths(text: str) -> list[str]:
     """The files of the frames of the last traceback in `text`, the innermost last; what Dynamo quotes of the program's stack is none."""
     last = text.rpartition(HEADER)[2].partition("\nfrom user code:")[0]
     return [each["path"].replace("\\", "/") for each in _FRAME.finditer(last)]
+
+
+def raised_at_prompt(text: str) -> bool:
+    """Whether the last traceback in `text` ends where somebody called something by hand, at Python's prompt."""
+    return _paths(text)[-1:] == ["<stdin>"]
 
 
 def raised_in_test(text: str) -> bool:

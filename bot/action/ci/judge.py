@@ -19,6 +19,7 @@ from bot.action.ci.compiles import (
     ends_at_import,
     on_stack,
     raised_at_import,
+    raised_at_prompt,
     raised_in_compiler,
     raised_in_made,
     raised_in_test,
@@ -212,7 +213,7 @@ def is_compiled(signature: Signature | None, failure: Failure) -> bool:
         or _is_own_assertion(signature, failure)
         or _is_cut_off(signature, failure)
         or _is_traced(failure)
-        or (signature is not None and (bool(_by_results(signature)) or _SUBPROCESS in signature.message))
+        or (signature is not None and (bool(_by_results(signature, failure)) or _SUBPROCESS in signature.message))
     )
 
 
@@ -221,11 +222,11 @@ def _is_own_assertion(signature: Signature | None, failure: Failure) -> bool:
     return signature is not None and signature.exception == ("AssertionError",) and raised_in_compiler(failure.text)
 
 
-def _by_results(signature: Signature) -> str:
-    """What the words of an error tell of something that the compiler made; empty where they tell nothing."""
+def _by_results(signature: Signature, failure: Failure) -> str:
+    """What the words of an error of a `failure` tell of something that the compiler made; empty where they tell nothing."""
     if OVERWRITTEN in signature.message:
         return "it read a result that the compiler's CUDA graphs had overwritten"
-    if "AssertionError" in signature.exception and _STRIDES.match(signature.message):
+    if "AssertionError" in signature.exception and _STRIDES.match(signature.message) and not raised_at_prompt(failure.text):
         return "it was raised in code that the compiler made"
     return "an error of the compiler could not be raised again" if _UNMADE.search(signature.message) else ""
 
@@ -313,7 +314,7 @@ def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
         return "possible", "the log ends within a traceback, in the compiler: what was raised may be of the machine"
     if compiled:
         return "suggested", "fails in the compiler"
-    if by_results := _by_results(signature):
+    if by_results := _by_results(signature, failure):
         return "possible", by_results
     return _outside(signature, failure)
 

@@ -32,7 +32,8 @@ MAX_CHILDREN = 20
 _OF_COMPILER = re.compile(
     r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|(?:-packages|[\\/]torchdynamo)[\\/]torch(?:dynamo|inductor)[\\/]"
     rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|\n{EXPLAINS}|{HANDS_OVER}|{OVERWRITTEN}|{STRIDES}|{TRACERS}|{TRACED}"
-    r"|torch_dynamo_resume_in_|<(?:graph break|resume) in |SubprocException|backend='[^'\n]{1,300}' raised:"
+    r"|\bUnsupported: [^\n]{1,2000}\n {0,4}Explanation: |torch_dynamo_resume_in_|<(?:graph break|resume) in "
+    r"|SubprocException|backend='[^'\n]{1,300}' raised:"
 )
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.

@@ -12,7 +12,12 @@ from bot.action.ci.tracebacks import COMPILERS
 # Lines below a heading that are looked at.
 MAX_BELOW = 20
 
-_HEADING = re.compile(r"^(?:#{1,6} |\*\*)?.{0,40}\b(?:failing|failed) tests?\b.{0,40}$", re.IGNORECASE)
+# What is about those that were mended, or left out, does not say that they fail now.
+_HEADING = re.compile(
+    r"^(?!.{0,150}\b(?:fix|skipp?|(?:resolv|disabl|re-?enabl|remov)e?)(?:e?s|e?d|ing)?\b)"
+    r"(?:(?:#{1,6} |\*\*)?.{0,40}\b(?:failing|failed) tests?\b|#{1,6} .{0,100}\btest failures?\b).{0,40}$",
+    re.IGNORECASE,
+)
 _TEST = re.compile(r"^[-* ]{0,4}`?(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})`?(?:,? and (?:\w{1,20} ){0,3}more\b.{0,40})?$")
 # What tells of an error, which whoever reads that judges by.
 _ERROR = re.compile(rf"\b[A-Z]\w{{0,100}}{ERRORS}\b")

@@ -33,6 +33,8 @@ _PLACE = re.compile(
 )
 # How an editor shows what was raised, with its message below the class; the chain that led to it stands below that.
 _OCCURRED = re.compile(r"^Exception has occurred: (?P<name>[A-Za-z_][\w.]{0,200})[ \t]*\n(?P<said>[^\s\n][^\n]*)$", re.MULTILINE)
+# How Python shows a class, where a report names what was raised so.
+_SHOWN_CLASS = re.compile(r"^<class '([A-Za-z_][\w.]{0,200})'>(?=: \S)", re.MULTILINE)
 # An editor and a page make links of places.
 _LINK = re.compile(r"\[([^\[\]\n]{1,500})\]\((?:https?|file|vscode[\w.+-]{0,100})://[^()\s]{0,2000}\)")
 _CURLY = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'"})
@@ -75,6 +77,8 @@ def restored(log: str) -> str:
         log = _PLACE.sub(_as_frame, log)
     if "Exception has occurred: " in log:
         log = _OCCURRED.sub("\\g<name>: \\g<said>\n```", log)
+    if "\n<class '" in log:
+        log = _SHOWN_CLASS.sub(r"\1", log)
     if "](" in log:
         log = _LINK.sub(r"\1", log)
     # no directory of Windows is called so

@@ -72,6 +72,13 @@ def test_what_dynamo_says_below_its_message(said: str, expected: list[str], mark
         ("AttributeError: module 'made.up' has no attribute 'FakeTensorMode'", []),
         ("AssertionError: Node made_up_2 was invalid, but is output", ["suggested"]),
         ("AssertionError: Mixing fake modes NYI", ["suggested"]),
+        ("AssertionError: Expected tensors only, but got: <class 'int'>", ["suggested"]),
+        ("RuntimeError: vLLM failed to compile the model. It is made up.", ["suggested"]),
+        ("RuntimeError: vLLM failed to make up the model.", []),
+        ("Unsupported: made up\nExplanation: made up\nHint: none", ["suggested"]),
+        ("Unsupported: made up\nHint: none", []),
+        ("<class 'torch._dynamo.exc.UserError'>: made up", ["suggested"]),
+        ("<class 'made.up.UserError'>: made up", []),
         ("RuntimeError: The runner failed with 'torch.compile with fullgraph=True\nfound no compiled frames.'", []),
         ("RuntimeError: Worker failed with error 'torch.compile with fullgraph=True\nfound no compiled frames.'", ["possible"]),
     ],
@@ -171,6 +178,10 @@ def test_a_question_about_a_size_that_has_no_answer(logged: str, below: str, exp
         ("### Name of failing test", "`tests/models/test_a.py::test_b`", "An InductorError, then a MadeUpError.", []),
         ("### Name of failing test", "`pytest tests/compile/test_a.py::test_b[1-x]`", "", []),
         ("### New tests", "`tests/compile/test_a.py::test_b[1-x]`", "", []),
+        ("## [made up 1.2] the runs of a day, on what they ran / test failures", "tests/compile/test_a.py::test_b", "", ["possible"]),
+        ("# Skip the failing tests", "tests/compile/test_a.py::test_b", "", []),
+        ("### Fixed test failures", "tests/compile/test_a.py::test_b", "", []),
+        ("Of the test failures", "tests/compile/test_a.py::test_b", "", []),
     ],
 )
 def test_a_test_that_is_named_below_a_heading(heading: str, line: str, words: str, expected: list[str]) -> None:
@@ -328,3 +339,17 @@ RUNS = """\
 )
 def test_the_compiler_asserts_where_what_it_made_runs(path: str, raised: str, expected: list[str]) -> None:
     assert verdicts(f"The end of the log:\n```\n{RUNS.format(path, raised)}```\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        ("", ["possible"]),
+        ('  File "/tmp/torchinductor_me/ab/made.py", line 7, in call\n', ["possible"]),
+        # somebody calls it
+        ('  File "<stdin>", line 1, in <module>\n', []),
+    ],
+)
+def test_strides_that_differ(frame: str, expected: list[str]) -> None:
+    header = "Traceback (most recent call last):\n" if frame else ""
+    assert verdicts(f"# A title\n\n```\n{header}{frame}AssertionError: expected size 2==2, stride 1==2 at dim=0\n```\n") == expected
