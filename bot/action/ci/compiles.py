@@ -44,6 +44,7 @@ TRACERS = (
     r"|torch\.compile with aot_autograd does not currently|Found a graph input that |auto_functionalized(?:_v2)? was not removed"
     r"|out= ops aren't yet supported|static input data pointer changed|input name: \S{1,100}\. data pointer changed from "
     # of tensors that hold nothing
+    r"|fake mode (?:\(.{1,200}\) )?from (?:fake )?tensor input \d"
     r"|Cannot access data pointer of Tensor \(e\.g\. FakeTensor|Attempting to use FunctionalTensor on its own"
     r"|SymIntArrayRef expected to contain only concrete integers|whole graph export entails exactly one"
     # of backwards, of operators without what traces them, of what is tried out, of a function that was left out

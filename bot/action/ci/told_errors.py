@@ -1,4 +1,4 @@
-"""Errors of the compiler of which somebody tells in a sentence, in a text that shows none."""
+"""Errors of the compiler of which somebody tells in a sentence, or in a comment of a program, in a text that shows none."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ MAX_LINE = 2_000
 
 # A class of the compiler's with its message, in ticks. A heading may name what a text is about, and not what happened; a change and a
 # logger's line that is no error are no words of somebody's.
-_TOLD = re.compile(
-    r"`(?P<said>(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{1,60}"
-    rf"|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}): [^\s`][^\n`]{{0,1000}})`"
-)
+_CLASS = rf"(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{{1,60}}|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}): "
+_TOLD = re.compile(rf"`(?P<said>{_CLASS}[^\s`][^\n`]{{0,1000}})`")
+# The same in a comment of a program, which is fenced; its message goes on in the comments below.
+_COMMENT = re.compile(r" {0,40}# ?")
+_SAID = re.compile(rf"{_CLASS}\S")
+_FENCE = "```"
 # What it says of a backend, with the class that that raised, in the same line, as a user interface shows it.
 _BACKEND = re.compile(r"(?:^|[^`\w])(?P<said>backend='[^'\n]{1,100}' raised: [A-Z]\w{1,60}(?:Error|Exception): \S[^\n]{0,1000})")
 _FAILS = re.compile(
@@ -31,14 +33,25 @@ _WENT_ON = re.compile(
 
 def failures(lines: list[str]) -> Iterator[Failure]:
     """The failure of which the last of such `lines` tells."""
+    comments: list[str] = []
+    fences = lines.count(_FENCE)
     for line in reversed(lines):
         said = line[:MAX_LINE]
+        fences -= line == _FENCE
+        comment = _COMMENT.match(said) if fences % 2 else None
+        comments = [said[comment.end() :], *comments] if comment else []
         told, shown = _TOLD.search(said), _BACKEND.search(said)
-        found = told or shown
         words = _TOLD.sub(" ", said)
-        if found is None or _NO_WORDS.match(said) or (told and (_WENT_ON.search(words) or not _FAILS.search(words))):
+        if comments and _SAID.match(comments[0]):
+            raised = "\n".join(comments)
+        elif _NO_WORDS.match(said) or (told and (_WENT_ON.search(words) or not _FAILS.search(words))):
             continue
-        raised = found["said"] if told else f"BackendCompilerFailed: {found['said']}"
+        elif told:
+            raised = told["said"]
+        elif shown:
+            raised = f"BackendCompilerFailed: {shown['said']}"
+        else:
+            continue
         failure = Failure(
             "a program", "", f"{HEADER}\n{raised}", seen=Seen.LOGGED, note="somebody's words tell of an error of the compiler's"
         )

@@ -72,6 +72,7 @@ def test_what_dynamo_says_below_its_message(said: str, expected: list[str], mark
         ("AttributeError: module 'made.up' has no attribute 'FakeTensorMode'", []),
         ("AssertionError: Node made_up_2 was invalid, but is output", ["suggested"]),
         ("AssertionError: Mixing fake modes NYI", ["suggested"]),
+        ("Error: AssertionError: fake mode (<made up>) from tensor input 0 doesn't match mode (<made up>)", ["suggested"]),
         ("AssertionError: Expected tensors only, but got: <class 'int'>", ["suggested"]),
         ("RuntimeError: vLLM failed to compile the model. It is made up.", ["suggested"]),
         ("RuntimeError: vLLM failed to make up the model.", []),
@@ -248,6 +249,23 @@ def test_an_error_told_of_in_a_sentence(line: str, expected: list[str]) -> None:
     # not beside an error that is shown, nor in a long log
     assert verdicts(f"# A title\n\n{line}\n\n{ENDED}") == []
     assert verdicts("it runs\n" * 300 + line + "\n") == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("    # torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n    # RuntimeError: made up", ["possible"]),
+        ("# BackendCompilerFailed: made up", ["possible"]),
+        ("    # torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n    # RuntimeError: CUDA out of memory", []),
+        ("    # it does not raise torch._dynamo.exc.Unsupported: made up", []),
+        ("    # RuntimeError: made up", []),
+    ],
+)
+def test_an_error_told_of_in_a_comment_of_a_program(comment: str, expected: list[str]) -> None:
+    program = f"f = torch.compile(g)\nwith a():\n    f(x)\n{comment}\n"
+    assert verdicts(f"# A title\n\nIt fails:\n\n```python\n{program}```\n\nThat is all.\n") == expected
+    # a heading tells what a text is about
+    assert verdicts(f"# A title\n\n```python\nf(x)\n```\n\n{comment.lstrip()}\n") == []
 
 
 @pytest.mark.parametrize(
