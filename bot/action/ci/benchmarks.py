@@ -22,7 +22,9 @@ _ENDED = re.compile(
     r"|^\d{1,5}\.\d{3}x(?: SAME| p=[\d.]{1,10})?$"
 )
 _ROW = re.compile(
-    r"^(?P<model>[\w./-]{1,200})\s{1,200}FAIL:\s{1,100}(?P<what>(?P<count>\w{1,60})=(?P<got>\S{1,100}), expected=\S{1,100})\s*$"
+    # somebody may tell of it in a list
+    r"^(?:\s{0,12}[-*] (?:\[ \] )?)?(?P<model>[\w./-]{1,200})\s{1,200}FAIL:\s{1,100}"
+    r"(?P<what>(?P<count>\w{1,60})=(?P<got>\S{1,100}), expected=\S{1,100})\s*$"
 )
 _COMMAND = re.compile(
     r"^(?:\++|\$) (?P<variables>(?:[A-Z_][A-Z0-9_]{0,100}=\S{0,300} )*)python (?P<words>benchmarks/dynamo/(?:\w{1,60})\.py .{1,4000})$"

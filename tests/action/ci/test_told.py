@@ -371,3 +371,11 @@ def test_the_compiler_asserts_where_what_it_made_runs(path: str, raised: str, ex
 def test_strides_that_differ(frame: str, expected: list[str]) -> None:
     header = "Traceback (most recent call last):\n" if frame else ""
     assert verdicts(f"# A title\n\n```\n{header}{frame}AssertionError: expected size 2==2, stride 1==2 at dim=0\n```\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [("    - ", ["suggested"]), ("- [ ] ", ["suggested"]), ("", ["suggested"]), ("- [x] ", []), ("It says made ", [])],
+)
+def test_a_benchmark_that_is_told_of_in_a_list(item: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n- [ ] a job\n{item}made_up.v2  FAIL:     accuracy=fail_accuracy, expected=pass\n") == expected
