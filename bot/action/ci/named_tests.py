@@ -15,10 +15,15 @@ MAX_BELOW = 20
 # What is about those that were mended, or left out, does not say that they fail now.
 _HEADING = re.compile(
     r"^(?!.{0,150}\b(?:fix|skipp?|(?:resolv|disabl|re-?enabl|remov)e?)(?:e?s|e?d|ing)?\b)"
-    r"(?:(?:#{1,6} |\*\*)?.{0,40}\b(?:failing|failed) tests?\b|#{1,6} .{0,100}\btest failures?\b).{0,40}$",
+    r"(?:(?:#{1,6} |\*\*)?.{0,40}\b(?:(?:failing|failed) tests?|following tests? (?:are )?fail(?:s|ed|ing)?)\b"
+    r"|#{1,6} .{0,100}\btest failures?\b).{0,40}$",
     re.IGNORECASE,
 )
-_TEST = re.compile(r"^[-* ]{0,4}`?(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})`?(?:,? and (?:\w{1,20} ){0,3}more\b.{0,40})?$")
+# The test alone, or a command for it.
+_TEST = re.compile(
+    r"^(?:[-* ]{0,4}`?|(?:> )?(?:[A-Z_]{1,40}=\S{0,100} {1,2}){0,5}(?:python3? -m )?pytest (?:-\S{1,40} ){0,5})"
+    r"(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})`?(?:,? and (?:\w{1,20} ){0,3}more\b.{0,40})?$"
+)
 # What tells of an error, which whoever reads that judges by.
 _ERROR = re.compile(rf"\b[A-Z]\w{{0,100}}{ERRORS}\b")
 
