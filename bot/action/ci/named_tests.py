@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.python_words import ERRORS
-from bot.action.ci.tracebacks import COMPILERS
+from bot.action.ci.tracebacks import NAMED
 
 # Lines below a heading that are looked at.
 MAX_BELOW = 20
@@ -27,8 +27,7 @@ _TEST = re.compile(
 # What tells of an error, which whoever reads that judges by.
 _ERROR = re.compile(rf"\b[A-Z]\w{{0,100}}{ERRORS}\b")
 
-
-_OF_COMPILER = re.compile(rf"\b(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{{1,60}}|{COMPILERS})\b")
+_OF_COMPILER = re.compile(rf"\b{NAMED}\b")
 
 
 def failures(lines: list[str]) -> Iterator[Failure]:

@@ -8,17 +8,16 @@ from collections.abc import Iterator
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import is_compiled, sign
 from bot.action.ci.python_words import HEADER
-from bot.action.ci.tracebacks import COMPILERS
+from bot.action.ci.tracebacks import NAMED
 
 MAX_LINE = 2_000
 
 # A class of the compiler's with its message, in ticks. A heading may name what a text is about, and not what happened; a change and a
 # logger's line that is no error are no words of somebody's.
-_CLASS = rf"(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{{1,60}}|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS}): "
-_TOLD = re.compile(rf"`(?P<said>{_CLASS}[^\s`][^\n`]{{0,1000}})`")
+_TOLD = re.compile(rf"`(?P<said>{NAMED}: [^\s`][^\n`]{{0,1000}})`")
 # The same in a comment of a program, which is fenced; its message goes on in the comments below.
 _COMMENT = re.compile(r" {0,40}# ?")
-_SAID = re.compile(rf"{_CLASS}\S")
+_SAID = re.compile(rf"{NAMED}: \S")
 _FENCE = "```"
 # What it says of a backend, with the class that that raised, in the same line, as a user interface shows it.
 _BACKEND = re.compile(r"(?:^|[^`\w])(?P<said>backend='[^'\n]{1,100}' raised: [A-Z]\w{1,60}(?:Error|Exception): \S[^\n]{0,1000})")

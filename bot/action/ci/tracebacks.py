@@ -37,6 +37,8 @@ _BEHIND = f": {HEADER}"
 _INDENT = " |\t"
 # Classes that the compiler alone has; that of Triton says where in the kernel.
 COMPILERS = rf"(?:{'|'.join(sorted(CLASSES))}|CompilationError(?=: at \d{{1,6}}:\d{{1,6}}:))"
+# Those, and whatever its packages raise, with the module.
+NAMED = rf"(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{{1,60}}|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS})"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
 _CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
 # A notebook leaves the module out; a server's logger says that there was an error before it says which.
