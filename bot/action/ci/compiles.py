@@ -135,10 +135,11 @@ _MARKED = re.compile(r"^> {2,}\S", re.MULTILINE)
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.
 _NAMED = re.compile(r"compil|inductor|dynamo|export|aoti|(?<![a-z])aot(?![a-z])|flex_?attention", re.IGNORECASE)
-# Where it is switched off: by a parameter of the test, by a variable. What is called alike: a database, what is written to a file.
+# Where it is switched off: by a parameter of the test, by a variable. What is called alike: a database, what is written to a file, what
+# torch.cuda makes of a source in C++.
 _OFF = re.compile(
     r"(?:torch_|use_)?(?:compiled?|dynamo|inductor)[_=-](?:False|off|none|0)(?![a-z0-9])|(?:no|not|without)_(?:torch_)?compil(?:ed|e|ing)"
-    r"|TORCH(?:DYNAMO|_COMPILE)_DISABLE=1"
+    r"|TORCH(?:DYNAMO|_COMPILE)_DISABLE=1|compile_?kernel"
     r"|dynamo_?db|(?:onnx|csv|json|yaml|html|pdf)[_/]export|export(?:ed|ers?|ing|s)?[_/](?:to_|as_)?(?:onnx|csv|json|yaml|html|pdf)",
     re.IGNORECASE,
 )

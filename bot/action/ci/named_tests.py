@@ -1,4 +1,4 @@
-"""The tests that somebody's text names below a heading, as those that fail; without what they raise."""
+"""The tests that somebody's text names below a heading, as those that fail, or shows commands for; without what they raise."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from bot.action.ci.tracebacks import NAMED
 MAX_BELOW = 20
 
 # What is about those that were mended, or left out, does not say that they fail now.
+_NOW = r"(?!.{0,150}\b(?:fix|skipp?|(?:resolv|disabl|re-?enabl|remov)e?)(?:e?s|e?d|ing)?\b)"
+# What a report says in its title holds for the commands that it shows, wherever.
+_TITLE = re.compile(rf"^# {_NOW}.{{0,200}}\bfail(?:s|ed|ing|ures?)?\b", re.IGNORECASE)
 _HEADING = re.compile(
-    r"^(?!.{0,150}\b(?:fix|skipp?|(?:resolv|disabl|re-?enabl|remov)e?)(?:e?s|e?d|ing)?\b)"
+    rf"^{_NOW}"
     r"(?:(?:#{1,6} |\*\*)?.{0,40}\b(?:(?:failing|failed) tests?|following tests? (?:are )?fail(?:s|ed|ing)?)\b"
     r"|#{1,6} .{0,100}\btest failures?\b).{0,40}$",
     re.IGNORECASE,
 )
 # The test alone, or a command for it.
 _TEST = re.compile(
-    r"^(?:[-* ]{0,4}`?|(?:> )?(?:[A-Z_]{1,40}=\S{0,100} {1,2}){0,5}(?:python3? -m )?pytest (?:-\S{1,40} ){0,5})"
+    r"^(?:[-* ]{0,4}`?|(?P<command>(?:[>$] )?(?:[\w./ -]{1,200} && ){0,3}(?:[A-Z_]{1,40}=\S{0,100} {1,2}){0,5}(?:python3? -m )?pytest "
+    r"(?:-\S{1,40} ){0,5}))"
     r"(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})`?(?:,? and (?:\w{1,20} ){0,3}more\b.{0,40})?$"
 )
 # What tells of an error, which whoever reads that judges by.
@@ -36,10 +40,11 @@ def failures(lines: list[str]) -> Iterator[Failure]:
     if any(_ERROR.search(_OF_COMPILER.sub("", line)) for line in said):
         return
     raised = next((found[0] for line in said if (found := _OF_COMPILER.search(line))), "")
+    titled = any(map(_TITLE.match, lines[:1]))
     at = MAX_BELOW
     for line in lines:
         at = 0 if _HEADING.match(line) else at + 1 if not line.startswith("#") else MAX_BELOW
-        if 0 < at < MAX_BELOW and (found := _TEST.match(line)):
+        if (found := _TEST.match(line)) and (0 < at < MAX_BELOW or (titled and found["command"])):
             yield Failure(
                 found["id"].partition("::")[2].replace("::", "."),
                 found["id"],

@@ -110,6 +110,8 @@ def test_a_machine_that_is_not_made_for_it(said: str, broken: str | None) -> Non
         (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestA::test_a_compile_False_config0"), "no"),
         (raised(IN_TEST, WRONG, "tests/test_made_up.py::test_a[torch_compile=False-cuda]"), "no"),
         (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestA::test_a_no_compile"), "no"),
+        # what is called alike
+        (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestCompileKernel::test_compile_kernel"), "no"),
         (raised(IN_TEST, WRONG, "tests/test_made_up.py::TestA::test_a_compile_True_config0"), "possible"),
         (raised(IN_TEST, WRONG, "tests/test_compile.py::TestA::test_a_compile_False"), "possible"),
         (raised(IN_TEST, WRONG, hint=Hint(("TORCHDYNAMO_DISABLE=1",), "python a.py")), "no"),

@@ -163,39 +163,6 @@ def test_a_question_about_a_size_that_has_no_answer(logged: str, below: str, exp
 
 
 @pytest.mark.parametrize(
-    ("heading", "line", "words", "expected"),
-    [
-        ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It fails each night.", ["possible"]),
-        ("Failing tests:", "- tests/test_dynamo.py::test_b", "", ["possible"]),
-        ("### Name of failing test", "`tests/models/test_a.py::test_b[1-x]`", "It fails each night.", []),
-        ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It is out of memory.", []),
-        ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It says `MadeUpError`.", []),
-        (
-            "### Name of failing test",
-            "tests/models/test_a.py::test_b[1-x] and two more",
-            "It says `torch._inductor.exc.InductorError`.",
-            ["possible"],
-        ),
-        ("### Name of failing test", "`tests/models/test_a.py::test_b`", "An InductorError, then a MadeUpError.", []),
-        ("### Name of failing test", "`pytest tests/compile/test_a.py::test_b[1-x]`", "", []),
-        ("### New tests", "`tests/compile/test_a.py::test_b[1-x]`", "", []),
-        ("## [made up 1.2] the runs of a day, on what they ran / test failures", "tests/compile/test_a.py::test_b", "", ["possible"]),
-        ("All 2 of the following tests fail alike:", "A=1  python3 -m pytest -v tests/compile/test_a.py::test_b", "", ["possible"]),
-        ("The following tests are failing:", "> pytest tests/compile/test_a.py::test_b", "", ["possible"]),
-        ("The following tests are failing:", "> pytest tests/compile/test_a.py", "", []),
-        ("The following tests pass:", "pytest tests/compile/test_a.py::test_b", "", []),
-        ("# Skip the failing tests", "tests/compile/test_a.py::test_b", "", []),
-        ("### Fixed test failures", "tests/compile/test_a.py::test_b", "", []),
-        ("Of the test failures", "tests/compile/test_a.py::test_b", "", []),
-    ],
-)
-def test_a_test_that_is_named_below_a_heading(heading: str, line: str, words: str, expected: list[str]) -> None:
-    assert verdicts(f"# A title\n\n{heading}\n\n{line}\n\n### More\n\n{words}\n") == expected
-    # no heading speaks for what stands below another one
-    assert verdicts(f"# A title\n\n{heading}\n\n### More\n\n{line}\n") == []
-
-
-@pytest.mark.parametrize(
     ("raised", "program", "expected"),
     [
         ("OutOfResources: out of resource: made up, Required: 3", "f = torch.compile(g)", ["possible"]),

@@ -1,0 +1,63 @@
+"""Tests that a text names, without what they raise."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import candidates
+from bot.action.ci.paths import CheckoutPaths
+
+
+def verdicts(log: str) -> list[str | None]:
+    return [row["verdict"] for row in candidates.rows(log, CheckoutPaths([])) if row["verdict"] != "not a candidate"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "line", "words", "expected"),
+    [
+        ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It fails each night.", ["possible"]),
+        ("Failing tests:", "- tests/test_dynamo.py::test_b", "", ["possible"]),
+        ("### Name of failing test", "`tests/models/test_a.py::test_b[1-x]`", "It fails each night.", []),
+        ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It is out of memory.", []),
+        ("### Name of failing test", "`tests/compile/test_a.py::test_b[1-x]`", "It says `MadeUpError`.", []),
+        (
+            "### Name of failing test",
+            "tests/models/test_a.py::test_b[1-x] and two more",
+            "It says `torch._inductor.exc.InductorError`.",
+            ["possible"],
+        ),
+        ("### Name of failing test", "`tests/models/test_a.py::test_b`", "An InductorError, then a MadeUpError.", []),
+        ("### Name of failing test", "`pytest tests/compile/test_a.py::test_b[1-x]`", "", []),
+        ("### New tests", "`tests/compile/test_a.py::test_b[1-x]`", "", []),
+        ("## [made up 1.2] the runs of a day, on what they ran / test failures", "tests/compile/test_a.py::test_b", "", ["possible"]),
+        ("All 2 of the following tests fail alike:", "A=1  python3 -m pytest -v tests/compile/test_a.py::test_b", "", ["possible"]),
+        ("The following tests are failing:", "> pytest tests/compile/test_a.py::test_b", "", ["possible"]),
+        ("The following tests are failing:", "> pytest tests/compile/test_a.py", "", []),
+        ("The following tests pass:", "pytest tests/compile/test_a.py::test_b", "", []),
+        ("# Skip the failing tests", "tests/compile/test_a.py::test_b", "", []),
+        ("### Fixed test failures", "tests/compile/test_a.py::test_b", "", []),
+        ("Of the test failures", "tests/compile/test_a.py::test_b", "", []),
+    ],
+)
+def test_a_test_that_is_named_below_a_heading(heading: str, line: str, words: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n{heading}\n\n{line}\n\n### More\n\n{words}\n") == expected
+    # no heading speaks for what stands below another one
+    assert verdicts(f"# A title\n\n{heading}\n\n### More\n\n{line}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("title", "line", "expected"),
+    [
+        ("# Some tests of a model fail with 1.2", "RUN=1 python3 -m pytest -v tests/compile/test_a.py::test_b", ["possible"]),
+        ("# 1.2 fails some cases", "> git checkout 012ab && RUN=1 python3 -m pytest -v tests/compile/test_a.py::test_b", ["possible"]),
+        ("# `test_b` failed", "$ pytest tests/compile/test_a.py::test_b", ["possible"]),
+        ("# `test_b` failed", "pytest tests/models/test_a.py::test_b", []),
+        # nothing says that it fails, nor does its name in the text
+        ("# Some tests of a model", "pytest tests/compile/test_a.py::test_b", []),
+        ("# `test_b` failed", "tests/compile/test_a.py::test_b", []),
+        ("# Fix a test that fails", "pytest tests/compile/test_a.py::test_b", []),
+    ],
+)
+def test_commands_in_a_report_whose_title_tells_of_a_failure(title: str, line: str, expected: list[str]) -> None:
+    assert verdicts(f"{title}\n\n### To reproduce\n\n{line}\n\ngives\n") == expected
+    assert verdicts(f"# A title\n\n{title}\n\n### To reproduce\n\n{line}\n\ngives\n") == []
