@@ -146,7 +146,7 @@ def _called(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: Si
     if hook != "dynamo" or not trains:
         yield recipe
         return
-    forward, both = recipe, replace(recipe, backward=True)
+    forward, both = replace(recipe, has_backward=failure.backward), replace(recipe, backward=True)
     of_gradients = failure.backward or (failure.kind is Kind.ACCURACY and (region.backward or region.weighted))
     yield from (both, forward) if of_gradients else (forward, both)
 

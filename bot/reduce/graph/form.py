@@ -194,6 +194,7 @@ class Recipe:
     contexts: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     backward: bool = False  # the sum of the outputs is differentiated after the call
+    has_backward: bool = False  # the failure is of a graph that has one, though the script does not differentiate
     weighted: bool = False  # with a weight for each number: the plain sum of a softmax, or of what is normalized, has no gradient
     accuracy: bool = False  # compare with eager
     strict: bool = False  # accuracy: integral and boolean outputs are compared too
@@ -207,6 +208,11 @@ class Recipe:
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
     synchronize: bool = False  # waits for the GPU after the call: an error of its kernels shows only then
     launch_when_compiled: bool = False  # kernels of the user's are launched only where it is compiled: they fail in eager as well
+
+    @property
+    def needs_gradients(self) -> bool:
+        """Whether what takes the place of a differentiable value has to be differentiable too."""
+        return self.backward or self.has_backward
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,7 @@ class _Builder:
     def _cut_input(self, name: str, meta: Meta, producer: Node, users: list[str]) -> Input:
         floating = is_floating(meta.dtype)
         value = fresh_value(meta, producer.target, users, varied=self.program.recipe.accuracy)
-        return Input(name, meta, value, requires_grad=self.program.recipe.backward and floating)
+        return Input(name, meta, value, requires_grad=self.program.recipe.needs_gradients and floating)
 
 
 def _is_empty(node: Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -124,9 +125,10 @@ def test_a_known_number_becomes_a_literal_and_a_context_keeps_its_entry() -> Non
     assert kept(keep_only(program, {"v", "leave"})) == [("enter", []), ("v", ["x"]), ("leave", ["enter"])]
 
 
-def test_cut_inputs_have_gradients_where_the_program_is_differentiated() -> None:
-    program = replace(line("sin", "cos"), recipe=Recipe(backward=True))
-    found = keep_only(program, {"n1"})
+@pytest.mark.parametrize("recipe", [Recipe(backward=True), Recipe(has_backward=True)])
+def test_cut_inputs_have_gradients_where_a_backward_fails(recipe: Recipe) -> None:
+    """Also where the script only compiles one."""
+    found = keep_only(replace(line("sin", "cos"), recipe=recipe), {"n1"})
     assert found is not None
     assert [i.requires_grad for i in found.graph.inputs] == [True]
 

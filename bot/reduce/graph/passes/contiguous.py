@@ -32,4 +32,4 @@ def _contiguous(_program: Program, item: Input) -> Input:
 
 
 def _plain(program: Program, item: Input) -> Input:
-    return replace(item, requires_grad=item.requires_grad and program.recipe.backward, leaf=True, parameter=False, keyword=None)
+    return replace(item, requires_grad=item.requires_grad and program.recipe.needs_gradients, leaf=True, parameter=False, keyword=None)

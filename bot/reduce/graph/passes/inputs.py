@@ -51,7 +51,7 @@ def _to_input(name: str) -> Edit:
         moved = next((c for c in graph.constants if c.name == name), None)
         if moved is None or moved.meta.kind != "tensor":
             return None
-        plain = replace(moved, parameter=False, requires_grad=moved.requires_grad and program.recipe.backward)
+        plain = replace(moved, parameter=False, requires_grad=moved.requires_grad and program.recipe.needs_gradients)
         rest = tuple(c for c in graph.constants if c.name != name)
         return program.with_graph(replace(graph, inputs=(*graph.inputs, plain), constants=rest))
 

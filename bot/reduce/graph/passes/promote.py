@@ -56,4 +56,5 @@ def _alone(program: Program, body: Graph) -> Program | None:
 
 
 def _input(program: Program, item: Input, users: list[str]) -> Input:
-    return replace(item, value=fresh_value(item.meta, "", users), requires_grad=program.recipe.backward and is_floating(item.meta.dtype))
+    differentiable = program.recipe.needs_gradients and is_floating(item.meta.dtype)
+    return replace(item, value=fresh_value(item.meta, "", users), requires_grad=differentiable)

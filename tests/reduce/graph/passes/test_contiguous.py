@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from bot.reduce.graph.edits import applied, apply
 from bot.reduce.graph.form import Graph, Input, Program, Recipe, Ref
 from bot.reduce.graph.incumbent import Incumbent
@@ -12,12 +14,13 @@ from tests.reduce.graph.world import World, op, tensor
 
 META = tensor(4, 4)
 TURNED = replace(META, stride=(1, 4))
+PLAIN = Recipe(seed=None)
 ODD = Input("x", TURNED, requires_grad=True, leaf=False, keyword="word")
 
 
-def program(*inputs: Input, backward: bool = False) -> Program:
+def program(*inputs: Input, recipe: Recipe = PLAIN) -> Program:
     nodes = tuple(op(f"n{i}", "relu.default", Ref(item.name), meta=META) for i, item in enumerate(inputs))
-    return Program(Graph(inputs, nodes, tuple(Ref(n.name) for n in nodes)), Recipe(backward=backward, seed=None))
+    return Program(Graph(inputs, nodes, tuple(Ref(n.name) for n in nodes)), recipe)
 
 
 def test_nothing_is_proposed_for_a_plain_input() -> None:
@@ -37,8 +40,9 @@ def test_constants_become_plain_tensors() -> None:
     assert applied(start, contiguous.edits(start)).graph.constants == (Input("w", META),)
 
 
-def test_gradients_stay_where_the_program_is_differentiated() -> None:
-    start = program(ODD, backward=True)
+@pytest.mark.parametrize("recipe", [replace(PLAIN, backward=True), replace(PLAIN, has_backward=True)])
+def test_gradients_stay_where_a_backward_fails(recipe: Recipe) -> None:
+    start = program(ODD, recipe=recipe)
     assert applied(start, contiguous.edits(start)).graph.inputs == (Input("x", META, requires_grad=True),)
 
 
