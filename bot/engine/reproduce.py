@@ -30,8 +30,7 @@ from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
 from bot.failure.machine_faults import fault_of, last_line, may_pass
 from bot.failure.outcome import Outcome
-from bot.failure.signature import signature_of
-from bot.failure.traceback import failed_later_than
+from bot.failure.signature import ended_behind, signature_of
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
@@ -210,8 +209,7 @@ class Intake:
         return found.model_copy(update={"outcome": outcome, "signature": signature_of(outcome, script=self.options.target.name)})
 
     def _runs(self, found: Capture, without: Outcome) -> TwoRuns:
-        later = without.status == "raised" and failed_later_than(without.text, found.outcome.text, self.options.target.name)
-        return TwoRuns(found, without, later)
+        return TwoRuns(found, without, ended_behind(without, found.outcome.text, self.options.target.name))
 
     def _lookups(self) -> Lookups:
         launch, script = self._launch()

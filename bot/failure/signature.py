@@ -14,7 +14,7 @@ from bot.failure.device_errors import CLASS, sticky_error
 from bot.failure.messages import MAX_MESSAGE, MAX_WORDS, WRAPPER_CLASSES, essence, normalize, peel, words
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, phase_of
-from bot.failure.traceback import Frame, Raised, exceptions, fault_frames, plain, sampled_frames
+from bot.failure.traceback import Frame, Raised, exceptions, failed_later_than, fault_frames, plain, sampled_frames
 from bot.models.failure import HEAP, Kind, Phase, Signature
 
 _NO_FAILURE = frozenset({"ok", "stopped", "infra"})
@@ -95,6 +95,30 @@ def is_own_verdict(signature: Signature, outcome: Outcome, *, script: str) -> bo
     # an error of Python's own, or of a library, is no judgment of the program's
     shown = [frame for raised in exceptions(plain(outcome.text)) for frame in raised.frames]
     return raises_by_itself(outcome.text) and _is_own(shown, script)
+
+
+def ended_behind(control: Outcome, failed: str, script: str) -> bool:
+    """Whether eager has passed what fails with the compiler: it raised at a later statement, and another error.
+
+    The compiler traces a backward before eager runs it, so an error of the program's own there shows at an earlier statement.
+
+    Args:
+        control: How the program ended without the compiler.
+        failed: What it printed with it.
+        script: The name of its file.
+    """
+    if control.status != "raised" or not failed_later_than(control.text, failed, script):
+        return False
+    chain = exceptions(plain(failed))
+    compiling = phase_of([frame for raised in chain for frame in raised.frames]) not in (Phase.RUN, Phase.LOAD)
+    return not compiling or _error(chain) != _error(exceptions(plain(control.text)))
+
+
+def _error(chain: Sequence[Raised]) -> tuple[object, ...]:
+    """The class of the root cause, where it was raised, and its message."""
+    names, message = _named(chain)
+    frame = chain[-1].frames[-1] if chain and chain[-1].frames else None
+    return names[-1:], frame and (frame.path.rpartition("/")[2], frame.function, frame.line), normalize(message)
 
 
 def raises_by_itself(text: str, words: tuple[str, ...] = ("raise",)) -> bool:

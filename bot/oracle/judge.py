@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from bot.failure.machine_faults import fault_of, may_pass
 from bot.failure.outcome import Outcome
-from bot.failure.signature import own_words, signature_of
-from bot.failure.traceback import failed_later_than
+from bot.failure.signature import ended_behind, own_words, signature_of
 from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Precision, Question, Task
 from bot.inside.traits import traits_of
 from bot.models.failure import Kind, Signature, Verdict
@@ -235,7 +234,7 @@ class Judge:
             self._durations.passed_control(control.seconds)
         else:
             may_end = criterion.across_forms or criterion.control_may_end_later
-            later = may_end and control.status == "raised" and failed_later_than(control.text, failed, SCRIPT)
+            later = may_end and ended_behind(control, failed, SCRIPT)
             if not later:
                 return Judgment(Verdict.INVALID)
         if not control.calls or (criterion.kind is Kind.NO_RAISE and not criterion.raises_alike(control)):
@@ -255,5 +254,5 @@ class Judge:
             right = self.run(Question(text, "control_moved", self.limits.run), is_cancelled)
         if may_pass(right):
             return Judgment(Verdict.INFRA)
-        later = bool(failed) and right.status == "raised" and failed_later_than(right.text, failed, SCRIPT)
+        later = bool(failed) and ended_behind(right, failed, SCRIPT)
         return Judgment(Verdict.SAME if right.status == "ok" or later else Verdict.INVALID, instead_of_float64=instead)

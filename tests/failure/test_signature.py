@@ -16,6 +16,7 @@ from bot.failure.messages import essence
 from bot.failure.outcome import Outcome
 from bot.failure.signature import (
     complaint,
+    ended_behind,
     is_own_verdict,
     is_statement,
     own_words,
@@ -328,6 +329,33 @@ def test_assertion_under_another_script_name() -> None:
     text = stack().replace("repro.py", "/somewhere/fail.py") + "AssertionError: wrong\n"
     assert judged(text, script="fail.py").kind is Kind.ACCURACY
     assert judged(text, script="other.py").kind is Kind.EXCEPTION
+
+
+BACKWARD = '  File "repro.py", line 2, in backward\n    return grad.item()\n'
+LATER = stack("torch/autograd/__init__.py:backward").replace("line 3", "line 9") + BACKWARD
+CHECKED = "torch/testing/_comparison.py:assert_close"
+
+
+@pytest.mark.parametrize(
+    ("control", "failed", "behind"),
+    [
+        # the compiler traces a backward before eager runs it
+        (LATER + "RuntimeError: no scalar\n", COMPILING + BACKWARD + "RuntimeError: no scalar\n", False),
+        (LATER + "RuntimeError: 12 elements\n", COMPILING + BACKWARD + "RuntimeError: 8 elements\n", False),
+        (LATER + "RuntimeError: no scalar\n", COMPILING + BACKWARD + "RuntimeError: no strides\n", True),
+        (LATER + "RuntimeError: no scalar\n", COMPILING + BACKWARD + "ValueError: no scalar\n", True),
+        (LATER + "RuntimeError: no scalar\n", COMPILING + "RuntimeError: no scalar\n", True),
+        (LATER + "AssertionError\n", COMPILING + BACKWARD.replace("line 2", "line 1") + "AssertionError\n", True),
+        # two comparisons, of which eager passes the first
+        (stack(CHECKED).replace("line 3", "line 9") + "AssertionError: not close\n", stack(CHECKED) + "AssertionError: not close\n", True),
+        # an earlier statement, and no error at all
+        (stack(CHECKED).replace("line 3", "line 2") + "AssertionError: not close\n", stack(CHECKED) + "AssertionError: not close\n", False),
+        ("", COMPILING + "RuntimeError: no scalar\n", False),
+    ],
+)
+def test_eager_has_passed_what_fails_compiled_where_it_raises_another_error_later(control: str, failed: str, behind: bool) -> None:
+    assert ended_behind(Outcome(status="raised", text=control), failed, "repro.py") is behind
+    assert not ended_behind(Outcome(status="ok", text=control), failed, "repro.py")
 
 
 RAISE = "    raise ValueError(said)\n"

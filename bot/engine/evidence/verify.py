@@ -21,8 +21,7 @@ from pydantic import Field
 from bot.engine.target import Launch
 from bot.failure.machine_faults import may_pass
 from bot.failure.outcome import Outcome
-from bot.failure.signature import signature_of
-from bot.failure.traceback import failed_later_than
+from bot.failure.signature import ended_behind, signature_of
 from bot.inside.protocol import ControlOption, command, read_reached
 from bot.inside.traits import traits_of
 from bot.inside.variables import without_settings
@@ -265,7 +264,7 @@ def _judged(control: _Control, failed: Outcome, script: Path, expected: Expected
     """The eager control's result and, if it does not pass, why."""
     outcome, wrong = control.outcome, control.wrong
     rule, must_raise = expected.rule, expected.signature.kind is Kind.NO_RAISE
-    behind = rule.partial and outcome.status == "raised" and failed_later_than(outcome.text, failed.text, script.name)
+    behind = rule.partial and ended_behind(outcome, failed.text, script.name)
     if outcome.status != "ok" and not behind:
         signature = signature_of(outcome, script=script.name)
         return "fails", signature.line() if signature is not None else outcome.status
