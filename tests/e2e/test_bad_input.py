@@ -40,6 +40,30 @@ def test_fails_in_eager_too(tmp_path: Path) -> None:
     assert not (answer.directory / "repro.py").exists()
 
 
+WRONG_BACKWARD = """import torch
+
+
+@torch.library.custom_op("mine::scale", mutates_args=())
+def scale(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+scale.register_fake(torch.empty_like)
+scale.register_autograd(lambda ctx, grad: grad.sum(0).item())
+x = torch.randn(4, 3, requires_grad=True)
+y = torch.compile(lambda x: torch.ops.mine.scale(x.sin()))(x)
+y.sum().backward()
+"""
+
+
+def test_a_backward_that_eager_comes_to_later(tmp_path: Path) -> None:
+    """The compiler traces it at the call, and so fails at an earlier statement than eager."""
+    answer = minify_script(script(tmp_path, WRONG_BACKWARD), tmp_path)
+    assert answer.process.status == 4, answer.described()
+    assert answer.result["reason_code"] == "fails_in_eager", answer.described()
+    assert "cannot be converted to Scalar" in answer.process.text, answer.described()
+
+
 def test_fails_before_any_compile(tmp_path: Path) -> None:
     answer = minify_script(script(tmp_path, "import torch\nraise KeyError('no weights here')\n"), tmp_path)
     assert answer.process.status == 4, answer.described()
