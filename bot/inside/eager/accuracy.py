@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from . import checkpointed, drawing, layouts, noise, rounding
+from .finite import beside_infinities
 from .fp64 import drew, random_state
 from .uninitialized import code_of, made_to_differ
 
@@ -348,7 +349,7 @@ class ComparisonRule:
             if exact is None or self._close([exact.to(ours.dtype)], [ours]):
                 return False
         utils, config = (importlib.import_module(f"torch._dynamo.{name}") for name in ("utils", "config"))
-        return bool(utils.same(ours, theirs, exact, tol=config.repro_tolerance, equal_nan=True))
+        return bool(utils.same(*beside_infinities(ours, theirs, exact), tol=config.repro_tolerance, equal_nan=True))
 
     def _close(self, actual: Sequence[Any], expected: Sequence[Any]) -> bool:
         given = dict(zip(("rtol", "atol"), self.tolerance or (), strict=False))
@@ -392,6 +393,7 @@ def farther(one: tuple[float, float] | None, other: tuple[float, float] | None) 
 
 def _errors(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
     """Root mean squares against float64, of the compiled tensor and of eager's; None where they are no numbers."""
+    ours, theirs, exact = beside_infinities(ours, theirs, exact)
     if exact is None or not ours.is_floating_point() or ours.shape != theirs.shape or ours.shape != exact.shape or not ours.numel():
         return None
     compiled, eager = ((one.double() - exact).square().mean().sqrt().item() for one in (theirs, ours))
