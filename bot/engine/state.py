@@ -72,8 +72,9 @@ class Reproduction:
         said = f"in the calls that were compared {nearness(*errors, wrong=bool(wrong))}"
         if wrong:
             return f"by the program's own check alone: {said}"
-        # a graph that Dynamo made wrong is as wrong in eager
-        return f"no compiled graph is wrong by itself: {said}; the program's own check sees rounding, or an error outside of the graphs"
+        # a graph that Dynamo made wrong is as wrong in eager, and a layout is no number
+        sees = "rounding, an error outside of the graphs, or something else than numbers"
+        return f"no compiled graph returns wrong numbers: {said}; the program's own check sees {sees}"
 
     @property
     def eager_error(self) -> str:
