@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bot.engine import compile_only, size, slowness, time_split
 from bot.engine.capture.local_modules import search_path
-from bot.engine.capture.region import Capture, Region
+from bot.engine.capture.region import Capture
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
@@ -109,7 +109,7 @@ class Intake:
         hang_after = slowness.hang_after(self.options, found.outcome, without, own) if hangs else self.options.hang_after or own
         found = self._with_graphs(found, failure.kind, hang_after)
         found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
-        if failure.kind is Kind.ACCURACY and without.raised and not _wrong(found):
+        if failure.kind is Kind.ACCURACY and without.raised and not found.wrong:
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         judged = failure.kind is Kind.ACCURACY or found.own_verdict
         if judged and (undefined := self._undefined(found, own)):
@@ -117,11 +117,11 @@ class Intake:
             raise Ended("not_reproduced", "fails_in_eager", said)
         right = False
         judge_compiled_branch(failure, self.options.target.name, without, lambda option: self._control(own, option))
-        if judged and found.signature is not None and self.options.accuracy != "off" and not _wrong(found):
+        if (judged or found.own_code) and found.signature is not None and self.options.accuracy != "off" and not found.wrong:
             self._judge_random_numbers(found, own)
             right = right_numbers_pass(found, self.options.target.name, lambda option: self._control(own, option))
-            found = self._with_later_calls(found, own) if right and found.again else found
-            failure = failure.model_copy(update={"kind": Kind.ACCURACY}) if _wrong(found) else failure
+            found = self._with_later_calls(found, own) if judged and right and found.again else found
+            failure = failure.model_copy(update={"kind": Kind.ACCURACY}) if found.wrong else failure
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
         if found.child and source is not None and not self.options.target.starts_ranks:
@@ -157,7 +157,7 @@ class Intake:
             found = self._compared(found.as_it_ended(self.options.target.name), own)
         found = self._asked_again(found, without, own)
         runs = self._runs(found, without)
-        if runs.eager_fails and without.status != "timeout" and (found.signature is not None or _wrong(found)):
+        if runs.eager_fails and without.status != "timeout" and (found.signature is not None or found.wrong):
             without = self._control(own)  # alone: what it met may have been the program itself
             runs = self._runs(found, without)
         return runs, own
@@ -181,12 +181,12 @@ class Intake:
 
     def _asked_again(self, found: Capture, without: Outcome, own: float) -> Capture:
         """A program that passed, run again: what shows only now and then does not show each time. Not where eager does not pass."""
-        if found.outcome.status != "ok" or found.signature or _wrong(found) or without.status != "ok" or not without.calls:
+        if found.outcome.status != "ok" or found.signature or found.wrong or without.status != "ok" or not without.calls:
             return found
         until = time.monotonic() + time_split.AGAIN_SHARE * self.options.budget
         if found.again and self.options.accuracy == "auto" and time.monotonic() + found.outcome.seconds < until:
             found = self._with_later_calls(found, own)
-            if _wrong(found):
+            if found.wrong:
                 return found
         for runs in range(2, MOST_RUNS + 1):
             if time.monotonic() + found.outcome.seconds > until:
@@ -220,9 +220,9 @@ class Intake:
         strict = self.options.accuracy == "strict"
         if self.options.wrong_numbers and self.options.accuracy == "auto":
             found = self._capture("accuracy", own, Tolerance())
-            if found.outcome.status == "ok" and _wrong(found):
+            if found.outcome.status == "ok" and found.wrong:
                 self._keep(found)
-                return found.model_copy(update={"regions": _wrong(found)})
+                return found.model_copy(update={"regions": found.wrong})
         compare = Tolerance(strict=strict) if self.options.accuracy in ("on", "strict") else None
         found = self._capture("capture", own, compare, afterwards=self.options.accuracy == "auto")
         self._keep(found)
@@ -244,12 +244,12 @@ class Intake:
         """With those regions whose numbers are wrong, where the program ended well or by a verdict of its own."""
         outcome, strict = found.outcome, self.options.accuracy == "strict"
         kind = found.signature.kind if found.signature else None
-        judged = kind is Kind.ACCURACY or found.own_verdict
-        if not _wrong(found) and (
+        judged = kind is Kind.ACCURACY or found.own_verdict or found.own_code
+        if not found.wrong and (
             (kind is None and outcome.status == "ok" and self.options.accuracy == "auto") or (judged and self.options.accuracy != "off")
         ):
             if found.compared is not None:
-                return found.model_copy(update={"regions": found.compared})
+                return found.with_wrong(found.compared)
             self.progress.step("comparing every compiled region with eager and float64")
             # where the program compares for itself, its own tolerance decides
             tolerance = found.tolerance if judged else None
@@ -268,7 +268,7 @@ class Intake:
                 # comparing must not be what makes it fail
                 return found
             passes = judged and checked.outcome.status == "ok" and checked.signature is None
-            return found.model_copy(update={"regions": _wrong(checked), "errors": checked.errors, "passes_as_eager": passes})
+            return found.with_wrong(checked.wrong, errors=checked.errors, passes_as_eager=passes)
         return found
 
     def _with_later_calls(self, found: Capture, own: float) -> Capture:
@@ -278,7 +278,7 @@ class Intake:
         limit = max(own, HANG_RATIO * found.outcome.seconds)
         compare = Tolerance(found.tolerance, strict=True) if found.signature is not None else Tolerance()
         later = self._capture("later", limit, compare, later_calls=True)
-        return found.model_copy(update={"regions": _wrong(later), "errors": later.errors}) if _wrong(later) else found
+        return found.model_copy(update={"regions": later.wrong, "errors": later.errors}) if later.wrong else found
 
     def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
         """Of a program that dies in the compiler the graphs are written before the compiler gets them."""
@@ -337,10 +337,10 @@ class Intake:
                 raise Ended("error", "not_understood", said)
             # a compiler that may not write is none that fails
             self._withheld(found.outcome, found.signature.said or found.signature.message)
-            if found.own_verdict and _wrong(found):  # what it says of them, it may say in any way
+            if found.own_verdict and found.wrong:  # what it says of them, it may say in any way
                 return found.signature.model_copy(update={"kind": Kind.ACCURACY})
             return found.signature
-        if _wrong(found):
+        if found.wrong:
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
         outcome = found.outcome
         self._withheld(outcome)
@@ -374,7 +374,7 @@ class Intake:
         # what fails only now and then may have passed by chance
         if self._capture("again", own).signature is None:
             return
-        said = "the program's own comparison fails, but only since compiled code draws other random numbers than eager"
+        said = f"{found.fails}, but only since compiled code draws other random numbers than eager"
         raise Ended("not_reproduced", "passes", f"{said}: with torch._inductor.config.fallback_random = True it passes")
 
     def _control(self, own: float, option: ControlOption | None = None, budget: Budget | None = None) -> Outcome:
@@ -392,7 +392,3 @@ class Intake:
         """Raises `Ended` where the sandbox kept from the program what it needs: see `withheld`."""
         if kept := withheld(outcome, self.box, failure):
             raise kept
-
-
-def _wrong(found: Capture) -> tuple[Region, ...]:
-    return tuple(region for region in found.regions if region.failed == "accuracy")

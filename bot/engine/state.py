@@ -64,7 +64,8 @@ class Reproduction:
         """How near compiled results are to float64, beside eager's, where they are wrong by the program's own check alone; else empty."""
         errors = self.capture.errors
         # of code that does not raise where eager does, numbers say nothing
-        if errors is None or self.failure.kind is Kind.NO_RAISE or not (self.failure.kind is Kind.ACCURACY or self.right_numbers):
+        judged = self.failure.kind is Kind.ACCURACY or (self.right_numbers and not self.capture.own_code)
+        if errors is None or self.failure.kind is Kind.NO_RAISE or not judged:
             return ""
         wrong = [region for region in self.capture.regions if region.failed == "accuracy"]
         if any(region.rule.tolerance is None for region in wrong) or (wrong and errors[0] > _DOUBTFUL * errors[1]):

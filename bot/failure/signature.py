@@ -121,6 +121,22 @@ def _error(chain: Sequence[Raised]) -> tuple[object, ...]:
     return names[-1:], frame and (frame.path.rpartition("/")[2], frame.function, frame.line), normalize(message)
 
 
+def is_of_own_code(signature: Signature, outcome: Outcome, *, script: str) -> bool:
+    """Whether the program's own code raised as it ran, outside of what is compiled: what was handed to it may have led there.
+
+    It may have been called by torch, as a hook is, and the error may be one of Python's own, as that of a table without the key that was
+    computed. The `signature` is that of the `outcome` of `script`, as for `signature_of`.
+    """
+    if signature.kind is not Kind.EXCEPTION or signature.phase is not Phase.RUN or len(signature.exception) != 1:
+        return False
+    text = plain(outcome.text)
+    *_, last = (None, *_WITH_SOURCE.finditer(text))
+    frames = [frame for raised in exceptions(text) for frame in raised.frames]
+    if last is None or not frames or frames[-1].in_torch or _LIBRARY.search(last["path"]) or signature.exception[0] in WRAPPER_CLASSES:
+        return False
+    return any(frame.path.rpartition("/")[2] == script.rpartition("/")[2] for frame in frames)
+
+
 def raises_by_itself(text: str, words: tuple[str, ...] = ("raise",)) -> bool:
     """Whether the last statement that the traceback `text` shows begins with one of these `words`, and is no library's."""
     *_, last = (None, *_WITH_SOURCE.finditer(plain(text)))

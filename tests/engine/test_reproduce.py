@@ -22,7 +22,7 @@ from bot.engine.reproduce import Intake
 from bot.engine.target import Target
 from bot.engine.workspace import Workspace
 from bot.failure.outcome import Outcome
-from bot.failure.signature import is_own_verdict, signature_of
+from bot.failure.signature import is_of_own_code, is_own_verdict, signature_of
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.workers.process import START, Patience
@@ -156,10 +156,11 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
             outcome = captures.pop(0)
             signature = signature_of(outcome)
             own = signature is not None and is_own_verdict(signature, outcome, script=script.name)
+            code = signature is not None and not own and is_of_own_code(signature, outcome, script=script.name)
             regions = (later or ()) if watch.later_calls else wrong if watch.compare is not None else ()
             return Capture(
-                outcome=outcome, signature=signature, own_verdict=own, regions=regions, versions={}, log=script, errors=errors,
-                again=later is not None,
+                outcome=outcome, signature=signature, own_verdict=own, own_code=code, regions=regions, versions={}, log=script,
+                errors=errors, again=later is not None,
             )  # fmt: skip
 
         monkeypatch.setattr("bot.engine.reproduce.capture", captured)
@@ -336,6 +337,37 @@ def test_wrong_numbers_are_the_failure_however_the_program_says_so(intake: Calla
     wrong = Region(hook="aot", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path)
     found = intake([own, own], [PASSED], wrong=(wrong,)).run()
     assert (found.failure.kind, found.own_end, found.capture.regions) == (Kind.ACCURACY, signature_of(own), (wrong,))
+
+
+NO_KEY = 'Traceback (most recent call last):\n  File "/a/fail.py", line 9, in name\n    return NAMES[int(v)]\nKeyError: {}\n'
+MISSED, OTHERWISE = (Outcome(status="raised", text=NO_KEY.format(key)) for key in (22, 4194283))
+
+
+def test_an_error_in_what_is_done_with_results_may_come_of_rounding(intake: Callable[..., Intake], tmp_path: Path) -> None:
+    """A table that rounding leads out of is no failure of the compiler's; it is none of numbers either, for all that is known."""
+    with pytest.raises(
+        Ended, match=r"fails in its own code .*KeyError: 22\), but so it does with float64 in place of the compiled"
+    ) as ended:
+        intake([MISSED, MISSED], [PASSED, OTHERWISE, OTHERWISE, OTHERWISE]).run()
+    assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
+    # right numbers pass: they have to pass in each candidate as well
+    controls = [PASSED, PASSED]
+    found = intake([MISSED, MISSED], controls, errors=(1e-8, 1e-8)).run()
+    assert (found.failure, found.right_numbers, found.nearness, controls) == (signature_of(MISSED), True, "", [])
+    # it is another type that does not
+    controls = [PASSED, OTHERWISE, PASSED]
+    assert not intake([MISSED, MISSED], controls).run().right_numbers
+    assert controls == []
+    # wrong numbers beside it are not taken for its cause, but may be
+    wrong = Region(hook="aot", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path)
+    for right, passes in ((PASSED, True), (OTHERWISE, False)):
+        found = intake([MISSED, MISSED], [PASSED, right], wrong=(wrong,)).run()
+        assert (found.failure, found.capture.regions, found.right_numbers) == (signature_of(MISSED), (), passes)
+
+
+def test_an_error_in_what_is_done_with_results_may_come_of_random_numbers(intake: Callable[..., Intake]) -> None:
+    with pytest.raises(Ended, match=r"fails in its own code .*, but only since compiled code draws other random numbers than eager"):
+        intake([MISSED, PASSED, PASSED, MISSED], [PASSED]).run()
 
 
 def test_later_calls_are_compared_where_first_ones_are_right(intake: Callable[..., Intake], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import (
     complaint,
     ended_behind,
+    is_of_own_code,
     is_own_verdict,
     is_statement,
     own_words,
@@ -387,6 +388,36 @@ BY_HAND = stack().replace("    f(x)\n", RAISE)
 def test_an_error_of_the_programs_own_run_is_its_own_verdict(text: str, own: bool) -> None:
     outcome = Outcome(status="raised", text=text)
     assert is_own_verdict(judged(text), outcome, script="repro.py") is own
+
+
+HOOK = '  File "repro.py", line 9, in hook\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        # of what was computed, but no verdict
+        (stack() + "KeyError: 7\n", True),
+        (stack("torch/nn/modules/module.py:_call_impl") + HOOK + RAISE + "Drift: mean 0.1\n", True),
+        (stack("torch/autograd/graph.py:_engine_run_backward") + HOOK + "    assert norm < 3\nAssertionError\n", True),
+        # torch, a library or the compiler raised, or there is another error behind it
+        (stack("torch/nn/functional.py:linear") + "RuntimeError: shapes\n", False),
+        (stack() + '  File "/env/lib/python3.11/json/decoder.py", line 3, in decode\n' + RAISE + "ValueError: no JSON\n", False),
+        (COMPILING + HOOK + RAISE + "ValueError: too many nodes\n", False),
+        (COMPILING + HOOK + RAISE + "torch._dynamo.exc.BackendCompilerFailed: backend='hook' raised:\nValueError: no\n", False),
+        (
+            stack()
+            + "KeyError: 7\n\nThe above exception was the direct cause of the following exception:\n\n"
+            + BY_HAND
+            + "RuntimeError: no\n",
+            False,
+        ),
+        (stack().replace("repro.py", "other.py") + "KeyError: 7\n", False),
+    ],
+)
+def test_what_a_program_does_with_results_may_raise_too(text: str, own: bool) -> None:
+    outcome = Outcome(status="raised", text=text)
+    assert is_of_own_code(judged(text), outcome, script="repro.py") is own
 
 
 def fault(signal: str, *frames: str) -> Outcome:

@@ -10,7 +10,7 @@ from pydantic import Field, FiniteFloat, NonNegativeInt, model_validator
 
 from bot.engine.capture.left import read_json
 from bot.failure.outcome import Outcome
-from bot.failure.signature import is_own_verdict, signature_of
+from bot.failure.signature import is_of_own_code, is_own_verdict, signature_of
 from bot.inside.protocol import REGION_PREFIX, Failed, HookPoint
 from bot.models.failure import Model, Signature
 from bot.reduce.graph.codec import graph_from_json
@@ -95,6 +95,9 @@ class Capture(Model):
     outcome: Outcome
     signature: Signature | None
     own_verdict: bool = Field(default=False, description="the program itself ended so: that may be how it says that a result is wrong")
+    own_code: bool = Field(
+        default=False, description="no verdict, but code of its own that is not compiled raised: of what it was handed, maybe"
+    )
     passes_as_eager: bool = Field(default=False, description="its own comparison passed while compiled code drew eager's random numbers")
     regions: tuple[Region, ...]
     versions: dict[str, str]
@@ -103,7 +106,8 @@ class Capture(Model):
         default=None, description="root mean squares against float64, of compiled and eager, where compiled is farthest for what eager is"
     )
     compared: tuple[Region, ...] | None = Field(
-        default=None, description="those whose numbers are wrong, of all, compared when the program had ended; None where that was not done"
+        default=None,
+        description="those whose numbers are wrong, of all, compared beside how the program ended; None where that was not done",
     )
     installed: tuple[int, ...] = Field(
         default=(), description="lines of the program's file at which functions begin that the compiler holds, such as its own lowerings"
@@ -127,8 +131,26 @@ class Capture(Model):
         if self.ended is None:
             return self
         signature = signature_of(self.ended, script=script)
-        own = signature is not None and is_own_verdict(signature, self.ended, script=script)
-        return self.model_copy(update={"outcome": self.ended, "signature": signature, "own_verdict": own, "ended": None, "child": ""})
+        verdict = signature is not None and is_own_verdict(signature, self.ended, script=script)
+        code = signature is not None and not verdict and is_of_own_code(signature, self.ended, script=script)
+        own = {"own_verdict": verdict, "own_code": code}
+        return self.model_copy(update={"outcome": self.ended, "signature": signature, **own, "ended": None, "child": ""})
+
+    @property
+    def wrong(self) -> tuple[Region, ...]:
+        """Those regions whose numbers are wrong."""
+        return tuple(region for region in self.regions if region.failed == "accuracy")
+
+    @property
+    def fails(self) -> str:
+        """That the program fails, for who is told next what that depends on."""
+        alone = f"the program fails in its own code ({self.signature.line()})" if self.signature and self.own_code else ""
+        return alone or "the program's own comparison fails"
+
+    def with_wrong(self, regions: tuple[Region, ...], **facts: Any) -> Capture:
+        """With these `regions`, whose numbers were found wrong, and what else is known of that. An error that is no verdict may come of
+        anything: wrong numbers that the program has beside it are not taken for its cause."""
+        return self.model_copy(update={**facts, "compared" if self.own_code else "regions": regions})
 
 
 def nearness(compiled: float, eager: float, *, wrong: bool = False) -> str:

@@ -12,7 +12,7 @@ from bot.engine.capture.left import read_facts
 from bot.engine.capture.region import Capture, Region, read_regions
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
-from bot.failure.signature import is_own_verdict, signature_of
+from bot.failure.signature import is_of_own_code, is_own_verdict, signature_of
 from bot.failure.traceback import last_path
 from bot.inside.protocol import COMPARED_DIR, ESCAPED_FILE, ORDER_FILE, RUN_FILE, CaptureOrder, EscapedFile, RunFacts, command, encode
 from bot.models.failure import Kind, Phase, Signature
@@ -189,6 +189,7 @@ def _brought_back(
         compared=read_regions(out / COMPARED_DIR) if facts.get("compared") and not children.directories(out) else None,
         signature=signature,
         own_verdict=own,
+        own_code=child is None and signature is not None and not own and is_of_own_code(signature, outcome, script=target.name),
         regions=read_regions(child.directory) if child else (*read_regions(out), *wrong_there),
         versions=facts.get("versions", {}),
         log=log,
