@@ -14,7 +14,7 @@ from bot.failure.device_errors import CLASS, sticky_error
 from bot.failure.messages import MAX_MESSAGE, MAX_WORDS, WRAPPER_CLASSES, essence, normalize, peel, words
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, phase_of
-from bot.failure.traceback import Frame, Raised, exceptions, failed_later_than, fault_frames, plain, sampled_frames
+from bot.failure.traceback import Frame, Raised, exceptions, failed_later_than, fault_frames, plain, sampled_frames, ungrouped
 from bot.models.failure import HEAP, Kind, Phase, Signature
 
 _NO_FAILURE = frozenset({"ok", "stopped", "infra"})
@@ -66,7 +66,7 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
     if outcome.status in _NO_FAILURE:
         return None
     # half of a character, as JSON can hold one, cannot be written into a result
-    text = plain(outcome.text).encode("utf-8", "replace").decode("utf-8")
+    text = ungrouped(plain(outcome.text)).encode("utf-8", "replace").decode("utf-8")
     if outcome.status == "timeout":
         return _died(Kind.HANG, None, text, _usual(sampled_frames(text)))
     if outcome.status in ("signal", "memory"):
@@ -129,7 +129,7 @@ def is_of_own_code(signature: Signature, outcome: Outcome, *, script: str) -> bo
     """
     if signature.kind is not Kind.EXCEPTION or signature.phase is not Phase.RUN or len(signature.exception) != 1:
         return False
-    text = plain(outcome.text)
+    text = ungrouped(plain(outcome.text))
     *_, last = (None, *_WITH_SOURCE.finditer(text))
     frames = [frame for raised in exceptions(text) for frame in raised.frames]
     if last is None or not frames or frames[-1].in_torch or _LIBRARY.search(last["path"]) or signature.exception[0] in WRAPPER_CLASSES:
@@ -139,7 +139,7 @@ def is_of_own_code(signature: Signature, outcome: Outcome, *, script: str) -> bo
 
 def raises_by_itself(text: str, words: tuple[str, ...] = ("raise",)) -> bool:
     """Whether the last statement that the traceback `text` shows begins with one of these `words`, and is no library's."""
-    *_, last = (None, *_WITH_SOURCE.finditer(plain(text)))
+    *_, last = (None, *_WITH_SOURCE.finditer(ungrouped(plain(text))))
     return last is not None and last["source"].startswith(words) and not _LIBRARY.search(last["path"])
 
 
@@ -180,7 +180,7 @@ def refusal(signature: Signature, text: str, script: str) -> str:
 def statement(text: str) -> str:
     """The last statement that the traceback `text` shows, without what another way of writing it changes. Empty where it shows none, or
     one that raises: what it raises has words."""
-    *_, last = (None, *_WITH_SOURCE.finditer(plain(text)))
+    *_, last = (None, *_WITH_SOURCE.finditer(ungrouped(plain(text))))
     source = last["source"].partition("  #")[0] if last is not None else ""
     return "" if source.startswith("raise") else _SPELLED.sub("", source)
 

@@ -15,6 +15,11 @@ HEADER = "Traceback (most recent call last):"
 # How torch begins the one that another thread or process raised (`torch._utils.ExceptionWrapper`: DataLoader, DataParallel).
 CARRIED = f"Original {HEADER}"
 CUT = "[...]"  # a line that stands for what was left out of a long text
+# How Python begins a group of exceptions. In a margin below it are the group's own stack, and then each exception that is in it.
+GROUP_HEADER = "  + Exception Group Traceback (most recent call last):"
+_GROUP = re.compile(rf"^{re.escape(GROUP_HEADER)}\n(?:^ +[|+].*(?:\n|\Z))+", re.MULTILINE)
+_BORDER = re.compile(r"^ +\+-(?P<opens>\+-)?-+(?: \S{1,9} -+)?$")  # above each of these, and below the last one
+_MARGIN = re.compile(r"^ +\| ?")
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 
@@ -118,6 +123,28 @@ def plain(text: str) -> str:
     return _RANK.sub("", text) if "[rank" in text else text
 
 
+def ungrouped(text: str) -> str:
+    """`text` with, in place of each printed group of exceptions, the first one that is in it, as it would be printed alone."""
+    return _GROUP.sub(_first_of_group, text) if GROUP_HEADER in text else text
+
+
+def _first_of_group(group: re.Match[str]) -> str:
+    above: list[str] = []  # the stack of the innermost group
+    first: list[str] = []
+    for line in group[0].rstrip("\n").split("\n")[1:]:
+        border = _BORDER.match(line)
+        if border and not border["opens"]:
+            break
+        if border:
+            above, first = first or above, []
+        else:
+            first.append(_MARGIN.sub("", line))
+    if first[:1] == [HEADER]:
+        return "\n".join(first) + "\n"
+    # what nobody raised has no stack
+    return "\n".join([HEADER, *(line for line in above if line.startswith("  ")), *first]) + "\n"
+
+
 def short_path(path: str) -> str:
     """A frame's `path` without the prefix that depends on the machine; the script's own path is left alone."""
     path = path.replace("\\", "/")
@@ -186,9 +213,9 @@ def exceptions(text: str) -> tuple[Raised, ...]:
     """The last printed exception and what caused it, the outermost first and the root cause last.
 
     Only `raise ... from ...` counts as a cause, and what another process or thread raised: an exception that merely was being handled
-    says nothing about this one. Empty if `text` holds no traceback.
+    says nothing about this one. Of a group of exceptions it is the first that is in it. Empty if `text` holds no traceback.
     """
-    lines = text.split("\n")
+    lines = ungrouped(text).split("\n")
     starts = [i for i, line in enumerate(lines) if line in (HEADER, CARRIED)]
     if not starts:
         return ()
@@ -237,7 +264,7 @@ def failed_later_than(control: str, failed: str, script: str) -> bool:
 
 def _script_frames(text: str, script: str) -> list[Frame]:
     """The script's frames in the last traceback, from its outermost to the first that is not the script's."""
-    lines = text.split("\n")
+    lines = ungrouped(text).split("\n")
     last = max((i for i, line in enumerate(lines) if line == HEADER), default=len(lines))
     behind_launcher = dropwhile(lambda frame: not frame.is_of(script), _frames(lines, last + 1)[0])
     return list(takewhile(lambda frame: frame.is_of(script), behind_launcher))
@@ -272,7 +299,7 @@ def final_stack(text: str) -> Stack:
 
     Frames without a line are left out.
     """
-    text = plain(text)
+    text = ungrouped(plain(text))
     raised = list(_QUOTED_FRAME.finditer(text))
     threads = _threads(text[max(_last_dump(text), raised[-1].end() if raised else 0) :])
     dumped = _failing((hit, _with_lines(stack)) for hit, stack in threads)

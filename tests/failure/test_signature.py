@@ -390,6 +390,15 @@ def test_an_error_of_the_programs_own_run_is_its_own_verdict(text: str, own: boo
     assert is_own_verdict(judged(text), outcome, script="repro.py") is own
 
 
+def test_a_verdict_in_a_group_is_one_as_well() -> None:
+    inside = "".join(f"    | {line}\n" for line in BY_HAND.split("\n")[:-1])
+    head = '  + Exception Group Traceback (most recent call last):\n  |   File "repro.py", line 30, in main\n  |     go()\n'
+    text = f"{head}  | ExceptionGroup: tasks (1 sub-exception)\n  +-+---- 1 ----\n{inside}    | Mismatch: they differ by 0.1\n    +----\n"
+    outcome = Outcome(status="raised", text=text)
+    assert (judged(text).exception, judged(text).said) == (("Mismatch",), "they differ by 0.1")
+    assert is_own_verdict(judged(text), outcome, script="repro.py")
+
+
 HOOK = '  File "repro.py", line 9, in hook\n'
 
 

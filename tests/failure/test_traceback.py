@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.failure.traceback import Frame, exceptions, failed_later_than, fault_frames, final_stack, last_path, short_path
+from bot.failure.traceback import (
+    _CAUSE,
+    _CONTEXT,
+    GROUP_HEADER,
+    Frame,
+    exceptions,
+    failed_later_than,
+    fault_frames,
+    final_stack,
+    last_path,
+    short_path,
+    ungrouped,
+)
 
 
 def trace(*frames: tuple[str, int, str], error: str = "KeyError: 7") -> str:
@@ -112,3 +124,50 @@ def test_the_last_file_that_is_shown() -> None:
 )
 def test_a_triton_that_is_not_among_the_installed_packages(path: str, short: str) -> None:
     assert short_path(path) == short
+
+
+def group(*inside: str, depth: int = 0) -> str:
+    """A group as Python prints it, with these tracebacks of the exceptions `inside` it."""
+    margin = "  " * depth + "  "
+    head = f"{margin}+ Exception Group Traceback (most recent call last):\n" if not depth else ""
+    stack = ['  File "/tmp/a/repro.py", line 30, in main', "    go()", "ExceptionGroup: tasks (n sub-exceptions)"]
+    text = head + "".join(f"{margin}| {line}\n" for line in stack)
+    if depth:
+        text = f"{margin}| Exception Group Traceback (most recent call last):\n{text}"
+    for place, one in enumerate(inside, 1):
+        text += f"{margin}+-+{'-' * 16} {place} {'-' * 16}\n" if place == 1 else f"{margin}  +{'-' * 16} {place} {'-' * 16}\n"
+        text += one if one.startswith(" ") else "".join(f"{margin}  | {line}\n" for line in one.rstrip("\n").split("\n"))
+    return f"{text}{margin}  +{'-' * 36}\n"
+
+
+ONE = trace(("/tmp/a/repro.py", 9, "check"), error="Mismatch: off\nby one").removeprefix("printed before\n")
+OTHER = trace(("/tmp/a/repro.py", 12, "other")).removeprefix("printed before\n")
+
+
+@pytest.mark.parametrize(
+    "text", [group(ONE, OTHER), group(ONE), group(group(ONE, OTHER, depth=1), OTHER), group(group(ONE, depth=1), OTHER, OTHER)]
+)
+def test_a_group_of_exceptions_is_the_first_that_is_in_it(text: str) -> None:
+    assert ungrouped(f"printed\n{text}printed\n") == f"printed\n{ONE}printed\n"
+    (found,) = exceptions(text)
+    assert (found.name, found.message.strip(), found.frames) == ("Mismatch", "off\nby one", (Frame("/tmp/a/repro.py", "check", 9),))
+    assert final_stack(text).frames == found.frames
+
+
+def test_one_of_a_group_that_nobody_raised_has_the_stack_of_the_group() -> None:
+    for text in (group("ValueError: 7", OTHER), group(group("ValueError: 7", depth=1))):
+        (found,) = exceptions(text)
+        assert (found.name, found.frames) == ("ValueError", (Frame("/tmp/a/repro.py", "main", 30),))
+
+
+def test_what_is_raised_for_a_group_has_its_first_as_the_cause() -> None:
+    for how, causes in ((_CAUSE, ["Failed", "Mismatch"]), (_CONTEXT, ["Failed"])):
+        text = f"{group(ONE, OTHER)}\n{how}\n\n{trace(('/tmp/a/repro.py', 40, 'end'), error='Failed: no').removeprefix('printed before')}"
+        assert [one.name for one in exceptions(text)] == causes
+
+
+@given(st.text(alphabet="+-| \n1aF:", max_size=200))
+def test_no_text_is_too_odd_for_a_group(text: str) -> None:
+    odd = f"{GROUP_HEADER}\n{text}"
+    assert isinstance(ungrouped(odd), str)
+    assert len(exceptions(odd)) <= 1

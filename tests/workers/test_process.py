@@ -32,6 +32,7 @@ def test_a_command_that_is_not_there(tmp_path: Path) -> None:
         ("exit 255", "exit", None, 255),
         ("kill -ABRT $$", "signal", "SIGABRT", None),
         ("echo 'Traceback (most recent call last):'; exit 1", "raised", None, 1),
+        ("echo '  + Exception Group Traceback (most recent call last):'; exit 1", "raised", None, 1),
         ("echo 'SyntaxError: no' >&2; exit 1", "raised", None, 1),
         ("echo 'said SyntaxError: no'; exit 1", "exit", None, 1),
         ("echo 'Traceback (most recent call last):'; exit 2", "exit", None, 2),
