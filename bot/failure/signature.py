@@ -124,17 +124,21 @@ def _error(chain: Sequence[Raised]) -> tuple[object, ...]:
 def is_of_own_code(signature: Signature, outcome: Outcome, *, script: str) -> bool:
     """Whether the program's own code raised as it ran, outside of what is compiled: what was handed to it may have led there.
 
-    It may have been called by torch, as a hook is, and the error may be one of Python's own, as that of a table without the key that was
-    computed. The `signature` is that of the `outcome` of `script`, as for `signature_of`.
+    It may have been called by torch, as a hook is, the error may be one of Python's own, as that of a table without the key that was
+    computed, and its cause may be another one of that sort, or a comparison. The `signature` is that of the `outcome` of `script`, as for
+    `signature_of`.
     """
-    if signature.kind is not Kind.EXCEPTION or signature.phase is not Phase.RUN or len(signature.exception) != 1:
+    if signature.kind is not Kind.EXCEPTION or signature.phase is not Phase.RUN or WRAPPER_CLASSES & set(signature.exception):
         return False
     text = ungrouped(plain(outcome.text))
     *_, last = (None, *_WITH_SOURCE.finditer(text))
-    frames = [frame for raised in exceptions(text) for frame in raised.frames]
-    if last is None or not frames or frames[-1].in_torch or _LIBRARY.search(last["path"]) or signature.exception[0] in WRAPPER_CLASSES:
+    chain = exceptions(text)
+    if last is None or _LIBRARY.search(last["path"]) or any(raised.carrier or not raised.frames for raised in chain):
         return False
-    return any(frame.path.rpartition("/")[2] == script.rpartition("/")[2] for frame in frames)
+    ends = [raised.frames[-1] for raised in chain]
+    if any(frame.in_torch and not frame.path.startswith(_CHECKERS) for frame in ends):
+        return False
+    return any(frame.path.rpartition("/")[2] == script.rpartition("/")[2] for raised in chain for frame in raised.frames)
 
 
 def raises_by_itself(text: str, words: tuple[str, ...] = ("raise",)) -> bool:

@@ -399,6 +399,7 @@ def test_a_verdict_in_a_group_is_one_as_well() -> None:
     assert is_own_verdict(judged(text), outcome, script="repro.py")
 
 
+CAUSED = "The above exception was the direct cause of the following exception:"
 HOOK = '  File "repro.py", line 9, in hook\n'
 
 
@@ -409,18 +410,19 @@ HOOK = '  File "repro.py", line 9, in hook\n'
         (stack() + "KeyError: 7\n", True),
         (stack("torch/nn/modules/module.py:_call_impl") + HOOK + RAISE + "Drift: mean 0.1\n", True),
         (stack("torch/autograd/graph.py:_engine_run_backward") + HOOK + "    assert norm < 3\nAssertionError\n", True),
-        # torch, a library or the compiler raised, or there is another error behind it
+        # for another error, of its own or of a comparison
+        (stack() + f"KeyError: 7\n\n{CAUSED}\n\n" + BY_HAND + "RuntimeError: no\n", True),
+        (
+            stack("torch/testing/_comparison.py:assert_close") + f"AssertionError: not close\n\n{CAUSED}\n\n" + BY_HAND + "DeployError\n",
+            True,
+        ),
+        # torch, a library or the compiler raised
+        (stack("torch/nn/functional.py:linear") + f"RuntimeError: shapes\n\n{CAUSED}\n\n" + BY_HAND + "DeployError\n", False),
+        (COMPILING + f"AssertionError\n\n{CAUSED}\n\n" + BY_HAND + "DeployError\n", False),
         (stack("torch/nn/functional.py:linear") + "RuntimeError: shapes\n", False),
         (stack() + '  File "/env/lib/python3.11/json/decoder.py", line 3, in decode\n' + RAISE + "ValueError: no JSON\n", False),
         (COMPILING + HOOK + RAISE + "ValueError: too many nodes\n", False),
         (COMPILING + HOOK + RAISE + "torch._dynamo.exc.BackendCompilerFailed: backend='hook' raised:\nValueError: no\n", False),
-        (
-            stack()
-            + "KeyError: 7\n\nThe above exception was the direct cause of the following exception:\n\n"
-            + BY_HAND
-            + "RuntimeError: no\n",
-            False,
-        ),
         (stack().replace("repro.py", "other.py") + "KeyError: 7\n", False),
     ],
 )
