@@ -17,9 +17,10 @@ Control = Callable[[ControlOption], Outcome]
 _ASKS = "it asks whether it is being compiled (torch.compiler.is_compiling), and what it does then"
 
 
-def right_numbers_pass(found: Capture, script: str, control: Control) -> bool:
+def right_numbers_pass(found: Capture, script: str, control: Control) -> bool | None:
     """Whether the program, whose file's name is `script`, passes (its own comparison, say) with float64 in place of compiled results, whole
-    numbers as rounding may leave; or with eager moved by its rounding, where float64 cannot be had. `control` runs either.
+    numbers as rounding may leave; or with eager moved by its rounding, where float64 cannot be had. `control` runs either. None: its
+    own code fails then too, as it was `found` to fail, so that tells nothing; but some numbers are wrong.
 
     Raises:
         Ended: it fails then too, as it was `found` to fail, and no compiled region is clearly farther from float64 than eager is.
@@ -30,9 +31,11 @@ def right_numbers_pass(found: Capture, script: str, control: Control) -> bool:
         outcome = control("--moved")
     if not _is_alike(outcome, found.signature, script):
         return outcome.status == "ok"
-    # wrong numbers may be the cause, or float64: it is another type, which code of the program's own may refuse
-    if found.own_code and (found.compared or not (moved or _is_alike(control("--moved"), found.signature, script))):
+    # float64 is another type, which code of the program's own may refuse
+    if found.own_code and not (moved or _is_alike(control("--moved"), found.signature, script)):
         return False
+    if found.own_code and found.compared:
+        return None
     said = f"{found.fails}, but so it does "
     if not moved and control("--exact").status == "ok":
         whole = "with whole numbers that rounding decides as eager gives them when its results are moved by as much as that"

@@ -115,12 +115,14 @@ class Intake:
         if judged and (undefined := self._undefined(found, own)):
             said = f"the program compares {undefined}: without the compiler its numbers differ as well"
             raise Ended("not_reproduced", "fails_in_eager", said)
-        right = False
+        right: bool | None = False
         judge_compiled_branch(failure, self.options.target.name, without, lambda option: self._control(own, option))
         if (judged or found.own_code) and found.signature is not None and self.options.accuracy != "off" and not found.wrong:
             self._judge_random_numbers(found, own)
             right = right_numbers_pass(found, self.options.target.name, lambda option: self._control(own, option))
             found = self._with_later_calls(found, own) if judged and right and found.again else found
+            # what right numbers lead to as well is said of any: that some are wrong is what can be shown
+            found = found.model_copy(update={"regions": found.compared}) if right is None else found
             failure = failure.model_copy(update={"kind": Kind.ACCURACY}) if found.wrong else failure
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
@@ -136,7 +138,7 @@ class Intake:
             hang_after=hang_after,
             seconds=time.monotonic() - started,
             own_end=found.signature if found.own_verdict and failure.kind is Kind.ACCURACY and found.signature != failure else None,
-            right_numbers=right,
+            right_numbers=bool(right),
         )
 
     def _two_runs(self, own: float) -> tuple[TwoRuns, float]:

@@ -358,11 +358,14 @@ def test_an_error_in_what_is_done_with_results_may_come_of_rounding(intake: Call
     controls = [PASSED, OTHERWISE, PASSED]
     assert not intake([MISSED, MISSED], controls).run().right_numbers
     assert controls == []
-    # wrong numbers beside it are not taken for its cause, but may be
+    # wrong numbers beside it are not taken for its cause
     wrong = Region(hook="aot", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path)
-    for right, passes in ((PASSED, True), (OTHERWISE, False)):
+    for right, passes in ((PASSED, True), (RAISED, False)):
         found = intake([MISSED, MISSED], [PASSED, right], wrong=(wrong,)).run()
         assert (found.failure, found.capture.regions, found.right_numbers) == (signature_of(MISSED), (), passes)
+    # but are what is shown where right ones lead to the same error
+    found = intake([MISSED, MISSED], [PASSED, OTHERWISE, OTHERWISE], wrong=(wrong,)).run()
+    assert (found.failure.kind, found.capture.regions, found.right_numbers) == (Kind.ACCURACY, (wrong,), False)
 
 
 def test_an_error_in_what_is_done_with_results_may_come_of_random_numbers(intake: Callable[..., Intake]) -> None:
