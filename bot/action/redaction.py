@@ -1,7 +1,4 @@
-"""Secrets and personal paths taken out of texts before they leave the machine.
-
-Every pattern is bounded, or starts where nothing of its kind comes before, so that a hostile text costs linear time.
-"""
+"""Secrets and personal paths taken out of texts before they leave the machine."""
 
 from __future__ import annotations
 
@@ -10,175 +7,13 @@ import builtins
 import keyword
 import re
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from bot.action.secret_forms import KEY_BEGINS, KEY_ENDS, PRIVATE_KEY, REPLACED, REST, SECRET, START
 from bot.models.failure import Model
 
-SECRET = "[secret]"
-
-# A token begins behind no letter of a word; or behind an escape, as `repr`, addresses and terminals write them.
-_BEHIND = (
-    r"|(?<=\\[abefnrtv0])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=\\U000[0-9a-fA-F]{5})|(?<=\\[0-3][0-7]{2})|(?<=%[0-9a-fA-F]{2})"
-    r"|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m)|(?<=;[0-9]{3}m)"
-)
-# Names are part of longer ones (`my_host`) where tokens are not (`hf_oauth_eyJ...`).
-_START = rf"(?:(?<![A-Za-z0-9_-]){_BEHIND})"
-_TOKENS = re.compile(
-    rf"(?:(?<![A-Za-z0-9]){_BEHIND})(?:"
-    # GitHub: an installation's token holds dots since it is a JSON Web Token behind the number of its app
-    r"gh[pousr]_(?:(?=[A-Za-z0-9_.-]{0,40}\d)[A-Za-z0-9_.-]{29,}[A-Za-z0-9_-]|[A-Za-z0-9]{30,})|github_pat_[A-Za-z0-9_]{30,}|v1\.[0-9a-f]{40}"
-    r"|eC1hY2Nlc3MtdG9rZW46[A-Za-z0-9+/=]{8,}"  # x-access-token: in base64, as git sends it
-    # OpenAI and Anthropic, Hugging Face, Slack, GitLab, npm, PyPI, Stripe, Docker, Databricks, SendGrid
-    r"|sk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}|hf_(?:oauth_[A-Za-z0-9._-]{30,}|(?<![_-]hf_)[A-Za-z0-9]{20,}|[A-Za-z0-9]{30,})|api_org_[A-Za-z0-9]{20,}|xox[a-z]-[A-Za-z0-9-]{10,}"
-    r"|xapp-\d-[A-Za-z0-9-]{10,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}|[rs]k_live_[A-Za-z0-9]{20,}"
-    r"|dckr_pat_[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
-    # GitLab's others, NVIDIA, Groq, xAI, Replicate, Perplexity, Vault, DigitalOcean, Atlassian, Grafana, Shopify, age
-    r"|gl(?:ptt|dt|rt|cbt|ft|soat|agent)-[A-Za-z0-9_-]{20,}|nvapi-[A-Za-z0-9_-]{40,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
-    r"|r8_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|hv[sbr]\.[A-Za-z0-9_-]{24,}|do[opr]_v1_[0-9a-f]{40,}|AT(?:ATT3|BB|CTT3)[A-Za-z0-9_=-]{24,}"
-    r"|gl(?:c|sa)_[A-Za-z0-9_=]{30,}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"
-    # Weights & Biases, Pinecone, LangSmith, Kaggle, Tailscale, Buildkite, CircleCI, Linear, Notion, Terraform
-    r"|wandb_v1_[A-Za-z0-9_]{30,}|pcsk_[A-Za-z0-9_]{30,}|lsv2_[a-z]{2}_[0-9a-f]{32}(?:_[0-9a-f]{4,})?|KGAT_[0-9a-f]{32}"
-    r"|tskey-[a-z]{2,10}-[A-Za-z0-9-]{20,}|bk[a-z]{2}_[0-9a-f]{40}|CCI(?:PAT|PRJ)_[A-Za-z0-9_]{40,}|lin_(?:api|oauth)_[A-Za-z0-9]{30,}"
-    r"|ntn_[A-Za-z0-9]{30,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"
-    # Together, RunPod, Sentry, RubyGems, Supabase, Figma, Pulumi, Postman, New Relic, Alibaba, Doppler
-    r"|tgp_v1_[A-Za-z0-9_-]{30,}|rpa_[A-Z0-9]{30,}|sntry[su]_[A-Za-z0-9_=+/-]{40,}|rubygems_[0-9a-f]{40,}|sbp_[0-9a-f]{40}"
-    r"|figd_[A-Za-z0-9_-]{30,}|pul-[0-9a-f]{40}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|NRAK-[A-Z0-9]{27}|LTAI[A-Za-z0-9]{16,24}"
-    # Fly (as its own client takes them out of logs), Cloudflare
-    r"|(?:fo1|fm1[ar]|fm2)_(?:[A-Za-z0-9/+_-]|%2[BFbf]){40,}(?:=|%3[Dd]){0,2}|cfut_[A-Za-z0-9]{40,}"
-    # Cerebras, Tavily, Gemini, Fireworks, Anyscale, Stripe's for tests and hooks
-    r"|csk-[a-z0-9]{40,}|tvly-[A-Za-z0-9-]{30,}|AQ\.(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{40,}|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{22,}"
-    r"|esecret_[A-Za-z0-9_-]{30,}|[rs]k_test_[A-Za-z0-9]{20,}|whsec_[A-Za-z0-9+/=]{24,}"
-    r"|dp\.(?:pt|st|sa|ct|scim|audit)\.[A-Za-z0-9._-]{40,}"
-    # AWS, Google, Azure: its own keys hold four letters that say what they open
-    r"|ABSK[A-Za-z0-9+/]{80,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,}"
-    r"|[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{8,}|[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|APIM|AZDO)[A-Za-z0-9+/]{4,}={0,2}"
-    r"|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,}"
-    r"|[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,}"
-    # JSON Web Tokens, also encrypted ones
-    r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*){1,3})"
-)
-# Of a text that holds none of these, no position needs to be tried.
-_IN_TOKENS = (
-    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "v1.", "eC1hY2Nl", "sk-", "hf_", "api_org_", "xox", "xapp-", "glpat-", "npm_"),
-    *(
-        "glptt-",
-        "gldt-",
-        "glrt-",
-        "glcbt-",
-        "glft-",
-        "glsoat-",
-        "glagent-",
-        "nvapi-",
-        "gsk_",
-        "xai-",
-        "r8_",
-        "pplx-",
-        "hvs.",
-        "hvb.",
-        "hvr.",
-    ),
-    *("hvr.", "_v1_", "ATATT3", "ATBB", "ATCTT3", "glc_", "glsa_", "shpat_", "shpca_", "shppa_", "shpss_", "AGE-SECRET-KEY-1"),
-    *("wandb_v1_", "pcsk_", "lsv2_", "KGAT_", "tskey-", "bk", "CCIPAT_", "CCIPRJ_", "lin_", "ntn_", ".atlasv1."),
-    *("tgp_v1_", "rpa_", "sntrys_", "sntryu_", "rubygems_", "sbp_", "figd_", "pul-", "PMAK-", "NRAK-", "LTAI"),
-    *("fo1_", "fm1a_", "fm1r_", "fm2_", "cfut_"),
-    *("csk-", "tvly-", "AQ.", "fw_", "esecret_", "k_test_", "whsec_"),
-    *("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."),
-    *("ABSK", "bedrock-api-key-", "JQQJ99", "+ASt", "ACDb", "APIM", "AZDO"),
-    *("pypi-", "k_live_", "dckr_pat_", "dapi", "SG.", "AKIA", "ASIA", "ABIA", "ACCA", "AIza", "ya29.", "GOCSPX-", "1//0", "Q~", "eyJ"),
-)
-_PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
-)
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?!.*-----END )")
-_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _LONGEST_KEY = 200  # lines
-_BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
-_IN_URL = re.compile(r"(?<=://)(?:[^/\s:@'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
-# Parameters of addresses that were signed, and the address that is itself a secret.
-_SIGNED = re.compile(r"(?i)((?<=[?&;])(?:sig|x-(?:amz|goog)-(?:signature|security-token|credential))=)[A-Za-z0-9%+/=._~-]{10,}")
-_HOOK = re.compile(
-    r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}|(?<=/api/webhooks/)\d{10,25}/[A-Za-z0-9_-]{40,}"
-)
-# On a command line, and in what a client of HTTP prints.
-_OPTION = re.compile(
-    r"((?<![\w-])--(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|secret|jitconfig|(?:api|access|secret)-key)[ =]['\"]?)"
-    r"(?=[^\s'\"]{0,100}?\d)[^\s'\"]{8,2000}"
-)
-_COOKIE = re.compile(r"((?i:\bcookie:)[ \t]{0,3})[^\s;=]{1,100}=[^\r\n'\"]{8,4000}")
-_NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})(?:(?!\\n)\S)+")
-# As PyTorch's dumps and a shell's `env` write them. A value without a digit is rather a name or a word.
-_VARIABLE = re.compile(
-    r"(?<![A-Z0-9_])([A-Z0-9_]{0,60}(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)['\"]?\]?\s{0,3}[=:]\s{0,3}['\"]?)"
-    r"(?=[^\d\s'\"]{0,200}\d)[A-Za-z0-9_/+=.~!@#$%^&*-]{12,}"
-)
-# As files of settings and programs write them: a value that goes on as an expression is none.
-_SETTING = re.compile(
-    r"([sSaArRiIcCpP\"](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess[_-]?token|uth[_-]?token|pi[_-]?key|ccount_?key)"
-    r"|(?<=r)efresh_?token|(?<=i)d(?:entity)?_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
-    r"\\?['\"]?\s{0,3}[=:]\s{0,3}\\?['\"]?)(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])[A-Za-z0-9_/+=~!@#$%^&*-]{12,2000}(?![\w.(\[])"
-)
-# Behind its slash: whether a path begins there, also behind an option of a compiler (-I).
-_PATH = (
-    r"(?:(?<![\w.~-]/)|(?<=[\s'\"]-[A-Za-z]/)|(?<=\\[abefnrtv0]/)|(?<=\\x[0-9a-fA-F]{2}/)|(?<=\\u[0-9a-fA-F]{4}/)"
-    r"|(?<=[\[;][0-9]m/)|(?<=[\[;][0-9]{2}m/))"
-)
-# The second: homes that are mounted elsewhere, below an absolute path.
-_HOME = re.compile(
-    rf"/(?:{_PATH}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)"
-    rf"|{_PATH}(?<![:/]/)(?:[\w.-]{{1,40}}/){{1,6}}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)|{_PATH}(?<!//)root(?=/))"
-)
-_WINDOWS_HOME = re.compile(r"(?:(?<!\w)|(?<=\\[abefnrtv0])|(?<=\\u[0-9a-fA-F]{4}))[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]+")
-# Patterns end somewhere: what goes on behind that is of the same secret.
-_REST = re.compile(rf"{re.escape(SECRET)}(?=[A-Za-z0-9+=])[A-Za-z0-9+/=_-]{{20,}}")
-# Inductor's default cache directory is named after the user.
-_CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]+")
-# Names that clouds give to their machines.
-_CLOUD_HOST = re.compile(
-    rf"{_START}(?<!\.)"
-    r"(?:ip-\d{1,3}(?:-\d{1,3}){3}(?:\.[a-z0-9.-]{1,100})?|[a-z0-9-]{1,63}\.(?:[a-z0-9.:-]{1,100}\.)?(?:c\.[a-z0-9.:-]{1,63}|compute|ec2)\.internal)(?![\w-])"
-)
-
-_KEEPING = rf"\g<1>{SECRET}"
-# In this order: what is taken out, what stands in its place, and of what a text must hold one, as `casefold` writes it.
-_REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
-    (_TOKENS, SECRET, tuple(part.casefold() for part in _IN_TOKENS)),
-    (_BEARER, _KEEPING, ("bearer ", "basic ", "token ")),
-    (_IN_URL, SECRET, ("://",)),
-    (_SIGNED, _KEEPING, ("sig=", "x-amz-", "x-goog-")),
-    (_HOOK, SECRET, ("hooks.slack.com/", "/api/webhooks/")),
-    (_OPTION, _KEEPING, ("--",)),
-    (_COOKIE, _KEEPING, ("cookie:",)),
-    (_NETRC, _KEEPING, ("password",)),
-    (_VARIABLE, _KEEPING, ("token", "secret", "password", "passwd", "apikey", "api_key", "access_key", "private_key", "credentials")),
-    (
-        _SETTING,
-        _KEEPING,
-        (
-            *(
-                "secret",
-                "sessiontoken",
-                "session_token",
-                "access",
-                "auth",
-                "apikey",
-                "api_key",
-                "api-key",
-                "account",
-                "refresh",
-                "id_token",
-                "idtoken",
-                "identity",
-            ),
-            *("client", "private", "passwd", "password"),
-        ),
-    ),
-    (_HOME, "~", ("/home/", "/users/", "/root/")),
-    (_WINDOWS_HOME, "~", ("users",)),
-    (_CACHE, "user", ("/torchinductor_",)),
-    (_CLOUD_HOST, "host", ("ip-", ".internal")),
-)
-
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE", re.IGNORECASE)
 # Of names this short, or as plain as these, nothing can be hidden without harm to what is no name.
 _SHORTEST_NAME, _SHORTEST_SECRET = 4, 8
@@ -196,6 +31,9 @@ _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])(?=[a-z0-9+/_-]{0,60}[A-Z])(?=[A-Z0-
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ADDRESS = re.compile(r"[A-Za-z0-9._~+%/:@?=&-]{12,}")
 _URL_SAFE = str.maketrans("-_", "+/")
+# Around a line in a frame, and characters: of a line that something is folded to fill, and of a rest that is still worth something.
+_FRAME, _NARROWEST, _SHORTEST_REST = " \t\r│┃|", 60, 12
+_MOST_FOLDS = 100
 
 M = TypeVar("M", bound=Model)
 
@@ -218,7 +56,7 @@ def hide(words: Mapping[str, str]) -> None:
     """From now on `redact` takes these `words` out as well, each in favor of what it maps to; an empty mapping ends that."""
     secret = [re.escape(word) for word in sorted(words, key=len, reverse=True) if words[word] == SECRET]
     named = [_as_named(word) for word in sorted(words, key=len, reverse=True) if words[word] != SECRET]
-    parts = [*secret, *([rf"{_START}(?:{'|'.join(named)})(?![A-Za-z0-9_])"] if named else [])]
+    parts = [*secret, *([rf"{START}(?:{'|'.join(named)})(?![A-Za-z0-9_])"] if named else [])]
     _hidden.words = {word.lower(): place for word, place in words.items() if _is_no_word(word)} | dict(words)
     _hidden.pattern = re.compile("|".join(parts)) if parts else None
 
@@ -258,6 +96,50 @@ def _hard_to_guess(value: str) -> bool:
 
 def redact(text: str) -> str:
     """The text with secrets as `[secret]`, home directories as `~`, and what `hide` was told."""
+    return _all_of(_unfolded(text) if "\n" in text else text)
+
+
+def _unfolded(text: str) -> str:
+    """A text in which what was longer than a line is whole again, where that is a secret: libraries fold what they print, in frames too."""
+    lines, shown, at = text.split("\n"), [], 0
+    while at < len(lines):
+        parts = [lines[at].strip(_FRAME)]
+        while _is_full(parts) and at + len(parts) < len(lines) and (word := _goes_on(lines[at + len(parts)].strip(_FRAME), len(parts[0]))):
+            parts.append(word)
+        last = at + len(parts) - 1
+        if last > at and _spans(parts):
+            rest = lines[last].strip(_FRAME).removeprefix(parts[-1])
+            shown.append(lines[at].replace(parts[0], _all_of("".join(parts)) + rest, 1))
+            at = last + 1
+        else:
+            # the last may be the first of others
+            shown += lines[at : max(last, at + 1)]
+            at = max(last, at + 1)
+    return "\n".join(shown)
+
+
+def _is_full(parts: Sequence[str]) -> bool:
+    """Whether the last of `parts` fills a line, so that it may go on in the next."""
+    return len(parts[-1]) == len(parts[0]) >= _NARROWEST and (len(parts) > 1 or not re.search(r"\s", parts[0]))
+
+
+def _goes_on(line: str, width: int) -> str:
+    """The word at the start of `line` with which one of `width` characters may go on; empty where it rather is a word by itself."""
+    word = line[: width + 1].split(maxsplit=1)[0] if line else ""
+    if len(word) == len(line) == width:
+        return word
+    mixed = re.search(r"\d", word) and re.search("[A-Za-z]", word)
+    return word if mixed and _SHORTEST_REST <= len(word) <= width else ""
+
+
+def _spans(parts: Sequence[str]) -> bool:
+    """Whether a secret lies in more than one of `parts`."""
+    together = _all_of("".join(parts))
+    return SECRET in together and len(together) < len("".join(map(_all_of, parts)))
+
+
+def _all_of(text: str) -> str:
+    """A text, nothing of which is folded, redacted."""
     before = _redacted(text)
     text = _BASE64.sub(lambda found: _unless_hidden(found[0], _from_base64(found[0])), before)
     if _PERCENT.search(text):
@@ -297,15 +179,15 @@ def _from_base64(written: str) -> str:
 
 def _pass(text: str) -> str:
     if "PRIVATE KEY" in text:
-        text = _PRIVATE_KEY.sub(SECRET, text)
+        text = PRIVATE_KEY.sub(SECRET, text)
     text = _hidden.replace(text)
     folded = text.casefold()
-    for pattern, instead, needed in _REPLACED:
+    for pattern, instead, needed in REPLACED:
         # most texts hold none of what a pattern needs, and to look for that costs a hundredth
         if any(part in folded for part in needed):
             before, text = text, pattern.sub(instead, text)
             folded = folded if text == before else text.casefold()
-    return _REST.sub(SECRET, text) if SECRET in text else text
+    return REST.sub(SECRET, text) if SECRET in text else text
 
 
 class LineRedactor:
@@ -313,18 +195,29 @@ class LineRedactor:
 
     def __init__(self) -> None:
         self._left = 0  # lines that may still belong to a key
+        self._parts: list[str] = []  # of a text that may be folded
 
     def __call__(self, line: str) -> str:
         """The `line` redacted."""
         if self._left:
             self._left -= 1
-            end = _KEY_ENDS.search(line)
+            end = KEY_ENDS.search(line)
             if end is None:
                 return SECRET
             self._left, line = 0, SECRET + line[end.end() :]
-        if _KEY_BEGINS.search(line):
+        if KEY_BEGINS.search(line):
             self._left = _LONGEST_KEY
-        return redact(line)
+        return redact(self._without_rest(line))
+
+    def _without_rest(self, line: str) -> str:
+        """The `line` without what goes on there of a secret of the lines before."""
+        core = line.strip(_FRAME)
+        word = _goes_on(core, len(self._parts[0])) if self._parts and _is_full(self._parts) else ""
+        if word and len(self._parts) < _MOST_FOLDS and _spans([*self._parts, word]):
+            self._parts.append(word if word == core else "")
+            return line.replace(word, SECRET, 1)
+        self._parts = [core]
+        return line
 
 
 def redacted(model: M) -> M:

@@ -103,6 +103,23 @@ SETTINGS = {
     "cookie": ("Set-Cookie: session={}; path=/", _LETTERS[:40]),
     "header": ("Authorization: Bearer {}", _MIXED[:40]),
     "npm's settings": ("//registry.example.org/:_authToken={}", "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"),
+    # as programs write what they hold, without meaning to hide anything
+    "local of pytest, in a column": ("api_key    = '{}'", _MIXED[:32]),
+    "bytes": ("password=b'{}'", _MIXED[:32]),
+    "three quotes": ('password = """{}"""', _MIXED[:32]),
+    "pair of a header": ("[('X-Api-Key', '{}')]", _MIXED[:32]),
+    "variable in JSON": ('"MY_TOKEN=\\"{}\\""', _MIXED[:32]),
+    "JSON in JSON in JSON": ('"\\"{{\\\\\\"password\\\\\\": \\\\\\"{}\\\\\\"}}\\""', _MIXED[:32]),
+    "JSON of .NET": (r"{{\u0022password\u0022: \u0022{}\u0022}}", _MIXED[:32]),
+    "HTML of a dictionary": ("{{&#x27;password&#x27;: &#x27;{}&#x27;}}", _MIXED[:32]),
+    "HTML of JSON": ("{{&quot;api_key&quot;: &quot;{}&quot;}}", _MIXED[:32]),
+    "signed address in JSON of Go": (r"https://b.s3.amazonaws.com/k?X-Amz-Expires=9\u0026X-Amz-Signature={}\u0026x=1", _HEX[:64]),
+    "signed address of a CDN": ("https://cdn.example.org/k?Expires=9&Signature={}&Key-Pair-Id=x", _MIXED[:40] + "__"),
+    "raw file of a private repository": ("https://raw.example.org/o/r/main/x.py?token={}", "GHSAT0" + _MIXED[:40]),
+    "address with escaped slashes": (r"https:\/\/bob:{}@example.org\/simple", "hunter22hunter"),
+    "Slack hook with escaped slashes": (r"https:\/\/hooks.slack.com\/services\/T00000000\/B00000000\/{}", _LETTERS[:24]),
+    "cookie in a dictionary": ("{{'Accept': '*/*', 'Cookie': 'session={}'}}", _LETTERS[:40]),
+    "cookie in bytes": (r"send: b'GET / HTTP/1.1\r\nCookie: session={}\r\n'", _LETTERS[:40]),
 }
 KEY = "\n".join(["-----BEGIN OPENSSH " + "PRIVATE KEY-----", *[_LETTERS[:64]] * 4, "-----END OPENSSH " + "PRIVATE KEY-----"])
 KEY_LINE = _LETTERS[:64]
@@ -111,6 +128,7 @@ PATHS = {
     "home on a disk of its own": ("/mnt/data/home/carol/src/model.py", "carol"),
     "home behind a compiler's option": ("g++ -O2 -I/home/carol/include x.cpp", "carol"),
     "home of a Mac": ("/Users/carol/model.py", "carol"),
+    "home in JSON of pandas": (r'"\/home\/carol\/model.py"', "carol"),
     "cache": ("/tmp/torchinductor_carol/ab/c.py", "carol"),
     "host of a cloud": ("ip-10-17-200-3.us-west-2.compute.internal", "ip-10-17-200-3"),
 }

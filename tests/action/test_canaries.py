@@ -17,6 +17,7 @@ from bot.action.console import Console
 from bot.action.gate import ci_event, comment_event
 from bot.action.minify.minify import RunnerConfig, minify
 from bot.action.report import post
+from bot.action.secret_forms import SECRET
 from bot.action.settings import Settings
 from bot.models.failure import Kind, Phase, Signature
 from bot.models.request import Request
@@ -142,7 +143,7 @@ def test_no_secret_leaves(machine: None, tmp_path: Path, monkeypatch: pytest.Mon
         shown[f"{name}: comment"] = (tmp_path / "unposted" / "comment-1.md").read_text()
         shown[f"{name}: summary"] = (tmp_path / "summary.md").read_text()
         assert "Minimized" in shown[f"{name}: comment"]
-        assert redaction.SECRET in shown[f"{name}: comment"]
+        assert SECRET in shown[f"{name}: comment"]
 
     assert {name: found for name, text in shown.items() if (found := canaries.left_in(text))} == {}
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.redaction import SECRET, LineRedactor, hide, redact, redacted, words_of_machine
+from bot.action.redaction import LineRedactor, hide, redact, redacted, words_of_machine
+from bot.action.secret_forms import SECRET
 from bot.models.result import Result
 from tests.action import canaries
 from tests.action.report.reports import request, results, texts
@@ -111,6 +112,54 @@ def test_a_key_that_comes_line_by_line(machine: None) -> None:
     assert shown[-1] == "the end"
 
 
+LONG = [secret for secret in SECRETS if len(secret) > 90]
+
+
+def folded(text: str, width: int, border: str = "") -> list[str]:
+    """As a library writes it that folds what is longer than a line: `rich`, at the width of a terminal that there is not."""
+    return [f"{border}{text[start : start + width]:{width if border else 0}}{border[::-1]}" for start in range(0, len(text), width)]
+
+
+@pytest.mark.parametrize("secret", LONG)
+@pytest.mark.parametrize("border", ["", "│ ", "│ │ "])
+@pytest.mark.parametrize("around", ["{}", "'{}'", "{} is bad"])
+def test_tokens_that_are_folded(secret: str, border: str, around: str) -> None:
+    for width in (60, 72, 80):
+        lines = ["bad token", *folded(around.format(secret), width, border), "Done"]
+        redactor = LineRedactor()
+        # line by line the first is gone before the second is known, where it is no token by itself
+        for shown, first in ((redact("\n".join(lines)), 0), ("\n".join(map(redactor, lines)), 2)):
+            assert SECRET in shown
+            left = "\n".join(shown.split("\n")[first:])
+            # of a rest that is this short nothing can be guessed
+            assert not any(secret[start : start + 12] in left for start in range(len(secret) - 12)), shown
+            assert shown.startswith("bad token\n")
+            assert shown.endswith("\nDone")
+            assert redact(shown) == shown
+
+
+def test_a_token_in_base64_that_is_folded() -> None:
+    for before in range(57):
+        text = base64.encodebytes(("x" * before + "\n" + canaries.TOKENS["JSON Web Token"] + "\n" + "y" * 110).encode()).decode()
+        last = text.split("\n")[-2]
+        assert redact(f"a\n{text}b") == (f"a\n{SECRET}\nb" if len(last) >= 12 else f"a\n{SECRET}\n{last}\nb")
+
+
+@pytest.mark.parametrize("width", [60, 76])
+def test_what_is_folded_and_harmless_is_left_alone(width: int) -> None:
+    data = base64.b64encode(bytes(range(256)) * 3).decode()
+    for text in (
+        "\n".join(folded(data, width)),
+        "\n".join(folded("a_long_name_of_1_thing" * 20, width, "│ ")),
+        "x" * width + "\nfoo_bar_baz_1234 y",
+    ):
+        assert redact(text) == text
+    token = canaries.TOKENS["JSON Web Token"]
+    redactor = LineRedactor()
+    lines = [token, "Done.", "1234567890 words", token, "torch.compile is here"]
+    assert [redactor(line) for line in lines] == redact("\n".join(lines)).split("\n") == [SECRET, *lines[1:3], SECRET, lines[4]]
+
+
 def test_a_key_that_never_ends_takes_no_more_than_its_lines() -> None:
     redactor = LineRedactor()
     shown = [redactor(line) for line in [canaries.KEY.split("\n")[0], *["a line"] * 500]]
@@ -186,6 +235,8 @@ def test_personal_paths(path: str, shown: str) -> None:
         "password = hash_of_the_word_12345(y)",
         "torch.foo.internal and x.internal.y",
         "next_token = torch.argmax(logits[0, -1, 2:4])",
+        "names = ('MASK_TOKEN', 'UNUSED_TOKEN_12')",
+        "cookie: dict[str, int] = make_of(x1)",
         "/usr/share/homeless/x and https://example.org/home/bob",
         "http://localhost:8080/a@b",
     ],
@@ -249,6 +300,16 @@ def test_once_is_enough(text: str) -> None:
         "\x1b[1m",
         "\x1b[",
         "\\x1b[1",
+        '\\"',
+        'password\\"',
+        'cookie\\": \\"',
+        "\\u0026sig=",
+        "\\\\/home",
+        "\\/a",
+        ":\\/\\/a:",
+        f"{'a1' * 30}\n",
+        f"{'a1' * 30}\n{'b2' * 29}\n",
+        f"ghs_{'a1' * 40}\n{'a1' * 42}\n",
     ],
 )
 def test_hostile_text_costs_linear_time(piece: str) -> None:

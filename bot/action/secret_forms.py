@@ -1,0 +1,188 @@
+"""What secrets and personal paths look like.
+
+Every pattern is bounded, or starts where nothing of its kind comes before, so that a hostile text costs linear time.
+"""
+
+from __future__ import annotations
+
+import re
+
+SECRET = "[secret]"
+
+# A token begins behind no letter of a word; or behind an escape, as `repr`, addresses and terminals write them.
+_BEHIND = (
+    r"|(?<=\\[abefnrtv0])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=\\U000[0-9a-fA-F]{5})|(?<=\\[0-3][0-7]{2})|(?<=%[0-9a-fA-F]{2})"
+    r"|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m)|(?<=;[0-9]{3}m)"
+)
+# Names are part of longer ones (`my_host`) where tokens are not (`hf_oauth_eyJ...`).
+START = rf"(?:(?<![A-Za-z0-9_-]){_BEHIND})"
+_TOKENS = re.compile(
+    rf"(?:(?<![A-Za-z0-9]){_BEHIND})(?:"
+    # GitHub: an installation's token holds dots since it is a JSON Web Token behind the number of its app
+    r"gh[pousr]_(?:(?=[A-Za-z0-9_.-]{0,40}\d)[A-Za-z0-9_.-]{29,}[A-Za-z0-9_-]|[A-Za-z0-9]{30,})|github_pat_[A-Za-z0-9_]{30,}|v1\.[0-9a-f]{40}"
+    r"|eC1hY2Nlc3MtdG9rZW46[A-Za-z0-9+/=]{8,}"  # x-access-token: in base64, as git sends it
+    # OpenAI and Anthropic, Hugging Face, Slack, GitLab, npm, PyPI, Stripe, Docker, Databricks, SendGrid
+    r"|sk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}|hf_(?:oauth_[A-Za-z0-9._-]{30,}|(?<![_-]hf_)[A-Za-z0-9]{20,}|[A-Za-z0-9]{30,})|api_org_[A-Za-z0-9]{20,}|xox[a-z]-[A-Za-z0-9-]{10,}"
+    r"|xapp-\d-[A-Za-z0-9-]{10,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}|[rs]k_live_[A-Za-z0-9]{20,}"
+    r"|dckr_pat_[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
+    # GitLab's others, NVIDIA, Groq, xAI, Replicate, Perplexity, Vault, DigitalOcean, Atlassian, Grafana, Shopify, age
+    r"|gl(?:ptt|dt|rt|cbt|ft|soat|agent)-[A-Za-z0-9_-]{20,}|nvapi-[A-Za-z0-9_-]{40,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
+    r"|r8_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|hv[sbr]\.[A-Za-z0-9_-]{24,}|do[opr]_v1_[0-9a-f]{40,}|AT(?:ATT3|BB|CTT3)[A-Za-z0-9_=-]{24,}"
+    r"|gl(?:c|sa)_[A-Za-z0-9_=]{30,}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"
+    # Weights & Biases, Pinecone, LangSmith, Kaggle, Tailscale, Buildkite, CircleCI, Linear, Notion, Terraform
+    r"|wandb_v1_[A-Za-z0-9_]{30,}|pcsk_[A-Za-z0-9_]{30,}|lsv2_[a-z]{2}_[0-9a-f]{32}(?:_[0-9a-f]{4,})?|KGAT_[0-9a-f]{32}"
+    r"|tskey-[a-z]{2,10}-[A-Za-z0-9-]{20,}|bk[a-z]{2}_[0-9a-f]{40}|CCI(?:PAT|PRJ)_[A-Za-z0-9_]{40,}|lin_(?:api|oauth)_[A-Za-z0-9]{30,}"
+    r"|ntn_[A-Za-z0-9]{30,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"
+    # Together, RunPod, Sentry, RubyGems, Supabase, Figma, Pulumi, Postman, New Relic, Alibaba, Doppler
+    r"|tgp_v1_[A-Za-z0-9_-]{30,}|rpa_[A-Z0-9]{30,}|sntry[su]_[A-Za-z0-9_=+/-]{40,}|rubygems_[0-9a-f]{40,}|sbp_[0-9a-f]{40}"
+    r"|figd_[A-Za-z0-9_-]{30,}|pul-[0-9a-f]{40}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|NRAK-[A-Z0-9]{27}|LTAI[A-Za-z0-9]{16,24}"
+    # Fly (as its own client takes them out of logs), Cloudflare
+    r"|(?:fo1|fm1[ar]|fm2)_(?:[A-Za-z0-9/+_-]|%2[BFbf]){40,}(?:=|%3[Dd]){0,2}|cfut_[A-Za-z0-9]{40,}"
+    # Cerebras, Tavily, Gemini, Fireworks, Anyscale, Stripe's for tests and hooks
+    r"|csk-[a-z0-9]{40,}|tvly-[A-Za-z0-9-]{30,}|AQ\.(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{40,}|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{22,}"
+    r"|esecret_[A-Za-z0-9_-]{30,}|[rs]k_test_[A-Za-z0-9]{20,}|whsec_[A-Za-z0-9+/=]{24,}"
+    r"|dp\.(?:pt|st|sa|ct|scim|audit)\.[A-Za-z0-9._-]{40,}"
+    # AWS, Google, Azure: its own keys hold four letters that say what they open
+    r"|ABSK[A-Za-z0-9+/]{80,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,}"
+    r"|[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{8,}|[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|APIM|AZDO)[A-Za-z0-9+/]{4,}={0,2}"
+    r"|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,}"
+    r"|[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,}"
+    # JSON Web Tokens, also encrypted ones
+    r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*){1,3})"
+)
+# Of a text that holds none of these, no position needs to be tried.
+_IN_TOKENS = (
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "v1.", "eC1hY2Nl", "sk-", "hf_", "api_org_", "xox", "xapp-", "glpat-", "npm_"),
+    *(
+        "glptt-",
+        "gldt-",
+        "glrt-",
+        "glcbt-",
+        "glft-",
+        "glsoat-",
+        "glagent-",
+        "nvapi-",
+        "gsk_",
+        "xai-",
+        "r8_",
+        "pplx-",
+        "hvs.",
+        "hvb.",
+        "hvr.",
+    ),
+    *("hvr.", "_v1_", "ATATT3", "ATBB", "ATCTT3", "glc_", "glsa_", "shpat_", "shpca_", "shppa_", "shpss_", "AGE-SECRET-KEY-1"),
+    *("wandb_v1_", "pcsk_", "lsv2_", "KGAT_", "tskey-", "bk", "CCIPAT_", "CCIPRJ_", "lin_", "ntn_", ".atlasv1."),
+    *("tgp_v1_", "rpa_", "sntrys_", "sntryu_", "rubygems_", "sbp_", "figd_", "pul-", "PMAK-", "NRAK-", "LTAI"),
+    *("fo1_", "fm1a_", "fm1r_", "fm2_", "cfut_"),
+    *("csk-", "tvly-", "AQ.", "fw_", "esecret_", "k_test_", "whsec_"),
+    *("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."),
+    *("ABSK", "bedrock-api-key-", "JQQJ99", "+ASt", "ACDb", "APIM", "AZDO"),
+    *("pypi-", "k_live_", "dckr_pat_", "dapi", "SG.", "AKIA", "ASIA", "ABIA", "ACCA", "AIza", "ya29.", "GOCSPX-", "1//0", "Q~", "eyJ"),
+)
+PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
+)
+KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?!.*-----END )")
+KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+# A quotation mark, as programs write it within a text of theirs: escaped for Python and JSON once or more, by .NET, for HTML.
+_QUOTE = r"(?:(?:\\{0,15}['\"]){1,3}|\\{1,15}(?:u00|x)2[27]|&(?:quot|apos|#0?3[49]|#[xX]2[27]);)"
+# Between a name and its value, and between the two in a tuple.
+_MEANS, _BESIDE = rf"{_QUOTE}?\]?[ \t]{{0,12}}\s{{0,3}}[=:]\s{{0,3}}b?{_QUOTE}?", rf"{_QUOTE}, ?b?{_QUOTE}"
+_BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
+_IN_URL = re.compile(r"(:(?:\\{0,15}/){2})(?:[^/\s:@'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
+# Parameters of addresses that were signed, and the address that is itself a secret.
+_SIGNED = re.compile(
+    r"(?i)((?:[?&;]|\\{1,15}(?:u00|x)26)(?:sig(?:nature)?|token|pwd|x-(?:amz|goog)-(?:signature|security-token|credential))=)"
+    r"[A-Za-z0-9%+/=._~-]{10,}"
+)
+_HOOK = re.compile(
+    r"(hooks\.slack\.com\\{0,15}/)(?:services|workflows|triggers)\\{0,15}/[A-Za-z0-9/\\_-]{20,}"
+    r"|(/api\\{0,15}/webhooks\\{0,15}/)\d{10,25}\\{0,15}/[A-Za-z0-9_-]{40,}"
+)
+# On a command line, and in what a client of HTTP prints.
+_OPTION = re.compile(
+    r"((?<![\w-])--(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|secret|jitconfig|(?:api|access|secret)-key)[ =](?:" + _QUOTE + ")?)"
+    r"(?=[^\s'\"]{0,100}?\d)[^\s'\"]{8,2000}"
+)
+_COOKIE = re.compile(
+    rf"((?i:(?:\b|_|\\[nrt])cookie)(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE}))[^\s;=]{{1,100}}=[^\r\n'\"\\]{{8,4000}}"
+)
+_NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})(?:(?!\\n)\S)+")
+# As PyTorch's dumps and a shell's `env` write them. A value without a digit is rather a name or a word.
+_VARIABLE = re.compile(
+    r"(?<![A-Z0-9_])([A-Z0-9_]{0,60}(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)" + _MEANS + ")"
+    r"(?=[^\d\s'\"]{0,200}\d)[A-Za-z0-9_/+=.~!@#$%^&*-]{12,}"
+)
+# As files of settings and programs write them: a value that goes on as an expression is none.
+_SETTING = re.compile(
+    r"([sSaArRiIcCpP\"](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess[_-]?token|uth[_-]?token|pi[_-]?key|ccount_?key)"
+    r"|(?<=r)efresh_?token|(?<=i)d(?:entity)?_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
+    rf"(?:{_MEANS}|{_BESIDE}))"
+    r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])[A-Za-z0-9_/+=~!@#$%^&*-]{12,2000}(?![\w.(\[])"
+)
+# Behind its slash: whether a path begins there, also behind an option of a compiler (-I).
+_PATH = (
+    r"(?:(?<![\w.~-]/)|(?<=[\s'\"]-[A-Za-z]/)|(?<=\\[abefnrtv0]/)|(?<=\\x[0-9a-fA-F]{2}/)|(?<=\\u[0-9a-fA-F]{4}/)"
+    r"|(?<=[\[;][0-9]m/)|(?<=[\[;][0-9]{2}m/))"
+)
+# The second: homes that are mounted elsewhere, below an absolute path.
+_HOME = re.compile(
+    rf"/(?:{_PATH}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)"
+    rf"|{_PATH}(?<![:/]/)(?:[\w.-]{{1,40}}/){{1,6}}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)|{_PATH}(?<!//)root(?=/))"
+)
+# As JSON of some libraries has them, pandas' for one.
+_ESCAPED_HOME = re.compile(
+    r"(?<![\w.~/:-])(?:(?:\\{1,15}/[\w.-]{1,40}){0,6}\\{1,15}/(?:home|Users)\\{1,15}/[^/\\\s'\":<>|]{1,64}(?=[\\\s'\":]|\Z)"
+    r"|\\{1,15}/root(?=\\{1,15}/))"
+)
+_WINDOWS_HOME = re.compile(r"(?:(?<!\w)|(?<=\\[abefnrtv0])|(?<=\\u[0-9a-fA-F]{4}))[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]+")
+# Patterns end somewhere: what goes on behind that is of the same secret.
+REST = re.compile(rf"{re.escape(SECRET)}(?=[A-Za-z0-9+=])[A-Za-z0-9+/=_-]{{20,}}")
+# Inductor's default cache directory is named after the user.
+_CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]+")
+# Names that clouds give to their machines.
+_CLOUD_HOST = re.compile(
+    rf"{START}(?<!\.)"
+    r"(?:ip-\d{1,3}(?:-\d{1,3}){3}(?:\.[a-z0-9.-]{1,100})?|[a-z0-9-]{1,63}\.(?:[a-z0-9.:-]{1,100}\.)?(?:c\.[a-z0-9.:-]{1,63}|compute|ec2)\.internal)(?![\w-])"
+)
+
+_KEEPING = rf"\g<1>{SECRET}"
+# In this order: what is taken out, what stands in its place, and of what a text must hold one, as `casefold` writes it.
+REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
+    (_TOKENS, SECRET, tuple(part.casefold() for part in _IN_TOKENS)),
+    (_BEARER, _KEEPING, ("bearer ", "basic ", "token ")),
+    (_IN_URL, _KEEPING, ("://", "\\/")),
+    (_SIGNED, _KEEPING, ("sig=", "signature=", "token=", "pwd=", "x-amz-", "x-goog-")),
+    (_HOOK, rf"\g<1>\g<2>{SECRET}", ("hooks.slack.com", "webhooks")),
+    (_OPTION, _KEEPING, ("--",)),
+    (_COOKIE, _KEEPING, ("cookie",)),
+    (_NETRC, _KEEPING, ("password",)),
+    (_VARIABLE, _KEEPING, ("token", "secret", "password", "passwd", "apikey", "api_key", "access_key", "private_key", "credentials")),
+    (
+        _SETTING,
+        _KEEPING,
+        (
+            *(
+                "secret",
+                "sessiontoken",
+                "session_token",
+                "access",
+                "auth",
+                "apikey",
+                "api_key",
+                "api-key",
+                "account",
+                "refresh",
+                "id_token",
+                "idtoken",
+                "identity",
+            ),
+            *("client", "private", "passwd", "password"),
+        ),
+    ),
+    (_HOME, "~", ("/home/", "/users/", "/root/")),
+    (_ESCAPED_HOME, "~", ("/home\\", "/users\\", "/root\\")),
+    (_WINDOWS_HOME, "~", ("users",)),
+    (_CACHE, "user", ("/torchinductor_",)),
+    (_CLOUD_HOST, "host", ("ip-", ".internal")),
+)
