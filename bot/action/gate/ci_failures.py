@@ -7,13 +7,14 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.action.ci import groups, junit, logs, text_reports
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.judge import fault, sign
 from bot.action.ci.paths import CheckoutPaths
 from bot.action.github.client import GitHub
+from bot.action.github.resources import Artifact, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.models.failure import Signature
 
@@ -25,6 +26,8 @@ MAX_ARTIFACTS = 30
 MAX_RUNS = 5
 # Seconds for reading; the job has some minutes, and has to answer in them.
 READING = 300.0
+# Clocks of GitHub's that differ.
+SLACK = timedelta(minutes=1)
 _GONE = (404, 410)
 FAILED = ("failure", "timed_out")
 
@@ -65,14 +68,15 @@ class Reader:
             GitHubError: GitHub does not hand them out.
         """
         found: dict[str, Failure] = {}
+        jobs = self._api.jobs(self._repository, run)
         if job is None:
-            for artifact in self._api.artifacts(self._repository, run)[:MAX_ARTIFACTS]:
+            for artifact in _of_attempt(self._api.artifacts(self._repository, run), jobs)[:MAX_ARTIFACTS]:
                 if artifact.expired or not fnmatch.fnmatchcase(artifact.name, self._junit_artifacts) or self._is_late(artifact.name):
                     continue
                 archive = self._api.artifact(self._repository, artifact)
                 for failure in _in_archive(archive, artifact.name) if archive is not None else ():
                     found.setdefault(failure.test or failure.name, failure)
-        failed = [each for each in self._api.jobs(self._repository, run) if each.conclusion in FAILED and job in (None, each.id)]
+        failed = [each for each in jobs if each.conclusion in FAILED and job in (None, each.id)]
         for each in failed[:MAX_JOBS]:
             if self._is_late(each.name):
                 break
@@ -120,6 +124,24 @@ class Reader:
     def sign(self, failure: Failure) -> Signature | None:
         """The signature of `failure`, one of those that `signed` gave."""
         return self._signed[failure]
+
+
+def _of_attempt(artifacts: Sequence[Artifact], jobs: Sequence[WorkflowJob]) -> list[Artifact]:
+    """Of the `artifacts` of a run those of its last attempt, whose `jobs` these are: of one name the last, and none that no job left.
+
+    A job that did not run again is one of the last attempt, and so is what it left.
+    """
+    last = {artifact.name: artifact for artifact in sorted(artifacts, key=lambda artifact: artifact.id)}
+    return [
+        artifact for artifact in artifacts if last[artifact.name] is artifact and (not jobs or any(_left(artifact, job) for job in jobs))
+    ]
+
+
+def _left(artifact: Artifact, job: WorkflowJob) -> bool:
+    """Whether `job` may have left the `artifact`, by when it ran."""
+    if artifact.created_at is None or job.started_at is None or job.completed_at is None:
+        return True
+    return job.started_at - SLACK <= artifact.created_at <= job.completed_at + SLACK
 
 
 def _in_archive(archive: bytes, name: str) -> tuple[Failure, ...]:

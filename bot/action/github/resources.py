@@ -154,6 +154,8 @@ class WorkflowJob(Resource):
     runner_name: str = ""
     labels: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+    started_at: AwareDatetime | None = None
+    completed_at: AwareDatetime | None = None
 
 
 class RunnerLabel(Resource):
@@ -182,6 +184,7 @@ class Artifact(Resource):
     name: str
     size: int = Field(default=0, alias="size_in_bytes")
     expired: bool = False
+    created_at: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
 
 

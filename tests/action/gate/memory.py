@@ -87,6 +87,7 @@ class Memory(GitHub):
     run_jobs: dict[int, list[WorkflowJob]] = field(default_factory=dict)
     logs: dict[int, str] = field(default_factory=dict)
     zips: dict[int, dict[str, bytes]] = field(default_factory=dict)
+    reruns: dict[int, list[Artifact]] = field(default_factory=dict)  # artifacts of all attempts of a run, whose zips have the same numbers
     issues: dict[int, Issue] = field(default_factory=dict)
     protected: set[str] = field(default_factory=set)
     pushed: datetime | None = NOW - timedelta(hours=1)
@@ -215,7 +216,8 @@ class Memory(GitHub):
         return self.logs[job]
 
     def artifacts(self, repository: str, run: int) -> Sequence[Artifact]:
-        return [Artifact(id=run, name=name, size=len(content)) for name, content in self.zips.get(run, {}).items()]
+        once = [Artifact(id=run, name=name, size=len(content)) for name, content in self.zips.get(run, {}).items()]
+        return [*once, *self.reruns.get(run, [])]
 
     def artifact(self, repository: str, artifact: Artifact) -> bytes | None:
         return self.zips[artifact.id][artifact.name]

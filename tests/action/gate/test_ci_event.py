@@ -13,7 +13,7 @@ from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.gate import matrix
 from bot.action.gate.requests import Decision
-from bot.action.github.resources import WorkflowRun
+from bot.action.github.resources import Artifact, WorkflowRun
 from bot.models.failure import Phase
 from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, asked, finished, settings, zipped
 
@@ -124,6 +124,41 @@ def test_junit_xml_comes_before_the_log_and_its_artifact_is_chosen_by_name() -> 
     api.zips[20] = {"reports-linux": zipped({"a/pytest.xml": xml, "notes.txt": b"no"})}
     assert outcome(finished(run), api, junit_artifacts="coverage-*").status == "nothing"
     assert len(outcome(finished(run), api, junit_artifacts="reports-*").requests) == 2
+
+
+def test_reports_of_an_earlier_attempt_say_nothing_of_this_one() -> None:
+    """GitHub lists the artifacts of all attempts of a run; what is uploaded again under a name stays beside the first."""
+    api = Memory()
+    api.add_pull()
+    run = api.add_run(20, "pytest")
+    api.logs = {}  # expired
+    old = (LOGS.parent / "junit" / "pytest.xml").read_bytes()
+    new = b'<testsuite><testcase classname="tests.test_a" name="test_b"><failure>AssertionError: no</failure></testcase></testsuite>'
+    api.zips = {1: {"junit": zipped({"a.xml": old})}, 2: {"junit": zipped({"a.xml": new})}, 3: {"junit-1": zipped({"a.xml": old})}}
+    first, second = NOW - timedelta(hours=2), NOW - timedelta(hours=1)
+    artifact = {number: Artifact(id=number, name=name, created_at=at) for number, name, at in ((1, "junit", first), (2, "junit", second))}
+    reader = ci_failures.Reader(api, REPO, "*")
+
+    def named() -> set[str]:
+        return {failure.name for failure in reader.failing_tests(20)}
+
+    for listed in ([artifact[1], artifact[2]], [artifact[2], artifact[1]]):
+        api.reruns[20] = listed
+        assert named() == {"test_b"}
+    assert outcome(finished(run), api).status == "nothing"
+
+    # under another name, by a job that ran again; not where one that did not could have left it
+    api.reruns[20] = [Artifact(id=3, name="junit-1", created_at=first), artifact[2]]
+    (job,) = api.run_jobs[20]
+    again = job.model_copy(update={"started_at": second - timedelta(minutes=9), "completed_at": second + timedelta(seconds=5)})
+    api.run_jobs[20] = [again]
+    assert named() == {"test_b"}
+    once = again.model_copy(update={"id": 201, "conclusion": "success", "started_at": first - timedelta(minutes=9), "completed_at": first})
+    api.run_jobs[20] = [again, once]
+    assert len(named()) > 1
+    # where GitHub does not say when, all are read
+    api.run_jobs[20] = [job]
+    assert len(named()) > 1
 
 
 def test_hostile_names_stay_text() -> None:
