@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from bot.action.gate.command_lines import command_lines
 from tests.action.github.stub import NOW, Fault, Stub
 from tests.workflows.workflow_files import workflow
 
@@ -110,6 +111,19 @@ def answered(where: Path, github: Stub, body: str, outcome: str = "", may: str =
     environment |= {"GITHUB_EVENT_PATH": str(where / "event.json"), "PATH": f"{where / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     words = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(where / "answer.sh")]
     return subprocess.run(words, env=environment, check=False, timeout=60).returncode
+
+
+@pytest.mark.parametrize("before", ["Hello\n", "Hello\r\n\r\n", "   ", "\n "])
+def test_who_asked_is_answered_where_their_command_is_set_in(where: Path, before: str) -> None:
+    """Markdown takes up to three blanks before a paragraph for none, and so does the gate."""
+    with Stub() as github:
+        assert command_lines(f"{before}/minify") == ("",)
+        assert answered(where, github, f"{before}/minify") == 0
+        assert len(github.comments) == 1
+        github.comments.clear()
+        assert command_lines("Hello\n\n    /minify") == ()
+        assert answered(where, github, "Hello\n\n    /minify") == 0
+        assert github.comments == []
 
 
 @pytest.mark.parametrize("end", ["", "\r\n" + "\u8a18" * 60_000], ids=["short", "long"])
