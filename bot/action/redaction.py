@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from bot.action.secret_forms import KEY_BEGINS, KEY_ENDS, PRIVATE_KEY, REPLACED, REST, SECRET, START
-from bot.models.failure import Model
+from bot.models.failure import Model, Signature
 
 _LONGEST_KEY = 200  # lines
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE", re.IGNORECASE)
@@ -223,6 +223,11 @@ class LineRedactor:
 def redacted(model: M) -> M:
     """The model with all its texts redacted."""
     return type(model).model_validate(redact_all(model.model_dump(by_alias=True, round_trip=True)))
+
+
+def line_of(signature: Signature) -> str:
+    """The `signature` in one line, redacted. That line is cut: of a secret in two parts neither is known for one."""
+    return redacted(signature).line()
 
 
 def _redact_entry(key: Any, held: Any) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from bot.action.gate.requests import (
 )
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Comment, PullRequest, WorkflowRun
+from bot.action.redaction import line_of
 from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
@@ -154,7 +155,7 @@ class RedRun:
         assert group.signature is not None
         about = f"<!-- torch-minify:signature-{group.signature.fingerprint} -->"
         body = notes.opened(self._repository, self._default, self._run.html_url)
-        return self._api.open_issue(self._repository, about, notes.title_of_issue(group.signature.line()), body).number
+        return self._api.open_issue(self._repository, about, notes.title_of_issue(line_of(group.signature)), body).number
 
     def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table

@@ -14,7 +14,7 @@ from bot.action.command_template import CommandTemplate, TemplateError, parse
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
 from bot.action.github.resources import PullRequest, Run
-from bot.action.redaction import redact
+from bot.action.redaction import line_of, redact
 from bot.action.set_up import BESIDE_BUDGET
 from bot.action.settings import Settings
 from bot.models.failure import Stage
@@ -130,7 +130,7 @@ def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
         **fields,
         "command": failure.command(fields["command"], prefer_hint=hint),
         "shown": shown,
-        "expected": redact(shown.line()) if shown else None,
+        "expected": line_of(shown) if shown else None,
     }
 
 
@@ -157,7 +157,7 @@ def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
         Cause(
             verdict=group.verdict,
             reason=group.reason,
-            failure=redact(group.signature.line() if group.signature else group.first.name),
+            failure=line_of(group.signature) if group.signature else redact(group.first.name),
             tests=group.tests[:MOST_TESTS],
             taken=group in chosen,
         )

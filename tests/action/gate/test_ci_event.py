@@ -15,6 +15,7 @@ from bot.action.gate.gate import matrix
 from bot.action.gate.requests import Decision
 from bot.action.github.resources import Artifact, WorkflowRun
 from bot.models.failure import Phase
+from tests.action import canaries
 from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, asked, finished, settings, zipped
 
 
@@ -159,6 +160,23 @@ def test_reports_of_an_earlier_attempt_say_nothing_of_this_one() -> None:
     # where GitHub does not say when, all are read
     api.run_jobs[20] = [job]
     assert len(named()) > 1
+
+
+@pytest.mark.parametrize("branch", ["topic", "main"])
+def test_no_part_of_a_secret_is_shown_where_a_message_is_cut(branch: str) -> None:
+    secret = canaries.TOKENS["GitHub, installation"]
+    head = HEAD if branch == "topic" else MAIN
+    for before in range(100, 200):
+        api = Memory()
+        api.add_pull()
+        run = api.add_run(20, "pytest", sha=head, branch=branch, event="pull_request" if branch == "topic" else "push")
+        said = f"tests/test_a.py::test_a - torch._inductor.exc.InductorError: RuntimeError: {'x' * before} {secret} is refused"
+        api.logs[200] = f"=========================== short test summary info ============================\nFAILED {said}\n"
+        made = outcome(finished(run), api)
+        assert len(made.requests) == 1
+        titles = [issue.title for issue in api.issues.values()]
+        shown = [made.requests[0].expected or "", made.note, *titles, *(one.body for some in api.written.values() for one in some)]
+        assert not any(secret[start : start + 12] in text for text in shown for start in range(len(secret) - 12)), (before, shown)
 
 
 def test_hostile_names_stay_text() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.action.report.render.layout import Block, fit, whole
 from bot.action.report.render.markdown import cell, code, fence, fence_within, fold_within, link
-from bot.action.report.render.text import number, one_line, size
+from bot.action.report.render.text import clean, number, one_line, size
 from bot.models.request import Cause, Request
 
 _ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed behind it
@@ -71,7 +71,7 @@ def what(request: Request) -> str:
 
 def _shown(script: str, index: int) -> Block:
     """What a page does not show by itself, so that whoever asked for it sees what they asked for."""
-    rows = script.strip("\n").split("\n")
+    rows = clean(script).strip("\n").split("\n")
     more = f"\n\n{number(len(rows) - MOST_LINES)} more lines are in that fold." if len(rows) > MOST_LINES else ""
     head = "\n".join(row if len(row) <= MOST_WIDTH else f"{row[:MOST_WIDTH]} …" for row in rows[:MOST_LINES])
     return whole((3, index), fence(head, "python") + more)
