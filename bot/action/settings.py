@@ -45,6 +45,7 @@ class Settings(BaseSettings):
     server_url: str = Field(default="https://github.com", validation_alias="GITHUB_SERVER_URL")
     repository: str = Field(default="", validation_alias="GITHUB_REPOSITORY")
     run_id: int = Field(default=0, validation_alias="GITHUB_RUN_ID")
+    run_attempt: int = Field(default=1, validation_alias="GITHUB_RUN_ATTEMPT")
     event_name: str = Field(default="", validation_alias="GITHUB_EVENT_NAME")
     event_path: Path | None = Field(default=None, validation_alias="GITHUB_EVENT_PATH")
     output: Path | None = Field(default=None, validation_alias="GITHUB_OUTPUT")

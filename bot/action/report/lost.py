@@ -46,11 +46,34 @@ def reasons(api: GitHub, settings: Settings, missing: Sequence[int]) -> dict[int
     except GitHubError as error:
         log.warning("the jobs of this run are not known: %s", one_line(str(error)))
         return {}
-    found = {index: [job for job in jobs if re.search(rf"(?:^|/ )minify {index}$", job.name)] for index in missing}
+    return {index: said for index, job in _ours(jobs, settings, missing).items() if (said := reason(job))}
+
+
+def _ours(jobs: Sequence[WorkflowJob], settings: Settings, indices: Sequence[int]) -> dict[int, WorkflowJob]:
+    """Which of `jobs` minify the requests with these `indices`, as far as that can be told."""
+    found = {index: [job for job in jobs if re.search(rf"(?:^|/ )minify {index}$", job.name)] for index in indices}
     # two calls in one run have jobs of one name: then the label tells which is ours
     labels = {label.lower() for label in labels_of(settings.runner_label)}
     ours = {i: js if len(js) == 1 else [job for job in js if {label.lower() for label in job.labels} == labels] for i, js in found.items()}
-    return {index: said for index, js in ours.items() if len(js) == 1 and (said := reason(js[0]))}
+    return {index: js[0] for index, js in ours.items() if len(js) == 1}
+
+
+def of_earlier_attempts(api: GitHub, settings: Settings, count: int) -> frozenset[int]:
+    """Which of `count` requests, by index, have results of an earlier attempt of the run in `settings`, while their jobs ran again.
+
+    A download by name gets the last artifact of that name, whichever attempt it is of. Nothing is said where `api` does not answer.
+    """
+    if settings.run_attempt < 2:
+        return frozenset()
+    try:
+        jobs = _ours(api.jobs(settings.repository, settings.run_id), settings, range(count))
+        listed = sorted(api.artifacts(settings.repository, settings.run_id), key=lambda artifact: artifact.id)
+    except GitHubError as error:
+        log.warning("the attempts of this run are not known: %s", one_line(str(error)))
+        return frozenset()
+    made = {artifact.name: artifact.created_at for artifact in listed}
+    left = ((index, made.get(settings.artifact(f"result-{index}")), job.started_at) for index, job in jobs.items())
+    return frozenset(index for index, at, began in left if at is not None and began is not None and at < began)
 
 
 def reason(job: WorkflowJob) -> str | None:

@@ -211,7 +211,8 @@ def report(
     0 posted, 8 written to the summary because posting failed.
     """
     found = result_dir.folders(results, requests)
-    folders = {index: folder for index, folder in found.items() if folder.answers(requests[index])}
+    old = lost.of_earlier_attempts(api, settings, len(requests))
+    folders = {index: folder for index, folder in found.items() if index not in old and folder.answers(requests[index])}
     if requests[0].doctor is not None:
         why = None if folders else lost.reasons(api, settings, [0]).get(0)
         return report_set_up(requests[0], folders.get(0), why, settings, api, console)

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ import responses
 from bot.action.comment import run_of_comment
 from bot.action.console import Console
 from bot.action.github.client import GitHub
-from bot.action.github.resources import Artifact, Comment, Reaction, User
+from bot.action.github.resources import Artifact, Comment, Reaction, Step, User, WorkflowJob
 from bot.action.github.transport import GitHubError, Transport
 from bot.action.report import durable, post
 from bot.action.report.render.rendering import COMMENT_LIMIT, SUMMARY_LIMIT
@@ -213,6 +213,37 @@ def test_what_an_earlier_attempt_found_is_no_answer_to_a_later_request(api: Memo
         assert ("### Minimized" in comment.body, "/artifacts/1" in comment.body) == (found, found)
         assert ("Nothing came back" in comment.body) is not found
         assert f"Commit `{commit}`" in comment.body
+
+
+def test_what_an_earlier_attempt_found_is_no_answer_of_a_later_one(api: Memory, settings: Settings, tmp_path: Path) -> None:
+    """Where failed jobs are run again, what an artifact's name stands for is that of the attempt before, if this one left none."""
+    (request,) = asked(1)
+    folder = tmp_path / "results" / "result-0"
+    shutil.copytree(RECORDED / "machine_fault", folder)
+    (folder / KEY_FILE).write_text(f"{key(request)}\n", encoding="utf-8")
+    store: Any = api
+    hour = timedelta(hours=1)
+
+    def posted(attempt: int, *jobs: WorkflowJob) -> str:
+        store.jobs = lambda *_: jobs
+        again = settings.model_copy(update={"run_attempt": attempt})
+        console = Console(sys.stdout, sys.stderr, settings.in_actions, settings.output, settings.summary)
+        assert post.report([request], [folder.parent], again, store, store, console, Path("unposted")).exit_status == 0
+        (comment,) = api.held.values()
+        return comment.body
+
+    job = WorkflowJob(id=1, name="minify / minify 0", conclusion="failure", runner_name="gpu-1", steps=(Step(name="Minimize"),))
+    lost = job.model_copy(update={"started_at": WHEN + hour})
+    api.listed = [Artifact(id=1, name="torch-minify-result-0", created_at=WHEN, expires_at=WHEN)]
+    assert "Nothing came back" not in posted(1, lost)
+    body = posted(2, lost)
+    assert "its runner is lost" in body
+    assert "/artifacts/1" not in body
+    # a job that did not run again, one that left something now, and what cannot be known
+    for known in ((job.model_copy(update={"started_at": WHEN - hour}),), (job,), (), (lost, lost.model_copy(update={"id": 2}))):
+        assert "/artifacts/1" in posted(2, *known)
+    api.listed.insert(0, Artifact(id=2, name="torch-minify-result-0", created_at=WHEN + 2 * hour, expires_at=WHEN))
+    assert "/artifacts/2" in posted(2, lost)
 
 
 @pytest.mark.parametrize("where", ["branch", "release"])
