@@ -33,7 +33,8 @@ _ADDRESS = re.compile(r"[A-Za-z0-9._~+%/:@?=&-]{12,}")
 _URL_SAFE = str.maketrans("-_", "+/")
 # Around a line in a frame, and characters: of a line that something is folded to fill, and of a rest that is still worth something.
 _FRAME, _NARROWEST, _SHORTEST_REST = " \t\r│┃|", 60, 12
-_MOST_FOLDS = 100
+# Characters before it that a line is looked at together with.
+_MOST_FOLDED = 4_000
 
 M = TypeVar("M", bound=Model)
 
@@ -213,7 +214,7 @@ class LineRedactor:
         """The `line` without what goes on there of a secret of the lines before."""
         core = line.strip(_FRAME)
         word = _goes_on(core, len(self._parts[0])) if self._parts and _is_full(self._parts) else ""
-        if word and len(self._parts) < _MOST_FOLDS and _spans([*self._parts, word]):
+        if word and len(self._parts) * len(self._parts[0]) < _MOST_FOLDED and _spans([*self._parts, word]):
             self._parts.append(word if word == core else "")
             return line.replace(word, SECRET, 1)
         self._parts = [core]

@@ -160,6 +160,15 @@ def test_what_is_folded_and_harmless_is_left_alone(width: int) -> None:
     assert [redactor(line) for line in lines] == redact("\n".join(lines)).split("\n") == [SECRET, *lines[1:3], SECRET, lines[4]]
 
 
+def test_lines_that_always_go_on_cost_linear_time() -> None:
+    redactor, line = LineRedactor(), "ghs_" + "a1" * 3998
+    started = time.process_time()
+    for _ in range(200):
+        redactor(line)
+        line = "a1" * 4000
+    assert time.process_time() - started < 3
+
+
 def test_a_key_that_never_ends_takes_no_more_than_its_lines() -> None:
     redactor = LineRedactor()
     shown = [redactor(line) for line in [canaries.KEY.split("\n")[0], *["a line"] * 500]]
