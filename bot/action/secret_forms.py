@@ -86,6 +86,8 @@ KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(
 KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 # A quotation mark, as programs write it within a text of theirs: escaped for Python and JSON once or more, by .NET, for HTML.
 _QUOTE = r"(?:(?:\\{0,15}['\"]){1,3}|\\{1,15}(?:u00|x)2[27]|&(?:quot|apos|#0?3[49]|#[xX]2[27]);)"
+# Characters of values, as JSON of some libraries has them.
+_ESCAPED = r"\\{1,15}(?:/|u00(?:2[BbFf]|3[Dd]))"
 # Between a name and its value, and between the two in a tuple.
 _MEANS, _BESIDE = rf"{_QUOTE}?\]?[ \t]{{0,12}}\s{{0,3}}[=:]\s{{0,3}}b?{_QUOTE}?", rf"{_QUOTE}, ?b?{_QUOTE}"
 _BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
@@ -111,14 +113,15 @@ _NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})(?:(
 # As PyTorch's dumps and a shell's `env` write them. A value without a digit is rather a name or a word.
 _VARIABLE = re.compile(
     r"(?<![A-Z0-9_])([A-Z0-9_]{0,60}(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)" + _MEANS + ")"
-    r"(?=[^\d\s'\"]{0,200}\d)[A-Za-z0-9_/+=.~!@#$%^&*-]{12,}"
+    rf"(?=[^\d\s'\"]{{0,200}}\d)(?:[A-Za-z0-9_/+=.~!@#$%^&*-]{{12,}}|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
 )
 # As files of settings and programs write them: a value that goes on as an expression is none.
 _SETTING = re.compile(
     r"([sSaArRiIcCpP\"](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess[_-]?token|uth[_-]?token|pi[_-]?key|ccount_?key)"
     r"|(?<=r)efresh_?token|(?<=i)d(?:entity)?_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
     rf"(?:{_MEANS}|{_BESIDE}))"
-    r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])[A-Za-z0-9_/+=~!@#$%^&*-]{12,2000}(?![\w.(\[])"
+    r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
+    rf"(?:[A-Za-z0-9_/+=~!@#$%^&*-]{{12,2000}}(?![\w.(\[])|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
 )
 # Behind its slash: whether a path begins there, also behind an option of a compiler (-I).
 _PATH = (
@@ -137,7 +140,7 @@ _ESCAPED_HOME = re.compile(
 )
 _WINDOWS_HOME = re.compile(r"(?:(?<!\w)|(?<=\\[abefnrtv0])|(?<=\\u[0-9a-fA-F]{4}))[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]+")
 # Patterns end somewhere: what goes on behind that is of the same secret.
-REST = re.compile(rf"{re.escape(SECRET)}(?=[A-Za-z0-9+=])[A-Za-z0-9+/=_-]{{20,}}")
+REST = re.compile(rf"{re.escape(SECRET)}(?:(?=[A-Za-z0-9+=])[A-Za-z0-9+/=_-]{{20,}}|(?:{_ESCAPED}[A-Za-z0-9+/=_-]+)+)")
 # Inductor's default cache directory is named after the user.
 _CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]+")
 # Names that clouds give to their machines.

@@ -98,6 +98,17 @@ def test_values_that_their_surroundings_give_away(form: str, value: str) -> None
     assert redact(shown) == shown
 
 
+@pytest.mark.parametrize(
+    ("plus", "slash", "equals"), [(r"\u002B", "/", r"\u003D"), ("+", r"\/", "="), ("+", r"\\/", "="), (r"\u002b", r"\u002f", "=")]
+)
+def test_values_whose_characters_are_escaped(plus: str, slash: str, equals: str) -> None:
+    """As JSON of .NET and of pandas has them."""
+    for form, value in (canaries.SETTINGS[each] for each in canaries.SETTINGS if each.startswith(("AWS secret", "Azure storage"))):
+        for before in ("", "a+", "/a1"):
+            shown = redact(form.format((before + value).replace("+", plus).replace("/", slash).replace("=", equals)))
+            assert not any(value[start : start + 12] in shown for start in range(len(value) - 12)), shown
+
+
 def test_nothing_of_each_sort_is_left(machine: None) -> None:
     shown = redact(canaries.ALL)
     assert not canaries.left_in(shown)
