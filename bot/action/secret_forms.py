@@ -106,6 +106,12 @@ _OPTION = re.compile(
     r"((?<![\w-])--(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|secret|jitconfig|(?:api|access|secret)-key)[ =](?:" + _QUOTE + ")?)"
     r"(?=[^\s'\"]{0,100}?\d)[^\s'\"]{8,2000}"
 )
+_LOGIN = re.compile(
+    rf"(\b(?:curl|wget)\b[^\n]{{0,300}}?[ \t](?:-u|--user|--proxy-user)[ =]?{_QUOTE}?[^\s:'\"]{{1,100}}:"
+    rf"|\blogin\b[^\n]{{0,200}}?[ \t]-p[ =]?{_QUOTE}?"
+    rf"|\bwandb login (?:--[a-z]{{1,20}} )?|\b(?:auth=|[A-Za-z]{{0,20}}BasicAuth)\({_QUOTE}[^'\"\n]{{1,100}}{_QUOTE}, ?b?{_QUOTE})"
+    r"(?=[^\s'\"]{0,100}?\d)[^\s'\"]{8,2000}"
+)
 _COOKIE = re.compile(
     rf"((?i:(?:\b|_|\\[nrt])cookie)(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE}))[^\s;=]{{1,100}}=[^\r\n'\"\\]{{8,4000}}"
 )
@@ -158,6 +164,7 @@ REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (_SIGNED, _KEEPING, ("sig=", "signature=", "token=", "pwd=", "x-amz-", "x-goog-")),
     (_HOOK, rf"\g<1>\g<2>{SECRET}", ("hooks.slack.com", "webhooks")),
     (_OPTION, _KEEPING, ("--",)),
+    (_LOGIN, _KEEPING, ("-u", "login", "auth")),
     (_COOKIE, _KEEPING, ("cookie",)),
     (_NETRC, _KEEPING, ("password",)),
     (_VARIABLE, _KEEPING, ("token", "secret", "password", "passwd", "apikey", "api_key", "access_key", "private_key", "credentials")),

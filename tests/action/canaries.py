@@ -119,6 +119,10 @@ SETTINGS = {
     "address with escaped slashes": (r"https:\/\/bob:{}@example.org\/simple", "hunter22hunter"),
     "Slack hook with escaped slashes": (r"https:\/\/hooks.slack.com\/services\/T00000000\/B00000000\/{}", _LETTERS[:24]),
     "cookie in a dictionary": ("{{'Accept': '*/*', 'Cookie': 'session={}'}}", _LETTERS[:40]),
+    "user of curl, as a shell echoes it": ("+ curl -sSL -u bob:{} https://example.org/x", "correct5horse"),
+    "login to a registry": ("+ docker login ghcr.io --username bob -p {}", "correct5horse"),
+    "login to W&B": ("+ wandb login --relogin {}", _HEX[:40]),
+    "pair of a client": ("requests.get(url, auth=('bob', '{}'))", "correct5horse"),
     "cookie in bytes": (r"send: b'GET / HTTP/1.1\r\nCookie: session={}\r\n'", _LETTERS[:40]),
 }
 KEY = "\n".join(["-----BEGIN OPENSSH " + "PRIVATE KEY-----", *[_LETTERS[:64]] * 4, "-----END OPENSSH " + "PRIVATE KEY-----"])
