@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from bot.action.comment import answer, key, react, run_of_comment
+from datetime import timedelta
+
+from bot.action.comment import answer, event_of_comment, key, react, run_of_comment
 from bot.action.gate import permissions
 from bot.action.gate.command import CommandSyntaxError, commands
+from bot.action.gate.command_lines import command_lines
 from bot.action.gate.requests import Decision
 from bot.action.github.client import GitHub
-from bot.action.github.resources import IssueComment, Run
+from bot.action.github.resources import IssueComment, Run, User
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
 from bot.action.settings import Settings
 
 # of the last comments: what is older has ended
 MOST_RUNS = 20
+# A command that has no answer after this time gets none.
+UNREAD = timedelta(hours=1)
 
 
 def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
@@ -40,7 +45,7 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
     else:
         own = _find(api, repository, settings.run_id)
         stopped = sum(_cancel(api, repository, run, own) for run in _runs(api, repository, issue, settings.run_id))
-        body = reason = notes.stopped(stopped)
+        body = reason = notes.stopped(stopped, unread=_unread(api, event, settings.name))
         react(api, repository, event.comment.id, "rocket" if stopped else "confused")
     answer(api, repository, issue, key(settings.name, f"comment-{event.comment.id}"), settings.run_id, body)
     return Decision("stop" if isinstance(decision, permissions.Allowed) else "refused", note=reason)
@@ -50,6 +55,28 @@ def _runs(api: GitHub, repository: str, issue: int, own: int) -> list[int]:
     """The runs that our comments on an issue name, the newest first, each once."""
     named = [run_of_comment(comment.body) for comment in api.comments(repository, issue) if api.is_ours(comment)]
     return list(dict.fromkeys(run for run in reversed(named) if run is not None and run != own))[:MOST_RUNS]
+
+
+def _unread(api: GitHub, event: IssueComment, name: str) -> bool:
+    """Whether a command on the issue in `event` has no answer of the call `name` yet: no comment of ours names its run."""
+    repository = event.repository.full_name
+    comments = api.comments(repository, event.issue.number)
+    answered = {event_of_comment(comment.body) for comment in comments if api.is_ours(comment)}
+    return any(
+        comment.id != event.comment.id
+        and not api.is_ours(comment)
+        and abs(event.comment.created_at - comment.created_at) < UNREAD
+        and key(name, f"comment-{comment.id}") not in answered
+        and command_lines(comment.body)
+        # of others only the first is answered
+        and _may_ask(api, repository, comment.user)
+        for comment in comments
+    )
+
+
+def _may_ask(api: GitHub, repository: str, user: User) -> bool:
+    permission = "none" if user.is_bot else api.permission(repository, user.login)
+    return isinstance(permissions.may_ask(user, user, permission), permissions.Allowed)
 
 
 def _cancel(api: GitHub, repository: str, run: int, own: Run | None) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
+
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.stop import stop
 from bot.action.github.resources import ReferencedWorkflow
-from tests.action.gate.memory import BLOCK, BOT, REPO, Memory, asked, settings
+from tests.action.gate.memory import BLOCK, BOT, NOW, REPO, Memory, asked, settings
 
 
 def waiting(api: Memory, run: int, status: str = "queued") -> None:
@@ -40,6 +44,31 @@ def test_nothing_to_stop_is_said() -> None:
     api = Memory()
     stop(asked("/minify stop"), settings(), api)
     assert api.comments(REPO, 7)[-1].body.endswith("Nothing is running for this.")
+
+
+@pytest.mark.parametrize(("body", "login", "hours", "said"), [
+    ("/minify", "maintainer", 0, True),
+    ("Hello\n\n/minify again", "maintainer", 0.5, True),
+    ("/minify --nonsense", "maintainer", 0, True),
+    ("/minify", "maintainer", 3, False),
+    ("/minify", "other[bot]", 0, False),
+    ("> /minify", "maintainer", 0, False),
+    ("About /minify", "maintainer", 0, False),
+])  # fmt: skip
+def test_a_command_that_has_no_answer_yet_is_said_not_to_be_stopped(body: str, login: str, hours: float, said: bool) -> None:
+    """No comment of ours names its run so far, so there is nothing to cancel it by."""
+    api = Memory()
+    event = asked("/minify stop", id=4243)
+    asking = api.add(7, login, body)
+    api.written[7][0] = asking.model_copy(update={"created_at": NOW - timedelta(hours=hours)})
+    api.written[7].append(event.comment)
+    stop(event, settings(), api)
+    assert ("has no answer yet" in api.comments(REPO, 7)[-1].body) is said
+    # once it has one
+    api.add(7, BOT, f"<!-- torch-minify:comment-{asking.id} run:75 -->\nqueued")
+    waiting(api, 75)
+    stop(event, settings(), api)
+    assert api.comments(REPO, 7)[-2].body.endswith("Stopped 1 run.")
 
 
 def test_a_stranger_stops_nothing() -> None:

@@ -176,9 +176,10 @@ def helped(help_text: str) -> str:
     return f"```text\n{help_text.rstrip()}\n```"
 
 
-def stopped(runs: int) -> str:
-    """The answer to a stop that cancelled so many `runs`."""
-    return f"Stopped {runs} {'run' if runs == 1 else 'runs'}." if runs else "Nothing is running for this."
+def stopped(runs: int, *, unread: bool = False) -> str:
+    """The answer to a stop that cancelled so many `runs`; `unread`: there is a command that was not answered so far."""
+    said = f"Stopped {runs} {'run' if runs == 1 else 'runs'}." if runs else "Nothing is running for this."
+    return f"{said} A command here has no answer yet, and was not stopped: ask again once it has one." if unread else said
 
 
 def title_of_issue(failure: str) -> str:
