@@ -126,7 +126,7 @@ def _is_full(parts: Sequence[str]) -> bool:
 
 def _goes_on(line: str, width: int) -> str:
     """The word at the start of `line` with which one of `width` characters may go on; empty where it rather is a word by itself."""
-    word = line[: width + 1].split(maxsplit=1)[0] if line else ""
+    word = re.split(r"\s", line[: width + 1], maxsplit=1)[0]
     if len(word) == len(line) == width:
         return word
     mixed = re.search(r"\d", word) and re.search("[A-Za-z]", word)

@@ -171,6 +171,14 @@ def test_what_is_folded_and_harmless_is_left_alone(width: int) -> None:
     assert [redactor(line) for line in lines] == redact("\n".join(lines)).split("\n") == [SECRET, *lines[1:3], SECRET, lines[4]]
 
 
+@pytest.mark.parametrize("line", ["", " ", "\x1c", "\x0b\x0c", "\u2028", "\u3000a1b2c3d4e5f6", "│", "\ud800"])
+def test_lines_of_blanks_of_any_kind_are_no_rest(line: str) -> None:
+    redactor = LineRedactor()
+    for first in ("x" * 60, SECRETS[0] + "a1" * 30):
+        assert redact(f"{first}\n{line}\nx") == f"{redact(first)}\n{line}\nx"
+        assert [redactor(first), redactor(line)] == [redact(first), line]
+
+
 def test_lines_that_always_go_on_cost_linear_time() -> None:
     redactor, line = LineRedactor(), "ghs_" + "a1" * 3998
     started = time.process_time()

@@ -51,7 +51,7 @@ def test_nothing_to_stop_is_said() -> None:
     ("Hello\n\n/minify again", "maintainer", 0.5, True),
     ("/minify --nonsense", "maintainer", 0, True),
     ("/minify", "maintainer", 3, False),
-    ("/minify", "other[bot]", 0, False),
+    ("/minify", "other[bot]", 0, False), ("/minify", "stranger", 0, False),
     ("> /minify", "maintainer", 0, False),
     ("About /minify", "maintainer", 0, False),
 ])  # fmt: skip
