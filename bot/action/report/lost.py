@@ -72,7 +72,9 @@ def of_earlier_attempts(api: GitHub, settings: Settings, count: int) -> frozense
         log.warning("the attempts of this run are not known: %s", one_line(str(error)))
         return frozenset()
     made = {artifact.name: artifact.created_at for artifact in listed}
-    left = ((index, made.get(settings.artifact(f"result-{index}")), job.started_at) for index, job in jobs.items())
+    # one that ended well has left its result, also where it did not run again
+    lost = {index: job.started_at for index, job in jobs.items() if job.conclusion != "success"}
+    left = ((index, made.get(settings.artifact(f"result-{index}")), began) for index, began in lost.items())
     return frozenset(index for index, at, began in left if at is not None and began is not None and at < began)
 
 

@@ -239,8 +239,9 @@ def test_what_an_earlier_attempt_found_is_no_answer_of_a_later_one(api: Memory, 
     body = posted(2, lost)
     assert "its runner is lost" in body
     assert "/artifacts/1" not in body
-    # a job that did not run again, one that left something now, and what cannot be known
-    for known in ((job.model_copy(update={"started_at": WHEN - hour}),), (job,), (), (lost, lost.model_copy(update={"id": 2}))):
+    # a job that did not run again, one that ended well, whatever GitHub says of when it began, and what cannot be known
+    kept, well = job.model_copy(update={"started_at": WHEN - hour}), lost.model_copy(update={"conclusion": "success"})
+    for known in ((kept,), (well,), (job,), (), (lost, lost.model_copy(update={"id": 2}))):
         assert "/artifacts/1" in posted(2, *known)
     api.listed.insert(0, Artifact(id=2, name="torch-minify-result-0", created_at=WHEN + 2 * hour, expires_at=WHEN))
     assert "/artifacts/2" in posted(2, lost)
