@@ -69,6 +69,7 @@ _INDENTED = re.compile(
     r"|_{2,200} (?:\w{1,100}\.){0,3}[Tt]est\w{0,200}(?:\[[^\n]{0,500}\])? _{2,200}$"
     r"|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-|(?:_ ){20,200}_$|[^\s:\"]{1,300}\.py:\d{1,7}: in [\w<]"
     r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}\)"
+    r"|(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
     r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )
 _ESCAPED = re.compile(r"\\(.)")
@@ -92,7 +93,9 @@ _TORN_PLACE = re.compile(
 _PLACE = re.compile(r'^(?:[^"\n]{1,200}[\])>:|] ?)? {0,8}File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
 # So many characters tell a line with a mark from the rest of a broken one.
 _MARK = 6
-_GLUED = re.compile(r'(?P<above> {4,40}\S[^\n]{0,2000}?[\w)\]]|from user code:|input name: [^\n]{1,400} stack trace:) {2,400}File "')
+_GLUED = re.compile(
+    r'(?P<above> {4,40}(?!(?:ERROR|CRITICAL) )\S[^\n]{0,2000}?[\w)\]]|from user code:|input name: [^\n]{1,400} stack trace:) {2,400}File "'
+)
 MAX_WRAPPED = 4
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"

@@ -134,6 +134,8 @@ PLACE = '  File "/w/site-packages/made_up.py", line 931, in made_up'
         (f"{PLACE[:20]}\n{PLACE[20:40]}\n{PLACE[40:]}", [PLACE]),
         (f"    f(x)    {PLACE[2:]}", ["    f(x)", PLACE]),
         (f"from user code:     {PLACE[2:20]}\n{PLACE[20:]}", ["from user code:", PLACE]),
+        # a server's logger stands there, and not the source of a frame above
+        (f"    ERROR 01-02 [a.py:7] {PLACE}\n    ERROR 01-02 [a.py:7]     f(x)\ny", [PLACE, "    f(x)", "y"]),
         # what ends there
         (PLACE[:20], [PLACE[:20]]),
         (f"{PLACE[:20]}\n    f(x)\n{PLACE}", [PLACE[:20], "    f(x)", PLACE]),
@@ -169,6 +171,7 @@ def test_the_end_of_a_log_and_the_beginning_of_a_line(monkeypatch: pytest.Monkey
         ("x\n  + run\n  [rank0]:  File\n\n    y\nz", [("x", ""), ("+ run", ""), ("  File", "[rank0]:"), ("", ""), ("  y", ""), ("z", "")]),
         ("    [default1]:x", [("x", "[default1]:")]),
         ("  (Worker_TP0 pid=7) x\n  y", [("x", "(Worker_TP0 pid=7)"), ("y", "")]),
+        ("    ERROR 01-02 03:04:05 [a.py:7] x\n    y\nz", [("x", "ERROR"), ("y", ""), ("z", "")]),
         ("  === FAILURES ===\n  x\n y", [("=== FAILURES ===", ""), ("x", ""), (" y", "")]),
         ("  + python -m x\n  y", [("+ python -m x", ""), ("y", "")]),
         ("  ++ A=1 torchrun x\n  y", [("++ A=1 torchrun x", ""), ("y", "")]),
