@@ -30,8 +30,8 @@ CLASSES = frozenset(
     | {"FakeTensorDeviceMismatchError", "UnsupportedAliasMutationException", "UnsupportedMutationAliasingException"}
     | {"SubgraphLoweringException", "SpeculationLogDivergence", "ResumePrologueTracingError", "CondOpArgsMismatchError"}
 )
-# What reads a result that Inductor's CUDA graphs have overwritten is told so, wherever it stands.
-OVERWRITTEN = "accessing tensor output of CUDAGraphs that has been overwritten"
+# What reads a result that Inductor's CUDA graphs have overwritten is told so, wherever it stands; who quotes that may break the line.
+OVERWRITTEN = "accessing tensor output of CUDAGraphs"
 # What Inductor's code says of inputs that have other strides than those that it was made for.
 STRIDES = r"expected size \S{1,20}==\S{1,20}, stride \S{1,20}==\S{1,20} at dim="
 # What the compiler says in classes that anything may raise: of guards that do not hold for the values for which it has just made them, of

@@ -41,7 +41,7 @@ Verdict = Literal["suggested", "possible", "no"]
 # Raised by the compiler alone, also where its frames were cut out of the traceback.
 _COMPILERS = CLASSES | {"Unsupported", "TritonMissing", "CompilationError", "TorchDynamoException"}
 _OF_COMPILER = re.compile(
-    r"^(?:torch\.(?:_dynamo|_inductor|_functorch|_export|export|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)\.|triton\.(?:compiler|language|runtime)\.)[\w.]+(?::|$)",
+    r"^(?:torch(?:dynamo|inductor)\.|torch\.(?:_dynamo|_inductor|_functorch|_export|export|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)\.|triton\.(?:compiler|language|runtime)\.)[\w.]+(?::|$)",
     re.MULTILINE,
 )
 _NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")

@@ -195,6 +195,9 @@ def test_time_limits(failure: Failure, expected: str) -> None:
         (TOOL, "AssertionError: made up", "suggested"),
         (IN_TEST + FRAME.format("tmp/torchinductor_root/ab/cab.py", "call"), "AssertionError: made up", "possible"),
         (IN_TEST, "torch._subclasses.fake_tensor.DataDependentOutputException: made up", "suggested"),
+        # as it was in a repository of its own
+        (IN_TEST, "torchdynamo.exc.MadeUp: made up", "suggested"),
+        (IN_TEST, "touchdynamo.exc.MadeUp: made up", "no"),
         # torch.export, called by the exporter to ONNX; its later steps are none of the compiler
         (IN_TEST, "torch.onnx._internal.exporter._errors.TorchExportError: made up", "suggested"),
         (IN_TEST, "torch.onnx._internal.exporter._errors.ConversionError: made up", "no"),
