@@ -210,9 +210,12 @@ class _Log:
         return logged.failures(self.lines, self.printed) if self._tested < 0 else iter(())
 
     def _named(self) -> list[Failure]:
-        """The tests that a text without tracebacks says fail; else the error of which its words tell."""
-        if len(self.lines.text) > MAX_TEXT or self.printed.all or self._fault_told:
+        """The tests that a text without tracebacks says fail; else the error of which its words tell, as do those above one that is cut."""
+        if len(self.lines.text) > MAX_TEXT or self._fault_told:
             return []
+        if self.printed.all:
+            ended = any(is_whole(block.text) or block.who.endswith(LOGGED) for block in self.printed.all)
+            return [] if ended else list(told_errors.named(self.lines.text))
         return list(named_tests.failures(self.lines.text)) or list(told_errors.failures(self.lines.text))
 
     def _loose(self) -> Iterator[Failure]:

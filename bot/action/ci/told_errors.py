@@ -28,6 +28,29 @@ _NO_WORDS = re.compile(r"#|[+-]\s|.{0,200}\b(?:[WIVD]\d{4} \d\d:|WARNING|INFO|DE
 _WENT_ON = re.compile(
     r"\b(?:fall(?:s|ing)?|fell) back\b|\bgraph breaks?\b|\bno longer\b|\b(?:fix|resolve?|mend)(?:e?s|e?d|ing)?\b", re.IGNORECASE
 )
+# A class of the compiler's, without its message, of which a sentence or a title says that it was raised; not that it should be, or is not.
+_RAISED = re.compile(
+    r"\b(?:(?:fail|crash|die|end|error)(?:e?s|e?d|ing)?(?: out| up)? with|rais(?:es|ed)|throws?|thrown|threw|g[eo]t|hits?|encounter(?:s|ed)"
+    rf"|see|saw|reports?) (?:(?:an?|the|this|following) ){{0,2}}[`*]{{0,2}}(?P<named>{NAMED})\b"
+    rf"|\b(?P<told>{NAMED})[`*]{{0,2}}(?: (?:error|exception))? (?:is|was|gets|has been) (?:reported|raised|thrown|shown)\b"
+)
+_WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?|would|could|instead|catch(?:es)?|caught)\b", re.IGNORECASE)
+
+
+def named(lines: list[str]) -> Iterator[Failure]:
+    """The failure whose class the first of such `lines` names, for a text whose tracebacks are cut off before what was raised."""
+    for line in lines:
+        said = line[:MAX_LINE]
+        found = _RAISED.search(said)
+        if found is None or _NO_WORDS.match(said.removeprefix("#")) or _WENT_ON.search(said) or _WAS_NOT.search(said):
+            continue
+        name = found["named"] or found["told"]
+        failure = Failure(
+            "a program", "", f"{HEADER}\n{name}", seen=Seen.LOGGED, note=f"the text tells of {name}, and the log ends within a traceback"
+        )
+        if is_compiled(sign(failure), failure):
+            yield failure
+            return
 
 
 def failures(lines: list[str]) -> Iterator[Failure]:

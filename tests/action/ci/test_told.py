@@ -28,6 +28,7 @@ def verdicts(log: str) -> list[str | None]:
         ),
         ("> cudaMallocAsync does not yet support checkPoolLiveAllocations", ["possible"]),
         ("> accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run.", ["possible"]),
+        ("RuntimeError: Error: accessing tensor output of CUDAGraphs that\nhas been overwritten by a subsequent run.", ["possible"]),
         ("The message is: Constraints violated (made_up)!", []),
         ("Conditions violated (made_up)!\nNot all values of made_up are valid.", []),
     ],
@@ -220,6 +221,31 @@ def test_an_error_told_of_in_a_sentence(line: str, expected: list[str]) -> None:
     # not beside an error that is shown, nor in a long log
     assert verdicts(f"# A title\n\n{line}\n\n{ENDED}") == []
     assert verdicts("it runs\n" * 300 + line + "\n") == []
+
+
+CUT = 'Traceback (most recent call last):\n  File "/w/a.py", line 1, in f\n    g(x)\n  File "/w/b.py", li\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("The torch._dynamo.exc.InternalTorchDynamoError error is reported:", ["possible"]),
+        ("With two workers it crashes with a `BackendCompilerFailed` at once.", ["possible"]),
+        ("# [Bug]: made_up raises torch._dynamo.exc.Unsupported: made up", ["possible"]),
+        ("A change that mends what raises torch._dynamo.exc.Unsupported here.", []),
+        ("It should raise `torch._dynamo.exc.Unsupported` there.", []),
+        ("It hits torch._dynamo.exc.Unsupported, and falls back.", []),
+        ("WARNING: it got torch._dynamo.exc.Unsupported", []),
+        ("# About torch._dynamo.exc.Unsupported", []),
+        ("It raises torch.cuda.OutOfMemoryError.", []),
+        ("It raises torch._dynamo.exc.Unsupported where CUDA is out of memory.", []),
+    ],
+)
+def test_a_class_told_of_above_a_traceback_that_is_cut(line: str, expected: list[str]) -> None:
+    assert verdicts(f"{line}\n\nIt says:\n\n```\n{CUT}") == expected
+    # what was raised is shown, or nothing is
+    assert verdicts(f"{line}\n\nIt says:\n\n```\n{ENDED}") == []
+    assert verdicts(f"{line}\n\nIt says no more.\n") == []
 
 
 @pytest.mark.parametrize(
