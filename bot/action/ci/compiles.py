@@ -77,7 +77,8 @@ CHECKED = r"(?:[\w./-]{1,200}\.(?:cpp|cu|h):\d{1,7}: )?"
 TRACED = (
     r"(?:<(?:class ')?torch\.(?:_dynamo(?!\.(?:eval_frame|exc)\.)|_inductor(?!\.exc\.)|_subclasses|_functorch\._aot_autograd"
     r"|fx\.experimental)\.[\w.]{1,100}(?:'>| object at )"
-    r"|'(?:FakeTensor|FunctionalTensor|Sym(?:Int|Float|Bool))' object |\b(?:Fake|Functional)Tensor(?:Mode)?\b(?! object)"
+    r"|'(?:FakeTensor|FunctionalTensor|Sym(?:Int|Float|Bool))' object "
+    r"|\b(?:(?:Fake|Functional)Tensor(?:Mode)?|FakeScriptObject)\b(?! object)"
     r"|\b(?:AOTAutograd|AOT Autograd|aot_export_\w{1,40}|TorchDynamo|TorchInductor)\b"
     # Dynamo's variables, Inductor's kernels and buffers
     r"|\b(?:Builtin|ConstDict|Constant|GetAttr|(?:Unspecialized)?NNModule|PythonModule|SkipFunction|SymNode|Tensor|TorchInGraphFunction"

@@ -34,6 +34,7 @@ _ERROR = re.compile(rf"[A-Za-z_][\w.]{{0,200}}{ERRORS}: ")
 _OF_TRITON = re.compile(
     r"(?:E {1,7}|> )?(?:triton(?:\.\w{1,40}){1,3}\.)?"
     r"(?:OutOfResources: out of resource: |RuntimeError: (?:Triton Error \[\w{1,10}\]: |PassManager::run failed|`?ptxas`? failed )"
+    r"|ValueError: Pointer argument \(at \d{1,3}\) cannot be accessed from Triton"
     r"|ptxas (?:fatal|error) )"
 )
 _COMPILES = re.compile(r"(?:.{0,500}[^\w`])?torch\.compile\(|@torch\.compile\b")

@@ -170,6 +170,8 @@ def test_a_question_about_a_size_that_has_no_answer(logged: str, below: str, exp
         ("triton.runtime.errors.OutOfResources: out of resource: made up", "@torch.compile", ["possible"]),
         ("> RuntimeError: Triton Error [CUDA]: made up", "f = torch.compile(g)", ["possible"]),
         ("ptxas fatal   : made up", "f = torch.compile(g)", ["possible"]),
+        ("ValueError: Pointer argument (at 2) cannot be accessed from Triton (cpu tensor?)", "f = torch.compile(g)", ["possible"]),
+        ("ValueError: Pointer argument (at 2) is made up", "f = torch.compile(g)", []),
         ("OutOfResources: out of resource: made up, Required: 3", "f = g", []),
         # it may be that of the program
         ("OutOfResources: out of resource: made up, Required: 3", "f = torch.compile(g)\n@triton.jit", []),
