@@ -48,16 +48,25 @@ def test_lines_of_json_stay_so(values: list[str]) -> None:
     assert [json.loads(row)["pass"] for row in shown.split("\n")[:-1]] == [value.replace(HOLDS, "~/x.py [secret]") for value in values]
 
 
-IN_JSON = [text for text in (form.format(value) for form, value in canaries.SETTINGS.values()) if text.startswith('"')]
+IN_JSON = [(text, value) for text, value in ((form.format(value), value) for form, value in canaries.SETTINGS.values()) if text[0] == '"']
+PAIRS = [text for text, _ in IN_JSON if '": "' in text]
 
 
-@pytest.mark.parametrize("said", [*IN_JSON, '"WANDB_API_KEY": "0123456789abcdef0123"', '"X-API-Key": "0123456789abcdef0123"'])
+@pytest.mark.parametrize("said", [*PAIRS, '"WANDB_API_KEY": "0123456789abcdef0123"', '"X-API-Key": "0123456789abcdef0123"'])
 def test_a_key_gives_its_value_away_in_json_too(said: str) -> None:
     name, value = json.loads(f"[{said.replace(': ', ', ')}]")
     for content in ({name: value, "b": 1}, [{"a": {name: value}}]):
         shown = scrubbed(PurePath("x.json"), json.dumps(content).encode()).decode()
         assert value not in shown
         assert json.dumps(json.loads(shown)) == json.dumps(content).replace(value, "[secret]")
+
+
+@pytest.mark.parametrize(("said", "value"), [pair for pair in IN_JSON if pair[0] not in PAIRS])
+def test_a_text_in_json_is_read_as_it_is_and_as_json(said: str, value: str) -> None:
+    for content in (said, f'{{"log": {said}}}'):
+        shown = scrubbed(PurePath("x.json"), content.encode()).decode()
+        assert value not in shown
+        assert json.dumps(json.loads(shown)) == json.dumps(json.loads(content)).replace(value, "[secret]")
 
 
 def test_deep_json_is_a_text() -> None:
