@@ -14,10 +14,13 @@ from bot.action.minify import scrub
 from bot.action.minify.handover import hand_over
 from bot.action.minify.isolation import Account
 from bot.action.minify.scrub import is_text, scrubbed
+from bot.action.redaction import redact
 from tests.action import canaries
 
 SECRET = "ghs" + "_" + "a1B2" * 9
 HOLDS = f"/home/bob/x.py {SECRET}"
+# Any text but one that holds a secret or a home, as by chance it may.
+HARMLESS = st.text().filter(lambda text: redact(text) == text)
 SUFFIXES = [".py", ".txt", ".log", ".json", ".jsonl", ""]
 
 
@@ -30,18 +33,18 @@ def test_secrets_do_not_leave(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@given(st.binary(max_size=200) | st.text().map(str.encode) | st.just(b'{"a": 1,\n "b": [2.50]}'))
+@given(st.binary(max_size=200) | HARMLESS.map(str.encode) | st.just(b'{"a": 1,\n "b": [2.50]}'))
 def test_what_holds_none_is_left_byte_for_byte(suffix: str, content: bytes) -> None:
     assert scrubbed(PurePath(f"x{suffix}"), content) == content
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text() | st.just(HOLDS), lambda inner: st.lists(inner, max_size=3)))
+@given(st.recursive(st.none() | st.booleans() | st.integers() | HARMLESS | st.just(HOLDS), lambda inner: st.lists(inner, max_size=3)))
 def test_json_stays_json(value: object) -> None:
     shown = json.loads(scrubbed(PurePath("result.json"), json.dumps(value).encode()))
     assert json.dumps(shown) == json.dumps(value).replace(HOLDS, "~/x.py [secret]")
 
 
-@given(st.lists(st.text() | st.just(HOLDS), max_size=5))
+@given(st.lists(HARMLESS | st.just(HOLDS), max_size=5))
 def test_lines_of_json_stay_so(values: list[str]) -> None:
     rows = "".join(json.dumps({"pass": value}) + "\n" for value in values)
     shown = scrubbed(PurePath("reduction.jsonl"), rows.encode()).decode()
