@@ -360,8 +360,8 @@ class Job:
     def _write_repro(self, found: Findings) -> None:
         assert found.reproduction is not None
         assert found.proof is not None
-        shown = found.reproduction
-        text = with_header(found.proof.text, shown.failure, found.proof.facts, self._versions, shown.nearness)
+        nearness = found.reproduction.nearness
+        text = with_header(found.proof.text, found.shown(), found.proof.facts, self._versions, nearness)
         self.space.write(self.space.repro, text)
 
     # --- small things

@@ -199,6 +199,13 @@ class Findings:
             return "error"
         return "minimized" if self.is_smaller() else "reproduced"
 
+    def shown(self) -> Signature:
+        """The program's failure as the repro shows it: what fails in a backward may fail alone, as a graph that is called."""
+        assert self.reproduction is not None
+        failure, reference = self.reproduction.failure, self.search.reference if self.search else None
+        own = failure.backward if reference is None else reference.backward
+        return failure.model_copy(update={"backward": failure.backward and own})
+
     def reason_if_unverified(self, reason: str, runs: int) -> str | None:
         """`reason`, unless at least `runs` fresh runs failed alike and the eager control passed."""
         return None if self.verification.same >= runs and self.verification.eager != "fails" else reason

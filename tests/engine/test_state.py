@@ -150,6 +150,17 @@ def test_the_head_of_a_repro_is_comments() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("programs", "repros", "said"), [(True, True, True), (True, False, False), (True, None, True), (False, True, False)]
+)
+def test_a_repro_that_is_called_alone_fails_in_no_backward(programs: bool, repros: bool | None, said: bool, tmp_path: Path) -> None:
+    failure = SIGNATURE.model_copy(update={"backward": programs})
+    reference = None if repros is None else SIGNATURE.model_copy(update={"backward": repros})
+    found = findings(search(reference=reference), reproduction=replace(reproduction(tmp_path), failure=failure))
+    assert ("(backward)" in found.shown().line()) is said
+    assert found.shown().same_across_forms(failure)
+
+
 def test_the_head_holds_no_command_to_a_terminal() -> None:
     said = SIGNATURE.model_copy(update={"message": "7 \x1b]0;x\x07 \r"})
     text = with_header("", said, VerificationFacts(runs=3, same=3, eager="passes"), VERSIONS)
