@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+_GRAPH_CACHES = ("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_AUTOGRAD_CACHE")
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -14,8 +15,7 @@ def _compiling(env: Mapping[str, str], cache: Path) -> dict[str, str]:
     return {
         **env,
         "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
-        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
+        **dict.fromkeys(_GRAPH_CACHES, "0"),
         "TORCHDYNAMO_VERBOSE": "1",
         "PYTHONFAULTHANDLER": "1",
     }
@@ -39,13 +39,14 @@ def of_nobody(env: Mapping[str, str], cache: Path) -> dict[str, str]:
     return {name: value for name, value in of_proof(env, cache).items() if name != "PYTHONPATH"}
 
 
-def of_proof(env: Mapping[str, str], cache: Path) -> dict[str, str]:
+def of_proof(env: Mapping[str, str], cache: Path, *, graph_caches: bool = False) -> dict[str, str]:
     """For a script that runs alone: `env` with only what the proof needs, and without our own package on the path.
 
-    `cache` is the compile directory.
+    `cache` is the compile directory; `graph_caches`: those of torch are used as they are by default.
     """
     clean = dict(env)
     path = [entry for entry in clean.pop("PYTHONPATH", "").split(os.pathsep) if entry and Path(entry).resolve() != _PACKAGE_ROOT]
     if path:
         clean["PYTHONPATH"] = os.pathsep.join(path)
-    return {**_compiling(clean, cache), "PYTHONUNBUFFERED": "1", "TRITON_CACHE_DIR": str(cache / "triton")}
+    found = {**_compiling(clean, cache), "PYTHONUNBUFFERED": "1", "TRITON_CACHE_DIR": str(cache / "triton")}
+    return {name: value for name, value in found.items() if not graph_caches or name not in _GRAPH_CACHES}

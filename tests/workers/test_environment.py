@@ -34,3 +34,9 @@ def test_workers_and_proof_compile_alike(tmp_path: Path) -> None:
         "PYTHONFAULTHANDLER",
     }
     assert {name: worker[name] for name in alike} == {name: proof[name] for name in alike}
+
+
+def test_graph_caches_are_off_unless_they_are_to_be_as_by_default(tmp_path: Path) -> None:
+    caches = ("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_AUTOGRAD_CACHE")
+    assert [environment.of_proof({}, tmp_path)[name] for name in caches] == ["0", "0"]
+    assert not environment.of_proof({}, tmp_path, graph_caches=True).keys() & set(caches)

@@ -87,18 +87,24 @@ def candidates_at_once(signature: Signature) -> int:
 
 
 def run_fresh(
-    launch: Launch, script: Path | str, *, timeout: float, cache_dir: Path | None = None, budget: Budget | None = None
+    launch: Launch,
+    script: Path | str,
+    *,
+    timeout: float,
+    cache_dir: Path | None = None,
+    graph_caches: bool = False,
+    budget: Budget | None = None,
 ) -> Outcome:
     """Run `script` alone, as `launch` says; `script` may be `-m`, as in `run_control_fresh`.
 
     After `timeout` seconds of its own time the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group
-    is killed; at the end of the `budget` it is cut off. `cache_dir` is Inductor's; without one a temporary one is made and removed. Only
-    what the proof needs is added to the environment.
+    is killed; at the end of the `budget` it is cut off. `cache_dir` is Inductor's; without one a temporary one is made and removed.
+    `graph_caches`: torch keeps compiled graphs there, as it does by default. Only what the proof needs is added to the environment.
 
     Raises:
         Interrupted: `budget` was cancelled.
     """
-    return _run([launch.python, str(script), *launch.argv], launch, timeout, cache_dir, budget)
+    return _run([launch.python, str(script), *launch.argv], launch, timeout, cache_dir, budget, graph_caches)
 
 
 def run_control_fresh(
@@ -178,13 +184,21 @@ def verify(
             shutil.copyfile(script, copy)
             try:
                 there = replace(launch, cwd=own, write=(own,), linked=False)
-                return _unbroken(lambda: run_fresh(there, copy, timeout=limit, cache_dir=cache, budget=budget))
+                return _unbroken(lambda: alone(there, copy, cache, as_by_default=not number))
             finally:
                 shutil.rmtree(own, ignore_errors=True)
 
+        def alone(there: Launch, copy: Path, cache: Path, *, as_by_default: bool) -> Outcome:
+            _without_graphs(cache)
+            try:
+                return run_fresh(there, copy, timeout=limit, cache_dir=cache, graph_caches=as_by_default, budget=budget)
+            finally:
+                _without_graphs(cache)
+
         control = executor.submit(_eager, launch, script, expected, budget)
         # Where there is not room for all, the first run starts cold (but for the probes of vector instructions) and fills its compile
-        # directory for the rest, who get copies; the graph caches are off, so no run sees another's result.
+        # directory for the rest, who get copies. The graph caches are empty there, and off for the rest, so no run sees another's result;
+        # in the first they are on as they are for whoever runs the repro: for them torch asks a pass for its `uuid`, say.
         first = executor.submit(once, 0)
         if not together:
             wait([first])
@@ -203,6 +217,12 @@ def verify(
         differences=(*differences, f"eager control: {why}") if why else tuple(differences),
         instead_of_float64=ended.instead_of_float64 or None,
     )
+
+
+def _without_graphs(cache: Path) -> None:
+    """Remove the compiled graphs that torch keeps in a compile directory."""
+    for name in ("fxgraph", "aotautograd"):
+        shutil.rmtree(cache / name, ignore_errors=True)
 
 
 def _unbroken(run: Callable[[], Outcome]) -> Outcome:
@@ -303,14 +323,16 @@ def _said(value: tuple[str, ...] | str | None) -> str:
     return repr(text[:160]) if isinstance(text, str) else "none"
 
 
-def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
+def _run(
+    words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None, graph_caches: bool = False
+) -> Outcome:
     with Scratch(prefix="torch-minify-cache-", dir=_scratch(launch)) as made:
         cache = cache_dir or Path(made)
         return run_process(
             words,
             Patience(timeout, budget.remaining() if budget else math.inf),
             cwd=launch.cwd,
-            env=environment.of_proof(launch.env, cache),
+            env=environment.of_proof(launch.env, cache, graph_caches=graph_caches),
             wanted=budget.should_continue if budget else None,
             box=launch.box,
             write=(cache, *launch.write),

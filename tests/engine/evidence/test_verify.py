@@ -470,3 +470,51 @@ def test_where_there_is_room_every_run_starts_at_once(monkeypatch: pytest.Monkey
     expected = Expected(Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("KeyError",), message="7"), Rule(), 10.0)
     verify(launch(script), script, expected, 3)
     assert {number for number, held in found.items() if "kernel.so" not in held} == cold
+
+
+@pytest.mark.parametrize("width", [4, 1])
+def test_only_the_first_run_keeps_graphs_and_no_run_sees_any(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, width: int) -> None:
+    """As they are for whoever runs a repro: torch asks a pass for its `uuid` there."""
+    script, cache = tmp_path / "repro.py", tmp_path / "compiled"
+    script.write_text("pass")
+    (cache / "fxgraph" / "of_the_program").mkdir(parents=True)
+    kept: dict[int, bool] = {}
+
+    def run(_: Launch, copy: Path, *, cache_dir: Path, graph_caches: bool, **__: object) -> Outcome:
+        kept[int(copy.parent.name)] = graph_caches
+        for name in ("fxgraph", "aotautograd"):
+            (cache_dir / name / "key").mkdir(parents=True)  # fails where there are any
+        return Outcome(status="raised", text="Traceback (most recent call last):\nKeyError: 7\n")
+
+    monkeypatch.setattr(fresh, "run_fresh", run)
+    monkeypatch.setattr(fresh, "run_control_fresh", lambda *_, **__: Outcome(status="ok", calls=1))
+    monkeypatch.setattr(fresh, "at_once", lambda _: width)
+    expected = Expected(Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("KeyError",), message="N"), Rule(), 10.0)
+    assert verify(launch(script), script, expected, 3, cache_dir=cache).same == 3
+    assert kept == {0: True, 1: False, 2: False}
+    assert not (cache / "fxgraph").exists()
+
+
+def test_a_pass_whose_uuid_fails_is_no_repro(write: Write) -> None:
+    """Our workers have the graph caches off, so nothing asked for it there."""
+    pytest.importorskip("torch")
+    script = write("""
+        import torch
+        from torch._inductor.custom_graph_pass import CustomGraphPass
+
+
+        class Raises(CustomGraphPass):
+            def __call__(self, graph):
+                raise KeyError(7)
+
+            def uuid(self):
+                return missing
+
+
+        torch._inductor.config.post_grad_custom_post_pass = Raises()
+        torch.compile(torch.relu)(torch.ones(4))
+    """)
+    expected = Signature(kind=Kind.EXCEPTION, phase=Phase.POST_GRAD, exception=("InductorError", "KeyError"), message="N")
+    verification = prove(script, expected, 2)
+    assert (verification.runs, verification.same) == (2, 1), verification.differences
+    assert "NameError" in verification.differences[0]
