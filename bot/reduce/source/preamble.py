@@ -16,7 +16,7 @@ from bot.reduce.source.delete import Ask, shrink
 from bot.reduce.source.kept import returned
 from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import is_compiler
-from bot.reduce.source.text.names import Names, dotted, names_of, root, trimmed
+from bot.reduce.source.text.names import BUILTINS, Names, dotted, global_names, names_of, root, trimmed
 from bot.reduce.source.text.normal_form import end_line, is_code_of, legal, normal, parsed, start_line
 from bot.reduce.source.text.splice import calls, defaults
 
@@ -63,16 +63,42 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
 
     `ask` takes candidate preambles, best first, and gives the index of the first that still works, or None. It may raise
     (no time left): the exception is passed on. The result is a fixed point: no single statement can be taken away.
-    With `returning`, functions go on returning all that they return, or go as a whole.
+    With `returning`, functions go on returning all that they return, or go as a whole. No name that is still used loses what binds it: a
+    function may not be called here, but where whoever runs the script has other settings, as `uuid` of a pass is for torch's caches.
     """
-    before = returned(ast.parse(preamble))
+    before, unknown = returned(ast.parse(preamble)), _unbound(preamble)
 
-    def ask_returning(texts: Sequence[str]) -> int | None:
-        kept = [i for i, text in enumerate(texts) if returned(ast.parse(text)).items() <= before.items()]
+    def is_whole(text: str) -> bool:
+        return _unbound(text) <= unknown and (not returning or returned(ast.parse(text)).items() <= before.items())
+
+    def ask_whole(texts: Sequence[str]) -> int | None:
+        kept = [i for i, text in enumerate(texts) if is_whole(text)]
         found = ask([texts[i] for i in kept]) if kept else None
         return None if found is None else kept[found]
 
-    return shrink(normal(preamble), ask_returning if returning else ask) if preamble.strip() else preamble
+    if not preamble.strip():
+        return preamble
+    shrunk = shrink(normal(preamble), ask_whole)
+    joined = _with_imports_joined(shrunk)
+    return joined if joined != shrunk and ask_whole([joined]) == 0 else shrunk
+
+
+def _with_imports_joined(text: str) -> str:
+    """With one statement for what neighboring imports take from one module."""
+    tree = ast.parse(text)
+    body: list[ast.stmt] = []
+    for node in tree.body:
+        last = body[-1] if body else None
+        if isinstance(node, ast.ImportFrom) and isinstance(last, ast.ImportFrom) and (node.module, node.level) == (last.module, last.level):
+            last.names += node.names
+        else:
+            body.append(node)
+    return text if len(body) == len(tree.body) else normal(ast.unparse(ast.Module(body, [])))
+
+
+def _unbound(text: str) -> set[str]:
+    binds, uses = global_names(text)
+    return uses - binds - BUILTINS
 
 
 # --- flattening: the statements that have run, in order, when the failing line is reached

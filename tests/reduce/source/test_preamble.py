@@ -163,9 +163,37 @@ def test_nothing_found_is_empty() -> None:
 
 def test_drop_statements_reaches_what_is_asked_for() -> None:
     everything = preambles(SCRIPT, ["mine"], [], line_of(SCRIPT, "# fails"))[-1]
-    assert drop_statements(everything, has("matcher.apply", "lib.define")) == (
-        'class MyPass:\n    def __call__(self, graph):\n        matcher.apply(graph)\n\n\nlib.define("foo(Tensor x) -> Tensor")\n'
-    )
+    shrunk = drop_statements(everything, has("matcher.apply", "lib.define"))
+    assert [line for line in shrunk.splitlines() if line and "import" not in line] == [
+        "matcher = PatternMatcherPass()",
+        "class MyPass:",
+        "    def __call__(self, graph):",
+        "        matcher.apply(graph)",
+        'lib = torch.library.Library("mylib", "DEF")',
+        'lib.define("foo(Tensor x) -> Tensor")',
+    ]
+    assert shrunk.count("import") == 2, "of the modules that these statements use"
+
+
+def test_what_a_function_uses_that_is_not_called_stays_bound() -> None:
+    """torch asks a pass for its `uuid` only where its caches are on."""
+    whole = "from tools import first\nfrom tools import digest\n\n\nclass Pass:\n    def uuid(self):\n        return digest(1)\n"
+    shrunk = drop_statements(whole, has("return digest"))
+    assert shrunk == "from tools import digest\n\n\nclass Pass:\n    def uuid(self):\n        return digest(1)\n"
+    assert drop_statements(whole, has("class Pass")) == "class Pass:\n    pass\n"
+
+
+def test_what_two_imports_take_from_one_module_is_one_import() -> None:
+    asked: list[str] = []
+    working = has("first(", "digest(")
+
+    def ask(texts: Sequence[str]) -> int | None:
+        asked.extend(texts)
+        return working(texts)
+
+    whole = "from tools import first\nfrom tools import digest\n\nfirst(digest(1))\n"
+    assert drop_statements(whole, ask) == "from tools import first, digest\n\nfirst(digest(1))\n"
+    assert asked[-1] == "from tools import first, digest\n\nfirst(digest(1))\n", "it is asked like any other"
 
 
 def test_a_function_that_stays_goes_on_returning_what_it_did() -> None:
@@ -177,12 +205,12 @@ def test_a_function_that_stays_goes_on_returning_what_it_did() -> None:
 
     whole = nested("def other(x):\n    return x\n\n\nregister(lowering)\n")
     shrunk = drop_statements(whole, needs("register(lowering)"))
-    assert shrunk == "register(lowering)\n"
+    assert shrunk == "def lowering(x):\n    pass\n\n\nregister(lowering)\n", "what is used stays bound"
     assert drop_statements(whole, needs("def lowering")) == "def lowering(x):\n    pass\n"
-    kept = "def lowering(x):\n    return inner(x)\n"
+    kept = "def lowering(x):\n    def inner(y):\n        return y * 2\n\n    return inner(x)\n"
     assert drop_statements(whole, needs("def lowering"), returning=True) == kept
     assert drop_statements(whole, needs("def other"), returning=True) == "def other(x):\n    return x\n"
-    assert drop_statements(whole, needs("register(lowering)"), returning=True) == "register(lowering)\n"
+    assert drop_statements(whole, needs("register(lowering)"), returning=True) == f"{kept}\n\nregister(lowering)\n"
 
 
 def test_drop_statements_passes_an_end_of_time_on() -> None:
