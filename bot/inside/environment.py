@@ -21,6 +21,7 @@ from . import variables
 
 # What imports the config modules, which `import torch` alone does not.
 _READERS = {"compile", "compiler", "export", "_dynamo", "_export", "_functorch", "_inductor"}
+_for_children: set[str] = set()  # variables that no config module of this process reads
 
 
 def state(text: str) -> list[str]:
@@ -42,6 +43,12 @@ def state_before_torch(text: str) -> None:
     for module in list(sys.modules.values()):
         if issubclass(type(module), config_module) and _mentions(module, changed):
             _replace(module, _read_again(module))
+
+
+def leave_to_children(name: str, module: ModuleType) -> None:
+    """Bring a config `module` to where it would be without the variable `name`, which stays for the processes that this one starts."""
+    _for_children.add(name)
+    _replace(module, _read_again(module))
 
 
 def defaults(module: ModuleType) -> dict[str, Any]:
@@ -66,19 +73,21 @@ def _plain(module: ModuleType, settings: tuple[tuple[str, str], ...]) -> dict[st
 
 
 def _read_again(module: ModuleType) -> ModuleType:
-    """A config module made anew from the environment as it is; the one in use stays as it is."""
+    """A config module made anew from the environment as it is, but for what is for children; the one in use stays as it is."""
     name = f"{module.__name__}_again"
     spec = importlib.util.spec_from_file_location(name, module.__file__)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot read {module.__name__} again")
     again = importlib.util.module_from_spec(spec)
     sys.modules[name] = again  # where the module looks for itself
+    hidden = {one: os.environ.pop(one) for one in _for_children & set(os.environ)}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spec.loader.exec_module(again)
     finally:
         del sys.modules[name]
+        os.environ.update(hidden)
     return again
 
 

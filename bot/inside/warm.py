@@ -10,7 +10,7 @@ import os
 import platform
 from typing import Any
 
-from . import cache, shortcuts
+from . import cache, graph_keys, shortcuts
 from .protocol import CUDA_ARCH
 from .shortcuts import shortcut
 
@@ -62,7 +62,7 @@ def warm_up() -> dict[str, Any]:
         with shortcut(f"importing {name}"), contextlib.suppress(ImportError):
             importlib.import_module(name)
     tables = _initialise_dynamo, _initialise_passes, _initialise_triton, _initialise_classes
-    for save in (*tables, cache.remember_compiled, cache.remember_instructions):
+    for save in (*tables, cache.remember_compiled, cache.remember_instructions, graph_keys.make_keys):
         with shortcut(save.__name__.strip("_")):
             save()
     with shortcut("forgetting tables"):

@@ -112,6 +112,10 @@ TABLE = [
     *rows("torch._subclasses", "FakeTensor"),
     *rows("torch", "_is_functional_tensor", "Tensor._version"),
     *rows("torch._C", "_DisableTorchDispatch", "_get_privateuse1_backend_name"),
+    # the keys of graphs
+    *rows("torch._inductor.codecache", "FxGraphCache.prepare_key(gm, example_inputs, fx_kwargs, inputs_to_check)", "torch_key()"),
+    *rows("torch._inductor.codecache", "compiled_fx_graph_hash(gm, example_inputs, fx_kwargs, inputs_to_check)"),
+    *rows("torch._inductor.codecache", "FxGraphHashDetails(gm, example_inputs, fx_kwargs, inputs_to_check)"),
     # shortcuts: leaving early
     *rows("torch._dynamo.output_graph", "OutputGraph.call_user_compiler(self, gm)"),
     *rows("torch._inductor.graph", "GraphLowering.codegen(self)", "GraphLowering.codegen_with_cpp_wrapper(self)"),

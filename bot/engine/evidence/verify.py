@@ -92,19 +92,18 @@ def run_fresh(
     *,
     timeout: float,
     cache_dir: Path | None = None,
-    graph_caches: bool = False,
     budget: Budget | None = None,
 ) -> Outcome:
     """Run `script` alone, as `launch` says; `script` may be `-m`, as in `run_control_fresh`.
 
     After `timeout` seconds of its own time the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group
     is killed; at the end of the `budget` it is cut off. `cache_dir` is Inductor's; without one a temporary one is made and removed.
-    `graph_caches`: torch keeps compiled graphs there, as it does by default. Only what the proof needs is added to the environment.
+    Compiled graphs that were kept there are removed before and after. Only what the proof needs is added to the environment.
 
     Raises:
         Interrupted: `budget` was cancelled.
     """
-    return _run([launch.python, str(script), *launch.argv], launch, timeout, cache_dir, budget, graph_caches)
+    return _run([launch.python, str(script), *launch.argv], launch, timeout, cache_dir, budget)
 
 
 def run_control_fresh(
@@ -184,21 +183,13 @@ def verify(
             shutil.copyfile(script, copy)
             try:
                 there = replace(launch, cwd=own, write=(own,), linked=False)
-                return _unbroken(lambda: alone(there, copy, cache, as_by_default=not number))
+                return _unbroken(lambda: run_fresh(there, copy, timeout=limit, cache_dir=cache, budget=budget))
             finally:
                 shutil.rmtree(own, ignore_errors=True)
 
-        def alone(there: Launch, copy: Path, cache: Path, *, as_by_default: bool) -> Outcome:
-            _without_graphs(cache)
-            try:
-                return run_fresh(there, copy, timeout=limit, cache_dir=cache, graph_caches=as_by_default, budget=budget)
-            finally:
-                _without_graphs(cache)
-
         control = executor.submit(_eager, launch, script, expected, budget)
         # Where there is not room for all, the first run starts cold (but for the probes of vector instructions) and fills its compile
-        # directory for the rest, who get copies. The graph caches are empty there, and off for the rest, so no run sees another's result;
-        # in the first they are on as they are for whoever runs the repro: for them torch asks a pass for its `uuid`, say.
+        # directory for the rest, who get copies. The caches of graphs are empty in each, so no run sees another's result.
         first = executor.submit(once, 0)
         if not together:
             wait([first])
@@ -219,8 +210,8 @@ def verify(
     )
 
 
-def _without_graphs(cache: Path) -> None:
-    """Remove the compiled graphs that torch keeps in a compile directory."""
+def _remove_graphs(cache: Path) -> None:
+    """Remove the compiled graphs that torch keeps in a compile directory: its caches are on, as they are for whoever runs a script."""
     for name in ("fxgraph", "aotautograd"):
         shutil.rmtree(cache / name, ignore_errors=True)
 
@@ -323,21 +314,23 @@ def _said(value: tuple[str, ...] | str | None) -> str:
     return repr(text[:160]) if isinstance(text, str) else "none"
 
 
-def _run(
-    words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None, graph_caches: bool = False
-) -> Outcome:
+def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path | None, budget: Budget | None) -> Outcome:
     with Scratch(prefix="torch-minify-cache-", dir=_scratch(launch)) as made:
         cache = cache_dir or Path(made)
-        return run_process(
-            words,
-            Patience(timeout, budget.remaining() if budget else math.inf),
-            cwd=launch.cwd,
-            env=environment.of_proof(launch.env, cache, graph_caches=graph_caches),
-            wanted=budget.should_continue if budget else None,
-            box=launch.box,
-            write=(cache, *launch.write),
-            linked=launch.linked,
-        )
+        _remove_graphs(cache)
+        try:
+            return run_process(
+                words,
+                Patience(timeout, budget.remaining() if budget else math.inf),
+                cwd=launch.cwd,
+                env=environment.of_proof(launch.env, cache, graph_caches=True),
+                wanted=budget.should_continue if budget else None,
+                box=launch.box,
+                write=(cache, *launch.write),
+                linked=launch.linked,
+            )
+        finally:
+            _remove_graphs(cache)
 
 
 def _scratch(launch: Launch) -> Path | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .. import children
+from .. import children, graph_keys
 from ..eager import accuracy
 from ..protocol import CaptureOrder
+from ..shortcuts import shortcut
 from . import comparison, escaped, falling_back, hooks
 from .afterwards import Afterwards
 from .tracker import Tracker
@@ -36,6 +37,8 @@ def watch(tracker: Tracker) -> None:
         # Inductor's own random numbers differ from eager's, and that is no bug
         inductor: Any = importlib.import_module("torch._inductor.config")
         inductor.fallback_random = True
+    with shortcut("keys of graphs"):
+        graph_keys.make_keys()
     if not tracker.check:
         tracker.blame.install()
     comparison.listen(tracker.child.compared)
