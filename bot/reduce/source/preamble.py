@@ -18,7 +18,7 @@ from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import is_compiler
 from bot.reduce.source.text.names import BUILTINS, Names, dotted, global_names, names_of, root, trimmed
 from bot.reduce.source.text.normal_form import end_line, is_code_of, legal, normal, parsed, start_line
-from bot.reduce.source.text.splice import calls, defaults
+from bot.reduce.source.text.splice import calls, defaults, spliced
 
 _NOISE = ("print", "warnings.filterwarnings", "logging.basicConfig")
 
@@ -62,7 +62,8 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
     """The preamble with every statement deleted, at the top and inside bodies, that `ask` does not need.
 
     `ask` takes candidate preambles, best first, and gives the index of the first that still works, or None. It may raise
-    (no time left): the exception is passed on. The result is a fixed point: no single statement can be taken away.
+    (no time left): the exception is passed on. The result is a fixed point: no single statement can be taken away, and no argument of what
+    the preamble itself defines and calls at its top.
     With `returning`, functions go on returning all that they return, or go as a whole. No name that is still used loses what binds it: a
     function may not be called here, but where whoever runs the script has other settings, as `uuid` of a pass is for torch's caches.
     """
@@ -79,8 +80,29 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
     if not preamble.strip():
         return preamble
     shrunk = shrink(normal(preamble), ask_whole)
+    while texts := [text for text in _with_shorter_calls(shrunk) if legal(text)]:
+        found = ask_whole(texts)
+        if found is None:
+            break
+        shrunk = shrink(texts[found], ask_whole)
     joined = _with_imports_joined(shrunk)
     return joined if joined != shrunk and ask_whole([joined]) == 0 else shrunk
+
+
+def _with_shorter_calls(text: str) -> list[str]:
+    """With one argument in place of a call at the top of what the preamble itself defines, or with one argument less: `Chain(A(), B())`."""
+    tree = ast.parse(text)
+    own = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, *FUNCTIONS))}
+    found: list[str] = []
+    for statement in tree.body:
+        if isinstance(statement, (ast.ClassDef, *FUNCTIONS)):
+            continue
+        for call in [call for name in sorted(own) for call in calls(statement, name)]:
+            instead = [ast.unparse(argument) for argument in call.args if isinstance(argument, (ast.Call, ast.Name))]
+            fewer = [ast.Call(call.func, [*call.args[:i], *call.args[i + 1 :]], call.keywords) for i in range(len(call.args))]
+            fewer += [ast.Call(call.func, call.args, [*call.keywords[:i], *call.keywords[i + 1 :]]) for i in range(len(call.keywords))]
+            found += [spliced(text, [(call, code)]) for code in (*instead, *map(ast.unparse, fewer))]
+    return found
 
 
 def _with_imports_joined(text: str) -> str:

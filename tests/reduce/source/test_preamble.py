@@ -196,6 +196,39 @@ def test_what_two_imports_take_from_one_module_is_one_import() -> None:
     assert asked[-1] == "from tools import first, digest\n\nfirst(digest(1))\n", "it is asked like any other"
 
 
+CHAIN = """
+class First:
+    def __call__(self):
+        pass
+
+class Second:
+    def __call__(self):
+        raise KeyError
+
+class Chain:
+    def __init__(self, *passes, level=0):
+        self.passes = passes
+
+register(Chain(First(), Second(), First(), level=2))
+"""
+
+
+def test_what_is_called_at_the_top_loses_arguments_and_what_those_needed() -> None:
+    def ask(texts: Sequence[str]) -> int | None:
+        return next((i for i, text in enumerate(texts) if "register(Chain(" in text and "Second()" in text and "KeyError" in text), None)
+
+    shrunk = drop_statements(CHAIN, ask)
+    assert "register(Chain(Second()))" in shrunk
+    assert "First" not in shrunk
+
+
+def test_an_argument_takes_the_place_of_a_call() -> None:
+    def ask(texts: Sequence[str]) -> int | None:
+        return next((i for i, text in enumerate(texts) if "register(" in text and "Second()" in text), None)
+
+    assert drop_statements(CHAIN, ask).splitlines()[-1] == "register(Second())"
+
+
 def test_a_function_that_stays_goes_on_returning_what_it_did() -> None:
     def nested(after: str) -> str:
         return f"def lowering(x):\n    def inner(y):\n        return y * 2\n\n    early = 1\n    return inner(x)\n\n\n{after}"
