@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bot.engine.state import SearchResult
 from bot.models.failure import Kind
 from bot.oracle.oracle import ScriptOracle
 from bot.reduce.candidate import BudgetSpent, Candidate
+from bot.reduce.graph.form import Program
 from bot.reduce.graph.passes.dynamic import explained
 from bot.reduce.graph.printer.script import render
 from bot.reduce.graph.size import size_key
-from bot.reduce.source.preamble import drop_statements
+from bot.reduce.source.preamble import drop_statements, own_names, shorter_calls
 
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40
 
 
 def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callable[[SearchResult], None]) -> tuple[SearchResult, bool]:
-    """The `result` with only those of the user's own statements that the `oracle` says the failure needs, and whether the time was enough.
-    Each step is handed to `accept`."""
+    """The `result` with only those of the user's own statements, and of what they call of their own with, that the `oracle` says the
+    failure needs, and whether the time was enough. Each step is handed to `accept`."""
     program = result.program
     if program is None or not program.preamble:
         return result, True
     best, asked = result, 0
 
-    def ask(preambles: Sequence[str]) -> int | None:
+    def ask(programs: Sequence[Program]) -> int | None:
         nonlocal best, asked
-        asked += len(preambles)
+        asked += len(programs)
         if asked > MOST_LEFTOVERS:
             return None
-        programs = [replace(program, preamble=preamble) for preamble in preambles]
         texts = [render(smaller) for smaller in programs]
         sizes = [size_key(smaller, text)[0] for smaller, text in zip(programs, texts, strict=True)]
         index = oracle.first([Candidate(text, "preamble", size) for text, size in zip(texts, sizes, strict=True)])
@@ -41,10 +42,14 @@ def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callab
         return index
 
     try:
+        used = program
+        while (shorter := _with_shorter_uses(used)) and (found := ask(shorter)) is not None:
+            used = shorter[found]
         # numbers are wrong by what a lowering of one's own returns; one that returns nothing is wrong in another way
         returning = result.reference is not None and result.reference.kind is Kind.ACCURACY
-        smaller = replace(program, preamble=drop_statements(program.preamble, ask, returning=returning))
-        if smaller.preamble != program.preamble:
+        kept = drop_statements(used.preamble, lambda texts: ask([replace(used, preamble=text) for text in texts]), returning=returning)
+        smaller = replace(used, preamble=kept)
+        if smaller != program:
             said = explained(smaller, oracle, render, oracle.passes)
             best = result.step(render(said), said)
             if said != smaller:
@@ -52,3 +57,18 @@ def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callab
         return best, True
     except BudgetSpent:
         return best, False
+
+
+def _with_shorter_uses(program: Program) -> list[Program]:
+    """With a shorter call of what the preamble defines where the recipe uses it: `Chain(A())` for a pass that is `Chain(A(), B())`."""
+    own, recipe = own_names(program.preamble), program.recipe
+    found = [replace(recipe, backend=shorter) for shorter in shorter_calls(recipe.backend or "", own)]
+    for i, line in enumerate(recipe.setup):
+        found += [replace(recipe, setup=(*recipe.setup[:i], shorter, *recipe.setup[i + 1 :])) for shorter in shorter_calls(line, own)]
+    for field in ("config", "options"):
+        entries: tuple[tuple[str, str], ...] = getattr(recipe, field)
+        for i, (name, value) in enumerate(entries):
+            for shorter in shorter_calls(value, own):
+                changed: dict[str, Any] = {field: (*entries[:i], (name, shorter), *entries[i + 1 :])}
+                found.append(replace(recipe, **changed))
+    return [replace(program, recipe=one) for one in found]

@@ -14,7 +14,7 @@ from bot.engine.state import SearchResult
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Rule
 from bot.reduce.candidate import BudgetSpent, Candidate
-from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Ref
+from bot.reduce.graph.form import Graph, Input, Meta, Node, Program, Recipe, Ref
 from bot.reduce.graph.printer.script import render
 
 X = Input("x", Meta("tensor", (4,), (1,), "float32"))
@@ -80,6 +80,30 @@ def test_what_makes_wrong_numbers_goes_on_returning_them() -> None:
     )
     found, _, _ = run(Asked(lambda text: "register(lowering)" in text and "def lowering" in text), wrong)
     assert "def lowering(x):\n    return x * 2\n" in found.text
+
+
+PASSES = "class A:\n    pass\n\n\nclass B:\n    bad = 1\n\n\nclass Chain:\n    def __init__(self, *passes):\n        self.passes = passes\n"
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Recipe(config=(("torch._inductor.config.post_grad_custom_post_pass", "Chain(A(), B(), A())"),)),
+        Recipe(setup=("import torch", "register('cpu', device_custom_pass=Chain(A(), B(), A()))")),
+        Recipe(backend="Chain(A(), B(), A())"),
+        Recipe(options=(("joint_custom_pre_pass", "Chain(A(), B(), A())"),)),
+    ],
+)
+def test_what_is_used_is_made_of_what_is_needed(recipe: Recipe) -> None:
+    program = Program(GRAPH, recipe, PASSES)
+    begun = SearchResult(Stage.AOT, render(program), Rule(), program, program)
+    found, finished, accepted = run(Asked(lambda text: "Chain(" in text and "B()" in text and "bad = 1" in text), begun)
+    assert finished
+    assert "Chain(B())" in found.text
+    assert "class A" not in found.text
+    assert accepted[-1].text == found.text
+    found, _, _ = run(Asked(lambda text: "B()" in text and "bad = 1" in text), begun)
+    assert "Chain" not in found.text
 
 
 def test_what_is_needed_stays() -> None:

@@ -18,6 +18,7 @@ from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import is_compiler
 from bot.reduce.source.text.names import BUILTINS, Names, dotted, global_names, names_of, root, trimmed
 from bot.reduce.source.text.normal_form import end_line, is_code_of, legal, normal, parsed, start_line
+from bot.reduce.source.text.repair import replaced
 from bot.reduce.source.text.splice import calls, defaults, spliced
 
 _NOISE = ("print", "warnings.filterwarnings", "logging.basicConfig")
@@ -79,29 +80,45 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
 
     if not preamble.strip():
         return preamble
-    shrunk = shrink(normal(preamble), ask_whole)
+    shrunk = normal(preamble)
     while texts := [text for text in _with_shorter_calls(shrunk) if legal(text)]:
         found = ask_whole(texts)
         if found is None:
             break
-        shrunk = shrink(texts[found], ask_whole)
+        shrunk = texts[found]
+    shrunk = shrink(shrunk, ask_whole)
     joined = _with_imports_joined(shrunk)
     return joined if joined != shrunk and ask_whole([joined]) == 0 else shrunk
 
 
 def _with_shorter_calls(text: str) -> list[str]:
-    """With one argument in place of a call at the top of what the preamble itself defines, or with one argument less: `Chain(A(), B())`."""
-    tree = ast.parse(text)
-    own = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, *FUNCTIONS))}
-    found: list[str] = []
-    for statement in tree.body:
-        if isinstance(statement, (ast.ClassDef, *FUNCTIONS)):
-            continue
-        for call in [call for name in sorted(own) for call in calls(statement, name)]:
-            instead = [ast.unparse(argument) for argument in call.args if isinstance(argument, (ast.Call, ast.Name))]
-            fewer = [ast.Call(call.func, [*call.args[:i], *call.args[i + 1 :]], call.keywords) for i in range(len(call.args))]
-            fewer += [ast.Call(call.func, call.args, [*call.keywords[:i], *call.keywords[i + 1 :]]) for i in range(len(call.keywords))]
-            found += [spliced(text, [(call, code)]) for code in (*instead, *map(ast.unparse, fewer))]
+    """With a shorter call at the top of what the preamble itself defines."""
+    body = ast.parse(text).body
+    own = own_names(text)
+    return [
+        replaced(text, {statement: shorter})
+        for statement in body
+        if not isinstance(statement, (ast.ClassDef, *FUNCTIONS))
+        for shorter in shorter_calls(ast.unparse(statement), own)
+    ]
+
+
+def own_names(preamble: str) -> list[str]:
+    """The classes and functions that a preamble (Python text) defines at its top, sorted."""
+    return sorted({node.name for node in ast.parse(preamble).body if isinstance(node, (ast.ClassDef, *FUNCTIONS))})
+
+
+def shorter_calls(code: str, own: Sequence[str]) -> list[str]:
+    """The `code` with one argument in place of a call of one of its `own` functions or classes, or without one: of `Chain(A(), B())` come
+    `A()`, `B()`, `Chain(B())` and `Chain(A())`. Plain values stay: what they say may be what is wrong."""
+    tree, found = ast.parse(code), []
+    for call in [call for name in own for call in calls(tree, name)]:
+        given = [argument for argument in (*call.args, *(k.value for k in call.keywords)) if isinstance(argument, (ast.Call, ast.Name))]
+        without = [
+            ast.Call(call.func, [a for a in call.args if a is not argument], [k for k in call.keywords if k.value is not argument])
+            for argument in given
+        ]
+        found += [spliced(code, [(call, ast.unparse(one))]) for one in (*given, *without)]
     return found
 
 

@@ -218,7 +218,7 @@ def test_what_is_called_at_the_top_loses_arguments_and_what_those_needed() -> No
         return next((i for i, text in enumerate(texts) if "register(Chain(" in text and "Second()" in text and "KeyError" in text), None)
 
     shrunk = drop_statements(CHAIN, ask)
-    assert "register(Chain(Second()))" in shrunk
+    assert "register(Chain(Second(), level=2))" in shrunk
     assert "First" not in shrunk
 
 
