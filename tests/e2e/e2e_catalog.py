@@ -251,10 +251,8 @@ PASSES = (
         has=("class NoScan", "register_backend_for_device", "cumsum"), lacks=("tanh",), culprit="NoScan", original="cannot scan",
         repro="this backend cannot scan"),
     # the graph's script holds the chain as it was registered; of the user's own script the one pass of it that matters is left, as a function
-    Row("pass_backend_numbers", "aot", "accuracy", "run", ops=1, has=("class Chain", "class Swap", "register_backend_for_device"),
-        lacks=("relu",), lines=42, culprit="Chain", options=("--stage", "aot"), original=CLOSE, repro=CLOSE, name="pass_backend_numbers_graph"),
-    Row("pass_backend_numbers", "source", "accuracy", "run", has=("def swap", "register_backend_for_device"),
-        lacks=("class", "relu"), lines=20, culprit="Chain", original=CLOSE, repro=CLOSE),
+    Row("pass_backend_numbers", "aot", "accuracy", "run", ops=1, has=("class Swap", "def uuid", "register_backend_for_device"),
+        lacks=("relu", "Chain", "Tidy"), lines=21, culprit="backend pass of cpu: Swap", original=CLOSE, repro=CLOSE),
     Row("pass_freezing", "aot|dynamo|source", "exception", "post_grad", "LookupError", "a frozen weight: constant",
         has=("transpose_free", "freezing"), culprit="post_grad_custom_post_pass", original="a frozen weight", repro="a frozen weight: constant"),
     Row("pass_freezing_numbers", "aot|dynamo|source", "accuracy", "run", has=("cos_to_sin",), culprit="post_grad_custom_pre_pass",

@@ -287,7 +287,9 @@ def test_a_landmark_is_in_this_torch(landmark: phases.Landmark) -> None:
     for path in alternatives(landmark.path.pattern):
         file = re.sub(r"(?<=py):.*", "", path)  # a function that torch generates is named behind its generator's file
         found = [text for name, text in files().items() if re.fullmatch(file, name)]
-        assert found or file in OLD or NEW.get(file, (2, 9)) > VERSION, f"torch {torch.__version__} has no {file}: the table of phases must follow it"
+        assert found or file in OLD or NEW.get(file, (2, 9)) > VERSION, (
+            f"torch {torch.__version__} has no {file}: the table of phases must follow it"
+        )
         there += found
     functions = {name for text in there for name in re.findall(r"\bdef (\w+)", text)}
     assert not there or any(map(landmark.function.fullmatch, functions)), landmark.function.pattern

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -37,6 +38,20 @@ class Suspect:
         """The script `text` without it; None where the script does not set it."""
         return without_setting(text, self.setting.rpartition(".")[2] or "device_custom_pass")
 
+    def is_in(self, text: str) -> bool:
+        """Whether the script `text` still has its name."""
+        return re.search(rf"\b{re.escape(self.name)}\b", text) is not None
+
+    def as_in(self, program: Program) -> Suspect:
+        """As the `program` calls it: of a chain of passes one may be left."""
+        held = [value for name, value in program.recipe.config if name == self.setting]
+        held += [value for name, value in program.recipe.options if f"torch._inductor.config.{name}" == self.setting]
+        for line in program.recipe.setup:
+            _, is_pass, value = line.partition("device_custom_pass=")
+            held += [value.removesuffix(")")] if is_pass and self.device and f'("{self.device}"' in line else []
+        name = _made_by(held[-1]) if held and not self.is_in(f"{program.preamble}\n{held[-1]}") else ""
+        return replace(self, name=name) if name else self
+
     def out_of(self, program: Program) -> Program:
         """The `program` without it."""
         recipe = program.recipe
@@ -66,6 +81,16 @@ def suspects(regions: Iterable[Region]) -> list[Suspect]:
     return list(found)
 
 
+def _made_by(expression: str) -> str:
+    """The name of what makes the value of an `expression`, or of the value; empty for anything else."""
+    try:
+        value = ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        return ""
+    made = value.func if isinstance(value, ast.Call) else value
+    return ast.unparse(made).rpartition(".")[2] if isinstance(made, (ast.Name, ast.Attribute)) else ""
+
+
 def script_suspects(text: str) -> list[Suspect]:
     """The objects that the script `text` itself puts into one of torch's config modules: where no graph failed, nothing else names them."""
     try:
@@ -78,9 +103,9 @@ def script_suspects(text: str) -> list[Suspect]:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
             continue
         place = _full(node.targets[0].value, modules)
-        made = node.value.func if isinstance(node.value, ast.Call) else node.value
-        if place in CONFIGS and isinstance(made, (ast.Name, ast.Attribute)):
-            found[Suspect(f"{place}.{node.targets[0].attr}", ast.unparse(made).rpartition(".")[2])] = None
+        name = _made_by(ast.unparse(node.value))
+        if place in CONFIGS and name:
+            found[Suspect(f"{place}.{node.targets[0].attr}", name)] = None
     return list(found)
 
 
@@ -93,14 +118,16 @@ def culprit(
     """
     for suspect in suspects:
         if ask(Candidate(render(suspect.out_of(program)), "ablation", ())) is Verdict.PASSES:
-            return suspect.words
+            return suspect.as_in(program).words
     return None
 
 
 def culprit_of_script(text: str, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict]) -> str | None:
     """The same for a script that is no graph: the first of the `suspects`, and of those that the script `text` itself sets, without which
     it passes. `ask` is the oracle's."""
-    known = {suspect.setting: suspect for suspect in reversed([*suspects, *script_suspects(text)])}
+    given = list(suspects)
+    present = [suspect for suspect in given if suspect.is_in(text)]
+    known = {suspect.setting: suspect for suspect in reversed([*present, *script_suspects(text), *given])}
     for suspect in reversed(known.values()):
         without = suspect.out_of_script(text)
         if without is not None and ask(Candidate(without, "ablation", ())) is Verdict.PASSES:

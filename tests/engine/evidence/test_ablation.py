@@ -47,6 +47,29 @@ def test_taken_out(before: Program, suspect: Suspect, after: Program, words: str
 
 
 @pytest.mark.parametrize(
+    ("recipe", "suspect", "words"),
+    [
+        ({"config": ((ENTRY, "Swap()"),)}, Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Swap"),
+        ({"config": ((ENTRY, "Chain(Swap())"),)}, Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Chain"),
+        ({"options": (("post_grad_custom_post_pass", "mine.swap"),)}, Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: swap"),
+        (
+            {"setup": ('register("cpu", a("cpu"), device_custom_pass=Swap(2))',)},
+            Suspect("", "Chain", device="cpu"),
+            "backend pass of cpu: Swap",
+        ),
+        ({"config": ((ENTRY, "[a, b]"),)}, Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Chain"),
+    ],
+)
+def test_a_culprit_is_called_as_the_script_calls_it(recipe: dict[str, object], suspect: Suspect, words: str) -> None:
+    assert culprit(program(**recipe), [suspect], lambda _: Verdict.PASSES, lambda _: "") == words
+
+
+def test_a_script_that_is_no_graph_calls_its_culprit_as_it_is_now() -> None:
+    text = "import torch\ntorch._inductor.config.b = Swap()\nf()\n"
+    assert culprit_of_script(text, [Suspect("torch._inductor.config.b", "Chain")], lambda _: Verdict.PASSES) == "b: Swap"
+
+
+@pytest.mark.parametrize(
     ("verdicts", "blamed"),
     [
         ({"a": Verdict.SAME, "b": Verdict.PASSES}, "b: second"),
