@@ -38,19 +38,13 @@ class Suspect:
         """The script `text` without it; None where the script does not set it."""
         return without_setting(text, self.setting.rpartition(".")[2] or "device_custom_pass")
 
-    def is_in(self, text: str) -> bool:
-        """Whether the script `text` still has its name."""
-        return re.search(rf"\b{re.escape(self.name)}\b", text) is not None
-
-    def as_in(self, program: Program) -> Suspect:
-        """As the `program` calls it: of a chain of passes one may be left."""
-        held = [value for name, value in program.recipe.config if name == self.setting]
-        held += [value for name, value in program.recipe.options if f"torch._inductor.config.{name}" == self.setting]
-        for line in program.recipe.setup:
-            _, is_pass, value = line.partition("device_custom_pass=")
-            held += [value.removesuffix(")")] if is_pass and self.device and f'("{self.device}"' in line else []
-        name = _made_by(held[-1]) if held and not self.is_in(f"{program.preamble}\n{held[-1]}") else ""
-        return replace(self, name=name) if name else self
+    def as_in(self, text: str) -> Suspect:
+        """As the script `text` calls it: of a chain of passes one may be left."""
+        if re.search(rf"\b{re.escape(self.name)}\b", text):
+            return self
+        place = self.setting.rpartition(".")[2] or "device_custom_pass"
+        names = [_made_by(value) for value in _values_at(place, text)]
+        return replace(self, name=names[-1]) if names and names[-1] else self
 
     def out_of(self, program: Program) -> Program:
         """The `program` without it."""
@@ -81,12 +75,20 @@ def suspects(regions: Iterable[Region]) -> list[Suspect]:
     return list(found)
 
 
-def _made_by(expression: str) -> str:
-    """The name of what makes the value of an `expression`, or of the value; empty for anything else."""
-    try:
-        value = ast.parse(expression, mode="eval").body
-    except SyntaxError:
-        return ""
+def _values_at(place: str, text: str) -> Iterator[ast.expr]:
+    """What the script `text` gives an attribute, a keyword or a key that is called `place`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Dict):
+            given = zip(node.keys, node.values, strict=True)
+            yield from (value for key, value in given if isinstance(key, ast.Constant) and key.value == place)
+        elif isinstance(node, ast.keyword):
+            yield from [node.value] if node.arg == place else []
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            yield from [node.value] if node.targets[0].attr == place else []
+
+
+def _made_by(value: ast.expr) -> str:
+    """The name of what makes a value, or of the value; empty for anything else."""
     made = value.func if isinstance(value, ast.Call) else value
     return ast.unparse(made).rpartition(".")[2] if isinstance(made, (ast.Name, ast.Attribute)) else ""
 
@@ -103,7 +105,7 @@ def script_suspects(text: str) -> list[Suspect]:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
             continue
         place = _full(node.targets[0].value, modules)
-        name = _made_by(ast.unparse(node.value))
+        name = _made_by(node.value)
         if place in CONFIGS and name:
             found[Suspect(f"{place}.{node.targets[0].attr}", name)] = None
     return list(found)
@@ -118,16 +120,14 @@ def culprit(
     """
     for suspect in suspects:
         if ask(Candidate(render(suspect.out_of(program)), "ablation", ())) is Verdict.PASSES:
-            return suspect.as_in(program).words
+            return suspect.as_in(render(program)).words
     return None
 
 
 def culprit_of_script(text: str, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict]) -> str | None:
     """The same for a script that is no graph: the first of the `suspects`, and of those that the script `text` itself sets, without which
     it passes. `ask` is the oracle's."""
-    given = list(suspects)
-    present = [suspect for suspect in given if suspect.is_in(text)]
-    known = {suspect.setting: suspect for suspect in reversed([*present, *script_suspects(text), *given])}
+    known = {suspect.setting: suspect.as_in(text) for suspect in reversed([*suspects, *script_suspects(text)])}
     for suspect in reversed(known.values()):
         without = suspect.out_of_script(text)
         if without is not None and ask(Candidate(without, "ablation", ())) is Verdict.PASSES:

@@ -47,21 +47,22 @@ def test_taken_out(before: Program, suspect: Suspect, after: Program, words: str
 
 
 @pytest.mark.parametrize(
-    ("recipe", "suspect", "words"),
+    ("line", "suspect", "words"),
     [
-        ({"config": ((ENTRY, "Swap()"),)}, Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Swap"),
-        ({"config": ((ENTRY, "Chain(Swap())"),)}, Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Chain"),
-        ({"options": (("post_grad_custom_post_pass", "mine.swap"),)}, Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: swap"),
+        (f"{ENTRY} = Swap()", Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Swap"),
+        (f"{ENTRY} = Chain(Swap())", Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Chain"),
         (
-            {"setup": ('register("cpu", a("cpu"), device_custom_pass=Swap(2))',)},
-            Suspect("", "Chain", device="cpu"),
-            "backend pass of cpu: Swap",
+            'torch.compile(f, options={"post_grad_custom_post_pass": mine.swap})',
+            Suspect(ENTRY, "Chain"),
+            "post_grad_custom_post_pass: swap",
         ),
-        ({"config": ((ENTRY, "[a, b]"),)}, Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Chain"),
+        ('register("cpu", a("cpu"), device_custom_pass=Swap(2))', Suspect("", "Chain", device="cpu"), "backend pass of cpu: Swap"),
+        (f"{ENTRY} = [a, b]", Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Chain"),
+        ("nothing()", Suspect(ENTRY, "Chain"), "post_grad_custom_post_pass: Chain"),
     ],
 )
-def test_a_culprit_is_called_as_the_script_calls_it(recipe: dict[str, object], suspect: Suspect, words: str) -> None:
-    assert culprit(program(**recipe), [suspect], lambda _: Verdict.PASSES, lambda _: "") == words
+def test_a_culprit_is_called_as_the_script_calls_it(line: str, suspect: Suspect, words: str) -> None:
+    assert culprit(program(), [suspect], lambda _: Verdict.PASSES, lambda _: line) == words
 
 
 def test_a_script_that_is_no_graph_calls_its_culprit_as_it_is_now() -> None:
@@ -86,7 +87,7 @@ def test_only_a_program_that_passes_blames(verdicts: dict[str, Verdict], blamed:
         return verdicts[candidate.text]
 
     def render(changed: Program) -> str:
-        return changed.recipe.setup[-1].split(" = ")[0].rsplit(".", 1)[1]
+        return "".join(changed.recipe.setup[-1:]).split(" = ")[0].rpartition(".")[2]
 
     assert culprit(program(), suspects, ask, render) == blamed
 
