@@ -32,7 +32,7 @@ from bot.engine.reproduce import Intake
 from bot.engine.search import Search
 from bot.engine.state import Ending, Findings, Proof, Reproduction, SearchResult, result_of, resumed, with_header
 from bot.engine.taken import taken, unreadable
-from bot.engine.time_split import ASK_SHARE, enough, of_first_runs, reserve
+from bot.engine.time_split import ASK_SHARE, enough, keeping_for_proof, of_first_runs, reserve
 from bot.engine.trail import Trail
 from bot.engine.warm_control import warm_control
 from bot.engine.workspace import FULL, NotOurs, Workspace
@@ -251,9 +251,8 @@ class Job:
         """Search; and who proves what came of it."""
         limit = max(60.0, reproduction.limit * 2)
         prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache, self.budget, self._box)
-        confirmer = Confirmer[SearchResult](
-            lambda step, budget: replace(prover, budget=budget).confirms(step), self._on_confirmed, self.budget.part()
-        )
+        check = keeping_for_proof(lambda step, part: replace(prover, budget=part).confirms(step), self.budget, self.options, reproduction)
+        confirmer = Confirmer[SearchResult](check, self._on_confirmed, self.budget.part())
         self._trail = Trail(confirmer.offer, prover.latest, self.progress.say)
 
         def new_oracle() -> ScriptOracle:

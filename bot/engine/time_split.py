@@ -8,10 +8,11 @@ sets goes before this.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from bot.engine.evidence import verify
 from bot.engine.options import Options
-from bot.engine.state import Reproduction
+from bot.engine.state import Reproduction, SearchResult
 from bot.models.failure import Kind
 from bot.oracle.budget import Budget
 from bot.workers.process import START
@@ -48,15 +49,34 @@ def hang_limit(options: Options, waited: float) -> float:
     return min(waited, max(LEAST_HANG, fits))
 
 
-def reserve(options: Options, reproduction: Reproduction | None = None) -> float:
+def reserve(options: Options, reproduction: Reproduction | None = None, confirmed: float = 0.0) -> float:
     """Seconds of the budget in `options` to keep from the search.
 
-    Once there is a `reproduction`, at least those of the proof: its first run, the rest side by side, each as long as the program took.
+    Once there is a `reproduction`, at least those of the proof: its first run, the rest side by side, each as long as the program took, or
+    as one proof with a single run and its controls did, in `confirmed` seconds.
     """
     kept = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
     if reproduction is not None:
-        kept = max(kept, _proof(options, reproduction, _once(reproduction)))
+        kept = max(kept, _proof(options, reproduction, max(confirmed, _once(reproduction))))
     return min(options.budget / 2, kept)
+
+
+def keeping_for_proof(
+    confirms: Callable[[SearchResult, Budget], bool], budget: Budget, options: Options, reproduction: Reproduction
+) -> Callable[[SearchResult, Budget], bool]:
+    """`confirms`, which runs a step of the search alone: by what that took the `budget` keeps from the search what the proof will take.
+
+    A small script is no measure of its proof on a machine where starting is slow, nor is the program, which is run without controls.
+    """
+
+    def timed(step: SearchResult, part: Budget) -> bool:
+        began = budget.clock()
+        same = confirms(step, part)
+        if same:
+            budget.reserve = max(budget.reserve, reserve(options, reproduction, budget.clock() - began))
+        return same
+
+    return timed
 
 
 def _proof(options: Options, reproduction: Reproduction, once: float) -> float:

@@ -10,11 +10,12 @@ import pytest
 from bot.engine.capture.region import Capture
 from bot.engine.evidence import verify
 from bot.engine.options import Options
-from bot.engine.state import Reproduction
+from bot.engine.state import Reproduction, SearchResult
 from bot.engine.target import Target
-from bot.engine.time_split import enough, first_run, of_first_runs, reserve
+from bot.engine.time_split import enough, first_run, keeping_for_proof, of_first_runs, reserve
 from bot.failure.outcome import Outcome
-from bot.models.failure import Kind, Phase, Signature
+from bot.models.failure import Kind, Phase, Signature, Stage
+from bot.models.result import Rule
 from bot.oracle.budget import Budget
 from tests.clock import Clock
 
@@ -89,6 +90,24 @@ def test_a_busy_machine_needs_more_time_for_the_proof(tmp_path: Path) -> None:
     assert reserve(options(tmp_path, 600.0), found) == 90.0
     assert reserve(options(tmp_path, 600.0), replace(found, capture=slow)) == 200.0
     assert replace(found, capture=slow).limit == found.limit, "which is in its own time"
+
+
+@pytest.mark.parametrize(("took", "same", "kept"), [(100.0, True, 200.0), (20.0, True, 90.0), (100.0, False, 90.0)])
+def test_a_slow_confirmation_leaves_as_much_to_the_proof(tmp_path: Path, took: float, same: bool, kept: float) -> None:
+    found, clock, given = reproduction(tmp_path, Kind.EXCEPTION, 20.0), Clock(), options(tmp_path, 600.0)
+    budget = Budget(600.0, reserve(given, found), clock=clock)
+    asked = SearchResult(Stage.SOURCE, "x = 1", Rule())
+
+    def confirms(step: SearchResult, part: Budget) -> bool:
+        assert (step, part) == (asked, budget)
+        clock.now += took
+        return same
+
+    assert keeping_for_proof(confirms, budget, given, found)(asked, budget) is same
+    assert budget.reserve == kept
+    took = 1.0
+    keeping_for_proof(confirms, budget, given, found)(asked, budget)
+    assert budget.reserve == kept, "a quick one takes nothing back"
 
 
 def test_a_busy_machine_does_not_make_a_program_too_slow(tmp_path: Path) -> None:
