@@ -11,10 +11,11 @@ from pathlib import Path
 
 from bot.engine.capture.hints import launches, named_alone, named_nodes
 from bot.engine.capture.local_modules import search_path
+from bot.engine.capture.own_files import with_own_files
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, parts, starts
 from bot.engine.capture.whole import Carried, Whole, carried, whole
-from bot.engine.evidence.passing_edit import edit_between
+from bot.engine.evidence.passing_edit import nearest_passing
 from bot.engine.leftovers import without_leftovers
 from bot.engine.options import Ended, Options
 from bot.engine.own_verdict import keeps_of
@@ -242,15 +243,8 @@ class Search:
         except SyntaxError as error:  # Python takes it, but not the library that takes it apart
             self.progress.say(f"the script cannot be taken apart: {error}")
             return replace(self.trail.best or first, fixed_point=True)
-        return replace(first.step(reduced.text), fixed_point=reduced.fixed_point, neighbors=self._nearest_passing(reduced))
-
-    def _nearest_passing(self, reduced: ReducedSource) -> tuple[str, str] | None:
-        """The end and what is most like it, of what passed: all of it was asked, so this is no query."""
-        with suppress(BudgetSpent):
-            for text in reduced.refused:
-                if self.oracle.ask(Candidate(text, "nearest", ())) is Verdict.PASSES and edit_between(reduced.text, text):
-                    return reduced.text, text
-        return None
+        neighbors = nearest_passing(reduced.text, reduced.refused, lambda one: oracle.ask(Candidate(one, "nearest", ())))
+        return replace(first.step(reduced.text), fixed_point=reduced.fixed_point, neighbors=neighbors)
 
     def _inner(self, text: str, failing: tuple[int, ...]) -> list[str]:
         """Programs that compile one inner function of a script alone."""
@@ -280,29 +274,34 @@ class Search:
         if len(self.trail) == 0:
             self.trail.note(SearchResult(Stage.SOURCE, alone, self._rule()))
         for complete, failing in begun:
-            candidate = Candidate(complete, "start:source", (lines(complete), len(complete)))
-            begins = self.oracle.begins(candidate, max(1, TRIES // len(begun)))
+            begins = self._begins_with(complete, "source", max(1, TRIES // len(begun)))
             if begins is not None:
                 return complete, failing, begins
+        reading = with_own_files(alone, lambda one: self.oracle.observe(one)[0], (source.file.parent, Path.cwd()))
+        begins = self._begins_with(reading[0], "own files") if reading is not None else None
+        if reading is not None and begins is not None:
+            return *reading, begins
         fresh = self._begin_in_fresh_process(alone)
         if fresh is not None:
             return alone, next(iter(begun))[1], fresh
         # what is caught in a thread, or by a library, is let through where the function that fails is called alone
         for program in self._inner(first.text, first.lines) if capture.ended is not None else ():
             complete, failing = next(self._surrounded(unmarked(program), marks(program)))
-            begins = self.oracle.begins(Candidate(complete, "start:inner call", (lines(complete), len(complete))))
+            begins = self._begins_with(complete, "inner call")
             if begins is not None:
                 return complete, failing, begins
         beside = found[1].modules
         if beside and first.text == source.text:
-            names = ", ".join(sorted(beside))
-            why = f"a repro stands alone, but these modules of the program cannot be written into it: {names}"
+            why = f"a repro stands alone, but these modules of the program cannot be written into it: {', '.join(sorted(beside))}"
             raise Ended("error", "needs_package", why)
         needs = missing(self.oracle.observe(alone)[0])
         if needs:
             raise Ended("error", needs.code, f"a repro stands alone, but the program needs {needs.alone}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
         return alone, (), None
+
+    def _begins_with(self, text: str, origin: str, tries: int = 1) -> Begun | None:
+        return self.oracle.begins(Candidate(text, f"start:{origin}", (lines(text), len(text))), tries)
 
     def _begin_in_fresh_process(self, text: str) -> Begun | None:
         """How the script `text` fails that does not where the compiler was imported before it; from then on each question is asked so."""

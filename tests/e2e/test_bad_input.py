@@ -285,10 +285,19 @@ def test_awkward_script_as_source(how: str, tmp_path: Path) -> None:
     assert "Data-dependent branching" in run_alone(answer.directory / "repro.py").err
 
 
+def test_a_small_file_of_the_program_is_written_into_its_repro(tmp_path: Path) -> None:
+    (tmp_path / "width.json").write_text('{"width": 3}\n', encoding="utf-8")
+    read = "json.loads((Path(__file__).parent / 'width.json').read_text())['width']"
+    text = "import json\nfrom pathlib import Path\n" + BRANCH.replace("ones(3)", f"ones({read})")
+    answer = minify_script(script(tmp_path, text), tmp_path, "--verify-runs", "1")
+    assert answer.process.status == 0, answer.described()
+    assert "width.json" not in answer.repro
+
+
 @pytest.mark.all
 def test_a_file_that_only_the_user_has(tmp_path: Path) -> None:
-    """The script itself has to be reduced, and it reads a file: said by name, and nothing is posted that does not stand alone."""
-    (tmp_path / "width.txt").write_text("3", encoding="utf-8")
+    """The script itself has to be reduced, and it reads a large file: said by name, and nothing is posted that does not stand alone."""
+    (tmp_path / "width.txt").write_text(" " * 5000 + "3", encoding="utf-8")
     text = BRANCH.replace("ones(3)", "ones(int(open('width.txt').read()))")
     answer = minify_script(script(tmp_path, text), tmp_path, "--verify-runs", "1")
     assert answer.process.status == 1, answer.described()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from bot.models.failure import Verdict
+from bot.reduce.candidate import BudgetSpent
 
 # More lines than this are no longer one edit that a reader takes in.
 MOST = 6
@@ -21,6 +25,16 @@ def edit_between(failing: str, passing: str) -> str | None:
         if line[:1] in "+-" and not line.startswith(("+++", "---")) and not _says_nothing(line[1:])
     ]
     return "\n".join(changed) if 0 < len(changed) <= MOST and not _silences(changed) else None
+
+
+def nearest_passing(failing: str, others: Sequence[str], ask: Callable[[str], Verdict]) -> tuple[str, str] | None:
+    """The text `failing` and the first of the `others`, those most like it first, that passes and is a short edit away. None where there is
+    none, or no time to `ask`: of what was asked before, that is no query."""
+    with suppress(BudgetSpent):
+        for text in others:
+            if ask(text) is Verdict.PASSES and edit_between(failing, text):
+                return failing, text
+    return None
 
 
 def _silences(changed: Sequence[str]) -> bool:

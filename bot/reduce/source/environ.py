@@ -69,7 +69,7 @@ def with_surroundings(
     if not variables and not arguments and rank is None:
         return text, tuple(lines)
     try:
-        place = _top(parsed(text))
+        place = top(parsed(text))
     except SyntaxError:
         return text, tuple(lines)
     added = [f"os.environ[{_quoted(name)}] = {_quoted(value)}" for name, value in variables.items()]
@@ -82,8 +82,9 @@ def with_surroundings(
     return "\n".join([*rows[:place], *added, *rows[place:]]), moved
 
 
-def _top(tree: ast.Module) -> int:
-    """The number of lines before the first that may hold a statement: behind the docstring and imports from `__future__`."""
+def top(tree: ast.Module) -> int:
+    """The number of lines of the script `tree` before the first that may hold a statement: behind the docstring and imports from
+    `__future__`."""
     place = 0
     for number, statement in enumerate(tree.body):
         docstring = number == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
