@@ -39,7 +39,8 @@ _KNOWN = (
 
 _MODULE = re.compile(r"ModuleNotFoundError: No module named '(?P<name>[^']+)'")
 _FILE = re.compile(r"FileNotFoundError: .*No such file or directory: (?:b?'(?P<name>[^']+)')")
-_NEEDS: tuple[tuple[re.Pattern[str], Literal["package", "file"]], ...] = ((_MODULE, "package"), (_FILE, "file"))
+_FILE_OF_NUMPY = re.compile(r"FileNotFoundError: (?P<name>\S+) not found\.$")
+_NEEDS: tuple[tuple[re.Pattern[str], Literal["package", "file"]], ...] = ((_MODULE, "package"), (_FILE, "file"), (_FILE_OF_NUMPY, "file"))
 # What torch says where there is no GPU for a program that needs one.
 _NO_GPU = re.compile(
     r"Found no NVIDIA driver|Torch not compiled with CUDA enabled|No CUDA GPUs are available|no CUDA-capable device is detected"

@@ -70,6 +70,7 @@ def test_what_may_end_otherwise_the_next_time(outcome: Outcome, again: bool) -> 
     [
         ("ModuleNotFoundError: No module named 'timm'", "a package that this interpreter does not have, 'timm'"),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'a.pt'", "a file that is not there, 'a.pt'"),
+        ("FileNotFoundError: data/gains.txt not found.", "a file that is not there, 'data/gains.txt'"),
         ("ValueError: No module named 'timm'", None),
         ("RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU", "a GPU"),
         ("AssertionError: Torch not compiled with CUDA enabled", "a GPU"),

@@ -52,4 +52,4 @@ def _object(content: str, *, binary: bool) -> str:
 
 def _importing_io(text: str) -> str:
     rows, place = text.split("\n"), top(parsed(text))
-    return "\n".join([*rows[:place], "import io", *rows[place:]])
+    return text if "import io" in rows[place : place + 1] else "\n".join([*rows[:place], "import io", *rows[place:]])

@@ -50,6 +50,11 @@ def test_only_the_line_changes_and_what_it_needs_is_imported() -> None:
     assert first == "'''About.'''\nfrom __future__ import annotations\nimport io\nx = open('a').read()\ny = io.StringIO('1').read()\n"
 
 
+def test_two_reads_need_one_import() -> None:
+    once = next(with_content("x = open('a').read()\ny = open('b').read()\n", 1, "1"))
+    assert next(with_content(once, 3, "2")) == "import io\nx = io.StringIO('1').read()\ny = io.StringIO('2').read()\n"
+
+
 @pytest.mark.parametrize(("script", "line"), [("no Python (", 1), ("x = 1\n", 1), ("open('a')\n", 2)])
 def test_where_nothing_reads_nothing_changes(script: str, line: int) -> None:
     assert list(with_content(script, line, "1")) == []
