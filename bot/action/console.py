@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from bot.workflow_commands import Annotation, harmless, outputs
+
+log = logging.getLogger(__name__)
 
 
 class InputError(ValueError):
@@ -64,9 +67,13 @@ class Console:
     summary: Path | None = None
 
     def publish(self, outcome: JobOutcome) -> int:
-        """Write all that `outcome` holds to where it belongs, and return its exit status."""
+        """Write all that `outcome` holds to where it belongs, and return its exit status. A summary that cannot be written is logged."""
         _append(self.output, outputs(outcome.outputs))
-        _append(self.summary, outcome.summary)
+        try:
+            _append(self.summary, outcome.summary)
+        except OSError as error:
+            # a disk that is full, say: the comment can be written all the same, and is what people wait for
+            log.warning("the summary of this job cannot be written: %s", error.strerror)
         if self.in_actions:
             self.stdout.write("".join(f"{annotation.command()}\n" for annotation in outcome.annotations))
         # it may hold words of others, and a command of the old form stands anywhere in a line

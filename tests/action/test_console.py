@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
+
 from bot.action.console import Console, JobOutcome, UnbrokenStream
 from bot.workflow_commands import Annotation, log_group
 
@@ -37,6 +39,16 @@ def test_outside_of_actions_there_are_lines_alone(tmp_path: Path) -> None:
 def test_nothing_to_say_makes_no_file(tmp_path: Path) -> None:
     assert Console(io.StringIO(), io.StringIO(), output=tmp_path / "output", summary=tmp_path / "summary").publish(JobOutcome()) == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_summary_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Who asked waits for the comment, which is posted after it."""
+    out = io.StringIO()
+    console = Console(out, io.StringIO(), output=tmp_path / "output", summary=tmp_path / "gone" / "summary")
+    assert console.publish(OUTCOME) == 7
+    assert out.getvalue() == "refused\n"
+    assert (tmp_path / "output").exists()
+    assert "summary of this job cannot be written" in caplog.text
 
 
 def test_a_stream_that_nobody_reads_any_more_breaks_nothing(tmp_path: Path) -> None:
