@@ -18,6 +18,7 @@ from typing import IO
 from bot.action.archives import holds_secret
 from bot.action.minify.isolation import Account
 from bot.action.minify.scrub import LONGEST, is_program, is_text, scrubbed
+from bot.action.redaction import redact
 
 # Of what comes, larger files, more bytes in all, and more files are left behind.
 LARGEST_FILE, MOST_BYTES, MOST_FILES = 256 << 20, 512 << 20, 2000
@@ -29,6 +30,8 @@ _MOST_READ = 8 << 30
 # What an artifact may be called, and no more: one other name, and the upload of all is refused.
 _NAME = re.compile(r"[A-Za-z0-9_.+=@,()~ -]{1,150}")
 _DEEPEST = 12
+# Characters of a path that are looked at: more than one that is wanted can have.
+_LONGEST_NAME = 4096
 _MODE = 0o644
 # Seconds for the process that reads the files to end, once it has written all of them.
 _TO_END = 5.0
@@ -104,6 +107,8 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
                 if number >= _MOST_ENTRIES:
                     left.append(f"more than {_MOST_ENTRIES} entries")
                     break
+                # one that holds a secret is none that an artifact can have then
+                entry.name = redact(entry.name[:_LONGEST_NAME])
                 read += abs(entry.size)
                 if read > _MOST_READ:
                     left.append(f"{entry.name[:200]!r} and what comes after: more than {_MOST_READ >> 30} GiB")

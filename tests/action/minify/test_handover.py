@@ -88,6 +88,16 @@ def test_names_that_lead_elsewhere_or_stop_an_upload_stay(tmp_path: Path, target
     assert not (tmp_path / "out").exists()
 
 
+def test_names_hold_no_secret_and_no_personal_path(tmp_path: Path, target: int) -> None:
+    """Names are shown by whoever lists an artifact, as texts are."""
+    token = "gh" + "p_" + "a1B2" * 9
+    entries = [(f"original/{token}.txt", b"x"), (f"{token}/a.txt", b"x"), ("original/torchinductor_carol/b.txt", b"b"), ("c.txt", b"c")]
+    left = receive(archive(*entries), target)
+    assert found(tmp_path) == {"original/torchinductor_user/b.txt": "b", "c.txt": "c"}
+    assert len(left) == 2
+    assert token not in "".join(left)
+
+
 def test_links_and_devices_are_nothing(tmp_path: Path, target: int) -> None:
     kinds = {"a": tarfile.SYMTYPE, "b": tarfile.LNKTYPE, "c": tarfile.CHRTYPE, "d": tarfile.DIRTYPE, "e": tarfile.FIFOTYPE}
     assert len(receive(archive(*((name, b"") for name in kinds), kinds=kinds), target)) == 5
