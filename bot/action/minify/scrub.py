@@ -31,6 +31,9 @@ def is_program(path: PurePath) -> bool:
 def scrubbed(path: PurePath, content: bytes) -> bytes:
     """The `content` of the text file `path` without secrets; unchanged where there were none. JSON stays JSON."""
     text = content.decode("utf-8", errors="surrogateescape")
+    if "\0" in text and redact(bare := text.replace("\0", "")) != bare:
+        # two or four bytes for each character, as other systems write texts; what is left of it without a secret is read all the same
+        return redact(bare).encode("utf-8", errors="surrogateescape")
     if path.suffix == ".json" and len(content) <= _LONGEST_JSON:
         try:
             held = json.loads(text)

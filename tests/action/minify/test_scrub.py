@@ -33,6 +33,17 @@ def test_secrets_do_not_leave(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_secrets_do_not_leave_in_wide_characters(suffix: str, encoding: str) -> None:
+    text = f'{{"a": "{HOLDS}"}}\n'
+    shown = scrubbed(PurePath(f"x{suffix}"), text.encode(encoding))
+    assert not any(SECRET.encode(each) in shown for each in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"))
+    assert b"bob" not in shown.replace(b"\0", b"")
+    harmless = "nothing of that sort\n".encode(encoding)
+    assert scrubbed(PurePath(f"x{suffix}"), harmless) == harmless
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 @given(st.binary(max_size=200) | HARMLESS.map(str.encode) | st.just(b'{"a": 1,\n "b": [2.50]}'))
 def test_what_holds_none_is_left_byte_for_byte(suffix: str, content: bytes) -> None:
     assert scrubbed(PurePath(f"x{suffix}"), content) == content
