@@ -11,7 +11,7 @@ import html
 import re
 from collections.abc import Iterable
 
-from bot.action.report.render.text import clean, cut, one_line, safe_url, size
+from bot.action.report.render.text import beginning, clean, cut, one_line, safe_url, size
 
 _TICKS = re.compile(r"`+")
 # Of the backticks in a row that a delimiter would have to outdo.
@@ -93,7 +93,7 @@ def cell(text: str, most: int = 300) -> str:
 
 def cell_lines(text: str, most_lines: int = 12) -> str:
     """Hostile `text` of several lines for a table, at most `most_lines` of them."""
-    rows = [row for row in clean(text[:20_000]).split("\n") if row.strip()]
+    rows = [row for row in clean(beginning(text, 20_000)).split("\n") if row.strip()]
     shown = [cell(row) for row in rows[:most_lines]]
     return "<br>".join([*shown, *(["…"] if len(rows) > most_lines else [])]) or "–"
 

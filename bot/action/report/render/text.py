@@ -27,10 +27,20 @@ def clean(text: str) -> str:
     return _FORGED.sub("<!- -", visible(_SURROGATE.sub("\ufffd", redact(text))))
 
 
+def beginning(text: str, most: int) -> str:
+    """The first `most` characters of `text`, without a word that is cut off there: a secret of which a part is missing is not found."""
+    start = text[:most]
+    if len(text) <= most or text[most].isspace() or start[-1:].isspace():
+        return start
+    last = len(start.split()[-1])
+    # of a longer word the patterns of secrets know the beginning
+    return start[:-last] if last < _LONGEST_SECRET else start
+
+
 def one_line(text: str, most: int = 300) -> str:
     """`text` cleaned, in one line, of at most `most` characters."""
-    # a secret that begins within what is looked at ends there as well
-    words = " ".join(clean(text[: 4 * most + _LONGEST_SECRET].replace("\u2028", " ").replace("\u2029", " ")).split())
+    # a secret that begins within what is shown ends within what is looked at
+    words = " ".join(clean(beginning(text, 4 * most + _LONGEST_SECRET).replace("\u2028", " ").replace("\u2029", " ")).split())
     return words if len(words) <= most else words[: most - 1] + "…"
 
 

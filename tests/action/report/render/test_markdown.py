@@ -68,3 +68,9 @@ def test_cells_are_escaped_and_bounded() -> None:
 def test_only_ordinary_addresses_are_links() -> None:
     assert link("words", "https://x/1") == "[words](https://x/1)"
     assert link("words", "https://x/)") == link("words", None) == "words"
+
+
+def test_no_part_of_a_secret_is_in_a_cell_where_what_is_looked_at_ends() -> None:
+    token = "gh" + "p_" + "a1B2" * 9
+    for shown in range(1, 40):
+        assert token[:9] not in cell_lines(f"{' ' * (19_999 - shown)}\n{token} b")

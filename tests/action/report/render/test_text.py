@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.action.report.render.text import clean, cut, marker_line, number, one_line, safe_url, size
+from bot.action.report.render.text import beginning, clean, cut, marker_line, number, one_line, safe_url, size
 
 
 def test_what_terminals_and_github_obey_is_taken_out() -> None:
@@ -16,6 +16,19 @@ def test_one_line_is_bounded() -> None:
     assert one_line(" a\n\u2028 b ") == "a b"
     assert one_line("x" * 10, 10) == "x" * 10
     assert one_line("x" * 11, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize("most", [100, 300])
+def test_no_part_of_a_secret_is_shown_where_what_is_looked_at_ends(most: int) -> None:
+    token = "gh" + "p_" + "a1B2" * 9
+    for blanks in range(4 * most + 2_900, 4 * most + 3_100):
+        assert token[:9] not in one_line(f"{' ' * blanks}{token} b", most)
+
+
+def test_a_text_that_is_cut_ends_with_a_word() -> None:
+    cut = {2: "", 3: "one", 4: "one ", 5: "one ", 7: "one two", 8: "one two ", 11: "one two  ", 14: "one two  three"}
+    assert {most: beginning("one two  three", most) for most in cut} == cut
+    assert beginning("a " + "x" * 9_000, 5_000) == "a " + "x" * 4_998
 
 
 @pytest.mark.parametrize(
