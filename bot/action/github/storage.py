@@ -53,8 +53,23 @@ def put_asset(http: Transport, repo: str, tag: str, name: str, content: bytes) -
 
     made = {"tag_name": tag, "name": tag, "body": "Repros kept by torch-minify.", "prerelease": True, "make_latest": "false"}
     release = find() or http.create(f"{repo}/releases", made, find)
-    for asset in http.pages(f"{repo}/releases/{release['id']}/assets"):
-        if asset["name"] == name:
+
+    def known() -> list[Any]:
+        return [asset for asset in http.pages(f"{repo}/releases/{release['id']}/assets") if asset["name"] == name]
+
+    for asset in known():
+        try:
             http.ask("DELETE", f"{repo}/releases/assets/{asset['id']}", kind=object)
+        except GitHubError as error:
+            if error.status != 404:  # it is gone: the answer to a first attempt was lost
+                raise
     url = str(release["upload_url"]).partition("{")[0]
-    return str(http.upload(f"{url}?name={quote(name, safe='')}", content)["browser_download_url"])
+    try:
+        kept = http.upload(f"{url}?name={quote(name, safe='')}", content)
+    except GitHubError as error:
+        # it is there: the answer to a first attempt was lost. One that did not come over whole is none.
+        whole = [asset for asset in known() if error.status == 422 and asset.get("size") == len(content)]
+        if not whole:
+            raise
+        kept = whole[0]
+    return str(kept["browser_download_url"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 from openapi_core.exceptions import OpenAPIError
@@ -13,7 +14,7 @@ from bot.action.github.client import GitHub
 from bot.action.github.resources import Artifact, Branch, PullRequest, Repository
 from bot.action.github.transport import GitHubError, Transport
 from tests.action.github.contract import Contract
-from tests.action.github.stub import Stub
+from tests.action.github.stub import Fault, Stub
 
 REPO, NOW = "octo/models", datetime(2026, 11, 3, tzinfo=timezone.utc)
 END = Branch(ref="topic/x", sha="a" * 40, repo=Repository(full_name=REPO))
@@ -105,6 +106,31 @@ def test_keeping_an_asset_replaces_the_one_of_that_name(stub: Stub, contract: Co
     with contract.watching(f"{stub.url}/repos"):
         assert GitHub(Transport("token", stub.url)).put_asset(REPO, "torch-minify", "b.py", b"x") == "https://example.invalid/b.py"
     assert [verb for verb, _, _ in stub.seen] == ["GET", "POST", "GET", "DELETE", "POST"]
+
+
+def test_an_asset_that_is_kept_though_the_answers_were_lost(stub: Stub) -> None:
+    """GitHub answers 422 to a second upload of a name, and 404 to a second removal."""
+    at = f"/repos/{REPO}"
+    assets = [{"id": 3, "name": "b.py", "size": 9, "browser_download_url": "https://example.invalid/old"}]
+    new = {"id": 5, "name": "b.py", "size": 1, "browser_download_url": "https://example.invalid/b.py"}
+
+    def work(verb: str, path: str, body: bytes) -> tuple[int, Any]:
+        if verb == "DELETE":
+            gone = bool(assets) and assets.pop() is not None
+            return (204, b"") if gone else (404, {"message": "Not Found"})
+        if path == "/uploads/9/assets":
+            there = bool(assets)
+            assets[:] = [new | {"size": len(body)}]
+            return (422, {"message": "Validation Failed"}) if there else (201, assets[0])
+        if path == f"{at}/releases/9/assets":
+            return 200, list(assets)
+        return 200, {"id": 9, "upload_url": f"{stub.url}/uploads/9/assets{{?name,label}}"}
+
+    stub.work = work  # type: ignore[method-assign]
+    stub.faults = [Fault(502, late=True, verb="DELETE"), Fault(502, late=True, verb="POST")]
+    api = GitHub(Transport("token", stub.url, sleep=lambda _: None))
+    assert api.put_asset(REPO, "torch-minify", "b.py", b"x") == "https://example.invalid/b.py"
+    assert [verb for verb, _, _ in stub.seen] == ["GET", "GET", "DELETE", "DELETE", "POST", "POST", "GET"]
 
 
 def test_the_contract_can_be_broken(contract: Contract) -> None:
