@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -103,7 +105,7 @@ class Auto:
     def _minify_all(self, requests: Sequence[Request]) -> JobOutcome:
         statuses, stopped = [], threading.Event()
         # a cancel ends the work, not the report of it: there are ten seconds for that
-        with TemporaryDirectory(prefix="torch-minify-auto-") as scratch, stop_on_signals(stopped.set):
+        with TemporaryDirectory(prefix="torch-minify-auto-", ignore_cleanup_errors=True) as scratch, stop_on_signals(stopped.set):
             for index, request in enumerate(requests):
                 with LiveLine(shower(self.api, requests, index, self.settings.run_url), self.every) as live:
                     out = self.settings.result / str(index)
@@ -116,12 +118,37 @@ class Auto:
         if stopped.is_set():
             return write_error(out, NEVER_BEGAN, self.console)
         if request.commit is not None:
+            token = settings.token.get_secret_value()
+            bring = partial(self.fetch, settings.server_url, request.repository, request.commit, checkout, token)
             try:
-                self.fetch(settings.server_url, request.repository, request.commit, checkout, settings.token.get_secret_value())
+                if not _done(bring, stopped):
+                    return write_error(out, NEVER_BEGAN, self.console)
             except FetchError as error:
                 return write_error(out, str(error), self.console)
             config = replace(config, checkout=checkout)
         return minify(request, config, out, self.console, watch, stopped)
+
+
+def _done(work: Callable[[], None], stopped: threading.Event) -> bool:
+    """Whether `work` came to its end before we were `stopped`: a large repository takes minutes, and after a cancel there are ten seconds.
+
+    What it raises is raised. It is left alone where it goes on: it ends with the job.
+    """
+    outcome: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            work()
+            outcome.set_result(None)
+        except Exception as error:  # noqa: BLE001 - raised where it is waited for
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    while not stopped.is_set():
+        if wait([outcome], timeout=0.2).done:
+            outcome.result()
+            return True
+    return False
 
 
 def shower(api: GitHub, requests: Sequence[Request], index: int, run_url: str) -> Callable[[str], None]:

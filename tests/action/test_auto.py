@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 import os
 import signal
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -175,6 +177,23 @@ def test_after_a_cancel_nothing_begins_and_all_is_reported(tmp_path: Path, when:
     assert comment.body.count("Could not be minimized") == 2
     assert len((tmp_path / "begun").read_text().split()) == (2 if when == "in the report" else 1)
     assert ("the job was ended before it began" in comment.body) == (when == "in the work")
+
+
+def test_a_cancel_does_not_wait_for_a_commit(tmp_path: Path) -> None:
+    """A large repository takes minutes to be fetched."""
+    api, slow = Memory(), threading.Event()
+
+    def fetch(*given: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        slow.wait(60)
+
+    began = time.monotonic()
+    auto, _ = job(api, tmp_path, fetch=fetch)
+    auto.run(asked(f"/minify\n{BLOCK}"))
+    taken = time.monotonic() - began
+    slow.set()
+    assert taken < 10
+    assert "the job was ended before it began" in api.comments(REPO, 7)[0].body
 
 
 def test_nothing_is_asked_for(tmp_path: Path) -> None:
