@@ -117,19 +117,25 @@ class _Open(HTMLParser):
             self._closed = {place: words for place, words in self._closed.items() if place < len(self.names)}
 
 
-def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool]]:
-    """Each token outside quotations, whether it stands at the top: in no list and no HTML; and whether no HTML before it may hide it."""
-    tags, quotes, depth, seen = _Open(), 0, 0, True
+def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool, str | None]]:
+    """Each token outside quotations, whether it stands at the top: in no list and no HTML; whether no HTML before it may hide it; and the
+    words of the closed fold that it lies in, which may begin in a line of text."""
+    tags, folds, quotes, depth, seen = _Open(), _Open(), 0, 0, True
     for token in tokens:
+        fold = folds.fold
         if token.type == "html_block":
             tags.feed(token.content)
+            folds.feed(token.content)
             seen = seen and not _BEGUN.search(_WHOLE.sub(" ", token.content))
+        elif token.type == "inline" and _FOLD.search(token.content):
+            for child in token.children or _inline(token.content):
+                folds.feed(child.content if child.type == "html_inline" else html.escape(child.content))
         if token.type in ("html_block", "inline"):
             seen = seen and not _UNSURE.search(token.content) and not any(map(_HIDING.search, _html_of(token)))
         quotes += token.nesting if token.type.startswith("blockquote_") else 0
         depth += token.nesting if token.type.startswith(("blockquote_", "list_item_")) else 0
         if not quotes:
-            yield token, depth == 0 and not tags.names, seen
+            yield token, depth == 0 and not tags.names and fold is None, seen, fold
 
 
 def _html_of(token: Token) -> list[str]:
@@ -149,29 +155,28 @@ def command_lines(body: str) -> tuple[str, ...]:
         return ()
     found: list[str] = []
     heading = False
-    for token, top, _ in _own(_parser().parse(body[:MAX_BODY])):
+    for token, top, _, _ in _own(_parser().parse(body[:MAX_BODY])):
         if token.type == "heading_open":
             heading = token.markup.startswith("#")  # the line begins with that; a line of dashes below is meant as a rule
         elif token.type == "heading_close":
             heading = False
         elif top and token.type == "inline" and not heading:
-            found += [child.content for child in token.children or () if child.type == "minify_command"]
+            folds = _Open()
+            for child in token.children or ():
+                if child.type == "html_inline":
+                    folds.feed(child.content)
+                elif child.type == "minify_command" and folds.fold is None:
+                    found.append(child.content)
     return tuple(found)
 
 
 def code_blocks(body: str) -> tuple[CodeBlock, ...]:
     """The fenced code blocks of `body` outside quotations that a reader sees, in order."""
     blocks: list[CodeBlock] = []
-    folds = _Open()
-    for token, _, seen in _own(_parser().disable("inline").parse(body[:MAX_BODY])):
-        if token.type == "html_block":
-            folds.feed(token.content)
-        elif token.type == "inline" and _FOLD.search(token.content):
-            for child in _inline(token.content):
-                folds.feed(child.content if child.type == "html_inline" else html.escape(child.content))
-        elif token.type == "fence" and seen:
+    for token, _, seen, fold in _own(_parser().disable("inline").parse(body[:MAX_BODY])):
+        if token.type == "fence" and seen:
             words = token.info.split(maxsplit=1)
-            blocks.append(CodeBlock(words[0].lower() if words else "", token.content, folds.fold))
+            blocks.append(CodeBlock(words[0].lower() if words else "", token.content, fold))
     return tuple(blocks)
 
 
@@ -181,7 +186,7 @@ def shown_text(body: str) -> str:
     parser = MarkdownIt("commonmark").enable("table")
     footnotes = _FOOTNOTE.search(body) is not None
     parts: list[str] = []
-    for token, _, seen in _own(parser.parse(body[:MAX_BODY])):
+    for token, _, seen, _ in _own(parser.parse(body[:MAX_BODY])):
         if seen and (token.type == "fence" or (token.type == "code_block" and not footnotes)):
             parts.append(token.content)
         elif seen and token.type == "inline" and not _FOOTNOTE.search(token.content):
