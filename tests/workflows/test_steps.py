@@ -202,3 +202,19 @@ def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others(where: Path
         github.faults = [Fault(403, verb="PATCH")]
         assert answered(where, github, "/minify", "requests") != 0
         assert [comment["body"].split("\n")[2] for comment in github.comments] == ["### Queued", "### Ended without a result"]
+
+
+@pytest.mark.parametrize("odd", [{"body": None}, {"body": ""}, {"body": "\r\n"}, {"user": None}])
+def test_an_odd_comment_keeps_no_answer_from_others(where: Path, odd: dict[str, Any]) -> None:
+    """GitHub's description of its API lets a comment have no body, and no author."""
+    with Stub() as github:
+        ours = {"id": 1, "user": {"login": "github-actions[bot]", "id": 1}, "created_at": NOW}
+        github.comments += [ours | odd, ours | {"id": 2, "body": "<!-- torch-minify:comment-2 run:77 -->\n\n### Queued"}]
+        assert answered(where, github, "Hello", "requests") == 0
+        assert github.comments[1]["body"].split("\n")[2] == "### Ended without a result"
+
+
+def test_a_list_of_comments_that_cannot_be_read_is_a_failure(where: Path) -> None:
+    with Stub() as github:
+        github.faults = [Fault(200, body='[{"id": 1, "bo', verb="GET")]
+        assert answered(where, github, "Hello", "requests") != 0
