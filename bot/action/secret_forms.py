@@ -24,9 +24,9 @@ _TOKENS = re.compile(
     # OpenAI and Anthropic, Hugging Face, Slack, GitLab, npm, PyPI, Stripe, Docker, Databricks, SendGrid
     r"|sk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}|hf_(?:oauth_[A-Za-z0-9._-]{30,}|(?<![_-]hf_)[A-Za-z0-9]{20,}|[A-Za-z0-9]{30,})|api_org_[A-Za-z0-9]{20,}|xox[a-z]-[A-Za-z0-9-]{10,}"
     r"|xapp-\d-[A-Za-z0-9-]{10,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}|[rs]k_live_[A-Za-z0-9]{20,}"
-    r"|dckr_pat_[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
+    r"|dckr_[po]at_[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
     # GitLab's others, NVIDIA, Groq, xAI, Replicate, Perplexity, Vault, DigitalOcean, Atlassian, Grafana, Shopify, age
-    r"|gl(?:ptt|dt|rt|cbt|ft|soat|agent)-[A-Za-z0-9_-]{20,}|nvapi-[A-Za-z0-9_-]{40,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
+    r"|gl(?:ptt|dt|rt|cbt|ft|soat|agent|ffct|oas|imt|wt)-[A-Za-z0-9_-]{20,}|nvapi-[A-Za-z0-9_-]{40,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
     r"|r8_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|hv[sbr]\.[A-Za-z0-9_-]{24,}|do[opr]_v1_[0-9a-f]{40,}|AT(?:ATT3|BB|CTT3)[A-Za-z0-9_=-]{24,}"
     r"|gl(?:c|sa)_[A-Za-z0-9_=]{30,}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"
     # Weights & Biases, Pinecone, LangSmith, Kaggle, Tailscale, Buildkite, CircleCI, Linear, Notion, Terraform
@@ -42,6 +42,20 @@ _TOKENS = re.compile(
     r"|csk-[a-z0-9]{40,}|tvly-[A-Za-z0-9-]{30,}|AQ\.(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{40,}|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{22,}"
     r"|esecret_[A-Za-z0-9_-]{30,}|[rs]k_test_[A-Za-z0-9]{20,}|whsec_[A-Za-z0-9+/=]{24,}"
     r"|dp\.(?:pt|st|sa|ct|scim|audit)\.[A-Za-z0-9._-]{40,}"
+    # 1Password, Sourcegraph, Artifactory, HubSpot, PlanetScale, Prefect, Dynatrace, Heroku, Netlify, Jina, OpenShift, Contentful
+    r"|ops_eyJ[A-Za-z0-9_-]{60,}|sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}|AKCp[A-Za-z0-9]{60,}|cmVmdGtu[A-Za-z0-9]{50,}"
+    r"|pat-(?:na|eu)\d-[0-9a-f-]{36}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9._=-]{30,}|pnu_[A-Za-z0-9]{30,}"
+    r"|dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{60,}|HRKU-[A-Za-z0-9_-]{36,}|nfp_[A-Za-z0-9]{36,}|jina_[A-Za-z0-9_-]{40,}"
+    r"|sha256~[A-Za-z0-9_-]{43,}|CFPAT-[A-Za-z0-9_-]{40,}"
+    # Tencent, Volcano, Brevo, E2B, LlamaCloud, EasyPost, Typeform, Square, Telegram, Mapbox, Dropbox, Snyk, Notion's older ones
+    r"|AK(?:ID|LT)(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{32,}|xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}|e2b_[0-9a-f]{40}|llx-[A-Za-z0-9]{40,}"
+    r"|EZ[AT]K[A-Za-z0-9]{50,}|tfp_[A-Za-z0-9_.-]{40,}|sq0(?:csp|atp)-[A-Za-z0-9_-]{22,}|\d{8,10}:AA[A-Za-z0-9_-]{33}"
+    r"|[st]k\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}|sl\.(?:u\.)?[A-Za-z0-9_-]{100,}|snyk_[us]at\.[0-9a-f]{8}\.[A-Za-z0-9_-]{30,}"
+    r"|secret_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{40,}"
+    # Modal, Voyage, Yandex, NuGet, Rancher, Cloudflare's authority for origins, Weights & Biases on a machine of one's own
+    r"|a[ks]-(?=[A-Za-z]{0,21}\d)(?=[a-z0-9]{0,21}[A-Z])(?=[A-Z0-9]{0,21}[a-z])[A-Za-z0-9]{22}(?![\w-])|AQVN[A-Za-z0-9_-]{35,}"
+    r"|pa-(?=[A-Za-z_-]{0,42}\d)[A-Za-z0-9_-]{43}(?![\w-])|oy2[a-z0-9]{43}|token-[a-z0-9]{5}:[a-z0-9]{54}|v1\.0-[0-9a-f]{24}-[0-9a-f]{24,}"
+    r"|local-[0-9a-f]{40}"
     # AWS, Google, Azure: its own keys hold four letters that say what they open
     r"|ABSK[A-Za-z0-9+/]{80,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,}"
     r"|[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{8,}|[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|APIM|AZDO)[A-Za-z0-9+/]{4,}={0,2}"
@@ -77,20 +91,50 @@ _IN_TOKENS = (
     *("csk-", "tvly-", "AQ.", "fw_", "esecret_", "k_test_", "whsec_"),
     *("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."),
     *("ABSK", "bedrock-api-key-", "JQQJ99", "+ASt", "ACDb", "APIM", "AZDO"),
-    *("pypi-", "k_live_", "dckr_pat_", "dapi", "SG.", "AKIA", "ASIA", "ABIA", "ACCA", "AIza", "ya29.", "GOCSPX-", "1//0", "Q~", "eyJ"),
+    *("glffct-", "gloas-", "glimt-", "glwt-", "ops_eyJ", "sgp_", "AKCp", "cmVmdGtu", "pat-na", "pat-eu"),
+    *("pscale_", "pnu_", "dt0", "HRKU-", "nfp_", "jina_"),
+    *("sha256~", "CFPAT-", "AKID", "AKLT", "xkeysib-", "e2b_", "llx-", "EZAK", "EZTK", "tfp_", "sq0", ":AA", "k.eyJ", "sl.", "snyk_"),
+    *("secret_", "ak-", "as-", "AQVN", "pa-", "oy2", "token-", "v1.0-", "local-"),
+    *(
+        "pypi-",
+        "k_live_",
+        "dckr_pat_",
+        "dckr_oat_",
+        "dapi",
+        "SG.",
+        "AKIA",
+        "ASIA",
+        "ABIA",
+        "ACCA",
+        "AIza",
+        "ya29.",
+        "GOCSPX-",
+        "1//0",
+        "Q~",
+        "eyJ",
+    ),
 )
-PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
-)
-KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?!.*-----END )")
-KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+# The second form is that of RFC 4716.
+_KEY = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?(?:-----| ----)"
+_BEGIN, _END = rf"(?:-----|---- )BEGIN {_KEY}", rf"(?:-----|---- )END {_KEY}"
+PRIVATE_KEY = re.compile(rf"{_BEGIN}.*?(?:{_END}|\Z)", re.DOTALL)
+KEY_BEGINS = re.compile(rf"{_BEGIN}(?!.*(?:-----|---- )END )")
+KEY_ENDS = re.compile(_END)
 # A quotation mark, as programs write it within a text of theirs: escaped for Python and JSON once or more, by .NET, for HTML.
 _QUOTE = r"(?:(?:\\{0,15}['\"]){1,3}|\\{1,15}(?:u00|x)2[27]|&(?:quot|apos|#0?3[49]|#[xX]2[27]);)"
 # Characters of values, as JSON of some libraries has them.
 _ESCAPED = r"\\{1,15}(?:/|u00(?:2[BbFf]|3[Dd]))"
 # Between a name and its value, and between the two in a tuple.
-_MEANS, _BESIDE = rf"{_QUOTE}?\]?[ \t]{{0,12}}\s{{0,3}}[=:]\s{{0,3}}b?{_QUOTE}?", rf"{_QUOTE}, ?b?{_QUOTE}"
+_BLOCK = r"(?:[|>][+-]?\n[ \t]{1,12})?"  # of YAML
+_MEANS = rf"{_QUOTE}?\]?[ \t]{{0,12}}\s{{0,3}}(?::=|=>|[=:])\s{{0,3}}{_BLOCK}b?{_QUOTE}?"
+_BESIDE = rf"{_QUOTE}(?:, ?| value=)b?{_QUOTE}"
 _BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
+# An argument, or a row of a file of settings. Words of languages and of grammars are called tokens as well.
+_NAMED = re.compile(
+    rf"((?<![\w-])token[ \t]{{0,12}}[=:][ \t]{{0,3}}b?{_QUOTE})"
+    r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
+    rf"[A-Za-z0-9+/=-]{{20,2000}}(?={_QUOTE})"
+)
 _IN_URL = re.compile(r"(:(?:\\{0,15}/){2})(?:[^/\s:@'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
 # Parameters of addresses that were signed, and the address that is itself a secret.
 _SIGNED = re.compile(
@@ -108,7 +152,7 @@ _OPTION = re.compile(
 )
 _LOGIN = re.compile(
     rf"(\b(?:curl|wget)\b[^\n]{{0,300}}?[ \t](?:-u|--user|--proxy-user)[ =]?{_QUOTE}?[^\s:'\"]{{1,100}}:"
-    rf"|\blogin\b[^\n]{{0,200}}?[ \t]-p[ =]?{_QUOTE}?"
+    rf"|\blogin\b[^\n]{{0,200}}?[ \t]-p[ =]?{_QUOTE}?|\bsshpass -p[ =]?{_QUOTE}?|\blogin\((?:key|token)=b?{_QUOTE}|\bSecretStr\({_QUOTE}"
     rf"|\bwandb login (?:--[a-z]{{1,20}} )?|\b(?:auth=|[A-Za-z]{{0,20}}BasicAuth)\({_QUOTE}[^'\"\n]{{1,100}}{_QUOTE}, ?b?{_QUOTE})"
     r"(?=[^\s'\"]{0,100}?\d)[^\s'\"]{8,2000}"
 )
@@ -116,16 +160,21 @@ _COOKIE = re.compile(
     rf"((?i:(?:\b|_|\\[nrt])cookie)(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE}))[^\s;=]{{1,100}}=[^\r\n'\"\\]{{8,4000}}"
 )
 _NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})(?:(?!\\n)\S)+")
+_SECRET_WORDS = (
+    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|_PAT|_AUTH|CREDENTIALS"
+    r"|(?:ACCESS|PRIVATE|ENCRYPTION|SIGNING|FERNET|MASTER|DEPLOY)_KEY)"
+)
 # As PyTorch's dumps and a shell's `env` write them. A value without a digit is rather a name or a word.
 _VARIABLE = re.compile(
-    r"(?<![A-Z0-9_])([A-Z0-9_]{0,60}(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)" + _MEANS + ")"
+    rf"((?<![A-Z0-9_])(?:(?<=setenv )|(?<=ENV )|(?<=set -x )|(?<=set -gx ))[A-Z0-9_]{{0,60}}{_SECRET_WORDS}[ \t]{{1,3}}"
+    rf"|(?<=[a-z]\(){_QUOTE}[A-Z0-9_]{{0,60}}{_SECRET_WORDS}{_BESIDE}|(?<![A-Z0-9_])[A-Z0-9_]{{0,60}}{_SECRET_WORDS}{_MEANS})"
     rf"(?=[^\d\s'\"]{{0,200}}\d)(?:[A-Za-z0-9_/+=.~!@#$%^&*-]{{12,}}|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
 )
 # As files of settings and programs write them: a value that goes on as an expression is none.
 _SETTING = re.compile(
     r"([sSaArRiIcCpP\"](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess[_-]?token|uth[_-]?token|pi[_-]?key|ccount_?key)"
     r"|(?<=r)efresh_?token|(?<=i)d(?:entity)?_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
-    rf"(?:{_MEANS}|{_BESIDE}))"
+    rf"(?:{_MEANS}|{_BESIDE}|>))"
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"(?:[A-Za-z0-9_/+=~!@#$%^&*-]{{12,2000}}(?![\w.(\[])|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
 )
@@ -164,10 +213,11 @@ REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (_SIGNED, _KEEPING, ("sig=", "signature=", "token=", "pwd=", "x-amz-", "x-goog-")),
     (_HOOK, rf"\g<1>\g<2>{SECRET}", ("hooks.slack.com", "webhooks")),
     (_OPTION, _KEEPING, ("--",)),
-    (_LOGIN, _KEEPING, ("-u", "login", "auth")),
+    (_LOGIN, _KEEPING, ("-u", "login", "auth", "sshpass", "secretstr")),
     (_COOKIE, _KEEPING, ("cookie",)),
+    (_NAMED, _KEEPING, ("token",)),
     (_NETRC, _KEEPING, ("password",)),
-    (_VARIABLE, _KEEPING, ("token", "secret", "password", "passwd", "apikey", "api_key", "access_key", "private_key", "credentials")),
+    (_VARIABLE, _KEEPING, ("token", "secret", "passw", "passphrase", "apikey", "api_key", "_key", "_pat", "_auth", "credentials")),
     (
         _SETTING,
         _KEEPING,

@@ -223,6 +223,7 @@ def test_variables_urls_headers_and_keys() -> None:
     assert redact("Authorization: Bearer abcdefghijklmnop12345") == f"Authorization: Bearer {SECRET}"
     assert redact("-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nx") == f"{SECRET}\nx"
     assert redact("-----BEGIN PRIVATE KEY-----\nabc") == SECRET
+    assert redact("password: |\n  abcdefgh12345678\nx: 1") == f"password: |\n  {SECRET}\nx: 1"
 
 
 @pytest.mark.parametrize(
