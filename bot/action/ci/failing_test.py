@@ -84,10 +84,14 @@ class Failure:
         return self.seen is Seen.DEATH and self.signal is None
 
     @property
+    def _named(self) -> bool:
+        """Whether a command can name the test: its id is one line, no option, and no file of options, as pytest reads those behind an @."""
+        return bool(self.file) and not self.test.startswith(("-", "@")) and self.test.isprintable() and len(self.test) <= MAX_ID
+
+    @property
     def runnable(self) -> bool:
-        """Whether a command can name the test: its id is one line and no option, or the log has a command."""
-        named = bool(self.file) and not self.test.startswith("-") and self.test.isprintable() and len(self.test) <= MAX_ID
-        return named or (bool(self.hint.program) and self.hint.program.isprintable())
+        """Whether a command can name the test, or the log has a command."""
+        return self._named or (bool(self.hint.program) and self.hint.program.isprintable())
 
     def command(self, by_id: str, *, prefer_hint: bool) -> str:
         """What runs the test: `by_id`, which names it by its id; the log's own command where `prefer_hint`, or where it has no id.
@@ -97,7 +101,7 @@ class Failure:
         if not self.runnable:
             return ""
         hinted = bool(self.hint.program) and self.hint.program.isprintable()
-        program = self.hint.program if hinted and (prefer_hint or not self.file) else by_id
+        program = self.hint.program if hinted and (prefer_hint or not self._named) else by_id
         return " ".join([*self.hint.variables, program])
 
 

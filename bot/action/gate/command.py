@@ -104,9 +104,9 @@ def nodeid(text: str) -> str:
     """A test's id that can stand in a command line.
 
     Raises:
-        argparse.ArgumentTypeError: it would be read as an option, or is not one line of printable text.
+        argparse.ArgumentTypeError: it would be read as an option or a file of options, or is not one line of printable text.
     """
-    if not text or text.startswith("-") or len(text) > 1000 or not text.isprintable():
+    if not text or text.startswith(("-", "@")) or len(text) > 1000 or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a test's id, like tests/test_model.py::test_compiled")
     return text
 

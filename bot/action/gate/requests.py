@@ -123,7 +123,9 @@ def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
     fields = program_of(failure.test, settings)
     directory = fields["directory"]
     if directory and failure.file.startswith(directory + "/"):
-        fields["command"] = template_of(settings).command(failure.test.removeprefix(directory + "/"))
+        test = failure.test.removeprefix(directory + "/")
+        # what is a path from the checkout on may be an option by itself
+        fields["command"] = template_of(settings).command(f"./{test}" if test.startswith(("-", "@")) else test)
     hint = settings.test_command == DEFAULT_COMMAND and not directory
     shown = None if failure.gone else sign(failure)  # else what kills it here would be another failure
     return {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.action.ci import archive as files
 from bot.action.ci import junit, logs
-from bot.action.ci.failing_test import Failure, pytest_id, repository_path
+from bot.action.ci.failing_test import Failure, Hint, pytest_id, repository_path
 from bot.action.ci.pytest_text import as_traceback, own_source
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -220,3 +220,11 @@ def test_a_report_with_files_and_without_classes() -> None:
         ("test/a.py::test_a", "ValueError: m"),
         ("pkg/test_b.py::TestB::test_b", "ValueError: y"),
     ]
+
+
+@pytest.mark.parametrize("test", ["-pevil.py::test_a", "@options.py::test_a", "a.py::test_\n", "a.py::" + "x" * 1000])
+def test_an_id_that_is_none_is_in_no_command_though_the_log_has_one(test: str) -> None:
+    failure = Failure(test, test, "", hint=Hint(program="python test/test_a.py"))
+    for prefer_hint in (True, False):
+        assert failure.command(f"pytest '{test}'", prefer_hint=prefer_hint) == "python test/test_a.py"
+    assert Failure("a", "a.py::b", "", hint=Hint(program="python a.py")).command("pytest a.py::b", prefer_hint=False) == "pytest a.py::b"

@@ -51,7 +51,7 @@ def test_the_compiler_on_the_stack_is_possible() -> None:
     assert group([failure("plain_1", text="torch/_dynamo/eval_frame.py")], None, sign)[0].verdict == "possible"
 
 
-@pytest.mark.parametrize("test", ["", "-pno:x.py::test_a", "a.py::test_\n", "a.py::test_" + "x" * 1000])
+@pytest.mark.parametrize("test", ["", "-pno:x.py::test_a", "@options.py::test_a", "a.py::test_\n", "a.py::test_" + "x" * 1000])
 def test_what_cannot_be_named_in_a_command_is_not_run(test: str) -> None:
     (found,) = group([failure("lower_1", test=test)], None, sign)
     assert (found.verdict, "no test of it can be named" in found.reason) == ("no", True)

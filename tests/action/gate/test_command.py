@@ -62,6 +62,7 @@ def test_understood(line: str, command: Command) -> None:
         ("--budget 100h", "'100h' is not between 1m and 6h"),
         ("--budget soon", "'soon' is not a duration"),
         ("--test=-pno:x", "'-pno:x' is not a test's id"),
+        ("--test @options.py::x", "'@options.py::x' is not a test's id"),  # from 8.2 on pytest reads options from it
         ("--test ''", "'' is not a test's id"),
         ("--test 'a", "not closed"),
         ("--torch-version 'latest; rm -rf'", "is not a version"),
@@ -102,7 +103,7 @@ def test_any_line_is_a_command_or_an_error(line: str) -> None:
 
 
 ids = st.text(alphabet=st.characters(categories=["L", "N", "P", "S", "Zs"], exclude_characters="“”‘’"), min_size=1, max_size=60).filter(
-    lambda text: text.isprintable() and not text.startswith("-") and "://" not in text
+    lambda text: text.isprintable() and not text.startswith(("-", "@")) and "://" not in text
 )
 
 

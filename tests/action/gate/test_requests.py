@@ -16,3 +16,12 @@ def test_a_death_of_which_nobody_knows_the_cause_is_not_what_ci_showed(signal: s
     made = of_failure(failure, settings())
     assert (made["shown"] is not None) is known
     assert (made["expected"] is not None and "SIGSEGV" in made["expected"]) is known
+
+
+@pytest.mark.parametrize(
+    ("test", "named"),
+    [("python/test_a.py::t", "test_a.py::t"), ("python/-pno.py::t", "./-pno.py::t"), ("python/@options.py::t", "./@options.py::t")],
+)
+def test_an_id_is_no_option_in_a_directory_either(test: str, named: str) -> None:
+    made = of_failure(Failure("t", test, ""), settings(working_directory="python"))
+    assert (made["command"], made["directory"]) == (f"pytest {named}", "python")
