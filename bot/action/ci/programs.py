@@ -16,7 +16,8 @@ _AROUND = (
     r"|timeout (?:-[ks] \S{1,20} |-\S{1,40} ){0,4}\d{1,9}[smhd]? |time |exec |env ){0,3}"
 )
 _STARTED = re.compile(
-    rf"^(?P<echo>\++ |\$ |##\[group\]Run |Run )?(?P<before>{_ASSIGNMENTS}){_AROUND}(?P<behind>{_ASSIGNMENTS})"
+    rf"^(?P<echo>\++ |\$ |##\[group\]Run |Run |(?P<elsewhere>cd /\S{{1,300}} && ))?"
+    rf"(?P<before>{_ASSIGNMENTS}){_AROUND}(?P<behind>{_ASSIGNMENTS})"
     r"(?P<path>/\S{1,300}/)?(?P<program>(?:python[\d.]{0,6}|torchrun|accelerate launch) .{1,2000})$"
 )
 _STEP = ("##[group]Run ", "##[endgroup]", "shell: ")
@@ -50,12 +51,14 @@ class Started:
             if not self._in_step:
                 return
             self._step, self.last = set(), NO_HINT
-        echoed = line.startswith(("+", "$"))
+        # ninja and make show the commands that they ran so
+        echoed = line.startswith(("+", "$", "cd /"))
         if not (self._in_step or echoed or line.startswith("Run ")):
             return
         found = _STARTED.match(line)
         hint = NO_HINT
-        if found and (found["echo"] or self._in_step) and _is_plain(found["program"]):
+        moved = found and found["elsewhere"] and _is_relative(found["program"])
+        if found and not moved and (found["echo"] or self._in_step) and _is_plain(found["program"]):
             hint = Hint(allowed_variables(found["before"] + found["behind"]), found["program"])
             self._hints.update((name, hint) for name in _files(found["program"]))
         command = line.removeprefix(_STEP[0])
@@ -79,6 +82,12 @@ def _files(program: str) -> list[str]:
     files = [word.rpartition("/")[2] for word in words if word.endswith(".py")]
     modules = [module.rpartition(".")[2] + ".py" for option, module in pairwise(words) if option == "-m"]
     return [*files, *modules]
+
+
+def _is_relative(program: str) -> bool:
+    """Whether a command names a file, or a module, that is found from its own directory alone."""
+    words = program.split()
+    return "-m" in words or any(word.endswith(".py") and not word.startswith("/") for word in words)
 
 
 def _is_plain(command: str) -> bool:

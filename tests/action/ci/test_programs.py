@@ -31,7 +31,13 @@ def command(*lines: str, path: str = "/w/bench/run.py") -> str:
         ("+ python -m bench.run --compile", "python -m bench.run --compile"),
         ("+ python run.py --ids '{\"a\": [1, 2]}'", "python run.py --ids '{\"a\": [1, 2]}'"),
         ('+ python run.py --name "a b"', 'python run.py --name "a b"'),
+        # as ninja shows it
+        ("cd /w/build && python /w/bench/run.py --aot", "python /w/bench/run.py --aot"),
         # not these
+        ("cd /w/bench && python run.py", ""),
+        ("cd /w/bench && python -m run", ""),
+        ("cd /w/build && python /w/bench/run.py && rm x", ""),
+        ("cd build && python /w/bench/run.py", ""),
         ("python run.py", ""),
         ("+ python run.py | tee log", ""),
         ("+ python run.py $(id)", ""),
