@@ -67,6 +67,8 @@ TRACERS = (
     r"|cudaMallocAsync does not yet support checkPoolLiveAllocations"
     # of inputs of what was compiled before, of a server that compiles
     r"|Expected tensors only, but got: <class '|vLLM failed to compile the model\b"
+    # of Triton's assembler, before it had a class
+    r"|Internal Triton PTX codegen error\b"
     # of sizes, whose names the code has that is made
     r"|name '[su]\d{1,3}' is not defined|s\d{1,3} \(could be from \[)"
 )

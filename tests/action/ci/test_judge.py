@@ -266,6 +266,7 @@ def test_another_process_that_failed(frames: str, test: str, expected: str) -> N
         ("AssertionError: Guard failed on the same frame it was created. Made up", "suggested"),
         ("AssertionError: Guard check failed immediately after translation, made up", "suggested"),
         ("Exception: Please convert all Tensors to FakeTensors first, made up", "suggested"),
+        ("RuntimeError: Internal Triton PTX codegen error: made up", "suggested"),
         ("AssertionError: made up: Guard failed", "no"),
     ],
 )
