@@ -214,8 +214,11 @@ class _Log:
         if len(self.lines.text) > MAX_TEXT or self._fault_told:
             return []
         if self.printed.all:
-            ended = any(is_whole(block.text) or block.who.endswith(LOGGED) for block in self.printed.all)
-            return [] if ended else list(told_errors.named(self.lines.text))
+            # what only says that another process failed may quote that one's traceback, cut off
+            if any(block.who.endswith(LOGGED) or (is_whole(block.text) and not is_elsewhere(block.text)) for block in self.printed.all):
+                return []
+            shown = next(self._programs(list(self.printed.all)[-1:]))
+            return [replace(shown, text=told.text, seen=told.seen, note=told.note) for told in told_errors.named(self.lines.text)]
         return list(named_tests.failures(self.lines.text)) or list(told_errors.failures(self.lines.text))
 
     def _loose(self) -> Iterator[Failure]:

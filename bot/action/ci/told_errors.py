@@ -34,17 +34,27 @@ _RAISED = re.compile(
     rf"|see|saw|reports?) (?:(?:an?|the|this|following) ){{0,2}}[`*]{{0,2}}(?P<named>{NAMED})\b"
     rf"|\b(?P<told>{NAMED})[`*]{{0,2}}(?: (?:error|exception))? (?:is|was|gets|has been) (?:reported|raised|thrown|shown)\b"
 )
+# A title that begins with a class of the compiler's and its message, behind labels: it says what was raised. The compiler's
+# own words may deny something, but do not ask for it.
+_TITLED = re.compile(rf"# (?:\[[^\]\n]{{1,60}}\]:? {{0,2}}){{0,4}}[`*]{{0,2}}(?P<named>{NAMED})[`*]{{0,2}}: {{0,2}}\S")
+_ASKED = re.compile(r"\bshould\b", re.IGNORECASE)
 _WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?|would|could|instead|catch(?:es)?|caught)\b", re.IGNORECASE)
 
 
 def named(lines: list[str]) -> Iterator[Failure]:
     """The failure whose class the first of such `lines` names, for a text whose tracebacks are cut off before what was raised."""
-    for line in lines:
+    for i, line in enumerate(lines):
         said = line[:MAX_LINE]
-        found = _RAISED.search(said)
-        if found is None or _NO_WORDS.match(said.removeprefix("#")) or _WENT_ON.search(said) or _WAS_NOT.search(said):
+        titled = None if i else _TITLED.match(said)
+        found = titled or _RAISED.search(said)
+        if (
+            found is None
+            or _NO_WORDS.match(said.removeprefix("#"))
+            or _WENT_ON.search(said)
+            or (_ASKED if titled else _WAS_NOT).search(said)
+        ):
             continue
-        name = found["named"] or found["told"]
+        name = found["named"] or found.groupdict()["told"]
         failure = Failure(
             "a program", "", f"{HEADER}\n{name}", seen=Seen.LOGGED, note=f"the text tells of {name}, and the log ends within a traceback"
         )

@@ -385,3 +385,34 @@ def test_a_function_that_dynamo_leaves_as_it_is(above: str, expected: list[str])
 @pytest.mark.parametrize(("end", "expected"), [("ok (0.152s)", []), ("ok", ["suggested"]), ("ok (I think)", ["suggested"])])
 def test_what_was_printed_before_a_test_was_ok(end: str, expected: list[str]) -> None:
     assert verdicts(f"{RAISED}==========\n{end}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("# [Bug]: torch._dynamo.exc.Unsupported: Made up", ["possible"]),
+        ("# [made][up] `BackendCompilerFailed`: backend='made_up' raised", ["possible"]),
+        ("# [made][up] torch._dynamo.exc.InternalTorchDynamoError: name 'made' is not defined", ["possible"]),
+        ("# [Bug]: torch._dynamo.exc.Unsupported: Made up is fixed", []),
+        ("# torch._dynamo.exc.Unsupported: its message should be made up", []),
+        ("# Made up torch._dynamo.exc.Unsupported", []),
+        ("It is about torch._dynamo.exc.Unsupported: made up", []),
+    ],
+)
+def test_a_title_that_begins_with_what_was_raised(title: str, expected: list[str]) -> None:
+    assert verdicts(f"{title}\n\n```\n+ python train.py\n{PROGRAM}```\n") == expected
+    assert verdicts(f"# A title\n\n{title}\n\n```\n{PROGRAM}```\n") == []
+    # what was raised is there
+    assert verdicts(f"{title}\n\n```\n{PROGRAM}KeyError: 1\n```\n") == []
+
+
+def test_the_program_of_a_traceback_of_which_the_title_tells() -> None:
+    log = f"# torch._dynamo.exc.Unsupported: Made up\n\n```\n+ python train.py\n{PROGRAM}```\n"
+    assert [row["command"] for row in candidates.rows(log, CheckoutPaths([]))] == ["python train.py"]
+
+
+def test_a_title_tells_what_the_process_raised_that_another_one_quotes() -> None:
+    quoted = f"RuntimeError: Process 0 exited with error code 10 and exception:\n{PROGRAM}"
+    log = f"{{}}\n\n```\n{PROGRAM}{quoted}```\n"
+    assert verdicts(log.format("# torch._dynamo.exc.Unsupported: Made up")) == ["possible"]
+    assert verdicts(log.format("# KeyError: Made up")) == []
