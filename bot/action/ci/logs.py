@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 
 from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, told_errors, unittest_log
 from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
@@ -40,6 +41,8 @@ _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), com
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
 _TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
+# The name of a test alone on its line.
+_BARE = re.compile(r"test_\w{1,200}(?:\[\S{1,300}\])? {0,3}$")
 _RUN_AGAIN = "To execute this test, run"
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
@@ -203,6 +206,9 @@ class _Log:
             return None
         tests = set(filter(None, map(running, shown))) or set(commanded(shown))
         test = tests.pop() if len(tests) == 1 else ""
+        if not test:
+            # somebody who copied the excerpt may have put the name above it
+            test = next((line.strip() for line, below in pairwise(shown) if below.startswith(("> ", "E  ")) and _BARE.match(line)), "")
         return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]))
 
     def _logged(self) -> Iterator[Failure]:

@@ -416,3 +416,17 @@ def test_a_title_tells_what_the_process_raised_that_another_one_quotes() -> None
     log = f"{{}}\n\n```\n{PROGRAM}{quoted}```\n"
     assert verdicts(log.format("# torch._dynamo.exc.Unsupported: Made up")) == ["possible"]
     assert verdicts(log.format("# KeyError: Made up")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("test_made_up[1-a/b] ", "test_made_up[1-a/b]"),
+        ("test_made_up", "test_made_up"),
+        ("test_made_up is wrong", None),
+        ("made_up", None),
+    ],
+)
+def test_the_name_above_an_excerpt_of_what_pytest_shows(line: str, name: str | None) -> None:
+    log = ">   raise made_up\nE   torch._dynamo.exc.Unsupported: made up\nE     Explanation: Dynamo is made up\n"
+    assert [row["test"] for row in candidates.rows(f"1. It fails\n```\n\n{line}\n{log}```\n", CheckoutPaths([]))] == [name]
