@@ -50,8 +50,9 @@ _NOT_THERE = re.compile(r"cannot import name |No module named |module '")
 # What pytest says of a call that a test asserts, below its result.
 _CALLED = re.compile(r"^ ?\+ {1,20}where False = (?:<built-in method (?:allclose|equal) of |\w{0,100}allclose\()", re.MULTILINE)
 # How tests say it that compare by themselves, where they say what they compare: signal to noise, a bound.
+_NUMBER = r"(?:tensor\([^()]{0,200}\)|-?\d{1,9}\.\d{1,20}(?:e[+-]?\d{1,3})?)"
 _BOUNDS = re.compile(
-    r"\btensor\([^()]{0,200}\) not (?:greater|less) than|\bassert (?:tensor\([^()]{0,200}\)|-?\d{1,9}\.\d{1,20}(?:e[+-]?\d{1,3})?) [<>]=? "
+    rf"(?<![\w.]){_NUMBER} not (?:greater|less) than|\bassert {_NUMBER} [<>]=? "
     r"|\b(?:SQNR|PSNR|SNR|cosine similarity|[Mm]ax(?:imum)? diff\w{0,20})\b"
 )
 _COMPILED = re.compile(r"\b(?:compiled?|inductor|dynamo)\b", re.IGNORECASE)

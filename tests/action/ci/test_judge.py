@@ -132,6 +132,9 @@ def test_wrong_numbers(failure: Failure, expected: str) -> None:
     [
         ("tensor(2.5, dtype=torch.float16) not greater than 40 : made_up failed when compiled", TEST, "possible"),
         ("tensor(2.5) not greater than 40", "tests/test_made_up.py::test_compiled", "possible"),
+        ("0.0764 not less than or equal to 0.0054 : made up when compiled", TEST, "possible"),
+        ("0.0764 not less than or equal to 0.0054 : made up", TEST, "no"),
+        ("5 not less than or equal to 4", "tests/test_made_up.py::test_compiled", "no"),
         ("SQNR -2.9 is too low", "tests/test_made_up.py::test_compiled", "possible"),
         ("SQNR -2.9 is too low", TEST, "no"),
         ("made_up failed when compiled", TEST, "no"),
