@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from bot.action.ci.failing_test import Failure, Seen
-from bot.action.ci.python_words import ERRORS
+from bot.action.ci.python_words import ERRORS, HEADER
 from bot.action.ci.tracebacks import NAMED
 
 # Lines below a heading that are looked at.
@@ -15,7 +16,7 @@ MAX_BELOW = 20
 # What is about those that were mended, or left out, does not say that they fail now.
 _NOW = r"(?!.{0,150}\b(?:fix|skipp?|(?:resolv|disabl|re-?enabl|remov)e?)(?:e?s|e?d|ing)?\b)"
 # What a report says in its title holds for the commands that it shows, wherever.
-_TITLE = re.compile(rf"^# {_NOW}.{{0,200}}\bfail(?:s|ed|ing|ures?)?\b", re.IGNORECASE)
+_TITLE = re.compile(rf"^# (?i:{_NOW}).{{0,200}}(?:\b(?i:fail(?:s|ed|ing|ures?)?)\b|\b{NAMED}: \S)")
 _HEADING = re.compile(
     rf"^{_NOW}"
     r"(?:(?:#{1,6} |\*\*)?.{0,40}\b(?:(?:failing|failed) tests?|following tests? (?:are )?fail(?:s|ed|ing)?)\b"
@@ -31,15 +32,22 @@ _TEST = re.compile(
 # What tells of an error, which whoever reads that judges by.
 _ERROR = re.compile(rf"\b[A-Z]\w{{0,100}}{ERRORS}\b")
 
-_OF_COMPILER = re.compile(rf"\b{NAMED}\b")
+# The compiler's class, which may tell the one of what caused it.
+_OF_COMPILER = re.compile(rf"\b(?P<name>{NAMED})\b(?:: [A-Z]\w{{0,100}}{ERRORS}\b){{0,3}}")
+# How the reports of transformers' CI show what a test raised, on the line below its id.
+_AT_LINE = re.compile(r"^\(line \d{1,7}\) {1,4}(?P<said>\S.{0,2000})$")
 
 
 def failures(lines: list[str]) -> Iterator[Failure]:
-    """Those tests in the `lines` of a text that tells of no error but the compiler's."""
+    """Those tests in the `lines` of a text that tells of no error but the compiler's; of a report, those that raised that."""
+    reported = list(_reported(lines))
+    if reported:
+        yield from reported
+        return
     said = [line[:2_000] for line in lines]
     if any(_ERROR.search(_OF_COMPILER.sub("", line)) for line in said):
         return
-    raised = next((found[0] for line in said if (found := _OF_COMPILER.search(line))), "")
+    raised = next((found["name"] for line in said if (found := _OF_COMPILER.search(line))), "")
     titled = any(map(_TITLE.match, lines[:1]))
     at = MAX_BELOW
     for line in lines:
@@ -52,3 +60,12 @@ def failures(lines: list[str]) -> Iterator[Failure]:
                 seen=Seen.NAMED,
                 note=raised and f"the text tells of {raised}",
             )
+
+
+def _reported(lines: list[str]) -> Iterator[Failure]:
+    for line, below in pairwise(lines):
+        raised = _AT_LINE.match(below)
+        found = _TEST.match(line) if raised else None
+        if raised and found and _OF_COMPILER.match(raised["said"]):
+            test = found["id"]
+            yield Failure(test.partition("::")[2].replace("::", "."), test, f"{HEADER}\n{raised['said']}")

@@ -50,6 +50,8 @@ def test_a_test_that_is_named_below_a_heading(heading: str, line: str, words: st
     [
         ("# Some tests of a model fail with 1.2", "RUN=1 python3 -m pytest -v tests/compile/test_a.py::test_b", ["possible"]),
         ("# 1.2 fails some cases", "> git checkout 012ab && RUN=1 python3 -m pytest -v tests/compile/test_a.py::test_b", ["possible"]),
+        ("# test_a.py torch._dynamo.exc.TorchRuntimeError: MadeUpError made up", "pytest -v tests/models/test_a.py::test_b", ["possible"]),
+        ("# Its torch._dynamo.exc.TorchRuntimeError is made up", "pytest -v tests/models/test_a.py::test_b", []),
         ("# `test_b` failed", "$ pytest tests/compile/test_a.py::test_b", ["possible"]),
         ("# `test_b` failed", "pytest tests/models/test_a.py::test_b", []),
         # nothing says that it fails, nor does its name in the text
@@ -61,3 +63,16 @@ def test_a_test_that_is_named_below_a_heading(heading: str, line: str, words: st
 def test_commands_in_a_report_whose_title_tells_of_a_failure(title: str, line: str, expected: list[str]) -> None:
     assert verdicts(f"{title}\n\n### To reproduce\n\n{line}\n\ngives\n") == expected
     assert verdicts(f"# A title\n\n{title}\n\n### To reproduce\n\n{line}\n\ngives\n") == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("torch._inductor.exc.InductorError: RecursionError: made up", ["suggested"]),
+        ("AssertionError: torch._inductor.exc.InductorError: made up", []),
+        ("AssertionError: made up", []),
+    ],
+)
+def test_a_report_that_tells_below_each_test_what_it_raised(raised: str, expected: list[str]) -> None:
+    other = "tests/test_c.py::test_d\n(line 5)  AssertionError: made up\n"
+    assert verdicts(f"# A title\n\n```\n{other}\ntests/test_a.py::T::test_b[1]\n(line 49)  {raised}\n```\n") == expected
