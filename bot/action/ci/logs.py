@@ -174,9 +174,10 @@ class _Log:
 
     @cached_property
     def _tested(self) -> int:
-        """The last line that says that tests passed: what was printed above ended nothing."""
-        ends = (i for i, line in enumerate(self.lines.text) if line.startswith(("=", "Ran ", "ok (")) and _TESTED.match(line))
-        return max(ends, default=-1)
+        """The last line that says that tests passed: what was printed above ended nothing. unittest says below how many failed."""
+        text = self.lines.text
+        ends = (i for i, line in enumerate(text) if line.startswith(("=", "Ran ", "ok (")) and _TESTED.match(line))
+        return max((i for i in ends if not any(below.startswith("FAILED (") for below in text[i + 1 : i + 3])), default=-1)
 
     def _to_run_again(self) -> Iterator[Failure]:
         """The tests for which PyTorch's suite names a command, below the traceback with which each failed."""
