@@ -8,6 +8,7 @@ import importlib
 import os
 import runpy
 import sys
+import threading
 import tokenize
 import traceback
 import types
@@ -75,12 +76,14 @@ def run_as_main(
 def run_watched(
     path: str, argv: Sequence[str], watch: Callable[[types.FrameType, str, Any], None], source: Callable[[str], str | ast.Module] = str
 ) -> Facts:
-    """`run_as_main`, whose calls `watch` sees (see `sys.setprofile`); `path`, `argv` and `source` are its."""
+    """`run_as_main`, whose calls `watch` sees (see `sys.setprofile`), also in threads; `path`, `argv` and `source` are its."""
+    threading.setprofile(watch)
     sys.setprofile(watch)
     try:
         return run_as_main(path, argv, source)
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
 
 
 # What ended a run. Freeing its frames frees the program's tensors, and where the device's context is dead (a failed assert in a

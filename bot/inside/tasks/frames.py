@@ -126,6 +126,8 @@ class _Calls:
     def _callee(self, name: str, owner: Any) -> str:
         if "." not in name or _INSIDE in name:
             return name.rpartition(".")[2]
+        if owner is None:
+            return name  # a static method, or one of the class
         method = name.split(".")[-1]
         said = self._said(owner)
         if isinstance(owner, torch.nn.Module):
@@ -233,7 +235,7 @@ def _functions() -> Iterator[tuple[str, FunctionType]]:
     """The script's functions, and the methods of its classes, with their qualified names; decorated ones as they were defined."""
     for name, value in list(vars(sys.modules["__main__"]).items()):
         if isinstance(value, type) and value.__module__ == "__main__":
-            members = [(f"{name}.{method}", member) for method, member in list(vars(value).items())]
+            members = [(f"{name}.{method}", getattr(member, "__func__", member)) for method, member in list(vars(value).items())]
         else:
             members = [(name, value)]
         for qualified, member in members:

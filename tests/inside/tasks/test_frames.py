@@ -183,5 +183,46 @@ def test_what_is_exported_is_a_call_too(pool: Pool) -> None:
 
 
 @pytest.mark.slow
+def test_what_a_thread_calls(pool: Pool) -> None:
+    text = textwrap.dedent("""\
+        import threading
+        import torch
+
+        def f(x):
+            return x + 1  # here
+
+        thread = threading.Thread(target=torch.compile(f), args=(torch.ones(3),))
+        thread.start()
+        thread.join()
+        """)
+    assert asked(pool, text)["f"]["arguments"] == ["torch.randn(3)"]
+
+
+@pytest.mark.slow
+def test_methods_without_an_object_are_called_by_their_class(pool: Pool) -> None:
+    text = textwrap.dedent("""\
+        import torch
+
+        class Server:
+            def __init__(self, model):
+                self.rank = torch.compile(self.rank)
+
+            @staticmethod
+            def rank(scores, keep):
+                return Server.made(scores > keep)  # here
+
+            @classmethod
+            def made(cls, mask):
+                return mask.sum()  # here
+
+        Server(object()).rank(torch.ones(3), 0.5)
+        """)
+    found = asked(pool, text)
+    assert [call["callee"] for call in found.values()] == ["Server.made", "Server.rank"]
+    assert found["Server.rank"]["arguments"] == ["torch.randn(3)", "0.5"]
+    assert found["Server.made"]["arguments"] == ["torch.zeros(3, dtype=torch.bool)"]
+
+
+@pytest.mark.slow
 def test_nothing_is_said_of_what_is_not_compiled(pool: Pool) -> None:
     assert asked(pool, "import torch\ndef f(x):\n    return x  # here\nf(torch.ones(2))\n") == {}
