@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bot.engine.capture.region import Capture, nearness
 from bot.engine.options import Ended
+from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
 from bot.failure.signature import raises_by_itself, signature_of
 from bot.inside.protocol import ControlOption
@@ -71,6 +72,19 @@ def judge_compiled_branch(failure: Signature, script: str, plain: Outcome, contr
     told = control("--eager")
     if _is_alike(told, failure, script) and raises_by_itself(told.text, ("raise", "assert")):
         raise Ended("not_reproduced", "fails_in_eager", f"{_ASKS} fails in the same way without the compiler: {failure.line()}")
+
+
+def worded(refusal: Ended, plain: Outcome, control: Control) -> Ended:
+    """A `refusal` because the control failed, as `plain` says, in words that are true of it.
+
+    The control has a module around the program's own, as `torch.compile` makes one, since programs look for its names. A program that
+    fails by these does not fail in eager; nor is it compiled code that fails. `control` runs another control.
+    """
+    if refusal.code != "fails_in_eager" or plain.status not in ("raised", "exit") or control("--bare").status != "ok":
+        return refusal
+    cause = "the module that torch.compile returns in place of the program's own, whose parameters it names _orig_mod.NAME"
+    said = f"no compiled code is to blame, but {cause}: around eager it leads to an error as well, and without it the program passes"
+    return Ended(refusal.status, refusal.code, f"{said}; the error: {last_line(plain) or 'nothing was printed'}")
 
 
 def _is_alike(outcome: Outcome, failure: Signature | None, script: str) -> bool:

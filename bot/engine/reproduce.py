@@ -17,7 +17,7 @@ from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
 from bot.engine.caught import ends_so_anyway
-from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass
+from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass, worded
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
@@ -100,7 +100,7 @@ class Intake:
             self.progress.say(f"it failed in a process that the program started: {found.child}")
         if refusal := runs.refusal(self._lookups()):
             self._withheld(runs.eager)
-            raise refusal
+            raise worded(refusal, runs.eager, lambda option: self._control(own, option))
         device = "cuda" if paths.has_gpu() and self.options.target.names_a_gpu else "cpu"
         if self._lookups().fails_to_load_alike(failure, found.outcome.text, device):
             said = f"no AOTInductor package can be loaded here: that of one relu fails in the same way ({failure.line()})"

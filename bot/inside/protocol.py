@@ -24,8 +24,9 @@ Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped
 # that it is being compiled.
 Precision = Literal["fp64", "spread", "moved", "exact", "eager"]
 # The option of a control in a process of its own: one of these, or `--untold` and `--moved-untold`, the first and the third of a program
-# that is not told that it is being compiled, and so does what it does in eager; with `--repeats` what torch leaves open differs each time.
-ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--eager", "--untold", "--moved-untold", "--repeats"]
+# that is not told that it is being compiled, and so does what it does in eager; with `--repeats` what torch leaves open differs each time;
+# with `--bare` a compiled module is the module itself, not one around it as `torch.compile` makes.
+ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--eager", "--untold", "--moved-untold", "--repeats", "--bare"]
 HookPoint = Literal["dynamo", "aot", "aoti"]
 # How a captured graph failed. `pending`: it was written before it was compiled.
 Failed = Literal["", "pending", "compile", "run", "accuracy"]

@@ -111,7 +111,7 @@ def test_a_slow_program_is_given_the_time_that_it_needs(
     ],
 )
 def test_no_longer_time_where_it_can_change_nothing(intake: Callable[..., Intake], control: Outcome, budget: float, said: str) -> None:
-    made = intake([Outcome(status="timeout")], [control, control], budget=budget, hang_after=60.0)
+    made = intake([Outcome(status="timeout")], [control] * 3, budget=budget, hang_after=60.0)
     with pytest.raises(Ended, match=said):
         made.run()  # there is no second capture
 
@@ -242,6 +242,20 @@ def test_a_tolerance_that_eager_misses_as_well(intake: Callable[..., Intake], ri
     with pytest.raises(Ended, match=said) as ended:
         begun.run()
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
+
+
+@pytest.mark.parametrize(
+    ("bare", "said"),
+    [(PASSED, "no compiled code is to blame, but the module that torch.compile returns"), (None, "fails in eager as well: KeyError: 7$")],
+)
+def test_a_program_that_fails_by_the_module_around_its_own(intake: Callable[..., Intake], bare: Outcome | None, said: str) -> None:
+    """It looks for a parameter under its plain name, say."""
+    fails = Outcome(status="raised", text=KEY_ERROR, calls=1)
+    controls = [fails, fails, bare or fails]
+    with pytest.raises(Ended, match=said) as ended:
+        intake([fails], controls).run()
+    assert (ended.value.code, ended.value.reason.endswith("KeyError: 7")) == ("fails_in_eager", True)
+    assert controls == []
 
 
 def test_whole_numbers_that_rounding_decides(intake: Callable[..., Intake]) -> None:
@@ -619,7 +633,7 @@ def test_a_warm_control_that_passed_is_the_first_one(intake: Callable[..., Intak
 
 
 def test_without_one_a_process_of_its_own_is_asked(intake: Callable[..., Intake]) -> None:
-    made = intake([RAISED], [Outcome(status="raised", text=KEY_ERROR, calls=1)] * 2)
+    made = intake([RAISED], [Outcome(status="raised", text=KEY_ERROR, calls=1)] * 3)
     made.warm = lambda *_: None
     with pytest.raises(Ended, match="fails in eager as well: KeyError: 7"):
         made.run()

@@ -299,20 +299,21 @@ def _keep_targets(stub: CompilerStub) -> None:
         spare(owner, name)
 
 
-def take_out_and_say(precision: Precision | None = None, *, tells: bool = True) -> None:
+def take_out_and_say(precision: Precision | None = None, *, tells: bool = True, bare: bool = False) -> None:
     """Replace the compiler in this process as `take_out` does with `precision` and `tells`, and have it say on its way out how often it was
-    called."""
+    called. Where `bare`, compiled modules are the modules themselves."""
     stub = take_out(precision, tells=tells)
+    stub.bare = bare
     _say_at_the_end(stub)
     _keep_targets(stub)
 
 
-def run_control(path: str, argv: list[str], *, precision: Precision | None, repeats: bool, tells: bool = True) -> None:
+def run_control(path: str, argv: list[str], *, precision: Precision | None, repeats: bool, tells: bool = True, bare: bool = False) -> None:
     """Run a script file with arguments `argv` as `__main__`, or with the path `-m` a module, with the compiler taken out. On the
     way out each process writes its count of calls to stderr, after all that the program writes there. Exceptions of a script go
-    through; of a module's tests the first error is written. `precision`, `tells`: see `take_out`; `repeats`: of a script, see
-    `uninitialized`."""
-    take_out_and_say(precision, tells=tells)
+    through; of a module's tests the first error is written. `precision`, `tells`: see `take_out`; `bare`: see
+    `take_out_and_say`; `repeats`: of a script, see `uninitialized`."""
+    take_out_and_say(precision, tells=tells, bare=bare)
     children.follow("control")
     if path == "-m":
         disable_compile_in_subprocesses()

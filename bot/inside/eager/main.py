@@ -16,4 +16,5 @@ def main(arguments: Sequence[str]) -> None:
     known: dict[str | None, Precision] = {f"--{one}": one for one in get_args(Precision)}
     untold: dict[str | None, Precision] = {"--untold": "fp64", "--moved-untold": "moved"}
     precision = untold.get(option) or known.get(option)
-    run_control(script, list(argv), precision=precision, repeats=option == "--repeats", tells=option not in untold)
+    repeats, bare = option == "--repeats", option == "--bare"
+    run_control(script, list(argv), precision=precision, repeats=repeats, tells=option not in untold, bare=bare)

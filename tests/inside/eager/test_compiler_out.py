@@ -352,6 +352,12 @@ def test_float64_may_be_out_of_reach_for_a_program_that_asks(tmp_path: Path) -> 
     assert control(tmp_path, body, "--moved-untold")[0] == 0
 
 
+def test_a_module_with_nothing_around_it(tmp_path: Path) -> None:
+    body = MODEL + "assert torch.compile(model) is model and torch.compile(torch.compile(model))(x) is not None\n"
+    assert control(tmp_path, body)[0] == 1
+    assert control(tmp_path, body, "--bare")[0] == 0
+
+
 def test_what_torch_compiles_for_itself_is_told_what_it_always_is(tmp_path: Path) -> None:
     """A conditional compiles itself in eager: Dynamo says yes to what it traces."""
     body = """
