@@ -16,6 +16,8 @@ from bot.reduce.source.text.names import last_name
 _EXITS = {"exit", "_exit", "quit", "abort", "fail"}
 # Functions that compare. What they are given beside tensors is a tolerance.
 _COMPARE = {"allclose", "isclose", "equal", "array_equal", "assert_close", "assert_allclose", "assert_equal", "same", "is_close"}
+# What keeps rounding out of an exact comparison, beside the questions whose names begin with `is` (`isinf`, `is_contiguous`).
+_COARSE = {"argmax", "argmin", "ceil", "floor", "round", "sign", "signbit", "trunc"}
 _NOT, _ELSE = _OPPOSITES = ("not", "else")
 # A name or a function of the program's stands for what it is made of, so many times in a row.
 _DEPTH = 3
@@ -95,12 +97,18 @@ def _is_answer(value: ast.expr) -> bool:
         return True
     if isinstance(value, ast.Call):
         within = [value.func.value] if isinstance(value.func, ast.Attribute) else []
-        return last_name(value.func) in _COMPARE or any(_is_answer(one) for one in (*within, *value.args))
+        name = last_name(value.func)
+        return name in _COMPARE or _is_coarse(name) or any(_is_answer(one) for one in (*within, *value.args))
     return isinstance(value, ast.Name)
 
 
+def _is_coarse(name: str | None) -> bool:
+    return name is not None and (name in _COARSE or name.startswith("is"))
+
+
 def _words(conditions: Iterable[ast.expr], meanings: Mapping[str, list[ast.expr]], depth: int = _DEPTH) -> frozenset[str]:
-    """What decides in conditions: comparisons and the numbers in them, negations, and functions that compare with their tolerances."""
+    """What decides in conditions: comparisons and the numbers in them, negations, functions that compare with their tolerances, and what
+    keeps rounding out of that."""
     found: set[str] = set()
     for condition in conditions:
         for node in ast.walk(condition):
@@ -111,6 +119,8 @@ def _words(conditions: Iterable[ast.expr], meanings: Mapping[str, list[ast.expr]
                 found.add(_NOT)
             elif isinstance(node, ast.Call) and (name := last_name(node.func)) in _COMPARE:
                 found.add(f"{name}{_numbers([*node.args, *(word.value for word in node.keywords)])}")
+            elif isinstance(node, ast.Call) and _is_coarse(name):
+                found.add(f"{name}")
             if isinstance(node, ast.Name) and depth and node.id in meanings:
                 found |= _words(meanings[node.id], meanings, depth - 1)
     return frozenset(found)

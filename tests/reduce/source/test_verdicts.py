@@ -16,6 +16,10 @@ GUARDED = "import sys\nd = (f(x) - g(x)).abs().max()\nif d > 1e-3:\n    sys.exit
     [
         # what is compared becomes simpler, what decides stays
         (GUARDED, "if (f(x) - g(x)).max() > 1e-3:\n    exit(1)\n", True),
+        # an exact comparison of what rounding does not reach
+        ("assert equal(a.isinf(), b.isinf())\n", "assert equal(a, b)\n", False),
+        ("assert equal(a.isinf(), b.isinf())\n", "assert equal(x.isinf(), y.isinf())\n", True),
+        ("top = a.argmax()\nassert top == 3\n", "assert a == 3\n", False),
         (GUARDED, "if d:\n    sys.exit(1)\n", False),
         (GUARDED, "if d > 0:\n    sys.exit(1)\n", False),
         (GUARDED, "sys.exit(1)\n", False),
