@@ -62,7 +62,8 @@ assert not seen, seen
 assert calls, "nothing is seen at all"
 from torch._dynamo import utils
 # compile_file: a probe of vector instructions that some CPUs are asked for whatever the environment says; a process, no kernel
-compiled = set(utils.compilation_time_metrics) - {"compile_file"}
+# torch_key: the hash of torch's own files, which the keys of graphs hold
+compiled = set(utils.compilation_time_metrics) - {"compile_file", "inductor_codecache_torch_key"}
 assert not compiled and not any(utils.counters.values()), f"something was compiled: {compiled}"
 assert not torch.cuda.is_initialized()
 """
