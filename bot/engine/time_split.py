@@ -66,7 +66,8 @@ def keeping_for_proof(
 ) -> Callable[[SearchResult, Budget], bool]:
     """`confirms`, which runs a step of the search alone: by what that took the `budget` keeps from the search what the proof will take.
 
-    `options` say how often it is run there, and the `reproduction` how it fails. A small script is no measure of its proof on a machine where starting is slow, nor is the program, which is run without controls.
+    `options` say how often a script is run there, and the `reproduction` how it fails. A small script is no measure of its proof on a
+    machine where starting is slow, nor is the program, which is run without controls.
     """
 
     def timed(step: SearchResult, part: Budget) -> bool:
