@@ -277,7 +277,8 @@ class Search:
             begins = self._begins_with(complete, "source", max(1, TRIES // len(begun)))
             if begins is not None:
                 return complete, failing, begins
-        reading = with_own_files(alone, lambda one: self.oracle.observe(one)[0], (source.file.parent, Path.cwd()))
+        ended = self.oracle.observe(alone)[0]
+        reading = with_own_files(alone, ended, lambda one: self.oracle.observe(one)[0], (source.file.parent, Path.cwd()))
         begins = self._begins_with(reading[0], "own files") if reading is not None else None
         if reading is not None and begins is not None:
             return *reading, begins
@@ -294,7 +295,7 @@ class Search:
         if beside and first.text == source.text:
             why = f"a repro stands alone, but these modules of the program cannot be written into it: {', '.join(sorted(beside))}"
             raise Ended("error", "needs_package", why)
-        needs = missing(self.oracle.observe(alone)[0])
+        needs = missing(ended)
         if needs:
             raise Ended("error", needs.code, f"a repro stands alone, but the program needs {needs.alone}")
         # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say

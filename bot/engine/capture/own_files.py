@@ -18,14 +18,16 @@ MOST_FILES, MOST_CHARACTERS = 4, 2_000
 _SAYS = "raise RuntimeError(ascii(open({path!r}, encoding='utf-8').read({most})))\n"
 
 
-def with_own_files(text: str, observe: Callable[[str], Outcome], places: Sequence[Path]) -> tuple[str, tuple[int, ...]] | None:
+def with_own_files(
+    text: str, ended: Outcome, observe: Callable[[str], Outcome], places: Sequence[Path]
+) -> tuple[str, tuple[int, ...]] | None:
     """The script `text` with what it reads from files below the `places`, its directory and the working directory, and its lines (from 1)
     that the traceback of the failure names then. None where it lacks no file, or one that cannot be written into it: no text, too long,
     hidden, or read where the script does not say so.
 
-    `observe` runs a script alone.
+    `ended` is how it ends where it runs alone, and `observe` runs a script so.
     """
-    found, outcome = text, observe(text)
+    found, outcome = text, ended
     for _ in range(MOST_FILES):
         need = missing(outcome)
         if need is None or need.what != "file":

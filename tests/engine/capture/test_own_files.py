@@ -46,7 +46,7 @@ with open("data/b.txt") as file:
     b = int(file.read())
 raise KeyError(a["n"] + b)
 """
-    found = with_own_files(text, observe, [project])
+    found = with_own_files(text, observe(text), observe, [project])
     assert found is not None
     changed, failing = found
     assert "a.json" not in changed
@@ -57,7 +57,7 @@ raise KeyError(a["n"] + b)
 
 def test_a_helper_of_the_script_may_read(project: Path, observe: Observe) -> None:
     text = "def load(path):\n    with open(path) as file:\n        return int(file.read())\n\nraise KeyError(load('data/b.txt'))\n"
-    found = with_own_files(text, observe, [project])
+    found = with_own_files(text, observe(text), observe, [project])
     assert found is not None
     assert observe(found[0]).text.endswith("KeyError: 4\n")
 
@@ -69,7 +69,8 @@ def test_what_cannot_be_written_in(project: Path, observe: Observe, name: str) -
     (project / "large.txt").write_text("1" * (MOST_CHARACTERS + 1), encoding="utf-8")
     (project / "binary.bin").write_bytes(b"\0\1\2")
     (project / "empty.txt").write_text("", encoding="utf-8")
-    assert with_own_files(f"print(open({name!r}).read())\n", observe, [project]) is None
+    text = f"print(open({name!r}).read())\n"
+    assert with_own_files(text, observe(text), observe, [project]) is None
 
 
 def test_the_program_s_account_reads_and_not_ours(project: Path) -> None:
@@ -82,9 +83,10 @@ def test_the_program_s_account_reads_and_not_ours(project: Path) -> None:
             said = f"PermissionError: [Errno 13] Permission denied: '{project}/link.txt'"
         return Outcome(status="raised", text=f'Traceback (most recent call last):\n  File "repro.py", line 1, in <module>\n{said}\n')
 
-    assert with_own_files("x = open('link.txt').read()\n", observe, [project]) is None
+    text = "x = open('link.txt').read()\n"
+    assert with_own_files(text, observe(text), observe, [project]) is None
 
 
 def test_what_lacks_no_file_stays(project: Path, observe: Observe) -> None:
-    assert with_own_files("raise KeyError(1)\n", observe, [project]) is None
-    assert with_own_files("import nothing_like_this\n", observe, [project]) is None
+    for text in ("raise KeyError(1)\n", "import nothing_like_this\n"):
+        assert with_own_files(text, observe(text), observe, [project]) is None
