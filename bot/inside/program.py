@@ -151,6 +151,25 @@ def listen_to_unittest(on_error: OnError) -> None:
         listen(name)
 
 
+def listen_to_pytest(on_error: OnError) -> None:
+    """Tell `on_error` of the errors that make tests fail that a script runs by `pytest.main()`.
+
+    Raises:
+        ImportError: there is no pytest.
+    """
+    pytest: Any = importlib.import_module("pytest")
+    from . import pytest_plugin  # needs pytest, which few programs have
+
+    pytest_plugin.on_error = on_error
+    original = pytest.main
+
+    @functools.wraps(original)
+    def main(args: Any = None, plugins: Any = None) -> Any:
+        return original(args, [*(plugins or ()), pytest_plugin])
+
+    pytest.main = main
+
+
 def run_module(name: str, argv: Sequence[str], on_error: OnError, on_end: OnEnd = lambda _error: None) -> Facts:
     """`python -m`, with the module's `name` and `argv`; the facts of how it ended. Errors of failing tests, which pytest catches,
     are told to `on_error`, the exception that ended it to `on_end`."""

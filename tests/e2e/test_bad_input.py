@@ -424,6 +424,29 @@ def test_mine():
 
 
 @pytest.mark.all
+def test_script_that_runs_pytest(tmp_path: Path) -> None:
+    """The failure is that of the test, and not the exit status of pytest, which any other failure of it has as well."""
+    test = """
+import pytest
+import torch
+
+def test_fine():
+    assert torch.compile(torch.sin, backend="eager")(torch.ones(3)).shape == (3,)
+
+def test_branch():
+    f = lambda x: x.cos() if x.sum() > 0 else x.sin()
+    assert torch.compile(f, backend="eager", fullgraph=True)(torch.ones(3)).shape == (3,)
+
+if __name__ == "__main__":
+    raise SystemExit(pytest.main([__file__, "-q"]))
+"""
+    answer = minify_script(script(tmp_path, test), tmp_path, "--verify-runs", "1")
+    assert answer.process.status == 0, answer.described()
+    assert answer.result["signature"]["exception"][-1] == "Unsupported", answer.described()
+    assert "pytest" not in answer.repro
+
+
+@pytest.mark.all
 def test_script_that_runs_its_own_tests(tmp_path: Path) -> None:
     """The failing test is called in the place of `unittest.main()`, and reduced like any other script."""
     test = """

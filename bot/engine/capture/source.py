@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -53,8 +53,8 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
     """
     if target.script is not None:
         text = _text(target.script)
-        alone = _with_one_test(text, failed)
-        return Source(alone, target.script, (text,)) if alone else Source(text, target.script)
+        alone = [found] if (found := _with_one_test(text, failed)) else _with_one_of_pytest(text, failed, target.script)
+        return Source(alone[0], target.script, (*alone[1:], text)) if alone else Source(text, target.script)
     if target.starts_ranks:
         file = directory / target.file if target.file is not None else None
         return Source(_text(file), file) if file is not None and file.is_file() else None
@@ -64,7 +64,7 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
     if len(ids) != 1:
         return None
     file = directory / ids[0]["file"]
-    text = _text(file)
+    text = _imported(_text(file))
     known = _NODE_ID.match(failed)
     # a test of another file is not in this text
     wanted = [known, ids[0]] if known and Path(known["file"]).name == file.name else ids
@@ -111,20 +111,15 @@ def of_child(source: Source, call: str, arguments: Sequence[str] | None) -> Sour
 def _with_call(text: str, call: str) -> str | None:
     """The script as another process imports it, with a `call` of a function by literals at its end; None where it is none."""
     try:
-        body, made = parsed(text).body, ast.parse(call, mode="eval").body
+        parsed(text)
+        made = ast.parse(call, mode="eval").body
         if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name):
             return None
         for value in (*made.args, *(keyword.value for keyword in made.keywords)):
             ast.literal_eval(value)
     except (SyntaxError, ValueError):
         return None
-    lines = text.split("\n")
-    for statement in body:
-        if isinstance(statement, ast.If) and not statement.orelse and ast.unparse(statement.test) == "__name__ == '__main__'":
-            # empty ones: the failure names the others by their numbers
-            end = statement.end_lineno or statement.lineno
-            lines[statement.lineno - 1 : end] = [""] * (end - statement.lineno + 1)
-    return "\n".join(lines).rstrip() + f"\n\n\n{ast.unparse(made)}\n"
+    return f"{_imported(text).rstrip()}\n\n\n{ast.unparse(made)}\n"
 
 
 def _of_module(name: str, places: Sequence[Path]) -> Source | None:
@@ -159,6 +154,41 @@ def _with_one_test(text: str, failed: str) -> str | None:
     calls = [f"{test['owner']}.setUpClass()", f"{test['owner']}({test['test']!r}).debug()"]
     # behind something else on its line it stays there
     lines[last.lineno - 1 : last.end_lineno] = [before + "; ".join(calls)] if before.strip() else [before + call for call in calls]
+    return "\n".join(lines)
+
+
+def _with_one_of_pytest(text: str, failed: str, script: Path) -> list[str]:
+    """A script that runs its own tests by `pytest.main()`, with calls of the failing one in that place; none where it is none."""
+    known = _NODE_ID.match(failed)
+    if known is None or not known["names"] or Path(known["file"]).name != script.name:
+        return []
+    try:
+        tree = parsed(text)
+    except SyntaxError:
+        return []
+    runs = [one for one in tree.body if not isinstance(one, (ast.FunctionDef, ast.ClassDef)) and "pytest.main(" in ast.unparse(one)]
+    alone = _blanked(text, runs)
+    tree = parsed(alone)
+    return list(_calls(_Call(tree), known["names"].split("::"), known["case"], Fixtures(alone, tree), ()))
+
+
+def _imported(text: str) -> str:
+    """The text of a script without what it does only as the main one: where it is imported, its own tests are not run, say."""
+    try:
+        body = parsed(text).body
+    except SyntaxError:
+        return text
+    return _blanked(
+        text, [one for one in body if isinstance(one, ast.If) and not one.orelse and ast.unparse(one.test) == "__name__ == '__main__'"]
+    )
+
+
+def _blanked(text: str, statements: Iterable[ast.stmt]) -> str:
+    """The text with empty lines in place of these `statements`: a failure names the others by their numbers."""
+    lines = text.split("\n")
+    for statement in statements:
+        end = statement.end_lineno or statement.lineno
+        lines[statement.lineno - 1 : end] = [""] * (end - statement.lineno + 1)
     return "\n".join(lines)
 
 

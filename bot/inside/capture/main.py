@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import children, environment
-from ..program import flush, format_error, listen_to_unittest, read_source, run_as_main, run_module
+from ..program import flush, format_error, listen_to_pytest, listen_to_unittest, read_source, run_as_main, run_module
 from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode, write_json
 from ..shortcuts import shortcut
 from .installed import installed
@@ -66,6 +66,9 @@ def main(arguments: list[str]) -> None:
             behind = tracker.escaped.behind(error)
 
         listen_to_unittest(on_error)
+        if _runs_pytest(order.script):
+            with contextlib.suppress(ImportError):
+                listen_to_pytest(on_error)
         if order.module:
             ended = run_module(order.module, order.argv, on_error, on_end)
         else:
@@ -92,6 +95,13 @@ def main(arguments: list[str]) -> None:
         _compare(facts, tracker, run_file)
     dumps.finish(tracker.dumping)
     os._exit(int(facts.get("exit") or 0) if facts["status"] in ("ok", "exit") else 1)
+
+
+def _runs_pytest(script: str | None) -> bool:
+    """Whether a script names the function that runs pytest: importing pytest takes a while, and few programs have it."""
+    with contextlib.suppress(OSError, SyntaxError, ValueError):
+        return script is not None and "pytest.main" in read_source(script)
+    return False
 
 
 def _may_be_wrong(facts: RunFacts, tracker: Tracker) -> bool:

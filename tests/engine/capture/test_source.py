@@ -385,3 +385,53 @@ def test_the_arguments_of_another_process_are_given() -> None:
     assert found.text == 'import sys\nsys.argv[1:] = ["child"]\nimport sys\nprint(sys.argv[1:])\n'
     assert found.others == (source.text,)
     assert of_child(source, "", ()) == source
+
+
+OWN = """import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one(n):
+    raise KeyError(n)
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        'if __name__ == "__main__":\n    raise SystemExit(pytest.main([__file__]))\n',
+        'if __name__ == "__main__":\n    import sys\n    sys.exit(pytest.main([__file__, "-x"]))\n',
+        "sys.exit(pytest.main([__file__]))\n",
+    ],
+)
+def test_a_script_that_runs_pytest_calls_the_failing_test(tmp_path: Path, end: str) -> None:
+    script = tmp_path / "own.py"
+    script.write_text(OWN + end)
+    found = source_of(Target(script, None, ()), tmp_path, f"{script}::test_one[2]")
+    assert found is not None
+    assert "pytest.main" not in found.text
+    assert found.text.endswith("test_one(n=2)\n")
+    assert found.text.splitlines()[7] == "    raise KeyError(n)", "lines keep their numbers"
+    assert found.others[-1] == OWN + end
+    with pytest.raises(KeyError, match="2"):
+        exec(compile(found.text, "own.py", "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("failed", ["", "other.py::test_one[2]", "own.py", "own.py::test_none"])
+def test_a_script_whose_failing_test_is_unknown_stays(tmp_path: Path, failed: str) -> None:
+    script = tmp_path / "own.py"
+    script.write_text(OWN + "pytest.main([__file__])\n")
+    assert source_of(Target(script, None, ()), tmp_path, failed) == Source(script.read_text(), script)
+
+
+def test_a_file_s_own_run_of_its_tests_is_not_that_of_the_one(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN + 'if __name__ == "__main__":\n    raise SystemExit(pytest.main([__file__]))\n')
+    found = source_of(Target(None, "pytest", ("own.py::test_one[1]",)), tmp_path)
+    assert found is not None
+    assert "pytest.main" not in found.text
+    with pytest.raises(KeyError, match="1"):
+        exec(compile(found.text, "own.py", "exec"), {"__name__": "__main__"})
