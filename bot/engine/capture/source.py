@@ -167,7 +167,7 @@ def _with_one_of_pytest(text: str, failed: str, script: Path) -> list[str]:
     except SyntaxError:
         return []
     runs = [one for one in tree.body if not isinstance(one, (ast.FunctionDef, ast.ClassDef)) and "pytest.main(" in ast.unparse(one)]
-    alone = _blanked(text, runs)
+    alone = _blanked(_imported(text), runs)
     tree = parsed(alone)
     return list(_calls(_Call(tree), known["names"].split("::"), known["case"], Fixtures(alone, tree), ()))
 
