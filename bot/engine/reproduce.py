@@ -126,13 +126,14 @@ class Intake:
             failure = failure.model_copy(update={"kind": Kind.ACCURACY}) if found.wrong else failure
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
-        if found.child and source is not None and not self.options.target.starts_ranks:
-            source = of_child(source, found.call, found.argv)
-        original = source_of(self.options.target, Path.cwd(), places=places) or source
+        failed = of_child(source, found, places) if found.child and not self.options.target.starts_ranks else source
+        # where the program only starts another one, that is what is to be small
+        other = found.main is not None and failed is not source
+        original = (None if other else source_of(self.options.target, Path.cwd(), places=places)) or failed
         return Reproduction(
             capture=found,
             failure=failure,
-            source=source,
+            source=failed,
             # the modules of the project are a part of it: a launcher of two lines is no small program
             original=whole(original, original.text, (), places).text if original else None,
             hang_after=hang_after,

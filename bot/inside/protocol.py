@@ -220,6 +220,8 @@ class ChildFacts(TypedDict):
     call: str  # of a function of the program's own file, which it was at; empty where that cannot be written
     file: str  # of its main module; a directory where that has none
     argv: list[str] | None  # behind that file, where multiprocessing did not start it
+    text: str  # of that module, which is a command (`python -c`) where `file` is a directory; empty where that cannot be read
+    package: str  # which that module is of, where it was run as one; else empty
 
 
 @final

@@ -59,6 +59,23 @@ if "child" in sys.argv:
 else:
     sys.exit(subprocess.run([sys.executable, __file__, "child"]).returncode != 0)
 """,
+    "command": """
+import subprocess
+import sys
+
+sys.exit(subprocess.run([sys.executable, "-c", WORK]).returncode != 0)
+""",
+    "another script": """
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+with tempfile.TemporaryDirectory() as directory:
+    worker = pathlib.Path(directory, "worker.py")
+    worker.write_text(WORK)
+    subprocess.run([sys.executable, worker], check=True)
+""",
     "torchrun": 'if __name__ == "__main__":\n    work()\n',
 }
 # What the repro has, the kind of failure, and how a process with it ends.
@@ -83,7 +100,9 @@ ROWS = [
 
 def program(start: str, failure: str) -> str:
     definitions, rest = SCRIPTS[failure].split("torch.manual_seed")
-    return f"{definitions}def work():\n" + textwrap.indent(f"torch.manual_seed{rest}", "    ") + f"\n\n{STARTS[start]}"
+    work = f"{definitions}def work():\n" + textwrap.indent(f"torch.manual_seed{rest}", "    ") + "\n\n"
+    # what the other process runs is no function of this file
+    return f"WORK = {work + 'work()'!r}\n{STARTS[start]}" if "WORK" in STARTS[start] else work + STARTS[start]
 
 
 @pytest.mark.parametrize(("start", "failure"), ROWS)

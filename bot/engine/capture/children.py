@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.engine.capture.left import read_facts
+from bot.engine.capture.region import ChildMain
 from bot.failure.outcome import Outcome
 from bot.failure.traceback import CRASH_SIGNALS, fault_frames
 from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts, ErrorsFile
@@ -46,7 +47,7 @@ def directories(out: Path) -> list[Path]:
 def facts(directory: Path) -> ChildFacts:
     """What the process said of itself whose `directory` this is; the program may have written there what it likes."""
     found = read_facts(directory / CHILD_FACTS, ChildFacts)
-    return found or ChildFacts(rank="", world="", tolerance=None, call="", file="", argv=None)
+    return found or ChildFacts(rank="", world="", tolerance=None, call="", file="", argv=None, text="", package="")
 
 
 def rank(directory: Path) -> tuple[int, int] | None:
@@ -58,11 +59,18 @@ def rank(directory: Path) -> tuple[int, int] | None:
         return None
 
 
-def arguments(directory: Path, file: str | None) -> tuple[str, ...] | None:
-    """What the program's own `file` was given in the process whose `directory` this is; None where that ran something else."""
+def arguments(directory: Path) -> tuple[str, ...] | None:
+    """What the script of the process whose `directory` this is was given; None where that ran none."""
+    argv = facts(directory)["argv"]
+    return tuple(argv) if argv is not None else None
+
+
+def main(directory: Path, file: str | None) -> ChildMain | None:
+    """What the process ran whose `directory` this is; None for the program's own `file`, and where that is not known."""
     known = facts(directory)
-    own = file is not None and os.path.abspath(file) == known["file"]
-    return tuple(known["argv"]) if own and known["argv"] is not None else None
+    if not known["text"] or (file is not None and os.path.abspath(file) == known["file"]):
+        return None
+    return ChildMain(file=Path(known["file"]), text=known["text"], package=known["package"])
 
 
 def failing(out: Path, printed: str, *, ended: bool = False) -> FailedChild | None:

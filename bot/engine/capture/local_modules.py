@@ -20,7 +20,7 @@ from bot.reduce.source.text.normal_form import parsed
 MOST_CHARACTERS = 1_000_000
 # What is under test, also where its source tree is the working directory.
 _NEVER = ("torch", "torchgen", "functorch", "triton")
-_INSTALLED = re.compile(r"site-packages|dist-packages|python\d\.\d+")
+INSTALLED = re.compile(r"site-packages|dist-packages|python\d\.\d+")
 
 
 def local_modules(script: Path, further: Sequence[Path] = (), package: str = "") -> dict[str, str]:
@@ -54,7 +54,7 @@ def search_path(directory: Path, environ: Mapping[str, str]) -> tuple[Path, ...]
     """
     named = environ.get("PYTHONPATH", "")
     places = [directory, *(directory / entry for entry in named.split(os.pathsep) if entry)]
-    return tuple(dict.fromkeys(p for p in places if p.is_dir() and not any(map(_INSTALLED.fullmatch, p.resolve().parts))))
+    return tuple(dict.fromkeys(p for p in places if p.is_dir() and not any(map(INSTALLED.fullmatch, p.resolve().parts))))
 
 
 def module_lines(traceback: str, names: dict[str, str]) -> dict[str, tuple[int, ...]]:

@@ -23,6 +23,15 @@ _MOST_REGIONS = 1000  # a program may have written files without end
 _ROUNDED = 10
 
 
+class ChildMain(Model):
+    """What a process ran that the program started: the `text` of a file, or of a command where `file` is the directory that it was run
+    in. `package` is the one whose module that file was run as; else empty."""
+
+    file: Path
+    text: str
+    package: str = ""
+
+
 class Object(Model):
     """A value of the user's program.
 
@@ -118,7 +127,8 @@ class Capture(Model):
     child: str = Field(default="", description="the process in which it failed, where the program started that one")
     rank: tuple[int, int] | None = Field(default=None, description="of the process in which it failed, and how many there are")
     call: str = Field(default="", description="of a function of the program's file, which is all that the process did in which it failed")
-    argv: tuple[str, ...] | None = Field(default=None, description="of that process, where it ran the program's own file")
+    argv: tuple[str, ...] | None = Field(default=None, description="of that process, where it ran a script")
+    main: ChildMain | None = Field(default=None, description="what that process ran, where it is not the program's own file")
     children: bool = Field(default=False, description="whether a process that the program started called the compiler")
     ended: Outcome | None = Field(default=None, description="how the program itself ended, where it caught the compiler's exception before")
     runs: int = Field(default=1, description="of the program, until it failed or was said to pass")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from bot.engine.capture.fixtures import Fixtures
-from bot.engine.capture.local_modules import read_source
+from bot.engine.capture.local_modules import INSTALLED, read_source
+from bot.engine.capture.region import Capture, ChildMain
 from bot.engine.target import Target
 from bot.reduce.source.environ import with_surroundings
 from bot.reduce.source.text.normal_form import parsed
@@ -94,18 +96,32 @@ def _calls(call: _Call, names: list[str], case: str | None, fixtures: Fixtures, 
         yield f"{prepared.text.rstrip()}\n\n\n{before}{statement}\n"
 
 
-def of_child(source: Source, call: str, arguments: Sequence[str] | None) -> Source:
-    """The program of `source` as what a process did that it started; as it is comes after that.
+def of_child(source: Source | None, child: Capture, places: Sequence[Path]) -> Source | None:
+    """The program of `source` as what the process did that it started and that failed, by what the `child`'s capture says; as it is comes
+    after that.
 
-    The `call` was all of that process's work: the file without what runs in the main process alone, with it at its end. Else the file with
-    the `arguments` that it had there (None: it was another file).
+    The call that was all of that process's work: the file without what runs in the main process alone, with it at its end. Else the script
+    that it was started for, with its arguments: the same one, or another. Modules beside that are read only below one of the `places`.
     """
-    if call and (text := _with_call(source.text, call)):
+    if source is not None and child.call and (text := _with_call(source.text, child.call)):
         return replace(source, text=text, others=(source.text, *source.others))
-    if arguments is not None:
-        text, _ = with_surroundings(source.text, (), {}, arguments)
-        return replace(source, text=text, others=(source.text, *source.others)) if text != source.text else source
-    return source
+    before = (source.text, *source.others) if source is not None else ()
+    started = source if child.main is None else _started(child.main, (*places, source.file.parent) if source is not None else places)
+    if started is None or child.argv is None:
+        return source
+    text, _ = with_surroundings(started.text, (), {}, child.argv)
+    return replace(started, text=text, others=tuple(other for other in before if other != text))
+
+
+def _started(main: ChildMain, places: Sequence[Path]) -> Source | None:
+    """What a process ran; None where that was an installed tool."""
+    file = Path(os.path.normpath(main.file))
+    if any(map(INSTALLED.fullmatch, file.parts)):
+        return None
+    file = file / "<string>" if file.is_dir() else file
+    # a program can name any file, and we may read more than it may
+    known = any(file.is_relative_to(place) for place in places)
+    return Source(main.text, file if known else Path.cwd() / file.name, package=main.package if known else "")
 
 
 def _with_call(text: str, call: str) -> str | None:

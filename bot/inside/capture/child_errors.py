@@ -11,12 +11,16 @@ import faulthandler
 import os
 import sys
 import time
+import tokenize
 import traceback
 from typing import IO
 
 from .. import children
 from ..protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts, write_json
 from .escaped import whole_text
+
+# Characters of a script that is told of.
+_LONGEST_TEXT = 1 << 20
 
 
 class ChildErrors:
@@ -60,13 +64,17 @@ class ChildErrors:
             self._write_facts()
 
     def _write_facts(self) -> None:
+        main = sys.modules.get("__main__")
+        file = os.path.abspath(getattr(main, "__file__", None) or "")
         facts = ChildFacts(
             rank=os.environ.get("RANK", ""),
             world=os.environ.get("WORLD_SIZE", ""),
             tolerance=self.tolerance,
             call=self._call or "",
-            file=os.path.abspath(getattr(sys.modules.get("__main__"), "__file__", None) or ""),
+            file=file,
             argv=sys.argv[1:] if self._call is None else None,
+            text=_text(file) if self._call is None else "",
+            package=getattr(main, "__package__", None) or "",
         )
         write_json(os.path.join(self.directory, CHILD_FACTS), facts)
 
@@ -89,6 +97,18 @@ class ChildErrors:
         self._errors.append({"text": whole_text(error), "said": said, "time": time.time(), "ended": ended})
         self.reached()
         write_json(os.path.join(self.directory, CHILD_ERRORS), {"errors": self._errors})
+
+
+def _text(file: str) -> str:
+    """What this interpreter was started for: the text of the main module's `file`, or the command where that is a directory."""
+    if os.path.isdir(file):
+        return sys.orig_argv[-len(sys.argv)] if sys.argv[:1] == ["-c"] else ""
+    try:
+        with tokenize.open(file) as opened:
+            text = opened.read(_LONGEST_TEXT + 1)
+    except (OSError, SyntaxError, UnicodeError):
+        return ""
+    return text if len(text) <= _LONGEST_TEXT else ""
 
 
 def _chain(error: BaseException) -> list[BaseException]:

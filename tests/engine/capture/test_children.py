@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.engine.capture import children
+from bot.engine.capture.region import ChildMain
 
 
 def child(out: Path, pid: int, *errors: tuple[str, float], rank: str = "", ended: bool = False) -> None:
@@ -16,6 +17,7 @@ def child(out: Path, pid: int, *errors: tuple[str, float], rank: str = "", ended
     directory.mkdir()
     held: list[dict[str, Any]] = [{"text": f"Traceback\n{said}", "said": said, "time": time, "ended": ended} for said, time in errors]
     facts = {"rank": rank, "world": rank and "4", "tolerance": None, "call": "", "file": "/x/fail.py", "argv": ["child"]}
+    facts |= {"text": "import torch\n", "package": ""}
     (directory / "process.json").write_text(json.dumps(facts))
     if held:
         (directory / "errors.json").write_text(json.dumps({"errors": held}))
@@ -49,9 +51,10 @@ def test_whatever_a_program_writes_there_is_no_rank(tmp_path: Path, text: str) -
 
 def test_what_the_program_s_own_file_was_given_there(tmp_path: Path) -> None:
     child(tmp_path, 5)
-    assert children.arguments(tmp_path / "child-5", "/x/fail.py") == ("child",)
-    assert children.arguments(tmp_path / "child-5", "/x/other.py") is None
-    assert children.arguments(tmp_path / "child-5", None) is None
+    assert children.arguments(tmp_path / "child-5") == ("child",)
+    assert children.main(tmp_path / "child-5", "/x/fail.py") is None
+    for launcher in ("/x/other.py", None):
+        assert children.main(tmp_path / "child-5", launcher) == ChildMain(file=Path("/x/fail.py"), text="import torch\n")
 
 
 def test_an_error_that_nobody_mentions_was_dealt_with(tmp_path: Path) -> None:

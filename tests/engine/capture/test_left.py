@@ -91,7 +91,7 @@ def test_what_is_no_plain_file_of_that_form_is_none(tmp_path: Path, forge: Calla
         (EscapedFile, {"text": ""}),
         (ErrorsFile, {"errors": []}),
         (ErrorsFile, {"errors": [ERROR]}),
-        (ChildFacts, {"rank": "0", "world": "1", "tolerance": None, "call": "", "file": "", "argv": None}),
+        (ChildFacts, {"rank": "0", "world": "1", "tolerance": None, "call": "", "file": "", "argv": None, "text": "", "package": ""}),
     ],
 )
 def test_what_is_of_that_form_comes_as_it_is(tmp_path: Path, kind: Any, found: dict[str, Any]) -> None:
@@ -111,7 +111,7 @@ def test_what_is_of_that_form_comes_as_it_is(tmp_path: Path, kind: Any, found: d
         (ErrorsFile, {"errors": [{**ERROR, "text": None}]}),
         (ErrorsFile, {"errors": [{"text": "", "said": "", "time": 1.0}]}),
         (ErrorsFile, {"errors": {"0": ERROR}}),
-        (ChildFacts, {"rank": "0", "world": "1", "tolerance": [10**400], "call": "", "file": "", "argv": None}),
+        (ChildFacts, {"rank": "0", "world": "1", "tolerance": [10**400], "call": "", "file": "", "argv": None, "text": "", "package": ""}),
     ],
 )
 def test_what_is_of_another_form_is_none(tmp_path: Path, kind: Any, found: dict[str, Any]) -> None:

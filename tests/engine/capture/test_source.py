@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bot.engine.capture.region import Capture, ChildMain
 from bot.engine.capture.source import Source, of_child, source_of
 from bot.engine.target import Target
+from bot.failure.outcome import Outcome
 
 TESTS = """import unittest
 
@@ -368,7 +371,8 @@ def step(number, name="", *, scale=1.0):
 )
 def test_the_work_of_another_process_is_called(call: str, expected: list[object] | None) -> None:
     source = Source(STARTS_ITSELF, Path("fail.py"))
-    found = of_child(source, call, None)
+    found = of_child(source, child(call=call), ())
+    assert found is not None
     if expected is None:
         assert found == source
         return
@@ -381,10 +385,33 @@ def test_the_work_of_another_process_is_called(call: str, expected: list[object]
 
 def test_the_arguments_of_another_process_are_given() -> None:
     source = Source("import sys\nprint(sys.argv[1:])\n", Path("fail.py"))
-    found = of_child(source, "", ("child",))
+    found = of_child(source, child(argv=("child",)), ())
+    assert found is not None
     assert found.text == 'import sys\nsys.argv[1:] = ["child"]\nimport sys\nprint(sys.argv[1:])\n'
     assert found.others == (source.text,)
-    assert of_child(source, "", ()) == source
+    assert of_child(source, child(argv=()), ()) == source
+
+
+def child(**facts: Any) -> Capture:
+    return Capture(
+        outcome=Outcome(status="raised"), signature=None, regions=(), versions={}, log=Path("log.txt"), child="process 7", **facts
+    )
+
+
+def test_another_script_that_the_program_starts(tmp_path: Path) -> None:
+    launcher = Source("import subprocess\n", tmp_path / "scripts" / "launch.py")
+    main = ChildMain(file=tmp_path / "src" / "train.py", text="import model\n", package="src")
+    found = of_child(launcher, child(main=main, argv=()), (tmp_path,))
+    assert found == Source("import model\n", tmp_path / "src" / "train.py", ("import subprocess\n",), "src")
+    # no more than its text is taken of what lies elsewhere
+    found = of_child(launcher, child(main=main, argv=("--fast",)), (tmp_path / "lib",))
+    assert found == Source('import sys\nsys.argv[1:] = ["--fast"]\nimport model\n', Path.cwd() / "train.py", ("import subprocess\n",))
+    # a command, and a launcher that is no file
+    main = ChildMain(file=tmp_path, text="import torch\n")
+    assert of_child(None, child(main=main, argv=()), (tmp_path,)) == Source("import torch\n", tmp_path / "<string>")
+    # pytest, say
+    main = ChildMain(file=tmp_path / "lib" / "python3.11" / "site-packages" / "tool.py", text="main()\n")
+    assert of_child(launcher, child(main=main, argv=()), (tmp_path,)) is launcher
 
 
 OWN = """import sys

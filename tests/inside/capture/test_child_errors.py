@@ -111,6 +111,26 @@ def test_a_function_of_multiprocessing_has_no_arguments_of_a_command(entered: Ch
     assert (facts(entered)["call"], facts(entered)["argv"]) == ("step(1)", None)
 
 
+def test_what_the_process_was_started_for(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[3])!r})
+from bot.inside.capture.child_errors import ChildErrors
+made = ChildErrors({str(tmp_path)!r})
+made.enter()
+made.reached()
+"""
+    script = tmp_path / "train.py"
+    script.write_text("# Größe\n" + code, encoding="utf-8")
+    started = ([sys.executable, "-c", code, "--fast"], [sys.executable, str(script)], [sys.executable, "-"])
+    expected = ((str(tmp_path), code, ["--fast"]), (str(script), "# Größe\n" + code, []), (str(tmp_path / "<stdin>"), "", []))
+    for command, one in zip(started, expected, strict=True):
+        with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, text=True) as process:
+            process.communicate(code if command[-1] == "-" else "")
+        found = json.loads((tmp_path / f"child-{process.pid}" / CHILD_FACTS).read_text(encoding="utf-8"))
+        assert (found["file"], found["text"], found["argv"]) == one
+
+
 def test_a_tolerance_is_said_as_soon_as_it_is_known(entered: ChildErrors) -> None:
     entered.compared([1e-3, 1e-3])
     assert not Path(entered.directory).exists()  # nothing was compiled
