@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 import struct
+import subprocess
+import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -652,3 +655,50 @@ def test_the_body_of_an_associative_scan_runs(over: int) -> None:
     torch.testing.assert_close(sums, scope["x"].cumsum(0))
     for product in products:
         torch.testing.assert_close(product, scope["y"].cumprod(0))
+
+
+# What operators there are before anything compiles, and which the compiler brings with it.
+REGISTERED = """
+import json
+import torch
+
+names = lambda: {s.name for s in torch._C._jit_get_all_schemas()}
+before = names()
+import torch._inductor.compile_fx
+import torch._inductor.lowering
+print(json.dumps(sorted(names() - before)))
+"""
+# Whether each can be named behind the lines that a script has for it.
+NAMED = """
+import json
+import os
+import sys
+import torch
+
+for lines, names in json.load(sys.stdin):
+    if os.fork() == 0:
+        exec(lines)
+        for name in names:
+            try:
+                getattr(getattr(torch.ops, name.split("::")[0]), name.split("::")[1])
+            except AttributeError as error:
+                print(name, error, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+# Of exporters, and of what stands around a graph.
+NO_GRAPH_S = {"onnx", "onnx_symbolic", "cplib", "inductor", "_dtensor", "_c10d_functional"}
+
+
+@pytest.mark.slow
+def test_operators_that_are_registered_late_can_be_named() -> None:
+    done = subprocess.run([sys.executable, "-c", REGISTERED], capture_output=True, text=True, check=True)
+    late = [name for name in json.loads(done.stdout.splitlines()[-1]) if name.split("::")[0] not in NO_GRAPH_S]
+    assert "prims::fma" in late
+    asked: dict[str, list[str]] = {}
+    for name in late:
+        script = render(Program(Graph((X,), (node("y", f"torch.ops.{name.replace('::', '.')}.default", Ref("x")),), Ref("y"))))
+        imports = "\n".join(line for line in script.split("\n") if line.startswith("import torch"))
+        asked.setdefault(imports, []).append(name)
+    done = subprocess.run([sys.executable, "-c", NAMED], input=json.dumps([*asked.items()]), capture_output=True, text=True, check=True)
+    assert done.stdout == "", done.stdout
