@@ -22,6 +22,7 @@ _OF_EAGER = ("fails_in_eager", "fails_before_compile")
 _NO_GPU = re.compile(
     r"\bCUDA (?:error|driver|runtime|initialization)|NVIDIA driver|No CUDA GPUs|\blibcuda\b|\bcudaError|AcceleratorError|hasPrimaryContext"
     r"|-lcuda\b|CUDA_HOME|user_object_index|StreamVariable|Cannot access data pointer|DataDependentOutput|DynamicOutputShape"
+    r"|is not supported for tensor subclasses"
     r"|\bfake mode \(|Mixing fake modes|instantiate FakeTensorMode|\bAbsent(?:Driver|Event|Properties|Stream)\b"
 )
 
