@@ -16,8 +16,8 @@ from bot.action.redaction import redact
 MOST_PACKED = 8 << 10
 # Bytes: a larger member holds tensors; of all together; members.
 _LARGEST, _MOST, _MEMBERS = 4 << 20, 32 << 20, 2_000
-# What a zip file may raise that is none, torn, locked with a password, or compressed in a way that is not read.
-UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
+# What a zip file may raise that is none, torn, locked with a password, compressed in a way that is not read, or leads beyond all files.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError)
 # The others unpack a whole piece at once, however little is asked for: 500 bytes may become half a gigabyte.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import io
+import struct
 import tracemalloc
 import zipfile
 import zlib
@@ -29,6 +30,14 @@ def archive(text: str, name: str = "model.json", *, comment: str = "", compresse
     return buffer.getvalue()
 
 
+def beyond_all_files(name: bytes = b"report.xml") -> bytes:
+    """An archive whose one member begins where no file can reach."""
+    extra = struct.pack("<HHQ", 1, 8, (1 << 64) - 1)
+    entry = struct.pack("<4s4B4H3I5H2I", b"PK\1\2", 45, 3, 45, 0, 0, 0, 0, 0, 0, 2, 2, len(name), len(extra), 0, 0, 0, 0, 0xFFFFFFFF)
+    entry += name + extra
+    return entry + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(entry), 0, 0)
+
+
 @pytest.mark.parametrize("name", ["lowering", "custom_pass", "flaky"])
 def test_a_recorded_program_fits_and_comes_back(name: str) -> None:
     content = (RESULTS / name / "exported_program.pt2").read_bytes()
@@ -51,6 +60,14 @@ def test_what_is_no_archive_is_not_packed() -> None:
     assert packed(good) is not None
     for content in (b"", b"PK", good[:-30], b"\x80\x04}." * 20):
         assert packed(content) is None
+
+
+def test_a_member_beyond_all_files_is_unreadable_and_no_more() -> None:
+    content = beyond_all_files()
+    assert zipfile.ZipFile(io.BytesIO(content)).namelist() == ["report.xml"]
+    assert packed(content) is None
+    assert holds_secret(io.BytesIO(content))
+    assert list(artifact.members(content, lambda name: name.endswith(".xml"))) == []
 
 
 def test_a_program_that_is_too_long_is_not_packed() -> None:

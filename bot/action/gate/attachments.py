@@ -128,7 +128,7 @@ def _unpacked(name: str, raw: bytes) -> Iterator[tuple[str, str | None, str]]:
                 yield _text(f"{name.removesuffix('.gz')} in {name}", raw)
         else:
             yield _text(name, raw)
-    except (*UNREADABLE, tarfile.TarError, OverflowError):
+    except (*UNREADABLE, tarfile.TarError):
         yield name, None, _UNREADABLE
 
 
