@@ -12,6 +12,7 @@ from bot.action.console import Console, InputError, JobOutcome
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.minify.isolation import chown_like_parent
+from bot.action.redaction import redacted
 from bot.action.report import durable, lost, result_dir
 from bot.action.report.render import notes
 from bot.action.report.render.rendering import SUMMARY_LIMIT, annotations_of, render
@@ -26,6 +27,7 @@ from bot.models.request import Answer, Request
 log = logging.getLogger(__name__)
 
 POSTED, UNPOSTED = 0, 8
+FAULT = "torch-minify: this is a fault of ours; please report it with the lines below"
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,22 @@ def collect(
     made = []
     for index, request in enumerate(requests):
         folder = folders.get(index)
-        section = result_dir.section(request, folder).model_copy(update={"download": known.get(index)})
+        section = _section(request, folder).model_copy(update={"download": known.get(index)})
         if index in why:
             section = section.model_copy(update={"problem": why[index]})
         if storage is not None:
             section = durable.keep(section, folder, settings.durable, storage, settings.repository, settings.run_id)
         made.append(section)
     return tuple(made)
+
+
+def _section(request: Request, folder: Folder | None) -> Section:
+    """What came back for `request` in `folder`. A program may have written it: whatever that does to us, the others are answered."""
+    try:
+        return result_dir.section(request, folder)
+    except Exception:
+        log.exception(FAULT)
+        return Section(request=redacted(request), problem="its files cannot be read, which is a fault of torch-minify")
 
 
 def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
@@ -186,7 +197,7 @@ def deliver(comments: Sequence[PendingComment], api: GitHub, settings: Settings,
         except Exception as error:
             # whatever it is: the text must not be lost, and the other comments are posted
             if not isinstance(error, GitHubError):
-                log.exception("torch-minify: this is a fault of ours; please report it with the lines below")
+                log.exception(FAULT)
             save_unposted(comment, unposted / f"comment-{number}.md", settings, error)
             exit_status = UNPOSTED
     return JobOutcome(exit_status, stdout="".join(lines))

@@ -28,6 +28,7 @@ from bot.cli import main as cli
 from bot.models.report import Section
 from bot.models.request import Request
 from tests.action.report import reports
+from tests.action.test_archives import beyond_all_files
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "results"
 WHEN = datetime(2026, 11, 20, tzinfo=timezone.utc)
@@ -286,6 +287,31 @@ def test_many_comments_fit_into_one_summary() -> None:
     text = post.summary_of([comment] * 7)  # type: ignore[list-item]
     assert size(text) <= SUMMARY_LIMIT
     assert text.count("<!-- torch-minify:") == 7
+
+
+def test_a_result_that_cannot_be_read_keeps_no_other_back(
+    api: Memory, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a program makes of its files: here two ways, one that is known, and one that is not."""
+    store: Any = api
+    console = Console(sys.stdout, sys.stderr, settings.in_actions, settings.output, settings.summary)
+    for number, name in enumerate(["lowering", "not_reproduced"]):
+        shutil.copytree(RECORDED / name, tmp_path / "results" / f"result-{number}")
+    (tmp_path / "results" / "result-0" / "exported_program.pt2").write_bytes(beyond_all_files())
+    post.report(asked(), [tmp_path / "results"], settings, store, store, console, Path("unposted"))
+    assert "### 1. Minimized" in api.held[1].body
+    assert "### 2. Did not reproduce here" in api.held[1].body
+    fail = {"lowering": True}
+
+    def log(folder: Folder) -> str:
+        if fail.pop("lowering", False):
+            raise AssertionError(folder)
+        return ""
+
+    monkeypatch.setattr(Folder, "log", log)
+    post.report(asked(), [tmp_path / "results"], settings, store, store, console, Path("unposted"))
+    assert "### 1. Could not be minimized" in api.held[1].body
+    assert "### 2. Did not reproduce here" in api.held[1].body
 
 
 # --- through the real client
