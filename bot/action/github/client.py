@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from typing import Any, TypeVar, get_args
 from urllib.parse import quote
@@ -72,6 +72,11 @@ class GitHub:
 
     def __init__(self, http: Transport, login: str | None = None) -> None:
         self._http, self._login = http, login
+        self._sure = login is not None
+
+    def at_once(self) -> GitHub:
+        """The same GitHub, asked once and given up on soon: for what is an ornament."""
+        return GitHub(self._http.at_once(), self._login)
 
     def _all(self, kind: type[R], path: str, parameters: Mapping[str, Any] | None = None, key: str = "", limit: int = 10) -> list[R]:
         return [_read(kind, data) for data in self._http.pages(path, parameters, key, limit)]
@@ -83,6 +88,7 @@ class GitHub:
         if self._login is None:
             try:
                 self._login = _read(User, self._http.ask("GET", "/user")).login
+                self._sure = True
             except GitHubError as error:
                 if error.status not in (401, 403, 404):
                     raise
@@ -102,14 +108,24 @@ class GitHub:
         wanted = {"since": since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "desc"}
         return self._all(Comment, f"{_repo(repository)}/issues/comments", wanted, limit=100)
 
-    def own_comment(self, repository: str, issue: int, marker: str) -> Comment | None:
-        """Our own comment whose body begins with `marker`."""
+    def own_comment(self, repository: str, issue: int, marker: str, hint: int | None = None) -> Comment | None:
+        """Our own comment whose body begins with `marker`.
+
+        `hint` is the id that it may have, by what others may have written: that one is looked at first, since a list may lag behind.
+        """
+        if hint is not None:
+            with suppress(GitHubError):  # then by the list
+                held = _read(Comment, self._http.ask("GET", f"{_repo(repository)}/issues/comments/{hint}"))
+                if held.issue == issue and self.is_ours(held) and held.body.startswith(marker):
+                    return held
         return next((c for c in self.comments(repository, issue) if self.is_ours(c) and c.body.startswith(marker)), None)
 
-    def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+    def upsert_comment(
+        self, repository: str, issue: int, marker: str, body: str, comment: int | None = None, hint: int | None = None
+    ) -> Comment:
         """Write `body` into the comment `comment`, else into the one with the marker, else into a new one; never two.
 
-        The marker is put before the body where it does not begin with it.
+        The marker is put before the body where it does not begin with it; `hint` is as for `own_comment`.
         """
         text = body if body.startswith(marker) else f"{marker}\n{body}"
         at = _repo(repository)
@@ -119,7 +135,7 @@ class GitHub:
             except GitHubError as error:
                 if error.status != 404:  # somebody deleted it
                     raise
-        known = self.own_comment(repository, issue, marker)
+        known = self.own_comment(repository, issue, marker, hint)
         if known is None:
 
             def find() -> Any:
@@ -127,6 +143,8 @@ class GitHub:
                 return found.model_dump() if found else None
 
             known = _read(Comment, self._http.create(f"{at}/issues/{issue}/comments", {"body": text}, find))
+            if not self._sure and known.user.id:  # what we wrote says who we are, as with an App's token of which no input says it
+                self._login, self._sure = known.user.login, True
         if known.body != text:
             return _read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{known.id}", body={"body": text}))
         return known

@@ -21,6 +21,8 @@ FIRST_WAIT, SECONDARY_WAIT = 1.0, 60.0
 # All waits of one client together: the job must have time left to say that it gave up.
 PATIENCE = 600.0
 TIMEOUT = 30.0
+# Of one request without patience: GitHub works on none for longer than ten, so that what has no answer by then is not done later.
+SHORT_TIMEOUT = 11.0
 PAGE = 100
 _PASSING = frozenset({429, 500, 502, 503, 504})
 # A repository that was renamed or handed over answers so; how often a request follows that.
@@ -108,7 +110,7 @@ def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
 class Transport:
     """PyGithub's requester for `api_url` and `token` under our patience. PyGithub's own retry is off: it posts twice after a 502.
 
-    `sleep` waits so many seconds, `now` is the time in seconds since the epoch.
+    `sleep` waits so many seconds, `now` is the time in seconds since the epoch. With `hasty` each request is made once.
     """
 
     def __init__(
@@ -118,23 +120,30 @@ class Transport:
         *,
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
+        hasty: bool = False,
     ) -> None:
         Requester.injectConnectionClasses(_Http, _Https)
+        timeout = int(SHORT_TIMEOUT if hasty else TIMEOUT)
         self._requester = Github(
-            auth=Auth.Token(token), base_url=api_url, retry=None, timeout=int(TIMEOUT), user_agent="torch-minify", per_page=PAGE,
+            auth=Auth.Token(token), base_url=api_url, retry=None, timeout=timeout, user_agent="torch-minify", per_page=PAGE,
             seconds_between_requests=0, seconds_between_writes=0,
         ).requester  # fmt: skip
         Requester.resetConnectionClasses()
         self._api_url, self._token = api_url.rstrip("/"), token
         self._sleep, self._now = sleep, now
+        self._attempts = 1 if hasty else ATTEMPTS
         self._waited = 0.0
+
+    def at_once(self) -> Transport:
+        """One that asks once, and waits for no limit to pass."""
+        return Transport(self._token, self._api_url, sleep=self._sleep, now=self._now, hasty=True)
 
     def _patiently(self, what: str, ask: Callable[[], Any]) -> Any:
         def wait(state: RetryCallState) -> float:
             return wait_for(state.outcome.exception() if state.outcome else None, state.attempt_number, self._now())
 
         def stop(state: RetryCallState) -> bool:
-            return state.attempt_number >= ATTEMPTS or self._waited + state.upcoming_sleep > PATIENCE
+            return state.attempt_number >= self._attempts or self._waited + state.upcoming_sleep > PATIENCE
 
         def before(state: RetryCallState) -> None:
             self._waited += state.upcoming_sleep

@@ -131,8 +131,8 @@ def _section(request: Request, folder: Folder | None) -> Section:
 def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
     """Write `comment` over the gate's through `api`, and react to who asked. Its URL; `settings` name the one repository for it.
 
-    The comment is looked for by its marker and our login, not by the number in the request: that file was in the hands of
-    a job that ran other people's code.
+    The comment is known by its marker and our login. The number in the request is a hint alone: that file was in the hands of a job that
+    ran other people's code.
 
     Raises:
         GitHubError: it cannot be posted.
@@ -143,7 +143,7 @@ def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
     if answer.issue is None:
         raise GitHubError("the request names no issue")
     body = render(comment.report)
-    written = api.upsert_comment(settings.repository, answer.issue, comment.report.marker, body)
+    written = api.upsert_comment(settings.repository, answer.issue, comment.report.marker, body, hint=answer.comment)
     if answer.trigger is not None:
         _notify(comment, written.html_url, api, settings)
         good = any(status(section) in FAILED_HERE for section in comment.report.sections)

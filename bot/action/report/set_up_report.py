@@ -36,7 +36,7 @@ def report_set_up(
     try:
         if answer.issue is None or answer.repository.lower() != settings.repository.lower():
             raise GitHubError("the request names no issue of this repository")
-        written = api.upsert_comment(settings.repository, answer.issue, answer.marker, body)
+        written = api.upsert_comment(settings.repository, answer.issue, answer.marker, body, hint=answer.comment)
     except GitHubError as error:
         log.error("not posted, but in the summary of this job: %s", one_line(str(error)))
         return JobOutcome(8)

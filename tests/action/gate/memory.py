@@ -103,6 +103,9 @@ class Memory(GitHub):
     def __post_init__(self) -> None:
         super().__init__(Nowhere(), BOT)
 
+    def at_once(self) -> Memory:
+        return self
+
     def attachment(self, url: str, limit: int) -> bytes | None:
         if url not in self.files:
             raise GitHubError("404", 404)
@@ -128,7 +131,9 @@ class Memory(GitHub):
         self.written.setdefault(issue, []).append(comment)
         return comment
 
-    def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+    def upsert_comment(
+        self, repository: str, issue: int, marker: str, body: str, comment: int | None = None, hint: int | None = None
+    ) -> Comment:
         if self.silent:
             raise GitHubError("POST: 502", 502)
         text = body if body.startswith(marker) else f"{marker}\n{body}"

@@ -159,6 +159,52 @@ def test_a_known_comment_is_edited_without_a_search_and_a_deleted_one_written_ag
     assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nthree"]
 
 
+@pytest.mark.parametrize(
+    ("held", "posts"),
+    [
+        ({}, 0),
+        ({"user": {"login": "stranger", "id": 2}}, 1),
+        ({"body": "quotes <!-- m -->"}, 1),
+        ({"issue_url": f"https://api.github.com/repos/{REPO}/issues/70"}, 1),
+        (None, 1),
+    ],
+    ids=["ours", "a stranger's", "of another event", "on another issue", "deleted"],
+)
+def test_a_hint_is_believed_where_it_holds_though_the_list_lags_behind(stub: Stub, held: dict[str, object] | None, posts: int) -> None:
+    first = client(stub, Clock()).upsert_comment(REPO, 7, MARK, "one")
+    at = {"issue_url": f"https://api.github.com/repos/{REPO}/issues/7"}
+    stub.answers["GET", f"/repos/{REPO}/issues/7/comments"] = 200, []
+    there = (404, {"message": "Not Found"}) if held is None else (200, stub.comments[0] | at | held)
+    stub.answers["GET", f"/repos/{REPO}/issues/comments/{first.id}"] = there
+    stub.seen.clear()
+    client(stub, Clock()).upsert_comment(REPO, 7, MARK, "two", hint=first.id)
+    assert [verb for verb, _, _ in stub.seen].count("POST") == posts
+    assert stub.comments[posts]["body"] == f"{MARK}\ntwo"
+
+
+def test_what_we_wrote_says_who_we_are_where_the_token_may_not_ask(stub: Stub) -> None:
+    """As that of an App, where the input that names it was forgotten."""
+    stub.answers["GET", "/user"] = 403, {"message": "Resource not accessible by integration"}
+    github = client(stub, Clock(), None)
+    for text in ("one", "two"):
+        github.upsert_comment(REPO, 7, MARK, text)
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\ntwo"]
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(403, {"Retry-After": "60"}), Fault(429), Fault(502), Fault(0)], ids=["limit", "429", "502", "reset"]
+)
+def test_what_is_asked_at_once_waits_for_nothing(stub: Stub, fault: Fault) -> None:
+    clock = Clock()
+    github = client(stub, clock).at_once()
+    stub.faults = [fault]
+    with pytest.raises(GitHubError):
+        github.upsert_comment(REPO, 7, MARK, "one")
+    assert (len(stub.seen), clock.slept) == (1, [])
+    github.upsert_comment(REPO, 7, MARK, "two")
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\ntwo"]
+
+
 def test_our_login_in_another_case_is_ours(stub: Stub) -> None:
     """GitHub takes logins without regard to case, and so may whoever wrote the input `bot-login`."""
     client(stub, Clock()).upsert_comment(REPO, 7, MARK, "one")

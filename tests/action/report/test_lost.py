@@ -111,7 +111,9 @@ def test_the_comments_of_the_run_are_ended_and_no_others() -> None:
 
 def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others() -> None:
     class Locked(Memory):
-        def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+        def upsert_comment(
+            self, repository: str, issue: int, marker: str, body: str, comment: int | None = None, hint: int | None = None
+        ) -> Comment:
             if issue == 7:
                 raise GitHubError("PATCH: 403 Unable to edit: issue is locked", 403)
             return super().upsert_comment(repository, issue, marker, body, comment)

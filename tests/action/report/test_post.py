@@ -49,7 +49,9 @@ class Memory:
         self.listed: list[Artifact] = []
         self.down = False
 
-    def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+    def upsert_comment(
+        self, repository: str, issue: int, marker: str, body: str, comment: int | None = None, hint: int | None = None
+    ) -> Comment:
         if self.down:
             raise GitHubError("POST: 503", 503)
         assert body.startswith(marker)
@@ -327,6 +329,7 @@ def client() -> GitHub:
 def test_the_gates_comment_is_found_and_edited(settings: Settings) -> None:
     queued = {**ANSWERED, "body": f"{reports.MARKER}\n### Queued"}
     forged = {**ANSWERED, "id": 4, "body": queued["body"], "user": {"login": "mallory", "id": 2}}
+    responses.get(f"{API}/issues/comments/43", json={"message": "Not Found"}, status=404)
     responses.get(f"{API}/issues/7/comments", json=[forged, queued])
     responses.get(f"{API}/actions/runs/7/artifacts", json={"artifacts": []})
     responses.post(f"{API}/issues/comments/42/reactions", json={"id": 1}, status=201)
@@ -341,7 +344,8 @@ def test_the_gates_comment_is_found_and_edited(settings: Settings) -> None:
 @pytest.mark.parametrize("status", [403, 429, 502])
 def test_on_giving_up_all_is_in_the_summary(settings: Settings, status: int) -> None:
     limited = {"x-ratelimit-remaining": "0"} if status == 403 else {}
-    responses.get(f"{API}/issues/7/comments", json={"message": "no"}, status=status, headers=limited)
+    for path in ("issues/7/comments", "issues/comments/43"):
+        responses.get(f"{API}/{path}", json={"message": "no"}, status=status, headers=limited)
     responses.get(f"{API}/actions/runs/7/artifacts", json={"message": "no"}, status=status, headers=limited)
     assert deliver(asked(1), ["lowering"], settings, client()) == 8
     assert {getattr(call.response, "status_code", None) for call in responses.calls} == {status}

@@ -51,7 +51,9 @@ class Hub(GitHub):
     def jobs(self, repository: str, run: int) -> list[WorkflowJob]:
         return [WorkflowJob(id=index, name="minify", status=status) for index, status in enumerate(self.statuses)]
 
-    def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+    def upsert_comment(
+        self, repository: str, issue: int, marker: str, body: str, comment: int | None = None, hint: int | None = None
+    ) -> Comment:
         self.edits.append((issue, marker, body, comment))
         return self.comment
 
@@ -167,7 +169,9 @@ def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others() -> None:
             newest = self.comment.model_copy(update={"id": 10, "issue_url": "https://api/repos/o/r/issues/13"})
             return [newest, self.comment]
 
-        def upsert_comment(self, repository: str, issue: int, marker: str, body: str, comment: int | None = None) -> Comment:
+        def upsert_comment(
+            self, repository: str, issue: int, marker: str, body: str, comment: int | None = None, hint: int | None = None
+        ) -> Comment:
             if issue == 13:
                 raise GitHubError("PATCH: 403 Unable to edit: issue is locked", 403)
             return super().upsert_comment(repository, issue, marker, body, comment)
