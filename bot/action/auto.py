@@ -23,7 +23,7 @@ from bot.action.github.resources import IssueComment
 from bot.action.github.transport import GitHubError
 from bot.action.minify.checkout import FetchError
 from bot.action.minify.child_process import stop_on_signals
-from bot.action.minify.minify import GREEN, NEVER_BEGAN, RunnerConfig, minify, write_error
+from bot.action.minify.minify import GREEN, NEVER_BEGAN, RunnerConfig, begin, minify, write_error
 from bot.action.report.post import report
 from bot.action.report.render import notes
 from bot.action.settings import Settings
@@ -96,25 +96,29 @@ class Auto:
         """
         # a fork's code needs a job in the environment that somebody approves, and this one has begun
         settings = self.settings.model_copy(update={"fork_environment": ""})
-        decision = decide(event, settings, self.api)
-        if decision.status == "stop" and isinstance(event, IssueComment):
-            decision = stop(event, settings, self.api)
-        self.console.publish(JobOutcome(outputs={"outcome": decision.status}, stdout=f"{decision.status} {decision.note}\n"))
-        return self._minify_all(decision.requests) if decision.requests else JobOutcome()
+        stopped = threading.Event()
+        # a cancel ends the work, not the report of it, also where the first comment has just been written: there are ten seconds for that
+        with stop_on_signals(stopped.set):
+            decision = decide(event, settings, self.api)
+            if decision.status == "stop" and isinstance(event, IssueComment):
+                decision = stop(event, settings, self.api)
+            self.console.publish(JobOutcome(outputs={"outcome": decision.status}, stdout=f"{decision.status} {decision.note}\n"))
+            return self._minify_all(decision.requests, stopped) if decision.requests else JobOutcome()
 
-    def _minify_all(self, requests: Sequence[Request]) -> JobOutcome:
-        statuses, stopped = [], threading.Event()
-        # a cancel ends the work, not the report of it: there are ten seconds for that
-        with TemporaryDirectory(prefix="torch-minify-auto-", ignore_cleanup_errors=True) as scratch, stop_on_signals(stopped.set):
-            for index, request in enumerate(requests):
-                with LiveLine(shower(self.api, requests, index, self.settings.run_url), self.every) as live:
-                    out = self.settings.result / str(index)
+    def _minify_all(self, requests: Sequence[Request], stopped: threading.Event) -> JobOutcome:
+        statuses = []
+        live_api = self.api.at_once()
+        results = [self.settings.result / str(index) for index in range(len(requests))]
+        with TemporaryDirectory(prefix="torch-minify-auto-", ignore_cleanup_errors=True) as scratch:
+            for index, (request, out) in enumerate(zip(requests, results, strict=True)):
+                with LiveLine(shower(live_api, requests, index, self.settings.run_url), self.every) as live:
                     statuses.append(self._minify(request, Path(scratch) / f"checkout-{index}", out, live.watch, stopped))
-            posted = report(requests, [self.settings.result], self.settings, self.api, self.storage, self.console, self.unposted)
+            posted = report(requests, results, self.settings, self.api, self.storage, self.console, self.unposted)
         return replace(posted, exit_status=posted.exit_status or next((status for status in statuses if status not in GREEN), 0))
 
     def _minify(self, request: Request, checkout: Path, out: Path, watch: Callable[[str], None], stopped: threading.Event) -> int:
         config, settings = self.config, self.settings
+        begin(out)
         if stopped.is_set():
             return write_error(out, NEVER_BEGAN, self.console)
         if request.commit is not None:

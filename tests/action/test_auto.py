@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import signal
 import threading
 import time
@@ -17,15 +18,17 @@ from bot.action.__main__ import Edge
 from bot.action.auto import Auto, LiveLine, shower
 from bot.action.console import Console, JobOutcome
 from bot.action.gate.gate import decide
-from bot.action.github.resources import Artifact
+from bot.action.github.resources import Artifact, Reaction
 from bot.action.github.transport import GitHubError
 from bot.action.minify import checkout
 from bot.action.minify.minify import RunnerConfig
+from bot.action.request_file import KEY_FILE
 from bot.models.request import Answer, CodeOrigin, Request
 from bot.models.result import Result
 from tests.action.gate import memory
 from tests.action.gate.memory import BLOCK, BOT, REPO, Memory, asked
 
+RESULTS = Path(__file__).resolve().parents[1] / "fixtures" / "results"
 REQUESTS = [
     Request(
         id=f"comment-1-{index}",
@@ -106,6 +109,10 @@ def job(api: Any, where: Path, engine: tuple[str, ...] = ("false",), fetch: Any 
     return Auto(given, api, api, config, console, fetch, where / "unposted", 3600.0), out
 
 
+def gone(*given: Any) -> None:
+    raise checkout.FetchError("git fetch failed: gone")
+
+
 def test_a_fork_is_refused_whatever_the_environment(tmp_path: Path) -> None:
     """There is one job, and it has begun: nobody can approve a fork's code any more."""
     api = Memory(protected={"forks"})
@@ -177,6 +184,40 @@ def test_after_a_cancel_nothing_begins_and_all_is_reported(tmp_path: Path, when:
     assert comment.body.count("Could not be minimized") == 2
     assert len((tmp_path / "begun").read_text().split()) == (2 if when == "in the report" else 1)
     assert ("the job was ended before it began" in comment.body) == (when == "in the work")
+
+
+def test_a_cancel_right_after_the_first_comment_is_reported(tmp_path: Path) -> None:
+    class Cancelled(Memory):
+        def react(self, repository: str, comment: int, reaction: Reaction) -> None:
+            if reaction == "eyes":  # while it is decided what there is to do
+                os.kill(os.getpid(), signal.SIGINT)
+
+    api = Cancelled()
+    job(api, tmp_path, fetch=lambda *given: given[3].mkdir())[0].run(asked(f"/minify\n{BLOCK}"))
+    assert "the job was ended before it began" in api.comments(REPO, 7)[0].body
+
+
+def test_what_an_earlier_job_left_is_not_the_result_of_this_one(tmp_path: Path) -> None:
+    """On a machine that is kept nobody empties the workspace."""
+    shutil.copytree(RESULTS / "lowering", tmp_path / "result" / "0")
+    (tmp_path / "result" / "0" / KEY_FILE).write_text("that of an earlier request\n")
+    for fetch in (lambda *given: given[3].mkdir(), gone):
+        api = Memory()
+        job(api, tmp_path, ("sh", "-c", "exit 7"), fetch)[0].run(asked(f"/minify\n{BLOCK}"))
+        body = api.comments(REPO, 7)[0].body
+        assert "### Could not be minimized" in body
+        assert "class Repro" not in body
+        assert "LoweringException" not in body
+
+
+@pytest.mark.parametrize("name", ["result", "result-0", "out-0", "gpu-1"])
+def test_the_directory_of_the_results_may_have_any_name(tmp_path: Path, name: str) -> None:
+    api = Memory()
+    text = Result(status="not_reproduced", reason="it passes here").to_json().replace("\n", "")
+    script = f"for word; do case $word in --out=*) echo '{text}' >${{word#--out=}}/result.json;; esac; done; exit 4"
+    auto, _ = job(api, tmp_path, ("sh", "-c", script, "sh"), lambda *given: given[3].mkdir())
+    replace(auto, settings=auto.settings.model_copy(update={"result": tmp_path / name})).run(asked(f"/minify\n{BLOCK}"))
+    assert "### Did not reproduce here" in api.comments(REPO, 7)[0].body
 
 
 def test_a_cancel_does_not_wait_for_a_commit(tmp_path: Path) -> None:

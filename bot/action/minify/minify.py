@@ -141,7 +141,7 @@ def minify(
 
     What is printed on the way goes to `console`, and each line to `watch`. A signal sets `stopped`: the work ends then.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    begin(out)
     # first: the job may be killed at any time
     (out / request_file.KEY_FILE).write_text(f"{request_file.key(request)}\n", encoding="utf-8")
     heard: list[str] = []
@@ -173,6 +173,21 @@ def minify(
         (out / request_file.KEY_FILE).write_text(f"{request_file.key(request)}\n", encoding="utf-8")
         chown_like_parent(out)
     return status
+
+
+def begin(out: Path) -> None:
+    """Make the directory `out`, or take from it what an earlier job left there, on a machine that is kept: it would be this one's result.
+
+    Of a directory that is not known to be ours only the result goes.
+    """
+    for path in reversed([path for path in (out, *out.parents) if not path.exists()]):
+        path.mkdir()
+        chown_like_parent(path)
+    for held in list(out.iterdir()) if (out / request_file.KEY_FILE).exists() else [out / "result.json"]:
+        if held.is_dir() and not held.is_symlink():
+            shutil.rmtree(held)
+        else:
+            held.unlink(missing_ok=True)
 
 
 def write_error(out: Path, reason: str, console: Console) -> int:

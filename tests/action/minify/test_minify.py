@@ -134,6 +134,35 @@ def test_the_engine_sees_its_program_and_no_token(tmp_path: Path, checkout: Path
     assert not (out / "exported_program.pt2").exists()
 
 
+@pytest.mark.parametrize("ours", [True, False])
+def test_nothing_of_an_earlier_job_stays_for_this_one_s(tmp_path: Path, checkout: Path, console: Console, ours: bool) -> None:
+    out = tmp_path / "out"
+    (out / "original").mkdir(parents=True)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept.txt").write_text("")
+    (out / "link").symlink_to(outside)
+    for name in ("repro.py", "original/log.txt", "mine.txt", *([KEY_FILE] if ours else [])):
+        (out / name).write_text("of an earlier one")
+    (out / "result.json").write_text(Result(status="minimized").to_json())
+    minify.minify(request(), RunnerConfig(checkout, engine=("false",), environ=dict(os.environ)), out, console)
+    assert Result.model_validate_json((out / "result.json").read_text()).status == "error"
+    assert (out / KEY_FILE).read_text().strip() == key(request())
+    # what is not known to be ours is left alone
+    assert (out / "mine.txt").exists() is (out / "repro.py").exists() is (out / "original").exists() is not ours
+    assert (outside / "kept.txt").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
+def test_directories_that_are_made_belong_to_the_owner_of_the_workspace(tmp_path: Path, checkout: Path, console: Console) -> None:
+    """Root's would break the next checkout on a runner that is kept."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    os.chown(workspace, 54_321, 54_321)
+    minify.minify(request(), RunnerConfig(checkout, engine=("false",), environ=dict(os.environ)), workspace / "result" / "0", console)
+    assert {path.lstat().st_uid for path in workspace.rglob("*")} == {54_321}
+
+
 def test_the_setup_runs_in_the_checkout_before_it(tmp_path: Path, checkout: Path, engine: tuple[str, ...], console: Console) -> None:
     environ = {"PATH": os.environ["PATH"], "GITHUB_TOKEN": "secret"}
     setup = "echo built > built.txt\nprintenv GITHUB_TOKEN || true"
