@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 
 from bot.action.comment import answer, event_of_comment, key, react, run_of_comment
@@ -14,6 +15,8 @@ from bot.action.github.resources import IssueComment, Run, User
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
 from bot.action.settings import Settings
+
+log = logging.getLogger(__name__)
 
 # of the last comments: what is older has ended
 MOST_RUNS = 20
@@ -44,8 +47,15 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
         body, reason = notes.refused(decision.reason), decision.reason
     else:
         own = _find(api, repository, settings.run_id)
-        stopped = sum(_cancel(api, repository, run, own) for run in _runs(api, repository, issue, settings.run_id))
-        body = reason = notes.stopped(stopped, unread=_unread(api, event, settings.name))
+        stopped, refused = 0, 0
+        for run in _runs(api, repository, issue, settings.run_id):
+            try:
+                stopped += _cancel(api, repository, run, own)
+            except GitHubError as error:
+                # one that cannot be ended does not keep the others running
+                log.error("the run %d was not stopped: %s", run, error)
+                refused += 1
+        body = reason = notes.stopped(stopped, refused=refused, unread=_unread(api, event, settings.name))
         react(api, repository, event.comment.id, "rocket" if stopped else "confused")
     answer(api, repository, issue, key(settings.name, f"comment-{event.comment.id}"), settings.run_id, body)
     return Decision("stop" if isinstance(decision, permissions.Allowed) else "refused", note=reason)

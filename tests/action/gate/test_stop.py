@@ -9,6 +9,7 @@ import pytest
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.stop import stop
 from bot.action.github.resources import ReferencedWorkflow
+from bot.action.github.transport import GitHubError
 from tests.action.gate.memory import BLOCK, BOT, NOW, REPO, Memory, asked, settings
 
 
@@ -30,6 +31,25 @@ def test_the_run_of_the_request_is_cancelled() -> None:
     assert api.cancelled == [77]
     assert api.comments(REPO, 7)[-1].body.endswith("Stopped 1 run.")
     assert (4243, "rocket") in api.reactions
+
+
+@pytest.mark.parametrize(
+    ("stuck", "words"), [((76,), "Stopped 1 run. GitHub did not stop 1 run"), ((75, 76), "Stopped 0 runs. GitHub did")]
+)
+def test_a_run_that_cannot_be_cancelled_keeps_no_other_running(stuck: tuple[int, ...], words: str) -> None:
+    class Stuck(Memory):
+        def cancel(self, repository: str, run: int) -> bool:
+            if run in stuck:
+                raise GitHubError("POST: 500", 500)
+            return super().cancel(repository, run)
+
+    api = Stuck()
+    for run in (75, 76):
+        waiting(api, run)
+        api.add(7, BOT, f"<!-- torch-minify:comment-{run} run:{run} -->\nqueued")
+    stop(asked("/minify stop", id=4243), settings(run_id=90), api)
+    assert api.cancelled == [run for run in (75,) if run not in stuck]
+    assert words in api.comments(REPO, 7)[-1].body
 
 
 def test_a_stop_that_is_sent_again_does_not_stop_itself() -> None:

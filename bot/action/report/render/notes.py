@@ -176,10 +176,17 @@ def helped(help_text: str) -> str:
     return f"```text\n{help_text.rstrip()}\n```"
 
 
-def stopped(runs: int, *, unread: bool = False) -> str:
-    """The answer to a stop that cancelled so many `runs`; `unread`: there is a command that was not answered so far."""
-    said = f"Stopped {runs} {'run' if runs == 1 else 'runs'}." if runs else "Nothing is running for this."
+def stopped(runs: int, *, refused: int = 0, unread: bool = False) -> str:
+    """The answer to a stop that cancelled so many `runs`, while GitHub `refused` others; `unread`: there is a command that was not answered
+    so far."""
+    said = f"Stopped {_runs(runs)}." if runs or refused else "Nothing is running for this."
+    if refused:
+        said += f" GitHub did not stop {_runs(refused)}: ask again, or cancel on the page of the run."
     return f"{said} A command here has no answer yet, and was not stopped: ask again once it has one." if unread else said
+
+
+def _runs(count: int) -> str:
+    return f"{count} {'run' if count == 1 else 'runs'}"
 
 
 def title_of_issue(failure: str) -> str:
