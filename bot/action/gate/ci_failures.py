@@ -61,19 +61,25 @@ class Reader:
         self._paths: dict[tuple[str, str], CheckoutPaths] = {}
         self._signed: dict[Failure, Signature | None] = {}
 
-    def failing_tests(self, run: int, job: int | None = None) -> tuple[Failure, ...]:
+    def failing_tests(self, run: int, job: int | None = None, *, whole: bool = False) -> tuple[Failure, ...]:
         """The failing tests of `run`, or of its one `job`, as far as GitHub has them.
 
         Raises:
-            GitHubError: GitHub does not hand them out.
+            GitHubError: GitHub does not hand out what might name some, and nothing else names any. With `whole`: not all could be read,
+                also where it is gone or took too long.
         """
         found: dict[str, Failure] = {}
+        unread: list[GitHubError] = []
         jobs = self._api.jobs(self._repository, run)
         if job is None:
             for artifact in _of_attempt(self._api.artifacts(self._repository, run), jobs)[:MAX_ARTIFACTS]:
                 if artifact.expired or not fnmatch.fnmatchcase(artifact.name, self._junit_artifacts) or self._is_late(artifact.name):
                     continue
-                archive = self._api.artifact(self._repository, artifact)
+                try:
+                    archive = self._api.artifact(self._repository, artifact)
+                except GitHubError as error:
+                    unread.append(_unread(error, artifact.name))
+                    continue
                 for failure in _in_archive(archive, artifact.name) if archive is not None else ():
                     found.setdefault(failure.test or failure.name, failure)
         failed = [each for each in jobs if each.conclusion in FAILED and job in (None, each.id)]
@@ -83,12 +89,15 @@ class Reader:
             try:
                 text = self._api.job_log(self._repository, each.id)
             except GitHubError as error:
-                if error.status not in _GONE:
-                    raise
-                log.warning("the log of job %d is gone", each.id)
+                unread.append(_unread(error, each.name))
                 continue
             for failure in logs.failures(text, each.name):
                 found.setdefault(failure.test or failure.name, failure)
+        if whole and self._is_late(f"run {run}"):
+            unread.append(GitHubError(f"run {run}: reading it took too long"))
+        faults = [error for error in unread if whole or error.status not in _GONE]
+        if faults and (whole or not found):
+            raise faults[0]
         return tuple(found.values())
 
     def _is_late(self, name: str) -> bool:
@@ -126,6 +135,12 @@ class Reader:
         return self._signed[failure]
 
 
+def _unread(error: GitHubError, name: str) -> GitHubError:
+    """The `error` with which GitHub kept back what is called `name`, which is logged."""
+    log.warning("%r was not read: %s", name[:200], error)
+    return error
+
+
 def _of_attempt(artifacts: Sequence[Artifact], jobs: Sequence[WorkflowJob]) -> list[Artifact]:
     """Of the `artifacts` of a run those of its last attempt, whose `jobs` these are: of one name the last, and none that no job left.
 
@@ -161,7 +176,7 @@ def base_of(reader: Reader, api: GitHub, repository: str, subject: Subject) -> g
     if last.conclusion == "success":
         return groups.BaseRun(subject.base, frozenset())
     try:
-        failures = reader.signed(reader.located(reader.failing_tests(last.id), subject))
+        failures = reader.signed(reader.located(reader.failing_tests(last.id, whole=True), subject))
     except GitHubError as error:
         log.warning("cannot read the last run of %s: %s", subject.base, error)
         return None

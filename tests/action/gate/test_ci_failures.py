@@ -1,0 +1,64 @@
+"""What GitHub does not hand out of a run of CI."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.gate.ci_failures import Reader, Subject, examine
+from bot.action.github.resources import Artifact, WorkflowJob
+from bot.action.github.transport import GitHubError
+from tests.action.gate.memory import HEAD, MAIN, NOW, REPO, Memory
+
+LOST, OTHER = 201, 200
+
+
+class Partial(Memory):
+    """Does not hand out the log of one job, nor artifacts, with the status `answers`."""
+
+    answers = 500
+
+    def job_log(self, repository: str, job: int) -> str:
+        if job == LOST:
+            raise GitHubError(f"GET: {self.answers}", self.answers)
+        return super().job_log(repository, job)
+
+    def artifact(self, repository: str, artifact: Artifact) -> bytes | None:
+        raise GitHubError(f"GET: {self.answers}", self.answers)
+
+
+def partial(status: int, *, log: str | None = "pytest") -> Partial:
+    api = Partial(zips={20: {"junit": b""}})
+    api.answers = status
+    api.add_run(20, log)
+    jobs = api.run_jobs[20] if log else []
+    api.run_jobs[20] = [WorkflowJob(id=LOST, name="other", conclusion="failure"), *jobs]
+    return api
+
+
+@pytest.mark.parametrize("status", [403, 404, 410, 500, 503])
+def test_what_is_not_handed_out_keeps_nothing_else_from_being_read(status: int) -> None:
+    found = Reader(partial(status), REPO, "*").failing_tests(20)
+    assert "tests/test_models.py::TestCompiled::test_pool" in {failure.test for failure in found}
+
+
+@pytest.mark.parametrize(("status", "gone"), [(404, True), (410, True), (403, False), (500, False)])
+def test_where_nothing_can_be_read_it_is_not_said_that_nothing_failed(status: int, gone: bool) -> None:
+    reader = Reader(partial(status, log=None), REPO, "*")
+    if gone:
+        assert reader.failing_tests(20) == ()
+    else:
+        with pytest.raises(GitHubError):
+            reader.failing_tests(20)
+
+
+@pytest.mark.parametrize("status", [410, 500])
+def test_a_base_that_was_read_in_part_is_none(status: int) -> None:
+    """A test of which nothing is said there need not have passed."""
+    api = partial(status)
+    api.runs[20] = api.runs[20].model_copy(update={"head_branch": "main", "event": "push", "head_sha": MAIN, "conclusion": "failure"})
+    api.run_jobs[20] = [job.model_copy(update={"conclusion": "failure"}) for job in api.run_jobs[20]]
+    api.logs[OTHER] = api.logs[OTHER].replace("test_pool", "test_pool_of_another_sort")
+    api.add_run(30, "pytest")
+    groups = examine(api, REPO, [Subject(30, 3, NOW, "main", source=REPO, commit=HEAD)])
+    assert any(group.reason.endswith("there is no run of the base to compare with") for group in groups)
+    assert not any("it did not on main" in group.reason for group in groups)
