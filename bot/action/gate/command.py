@@ -182,14 +182,15 @@ def parse(line: str) -> Command:
             raise CommandSyntaxError(f"{word[:200]!r} is not the address of a run or a job of GitHub Actions.")
         else:
             raise CommandSyntaxError(f"{word[:100]!r} is not understood.{_suggest(word, VERBS)}")
-    given = vars(known)
-    if verb in ("help", "stop", "doctor") and (url or any(value is not None for value in given.values())):
+    given = {name: value for name, value in vars(known).items() if value is not None}
+    if verb in ("help", "stop", "doctor") and (url or given):
         raise CommandSyntaxError(f"`{verb}` takes nothing else.")
-    test, stage = given.pop("test"), given.pop("stage")
+    test = given.pop("test", None)
     if test and url:
         raise CommandSyntaxError("Either a test or an address, not both.")
-    options_given = RequestOptions(stage=Stage(stage) if stage and stage != "auto" else None, **given)
-    return Command(verb or "minify", url, test, options_given)
+    if given.get("stage") == "auto":
+        given["stage"] = None  # set, so that it stands before another of the workflow or of an earlier command
+    return Command(verb or "minify", url, test, RequestOptions(**given))
 
 
 def commands(body: str) -> tuple[Command, ...]:

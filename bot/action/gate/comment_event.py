@@ -162,16 +162,11 @@ class Conversation:
             if not found or any(command.verb != "minify" for command in found):
                 continue
             if self._api.permission(self._repository, comment.user.login) in WRITERS:
-                changed = again.options.model_dump(exclude_none=True)
-                again_as = tuple(
-                    replace(
-                        command,
-                        options=command.options.model_copy(update=changed),
-                        url=again.url or command.url,
-                        test=again.test or command.test,
-                    )
-                    for command in found
-                )
+                changed = again.options.model_dump(exclude_unset=True)
+                again_as = tuple(replace(command, options=command.options.model_copy(update=changed)) for command in found)
+                if again.url or again.test:
+                    # in place of what was asked about then, not beside it
+                    again_as = tuple(replace(command, url=again.url, test=again.test) for command in again_as)
                 return again_as, comment.body, comment.user.login, comment.html_url
         raise Refusal("There is no earlier command here to do again.")
 

@@ -76,7 +76,7 @@ def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
     """
     stage = None if settings.stage == "auto" else Stage(settings.stage)
     defaults = RequestOptions(stage=stage, accuracy=settings.accuracy, device=settings.device or None, budget=duration(settings.budget))
-    options = defaults.model_copy(update=given.model_dump(exclude_none=True))
+    options = defaults.model_copy(update=given.model_dump(exclude_unset=True))
     minutes = settings.timeout_minutes
     if minutes and (options.budget or 0.0) > 60 * (minutes - BESIDE_BUDGET):
         raise Refusal(

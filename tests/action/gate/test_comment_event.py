@@ -243,6 +243,33 @@ def test_again_does_the_last_command_of_somebody_who_may() -> None:
     assert outcome(asked("/minify again"), Memory()).status == "refused"
 
 
+@pytest.mark.parametrize(
+    ("first", "again", "command"),
+    [
+        ("ADDRESS", "--test tests/x.py::test_y", "pytest tests/x.py::test_y"),
+        ("--test tests/x.py::test_y", "ADDRESS", "pytest tests/test_models.py::TestCompiled::test_pool"),
+        ("--test tests/x.py::test_y", "--device cpu", "pytest tests/x.py::test_y"),
+    ],
+)
+def test_what_again_names_takes_the_place_of_what_was_asked_about(first: str, again: str, command: str) -> None:
+    api = Memory()
+    api.add_pull()
+    run = api.add_run(20, "pytest")
+    api.add(7, "maintainer", f"/minify {first}".replace("ADDRESS", run.html_url))
+    made = outcome(asked(f"/minify again {again}".replace("ADDRESS", run.html_url), pull=True), api)
+    assert made.requests[0].command == command
+
+
+def test_a_stage_that_is_asked_for_is_taken_though_it_be_auto() -> None:
+    api = Memory()
+    given = settings(stage="aot")
+    assert only(outcome(asked(f"/minify\n{BLOCK}"), api, given)).options.stage is Stage.AOT
+    assert only(outcome(asked(f"/minify --stage auto\n{BLOCK}"), api, given)).options.stage is None
+    api.add(7, "maintainer", f"/minify --stage dynamo\n{BLOCK}")
+    assert only(outcome(asked("/minify again"), api)).options.stage is Stage.DYNAMO
+    assert only(outcome(asked("/minify again --stage auto"), api)).options.stage is None
+
+
 def test_requests_survive_a_comment_that_cannot_be_written() -> None:
     api = Memory(silent=True)
     made = only(outcome(asked(f"/minify\n{BLOCK}"), api))
