@@ -140,7 +140,7 @@ def test_a_machine_with_an_input_that_it_cannot_use_leaves_a_result(tmp_path: Pa
 
 def _deaf(api: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     def permission(*_: object) -> Permission:
-        raise GitHubError("GET: 422", 422)
+        raise GitHubError("GET: 502", 502)
 
     api.permission = permission  # type: ignore[method-assign]
 

@@ -118,7 +118,8 @@ def words_for(error: GitHubError | InputError) -> str:
         log.error("torch-minify: %s", error)
         return f"{code(str(error), 1000)}."
     log.error("torch-minify: GitHub does not answer: %s", error)
-    return "GitHub did not answer."
+    refused = error.status is not None and 400 <= error.status < 500
+    return f"GitHub refused it: {code(str(error), 300)}." if refused else "GitHub did not answer."
 
 
 def failed(event: AnyEvent, settings: Settings, api: GitHub, why: str) -> JobOutcome:
