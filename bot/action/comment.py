@@ -13,7 +13,8 @@ from bot.action.github.transport import GitHubError
 log = logging.getLogger(__name__)
 
 _MARKER = re.compile(
-    r"<!-- torch-minify:(?P<event>[a-z0-9]+-[a-z0-9-]+) run:(?P<run>[0-9]{1,18})(?: failures:(?P<failures>[0-9a-f.]{1,250}))? -->"
+    r"<!-- torch-minify:(?P<event>[a-z0-9]+-[a-z0-9-]+) run:(?P<run>[0-9]{1,18})(?: failures:(?P<failures>[0-9a-f.]{1,250}))?"
+    r"(?: more:(?P<more>[0-9]{1,6}))? -->"
 )
 # Hex digits of a fingerprint that a marker holds, and of how many failures: it is one line of at most 300 characters.
 SHORT, MOST_FAILURES = 8, 20
@@ -22,6 +23,7 @@ SHORT, MOST_FAILURES = 8, 20
 def marker(event: str, run: int, failures: Sequence[str] = ()) -> str:
     """The first line of the comment for `event`, which names the `run` that answers it and the `failures` (fingerprints) it is about."""
     about = f" failures:{'.'.join(each[:SHORT] for each in failures[:MOST_FAILURES])}" if failures else ""
+    about += f" more:{len(failures) - MOST_FAILURES}" if len(failures) > MOST_FAILURES else ""
     return f"{beginning(event)}run:{run}{about} -->"
 
 
@@ -63,6 +65,12 @@ def failures_of_comment(body: str) -> tuple[str, ...]:
     """The beginnings of the fingerprints that a comment of ours with the text `body` is about."""
     found = _MARKER.match(body)
     return tuple(found["failures"].split(".")) if found and found["failures"] else ()
+
+
+def count_of_comment(body: str) -> int:
+    """How many failures a comment of ours with the text `body` is about, those included that its marker has no room for."""
+    found = _MARKER.match(body)
+    return len(failures_of_comment(body)) + int(found["more"] or 0) if found else 0
 
 
 def answer(api: GitHub, repository: str, issue: int, event: str, run: int, body: str, failures: Sequence[str] = ()) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from bot.action.ci import groups
-from bot.action.comment import SHORT, answer, event_of_comment, failures_of_comment, key, marker
+from bot.action.comment import SHORT, answer, count_of_comment, event_of_comment, failures_of_comment, key, marker
 from bot.action.gate import ci_failures, permissions
 from bot.action.gate.requests import (
     Checkout,
@@ -111,16 +111,16 @@ class RedRun:
         return next((pull for pull in self._api.pull_requests_of(self._repository, run.head_sha) if not pull.from_fork), None)
 
     def _told(self, comments: Sequence[Comment]) -> list[str]:
-        """The fingerprints that those of the comments are about that answer red runs; not this one, which may be delivered again."""
+        """The texts of those of the comments that answer red runs; not this one, which may be delivered again."""
         runs = key(self._settings.name, "run-")
         ours = [(each.body, event_of_comment(each.body) or "") for each in comments if self._api.is_ours(each)]
-        return [failure for body, event in ours if event.startswith(runs) and event != self._key for failure in failures_of_comment(body)]
+        return [body for body, event in ours if event.startswith(runs) and event != self._key]
 
     def _new(self, found: Sequence[groups.Group], pull: PullRequest | None) -> list[groups.Group]:
         """Those of the causes that no comment of ours on the pull request is about yet: each push would ask for them again."""
         if pull is None or not any(group.verdict == "suggested" for group in found):
             return list(found)
-        known = set(self._told(self._api.comments(self._repository, pull.number)))
+        known = {failure for body in self._told(self._api.comments(self._repository, pull.number)) for failure in failures_of_comment(body)}
         return [group for group in found if group.signature is None or group.signature.fingerprint[:SHORT] not in known]
 
     @property
@@ -130,8 +130,8 @@ class RedRun:
     def _left_today(self) -> int:
         """How many more requests may be made today without anybody asking."""
         since = self._now - timedelta(days=1)
-        recent = self._api.recent_comments(self._repository, since)
-        return max(self._most_a_day - len(self._told([each for each in recent if each.created_at >= since])), 0)
+        today = [each for each in self._api.recent_comments(self._repository, since) if each.created_at >= since]
+        return max(self._most_a_day - sum(map(count_of_comment, self._told(today))), 0)
 
     def _first(self, pull: PullRequest | None, checkout: Checkout, group: groups.Group, options: RequestOptions) -> Request:
         if pull is not None:

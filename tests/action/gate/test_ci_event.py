@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from bot.action.ci.failing_test import Failure
+from bot.action.comment import marker
 from bot.action.gate import ci_failures
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
@@ -233,6 +234,15 @@ def test_requests_of_a_day_are_bounded() -> None:
     for comments in api.written.values():
         comments[:] = [each.model_copy(update={"created_at": NOW - timedelta(hours=25)}) for each in comments]
     assert len(outcome(finished(runs[5]), api, max_requests=2).requests) == 2
+
+
+def test_more_failures_than_a_marker_has_room_for_are_counted() -> None:
+    api = Memory()
+    api.add_pull()
+    told = [f"{number:08x}" for number in range(40)]
+    api.add(9, BOT, marker("run-1-1", 70, told) + "\n### Minimized")
+    assert outcome(finished(api.add_run(20, "pytest")), api, max_requests=10).status == "nothing"
+    assert len(outcome(finished(api.runs[20]), api, max_requests=11).requests) == 2
 
 
 def test_the_command_of_a_log_and_its_variables() -> None:
