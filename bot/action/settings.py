@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from bot.action.console import InputError
 from bot.action.redaction import is_secret_name
 
 # Artifacts and markers hold it.
-_NAME = re.compile(r"(?!(?:request|result|unposted)\Z)[a-z][a-z0-9]{0,19}")
+_NAME = re.compile(r"(?!(?:request|result|unposted|comment|run)\Z)[a-z][a-z0-9]{0,19}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Inputs whose values are told to nobody: what should not be in them may be a secret.
 _UNTOLD = ("env", "setup")
@@ -65,7 +66,7 @@ class Settings(BaseSettings):
     mode: Literal["auto", "gate", "minify", "report", "stop", "sweep"] = _input("mode", "auto", "What to do")
     bot_login: str | None = _input("bot-login", None, "Login of the token's owner, where it is not GITHUB_TOKEN")
     name: str = _input("name", "", "Name of this call, where a workflow makes several")
-    runner_label: str = _input("runner-label", "self-hosted", "Label of the runner that minifies", max_length=100)
+    runner_label: str = _input("runner-label", "self-hosted", "Label of the runner that minifies", max_length=300)
     test_command: str = _input("test-command", "pytest {nodeid}", "How a test is run; {nodeid} stands for its id", max_length=1000)
     working_directory: str = _input("working-directory", "", "Directory of the checkout in which programs run", max_length=1000)
     variables: str = _input("env", "", "Variables for programs and setup, a line NAME=value each", max_length=100_000)
@@ -104,11 +105,23 @@ class Settings(BaseSettings):
             raise ValueError("is not owner/name")
         return given
 
+    @field_validator("runner_label")
+    @classmethod
+    def _labels(cls, given: str) -> str:
+        # as the workflow reads it, when it is too late to say so
+        try:
+            labels = json.loads(given) if given.startswith("[") else [given]
+        except (ValueError, RecursionError):
+            labels = []
+        if not labels or not all(isinstance(label, str) and label for label in labels):
+            raise ValueError("is no JSON list of labels")
+        return given
+
     @field_validator("name")
     @classmethod
     def _part_of_a_name(cls, given: str) -> str:
         if given and not _NAME.fullmatch(given):
-            raise ValueError("must be up to 20 small letters and digits, other than request, result and unposted")
+            raise ValueError("must be up to 20 small letters and digits, other than request, result, unposted, comment and run")
         return given
 
     @field_validator("working_directory")

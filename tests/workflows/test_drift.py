@@ -73,6 +73,21 @@ def test_every_input_of_the_workflow_is_forwarded() -> None:
     assert set(called["inputs"]) - OF_THE_WORKFLOW <= forwarded
 
 
+def test_the_gate_is_given_each_input_that_may_be_unusable_or_that_it_tells_of() -> None:
+    """What it is not given is found to be unusable when the work is done, and `/minify doctor` tells of a default."""
+    any_text = {"setup", "python"}
+    called = trigger(workflow("minify.yml"))["workflow_call"]["inputs"]
+    assert set(called) & set(FIELDS) - any_text <= set(given("gate"))
+
+
+@pytest.mark.parametrize("name", ["minify.yml", "sweep.yml"])
+def test_a_machine_for_the_hosted_jobs_may_be_named_by_several_labels(name: str) -> None:
+    description = trigger(workflow(name))["workflow_call"]["inputs"]["hosted-runner"]["description"]
+    assert "JSON list of labels" in description
+    for job in workflow(name)["jobs"].values():
+        assert "fromJSON(inputs.hosted-runner)" in job["runs-on"] or "fromJSON(inputs.runner)" in job["runs-on"]
+
+
 def test_the_workflow_has_every_input_of_the_action() -> None:
     """But those that only say where the files between the jobs are, and whose token it is."""
     between = {

@@ -131,6 +131,9 @@ def test_the_token_is_in_no_text(environment: pytest.MonkeyPatch) -> None:
         ("INPUT_PASS-ENV", "PIP_INDEX_URL, HF_TOKEN", "'HF_TOKEN' sounds like a secret"),
         ("INPUT_PASS-ENV", "a-b", "is no name of a variable"),
         ("INPUT_BUDGET", "soon", "input budget 'soon'"),
+        ("INPUT_RUNNER-LABEL", '["gpu", "linux"', "is no JSON list of labels"),
+        ("INPUT_RUNNER-LABEL", "[]", "is no JSON list of labels"),
+        ("INPUT_RUNNER-LABEL", '["gpu", 8]', "is no JSON list of labels"),
         ("GITHUB_REPOSITORY", "../x", "is not owner/name"),
         ("GITHUB_RUN_ID", "x", "input github-run-id 'x'"),
     ],
@@ -182,6 +185,21 @@ def test_where_github_fails_the_person_is_told() -> None:
     assert api.reactions == [(4242, "confused")] * 2
     (comment,) = api.comments(REPO, 7)
     assert comment.body.startswith("<!-- torch-minify:comment-4242 run:77 -->\n### Not taken\n\nGitHub did not answer.")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (GitHubError("POST /repos/o/r/issues: 410 Issues are disabled for this repo", 410), "Issues are disabled for this repo"),
+        (GitHubError("GET /x: 403 Resource not accessible by integration", 403), "403 Resource not accessible"),
+        (GitHubError("GET /x: 502", 502), "GitHub did not answer."),
+        (GitHubError("GET /x: ConnectionError"), "GitHub did not answer."),
+    ],
+)
+def test_what_github_refuses_is_not_said_to_be_no_answer(error: GitHubError, words: str) -> None:
+    said = gate.words_for(error)
+    assert words in said
+    assert ("did not answer" in said) == ("did not answer" in words)
 
 
 def test_a_failure_is_not_written_over_an_answer() -> None:
@@ -258,7 +276,7 @@ def test_two_calls_in_one_run_answer_in_comments_of_their_own(tmp_path: Path) ->
     assert marker_line(markers[0])
 
 
-@pytest.mark.parametrize("name", ["request", "result", "unposted", "A", "a-b", "1a", "a" * 21, "a/b"])
+@pytest.mark.parametrize("name", ["request", "result", "unposted", "comment", "run", "A", "a-b", "1a", "a" * 21, "a/b"])
 def test_a_name_that_is_none(environment: pytest.MonkeyPatch, name: str) -> None:
     environment.setenv("INPUT_NAME", name)
     assert "input name" in unusable()
