@@ -45,6 +45,8 @@ ON_HOSTED_RUNNERS = {
     "test_code_that_a_page_need_not_show_is_not_taken",
     "test_code_that_a_page_shows_on_a_click_is_taken_and_said_to_be",
     "test_no_part_of_a_secret_is_shown_where_what_is_looked_at_ends",
+    "test_a_result_that_cannot_be_read_keeps_no_other_back",
+    "test_a_member_beyond_all_files_is_unreadable_and_no_more",
 }
 # What a test may say for not running in a container: what it is about is not there, or cannot be held there, as SECURITY.md says.
 ABSENT = re.compile(r"of a machine with a GPU|needs root|needs mounts|needs another account|only root's files|SECURITY\.md says so")
