@@ -13,7 +13,6 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from bot.action.console import Console, JobOutcome
 from bot.action.gate.gate import AnyEvent, decide
@@ -28,6 +27,7 @@ from bot.action.report.post import report
 from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Request
+from bot.sandbox.files import Scratch
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Auto:
         statuses = []
         live_api = self.api.at_once()
         results = [self.settings.result / str(index) for index in range(len(requests))]
-        with TemporaryDirectory(prefix="torch-minify-auto-", ignore_cleanup_errors=True) as scratch:
+        with Scratch(prefix="torch-minify-auto-", ignore_cleanup_errors=True) as scratch:
             for index, (request, out) in enumerate(zip(requests, results, strict=True)):
                 with LiveLine(shower(live_api, requests, index, self.settings.run_url), self.every) as live:
                     statuses.append(self._minify(request, Path(scratch) / f"checkout-{index}", out, live.watch, stopped))

@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -32,7 +31,7 @@ from bot.machine import gpu
 from bot.models.request import Request
 from bot.models.result import EXIT_STATUS, Result
 from bot.sandbox.environment import PASSED
-from bot.sandbox.files import read_plain
+from bot.sandbox.files import Scratch, read_plain, remove
 from bot.workflow_commands import harmless, log_group
 
 # Seconds for the commands that set the checkout up, and beyond its budget for the engine.
@@ -149,7 +148,7 @@ def minify(
     children = Children(config.identities.setup, console, watched, stopped or threading.Event())
     others = leftovers.descendants()
     leftovers.adopt_orphans()
-    with tempfile.TemporaryDirectory(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
+    with Scratch(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
         directory = JobDirectory(Path(scratch).resolve(), request, config, out, children)
         try:
             status = directory.minify()
@@ -185,7 +184,7 @@ def begin(out: Path) -> None:
         chown_like_parent(path)
     for held in list(out.iterdir()) if (out / request_file.KEY_FILE).exists() else [out / "result.json"]:
         if held.is_dir() and not held.is_symlink():
-            shutil.rmtree(held)
+            remove(held)
         else:
             held.unlink(missing_ok=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,16 @@ def test_nothing_of_an_earlier_job_stays_for_this_one_s(tmp_path: Path, checkout
     # what is not known to be ours is left alone
     assert (out / "mine.txt").exists() is (out / "repro.py").exists() is (out / "original").exists() is not ours
     assert (outside / "kept.txt").exists()
+
+
+def test_however_deep_the_setup_digs_it_is_removed_and_the_job_goes_on(tmp_path: Path, checkout: Path, runner: dict[str, Any]) -> None:
+    dig = "import os\nfor _ in range(3000): os.mkdir('d' * 200); os.chdir('d' * 200)"
+    setup = f"echo $TMPDIR > {tmp_path}/where\ncd $TMPDIR\n{sys.executable} -c {shlex.quote(dig)}"
+    quiet = Console(io.StringIO(), io.StringIO())
+    assert minify.minify(request(), RunnerConfig(checkout, setup=setup, **runner), tmp_path / "out", quiet) == 5
+    where = Path((tmp_path / "where").read_text().strip())
+    assert where.name == "tmp"
+    assert not where.parents[1].exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
