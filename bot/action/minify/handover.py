@@ -163,7 +163,8 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> Non
             below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
             os.close(place)
             place = below
-        new = f"{path.name}.new"
+        # hidden: where we are killed meanwhile, it is uploaded without having been searched
+        new = f".{path.name}.new"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new, dir_fd=place)
         held = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=place)

@@ -24,7 +24,7 @@ CALLS: dict[str, Callable[[GitHub], object]] = {
     "login": lambda github: github.login(),
     "comments": lambda github: github.comments(REPO, 7),
     "recent_comments": lambda github: github.recent_comments(REPO, NOW),
-    "own_comment": lambda github: github.own_comment(REPO, 7, "<!-- m -->"),
+    "own_comment": lambda github: github.own_comment(REPO, 7, "<!-- m -->", 5),
     "upsert_comment": lambda github: github.upsert_comment(REPO, 7, "<!-- m -->", "body", 5),
     "react": lambda github: github.react(REPO, 5, "eyes"),
     "open_issue": lambda github: github.open_issue(REPO, "<!-- m -->", "title", "body"),
@@ -53,8 +53,9 @@ CALLS: dict[str, Callable[[GitHub], object]] = {
 }
 
 
-# What is no call of the API of its own: the address stands in somebody's text; a comment's author is compared with `login`.
-ELSEWHERE = {"attachment", "is_ours"}
+# What is no call of the API of its own: the address stands in somebody's text; a comment's author is compared with `login`; the others are
+# made without patience.
+ELSEWHERE = {"attachment", "is_ours", "at_once"}
 
 
 def test_every_call_is_listed() -> None:

@@ -59,6 +59,20 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path, target: int) -> None:
     assert found(tmp_path) == {"repro.py": "second"}
 
 
+def test_what_is_half_written_is_no_file_that_an_artifact_takes(tmp_path: Path, target: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The upload leaves hidden files out, and follows though our process was killed."""
+
+    def killed(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(handover, "holds_secret", killed)
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "exported_program.pt2").write_bytes(b"ghp_" + b"0" * 36)
+    with pytest.raises(KeyboardInterrupt):
+        hand_over(Account(), tmp_path / "source", target)
+    assert all(name.startswith(".") for name in os.listdir(tmp_path / "target"))
+
+
 def test_secrets_are_taken_out(tmp_path: Path, target: int) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "log.txt").write_text("ghp_" + "0" * 36)
@@ -108,7 +122,7 @@ def test_a_link_that_stands_in_the_way_is_not_followed(tmp_path: Path, target: i
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "target" / "deep").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "target" / "file").symlink_to(tmp_path / "elsewhere" / "file")
-    (tmp_path / "target" / "file.new").symlink_to(tmp_path / "elsewhere" / "new")
+    (tmp_path / "target" / ".file.new").symlink_to(tmp_path / "elsewhere" / "new")
     left = receive(archive(("deep/a", b"x"), ("file", b"y")), target)
     assert len(left) == 1
     assert os.listdir(tmp_path / "elsewhere") == []
