@@ -163,7 +163,8 @@ def shower(api: GitHub, requests: Sequence[Request], index: int, run_url: str) -
     answer = requests[index].answer
 
     def show(line: str) -> None:
-        if answer.issue is None:
+        # what looks at the set-up has said what it saw so far
+        if answer.issue is None or requests[index].doctor is not None:
             return
         try:
             api.upsert_comment(

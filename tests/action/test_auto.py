@@ -95,6 +95,13 @@ def test_what_is_shown_is_text() -> None:
     assert "\n\n``[1 s] reducing @everyone `code` <!-- m -->\\u202e <b>``\n\n" in body
 
 
+def test_a_look_at_the_set_up_is_nothing_that_is_minimized() -> None:
+    hub = Hub()
+    look = REQUESTS[0].model_copy(update={"script": None, "doctor": ("ok      image: ours",)})
+    shower(hub, [look], 0, "https://x/1")("line")  # type: ignore[arg-type]
+    assert hub.bodies == []
+
+
 def test_github_does_not_stop_the_work() -> None:
     hub = Hub(silent=True)
     shower(hub, REQUESTS, 0, "https://x/1")("line")  # type: ignore[arg-type]
