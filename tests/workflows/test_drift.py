@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
 
+from bot.action.gate.ci_failures import FAILED
 from bot.action.settings import Settings
 from tests.workflows.workflow_files import ACTIONS, ROOT, load, trigger, workflow
 
@@ -116,6 +118,10 @@ def test_the_readme_names_each_input_of_the_workflow(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(GPU) - set(trigger(workflow("minify.yml"))["workflow_call"]["inputs"]) - {"durable-token"}))
 def test_the_readme_or_its_docs_name_each_input_of_the_action(name: str) -> None:
     assert f"`{name}`" in README + (ROOT / "docs/github.md").read_text(encoding="utf-8")
+
+
+def test_the_caller_for_red_ci_lets_through_what_the_gate_calls_red() -> None:
+    assert f"contains(fromJSON('{json.dumps(FAILED)}'), github.event" in workflow("on-red-ci.yml")["jobs"]["minify"]["if"]
 
 
 @pytest.mark.parametrize("name", ["on-comment.yml", "on-red-ci.yml"])
