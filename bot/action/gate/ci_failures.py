@@ -38,7 +38,10 @@ NOTHING_NAMED = "No failing test is named in what can still be read of the run."
 
 @dataclass(frozen=True)
 class Subject:
-    """A run, and the branch whose last run it is compared with. `source` and `commit` are what it ran: where its paths are looked up."""
+    """A run, or an `attempt` of it or a `job` in it, and the branch whose last run it is compared with.
+
+    `source` and `commit` are what it ran: where its paths are looked up.
+    """
 
     run: int
     workflow: int
@@ -47,6 +50,7 @@ class Subject:
     job: int | None = None
     source: str | None = None
     commit: str | None = None
+    attempt: int | None = None
 
 
 class Reader:
@@ -61,8 +65,8 @@ class Reader:
         self._paths: dict[tuple[str, str], CheckoutPaths] = {}
         self._signed: dict[Failure, Signature | None] = {}
 
-    def failing_tests(self, run: int, job: int | None = None, *, whole: bool = False) -> tuple[Failure, ...]:
-        """The failing tests of `run`, or of its one `job`, as far as GitHub has them.
+    def failing_tests(self, run: int, job: int | None = None, attempt: int | None = None, *, whole: bool = False) -> tuple[Failure, ...]:
+        """The failing tests of the last attempt of `run`, or of another `attempt`, or of its one `job`, as far as GitHub has them.
 
         Raises:
             GitHubError: GitHub does not hand out what might name some, and nothing else names any. With `whole`: not all could be read,
@@ -70,7 +74,9 @@ class Reader:
         """
         found: dict[str, Failure] = {}
         unread: list[GitHubError] = []
-        jobs = self._api.jobs(self._repository, run)
+        # somebody may ask about what has run again since
+        jobs = self._api.jobs(self._repository, run, every=job is not None or attempt is not None)
+        jobs = [each for each in jobs if attempt in (None, each.run_attempt)]
         if job is None:
             for artifact in _of_attempt(self._api.artifacts(self._repository, run), jobs)[:MAX_ARTIFACTS]:
                 if artifact.expired or not fnmatch.fnmatchcase(artifact.name, self._junit_artifacts) or self._is_late(artifact.name):
@@ -195,7 +201,7 @@ def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_art
     reader = Reader(api, repository, junit_artifacts)
     found: dict[tuple[str, ...], groups.Group] = {}
     for subject in subjects[:MAX_RUNS]:
-        failures = reader.signed(reader.located(reader.failing_tests(subject.run, subject.job), subject))
+        failures = reader.signed(reader.located(reader.failing_tests(subject.run, subject.job, subject.attempt), subject))
         base = base_of(reader, api, repository, subject) if failures else None
         for group in groups.group(failures, base, reader.sign, fault):
             key = (group.signature.fingerprint,) if group.signature else group.tests

@@ -23,7 +23,7 @@ SHORTEST, LONGEST = 60.0, 6 * 3600.0
 
 _RUN_URL = re.compile(
     r"(?P<server>https?://[\w.:-]+)/(?P<repository>[\w.-]+/[\w.-]+)/actions/runs/(?P<run>[0-9]{1,18})"
-    r"(?:/attempts/[0-9]{1,6})?(?:/jobs?/(?P<job>[0-9]{1,18}))?/?(?:[?#]\S*)?"
+    r"(?:/attempts/(?P<attempt>[0-9]{1,6}))?(?:/jobs?/(?P<job>[0-9]{1,18}))?/?(?:[?#]\S*)?"
 )
 _PYTHON = re.compile(r"3\.[0-9]{1,2}")
 _TORCH = re.compile(r"(?:nightly|[0-9]{1,2}\.[0-9]{1,2}(?:\.[0-9]{1,2})?(?:(?:a|b|rc|\.dev|\.post)[0-9]{1,10})?)(?:\+[a-z0-9]{1,20})?")
@@ -38,12 +38,13 @@ class CommandSyntaxError(Exception):
 
 @dataclass(frozen=True)
 class RunUrl:
-    """A run, or a job in it, as an address says it."""
+    """A run, or an attempt of it or a job in it, as an address says it."""
 
     server: str
     repository: str
     run: int
     job: int | None = None
+    attempt: int | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,8 @@ def parse(line: str) -> Command:
             name = word.partition("=")[0]
             raise CommandSyntaxError(f"There is no option {name[:100]!r}.{_suggest(name, tuple(_OPTIONS))}")
         if match and url is None:
-            url = RunUrl(match["server"], match["repository"], int(match["run"]), int(match["job"]) if match["job"] else None)
+            run, job, attempt = (int(match[name]) if match[name] else None for name in ("run", "job", "attempt"))
+            url = RunUrl(match["server"], match["repository"], run or 0, job, attempt)
         elif match:
             raise CommandSyntaxError("There are two addresses; one run or job is enough.")
         elif word in VERBS and verb is None:

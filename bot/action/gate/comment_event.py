@@ -243,14 +243,16 @@ class Conversation:
         whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
         whose = code_of_pull_request(queued) if queued is not None else whose
         base = pull.base.ref if pull else self._event.repository.default_branch
-        return self._of_red(command, name, Checkout(source or self._repository, run.head_sha, fork), whose, [run], base, url.job)
+        return self._of_red(command, name, Checkout(source or self._repository, run.head_sha, fork), whose, [run], base, url)
 
     def _of_red(
-        self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, runs: Sequence[Run], base: str, job: int | None = None
+        self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, runs: Sequence[Run], base: str, url: RunUrl | None = None
     ) -> tuple[Request, ...]:
         """Requests for what failed in runs of CI, and the table of it for the comment."""
+        job, attempt = (url.job, url.attempt) if url is not None else (None, None)
         subjects = [
-            ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job, checkout.repository, checkout.commit) for run in runs
+            ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job, checkout.repository, checkout.commit, attempt)
+            for run in runs
         ]
         found = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
         taken = groups.chosen(found, self._settings.max_requests, asked=True)

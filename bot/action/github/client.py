@@ -288,9 +288,9 @@ class GitHub:
         # a pull request from a fork's branch of the same name is listed too
         return next((run for run in ended if run.event in ("push", "schedule")), None)
 
-    def jobs(self, repository: str, run: int) -> Sequence[WorkflowJob]:
-        """The jobs of a run's last attempt."""
-        return self._all(WorkflowJob, f"{_repo(repository)}/actions/runs/{run}/jobs", {"filter": "latest"}, "jobs")
+    def jobs(self, repository: str, run: int, *, every: bool = False) -> Sequence[WorkflowJob]:
+        """The jobs of a run's last attempt; with `every` those of all attempts."""
+        return self._all(WorkflowJob, f"{_repo(repository)}/actions/runs/{run}/jobs", {"filter": "all" if every else "latest"}, "jobs")
 
     def job_log(self, repository: str, job: int) -> str:
         """The end of the log of `job` (id): at most `LOG_LIMIT` bytes of it."""

@@ -152,6 +152,7 @@ class WorkflowJob(Resource):
     status: str = ""
     conclusion: str | None = None
     runner_name: str = ""
+    run_attempt: int = 1
     labels: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     started_at: AwareDatetime | None = None

@@ -212,8 +212,10 @@ class Memory(GitHub):
         found = [run for run in self.runs.values() if run.head_branch == branch and run.created_at < before and run.event == "push"]
         return max(found, key=lambda run: run.created_at, default=None)
 
-    def jobs(self, repository: str, run: int) -> Sequence[WorkflowJob]:
-        return self.run_jobs.get(run, [])
+    def jobs(self, repository: str, run: int, *, every: bool = False) -> Sequence[WorkflowJob]:
+        jobs = self.run_jobs.get(run, [])
+        last = max((job.run_attempt for job in jobs), default=1)
+        return [job for job in jobs if every or job.run_attempt == last]
 
     def job_log(self, repository: str, job: int) -> str:
         if job not in self.logs:

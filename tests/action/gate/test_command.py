@@ -30,7 +30,7 @@ from bot.models.request import RequestOptions
         ("—stage aot", Command(options=RequestOptions(stage=Stage.AOT))),
         ("--test “a.py::b c”", Command(test="a.py::b c")),
         ("https://github.com/o/r/actions/runs/12", Command(url=RunUrl("https://github.com", "o/r", 12))),
-        ("https://github.com/o/r/actions/runs/12/attempts/2", Command(url=RunUrl("https://github.com", "o/r", 12))),
+        ("https://github.com/o/r/actions/runs/12/attempts/2", Command(url=RunUrl("https://github.com", "o/r", 12, attempt=2))),
         (
             "https://ghe.example:8443/o/r/actions/runs/12/job/34?pr=5#step:3:1",
             Command(url=RunUrl("https://ghe.example:8443", "o/r", 12, 34)),

@@ -10,7 +10,7 @@ import pytest
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.requests import Decision
-from bot.action.github.resources import IssueComment
+from bot.action.github.resources import IssueComment, WorkflowJob
 from bot.action.settings import Settings
 from bot.models.failure import Stage
 from bot.models.request import Request
@@ -217,6 +217,19 @@ def test_a_job_s_address_names_the_run() -> None:
     made = outcome(asked(f"/minify https://github.com/{REPO}/actions/runs/20/job/200", pull=True), api)
     assert made.requests[0].command == "pytest tests/test_models.py::TestCompiled::test_pool"
     assert outcome(asked(f"/minify https://github.com/{REPO}/actions/runs/20/job/201", pull=True), api).status == "refused"
+
+
+@pytest.mark.parametrize(
+    ("place", "found"), [("", False), ("/attempts/1", True), ("/attempts/2", False), ("/job/200", True), ("/job/209", False)]
+)
+def test_what_ran_again_since_can_be_asked_about(place: str, found: bool) -> None:
+    """An address of an attempt, or of a job in one, is of that one, though another one came after it and was green."""
+    api = Memory()
+    api.add_pull()
+    api.add_run(20, "pytest")
+    api.run_jobs[20].append(WorkflowJob(id=209, name="tests", conclusion="success", run_attempt=2))
+    made = outcome(asked(f"/minify https://github.com/{REPO}/actions/runs/20{place}", pull=True), api)
+    assert made.status == ("requests" if found else "refused")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Hub(GitHub):
         assert run == 77
         return self.held
 
-    def jobs(self, repository: str, run: int) -> list[WorkflowJob]:
+    def jobs(self, repository: str, run: int, *, every: bool = False) -> list[WorkflowJob]:
         return [WorkflowJob(id=index, name="minify", status=status) for index, status in enumerate(self.statuses)]
 
     def upsert_comment(
