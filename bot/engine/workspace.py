@@ -10,14 +10,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from bot.models.result import Files, Result
+from bot.models.result import CONTENTS, Files, Result
 from bot.sandbox.files import copy_plain_file, copy_plain_tree, remove
 
 # What a system says of a disk, or of what an account may write on it.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARK = "result.json"
 _NEW = ".new"  # what is at the end of the name of a file that is being written
-_OURS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original")
 
 
 class NotOurs(Exception):
@@ -62,7 +61,7 @@ class Workspace:
         if first is not None:
             self.save(first())
         if not resume:
-            for name in _OURS[first is not None :]:
+            for name in CONTENTS[first is not None :]:
                 path = self.root / name
                 if path.is_dir():
                     shutil.rmtree(path)

@@ -44,6 +44,8 @@ TITLE: dict[Status, str] = {
 }
 
 
+# What a result directory holds: of one that is used again these go, and what else somebody has put there stays.
+CONTENTS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original")
 # That of an input that cannot be used.
 UNUSABLE = 2
 

@@ -148,14 +148,13 @@ def _unread(error: GitHubError, name: str) -> GitHubError:
 
 
 def _of_attempt(artifacts: Sequence[Artifact], jobs: Sequence[WorkflowJob]) -> list[Artifact]:
-    """Of the `artifacts` of a run those of its last attempt, whose `jobs` these are: of one name the last, and none that no job left.
+    """Of the `artifacts` of a run those of the attempt whose `jobs` these are: none that no job of it left, and of one name the last.
 
     A job that did not run again is one of the last attempt, and so is what it left.
     """
-    last = {artifact.name: artifact for artifact in sorted(artifacts, key=lambda artifact: artifact.id)}
-    return [
-        artifact for artifact in artifacts if last[artifact.name] is artifact and (not jobs or any(_left(artifact, job) for job in jobs))
-    ]
+    left = [artifact for artifact in artifacts if not jobs or any(_left(artifact, job) for job in jobs)]
+    last = {artifact.name: artifact for artifact in sorted(left, key=lambda artifact: artifact.id)}
+    return [artifact for artifact in left if last[artifact.name] is artifact]
 
 
 def _left(artifact: Artifact, job: WorkflowJob) -> bool:

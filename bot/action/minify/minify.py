@@ -29,7 +29,7 @@ from bot.action.minify.machine_report import FILE, LIMIT, machine_report
 from bot.action.redaction import redact
 from bot.machine import gpu
 from bot.models.request import Request
-from bot.models.result import EXIT_STATUS, Result
+from bot.models.result import CONTENTS, EXIT_STATUS, Result
 from bot.sandbox.environment import PASSED
 from bot.sandbox.files import Scratch, read_plain, remove
 from bot.workflow_commands import harmless, log_group
@@ -177,12 +177,13 @@ def minify(
 def begin(out: Path) -> None:
     """Make the directory `out`, or take from it what an earlier job left there, on a machine that is kept: it would be this one's result.
 
-    Of a directory that is not known to be ours only the result goes.
+    Nothing else that somebody keeps there goes; of a directory that is not known to be ours the result alone.
     """
     for path in reversed([path for path in (out, *out.parents) if not path.exists()]):
         path.mkdir()
         chown_like_parent(path)
-    for held in list(out.iterdir()) if (out / request_file.KEY_FILE).exists() else [out / "result.json"]:
+    ours = (out / request_file.KEY_FILE).exists()
+    for held in [out / name for name in ((*CONTENTS, FILE, request_file.KEY_FILE) if ours else CONTENTS[:1])]:
         if held.is_dir() and not held.is_symlink():
             remove(held)
         else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from bot.action.gate.ci_failures import Reader, Subject, examine
 from bot.action.github.resources import Artifact, WorkflowJob
 from bot.action.github.transport import GitHubError
-from tests.action.gate.memory import HEAD, MAIN, NOW, REPO, Memory
+from tests.action.gate.memory import HEAD, MAIN, NOW, REPO, Memory, zipped
 
 LOST, OTHER = 201, 200
 
@@ -62,3 +64,22 @@ def test_a_base_that_was_read_in_part_is_none(status: int) -> None:
     groups = examine(api, REPO, [Subject(30, 3, NOW, "main", source=REPO, commit=HEAD)])
     assert any(group.reason.endswith("there is no run of the base to compare with") for group in groups)
     assert not any("it did not on main" in group.reason for group in groups)
+
+
+def test_of_an_attempt_its_own_reports_are_read() -> None:
+    """Another one came after it, whose reports have the same name."""
+    wrong = "<failure>Traceback (most recent call last):\nRuntimeError: no</failure>"
+    api = Memory()
+    api.add_run(20, None)
+    api.run_jobs[20] = []
+    for attempt, test in ((1, "test_one"), (2, "test_two")):
+        began = NOW + timedelta(hours=attempt)
+        ended = began + timedelta(minutes=5)
+        xml = f'<testsuite><testcase classname="tests.test_x" name="{test}">{wrong}</testcase></testsuite>'
+        api.zips[attempt] = {"reports": zipped({"junit.xml": xml.encode()})}
+        api.reruns.setdefault(20, []).append(Artifact(id=attempt, name="reports", created_at=ended))
+        job = WorkflowJob(id=attempt, name="tests", conclusion="success", run_attempt=attempt, started_at=began, completed_at=ended)
+        api.run_jobs[20].append(job)
+    for asked, test in ((1, "test_one"), (2, "test_two"), (None, "test_two")):
+        found = Reader(api, REPO, "*").failing_tests(20, attempt=asked)
+        assert [failure.test for failure in found] == [f"tests/test_x.py::{test}"]
