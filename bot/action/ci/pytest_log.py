@@ -22,6 +22,8 @@ MAX_MARKS = 20_000
 _TITLE = re.compile(r"^_+ (?!_ )(?P<title>\S.*?) _+$")
 _BLOCK = re.compile(r"^=+ (?P<name>FAILURES|ERRORS|RERUNS|FAILURES SHORT STACK) =+$")
 _RULE = re.compile(r"^={2,} .{0,200} ={2,}$")
+# What `-rA` and `--xfail-tb` show of tests that did not fail, in sections like those of others.
+_NO_FAILURES = re.compile(r"^=+ (?:PASSES|XPASSES|XFAILURES) =+$")
 _CAPTURED = re.compile(r"^-+ (?:Captured |generated xml)")
 # A mark for each test behind its file, and on the lines below where they are many.
 _MARKS = re.compile(r"^(?:(?P<file>[^\s:]{1,500}\.py) )?(?P<marks>[.sxXFER]{1,300}) *(?P<percent>\[ *\d{1,3}%\])?$")
@@ -139,13 +141,15 @@ def _is_captured(line: str) -> bool:
 def sections(lines: list[str]) -> Iterator[ShownFailure]:
     """Each failure that pytest shows in `lines`."""
     block, title, start = "", "", 0
+    failed = True
     for i, line in enumerate(lines):
         if not line.startswith(("=", "_")):
             continue
-        begins = _BLOCK.match(line)
-        ends = begins or (block and _RULE.match(line))
+        begins, rule = _BLOCK.match(line), _RULE.match(line)
+        ends = begins or (block and rule)
+        failed = not _NO_FAILURES.match(line) if rule else failed
         titled = None if ends else _TITLE.match(line)
-        if titled and not block and _TEST.fullmatch(titled["title"]):
+        if titled and failed and not block and _TEST.fullmatch(titled["title"]):
             block = "FAILURES"
         titled = titled if block else None
         if title and (ends or titled):

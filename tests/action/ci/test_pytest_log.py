@@ -1,0 +1,26 @@
+"""The failing tests that pytest shows in a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import candidates, pytest_log
+from bot.action.ci.paths import CheckoutPaths
+
+FAILS = "=== FAILURES ===\n___ TestCompile.test_a ___\nE   torch._dynamo.exc.Unsupported: made up\n\ntests/test_a.py:3: Unsupported\n"
+PASSES = "___ TestCompile.test_b ___\n--- Captured stdout call ---\n======\nit runs\n======\n"
+ENDS = "=== short test summary info ===\n"
+
+
+@pytest.mark.parametrize("title", ["PASSES", "XPASSES", "XFAILURES"])
+@pytest.mark.parametrize("above", ["", FAILS])
+def test_sections_of_tests_that_did_not_fail(title: str, above: str) -> None:
+    log = f"{above}=== {title} ===\n{PASSES}{ENDS}FAILED tests/test_a.py::TestCompile::test_a - Unsupported\n"
+    assert [shown.title for shown in pytest_log.sections(log.splitlines())] == (["TestCompile.test_a"] if above else [])
+    found = candidates.rows(f"{log}PASSED tests/test_a.py::TestCompile::test_b\n", CheckoutPaths([]))
+    assert [row["test"] for row in found] == ["tests/test_a.py::TestCompile::test_a"]
+
+
+def test_an_excerpt_below_what_passed_may_begin_with_a_section() -> None:
+    log = f"=== PASSES ===\n{PASSES}{ENDS}{FAILS.partition(chr(10))[2]}"
+    assert [shown.title for shown in pytest_log.sections(log.splitlines())] == ["TestCompile.test_a"]
