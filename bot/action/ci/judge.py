@@ -45,6 +45,9 @@ _OF_COMPILER = re.compile(
     re.MULTILINE,
 )
 _NUMBERS = re.compile(r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Mismatched elements|not close|allclose")
+# The first words of the same, which a summary may cut to the width of a terminal.
+_FIRST_WORDS = ("Tensor-likes are not close!", "Tensor-likes are not equal!", "Scalars are not close!", "Not equal to tolerance ")
+MIN_WORDS = 6
 # Of what is not in a version, or not installed.
 _NOT_THERE = re.compile(r"cannot import name |No module named |module '")
 # What pytest says of a call that a test asserts, below its result.
@@ -282,7 +285,9 @@ def _said(failure: Failure) -> str:
 def _is_about_numbers(signature: Signature, failure: Failure) -> bool:
     if "AssertionError" not in signature.exception:
         return False
-    return bool(_NUMBERS.search(signature.message) or _CALLED.search(_said(failure)))
+    words = signature.message.removesuffix("...")
+    cut = words != signature.message and len(words) >= MIN_WORDS and any(said.startswith(words) for said in _FIRST_WORDS)
+    return cut or bool(_NUMBERS.search(signature.message) or _CALLED.search(_said(failure)))
 
 
 def is_wrong_in_test(signature: Signature | None, failure: Failure) -> bool:

@@ -24,3 +24,19 @@ def test_sections_of_tests_that_did_not_fail(title: str, above: str) -> None:
 def test_an_excerpt_below_what_passed_may_begin_with_a_section() -> None:
     log = f"=== PASSES ===\n{PASSES}{ENDS}{FAILS.partition(chr(10))[2]}"
     assert [shown.title for shown in pytest_log.sections(log.splitlines())] == ["TestCompile.test_a"]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Tensor-likes ar...", "possible"),
+        ("Tensor-l...", "possible"),
+        ("Scalars ...", "possible"),
+        ("Tens...", "not a candidate"),
+        ("Tensor-made...", "not a candidate"),
+    ],
+)
+def test_a_summary_that_is_cut_within_words_about_numbers(said: str, expected: str) -> None:
+    log = f"{ENDS}FAILED tests/test_a.py::{{}}::test_a - AssertionError: {said}\n"
+    assert [row["verdict"] for row in candidates.rows(log.format("TestCompile"), CheckoutPaths([]))] == [expected]
+    assert [row["verdict"] for row in candidates.rows(log.format("TestEager"), CheckoutPaths([]))] == ["not a candidate"]
