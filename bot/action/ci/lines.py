@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from bot.action.ci import told_stacks
-from bot.action.ci.pasted import Marks, dedented, restored
+from bot.action.ci.pasted import Marks, dedented, restored, unflattened
 from bot.action.ci.python_words import HEADER
 
 # The last lines of a log, and the beginning of a line: the causes of a failure stand at the end, long lines are lists.
@@ -149,6 +149,7 @@ def read(log: str) -> Lines:
             text[i], name = _bare(line)
             who[i] += name
     dedented(text)
+    unflattened(text)
     _outdent(text, who)
     return Lines(text, who)
 

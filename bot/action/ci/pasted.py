@@ -11,6 +11,8 @@ import re
 from collections import Counter
 from itertools import zip_longest
 
+from bot.action.ci.python_words import ERRORS, HEADER
+
 # Shapes of marks that one log may have.
 MAX_SHAPES = 8
 MAX_MARK = 160
@@ -51,6 +53,11 @@ _NO_MARK = re.compile(r"E |[#*>]|//|[\s|+]*$|.*[\"'`]|.*\b[WIVD]\d{4} |.*\b(?:wa
 _ENDED = re.compile(r"[\s:\])|>}-]$")
 _FENCE = re.compile(r"^\s{0,20}(?:`{3,}|~{3,})[\w-]{0,30}$")
 _INDENTED_FRAME = re.compile(r' *File "')
+# A frame's first line without the blanks before it; below one, what is no source; and what marks the place in it.
+_FLAT_FRAME = re.compile(r'File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+_NO_SOURCE = re.compile(rf'File "|{re.escape(HEADER)}|[A-Za-z_][\w.]{{0,200}}{ERRORS}(?::|$)')
+_UNDERLINED = re.compile(r"[\^~ ]{1,2000}$")
+MIN_FLAT = 2
 # So many lines without a frame show what indents them.
 MIN_LINES = 4
 _NUMBERED = re.compile(r" *\d")
@@ -128,6 +135,20 @@ def _dedent(text: list[str], start: int, end: int) -> None:
         return
     if least > 0:
         text[start:end] = [line[least:] for line in text[start:end]]
+
+
+def unflattened(text: list[str]) -> None:
+    """Give the frames of tracebacks in `text` the blanks back that Python writes, where whatever copied it took all of them away."""
+    places = [i for i, line in enumerate(text) if line.startswith('File "') and _FLAT_FRAME.match(line)]
+    # a program's own words may begin so, once
+    if len(places) < MIN_FLAT or any(line.startswith('  File "') for line in text):
+        return
+    for i in places:
+        text[i] = f"  {text[i]}"
+        source = text[i + 1 : i + 2]
+        if source and not _NO_SOURCE.match(source[0]):
+            marked = _UNDERLINED.match("".join(text[i + 2 : i + 3]))
+            text[i + 1 : i + 3] = [f"    {line}" if marked or line is source[0] else line for line in text[i + 1 : i + 3]]
 
 
 class Marks:

@@ -328,3 +328,18 @@ def test_words_around_a_traceback_that_is_cut_off(title: str, expected: list[str
     assert verdicts(f"# {title}\n\n```\n{LOG}\n```\n") == ["suggested"]
     # a log of many other things
     assert verdicts(f"# {title}\n" + "it runs\n" * 300 + FRAMES) == ["possible"]
+
+
+@pytest.mark.parametrize("mark", ["", "[rank0]: "])
+def test_frames_without_their_blanks(mark: str) -> None:
+    marked = LOG.replace("    return lowered(x)\n", "    return lowered(x)\n           ^^^^^^^^^^\n")
+    flat = "\n".join(f"{mark}{line.strip()}".rstrip() for line in marked.split("\n"))
+    assert candidates.rows(flat, CheckoutPaths([])) == candidates.rows(LOG, CheckoutPaths([]))
+    # what a frame's source was is not known where another frame, or what was raised, is below it
+    bare = "\n".join(line for line in flat.split("\n") if not line.removeprefix(mark).startswith(("main(", "guarded", "return", "^")))
+    assert candidates.rows(bare, CheckoutPaths([])) == candidates.rows(LOG, CheckoutPaths([]))
+
+
+def test_a_program_s_own_words_about_a_file_stay() -> None:
+    said = ['File "a.py", line 3, in f', "is wrong"]
+    assert lines.read("\n".join(said)).text == said
