@@ -33,8 +33,15 @@ _TEST_FILE = re.compile(r'^  File "((?:[^"\n]{1,500}/)?(?:test_\w{1,200}|\w{1,20
 _TEST_FRAME = re.compile(
     r'^  File "(?P<file>(?:[^"\n]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py)", line \d{1,7}, in (?P<name>test\w{0,200})$', re.MULTILINE
 )
+# The same in a file of any name, where unittest is on the stack; not of what is installed, or torch's own.
+_TEST_METHOD = re.compile(r'^  File "(?P<file>[^"\n]{1,500}\.py)", line \d{1,7}, in (?P<name>test_\w{1,200})$', re.MULTILINE)
+_RUNNER = '/unittest/case.py", line '
+_INSTALLED = re.compile(r"(?:site|dist)-packages/|(?:^|/)torch/(?:testing|_\w+)/|/unittest/")
 # The same without its first word, as people paste it, where there is no doubt.
 _BARE = re.compile(r"[\w./-]{1,300}\.py::\S{1,500} - (?:torch\._(?:dynamo|inductor)\.|triton\.)")
+# Words before it, in which case there has to be none either.
+_WORDS_ABOVE = 300
+_WORDS = re.compile(rf".{{1,{_WORDS_ABOVE}}}?[:\uff1a] ?(?=FAILED {_BARE.pattern})")
 # pytest-subtests names the case behind the test.
 _CASE = re.compile(r" (?:\[[^\]]*\] ?)?\([^()]*\)$| \[[^\]]*\]$")
 _SUMMARY = re.compile(
@@ -339,6 +346,8 @@ def _summaries(lines: list[str]) -> Iterator[_Summary]:
     for i, line in enumerate(lines):
         found = _SUMMARY.match(line) if line.startswith(("FAILED ", "ERROR ", "SUBFAIL")) else None
         found = found or (_SUMMARY.match(f"FAILED {line}") if _BARE.match(line) else None)
+        if found is None and "FAILED " in line[:_WORDS_ABOVE] and (words := _WORDS.match(line)):
+            found = _SUMMARY.match(line[words.end() :])
         if found is None:
             continue
         if found["rest"]:

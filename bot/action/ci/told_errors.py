@@ -15,6 +15,8 @@ MAX_LINE = 2_000
 # A class of the compiler's with its message, in ticks. A heading may name what a text is about, and not what happened; a change and a
 # logger's line that is no error are no words of somebody's.
 _TOLD = re.compile(rf"`(?P<said>{NAMED}: [^\s`][^\n`]{{0,1000}})`")
+# The same at the end of a sentence, behind a colon which is none of an error's.
+_BEHIND = re.compile(rf"[^`\n]{{1,200}}(?<!Error)(?<!Exception)(?<!Failed)(?<!Unsupported): (?P<said>{NAMED}: [^\s`][^\n`]{{0,1000}})$")
 # The same in a comment of a program, which is fenced; its message goes on in the comments below.
 _COMMENT = re.compile(r" {0,40}# ?")
 _SAID = re.compile(rf"{NAMED}: \S")
@@ -36,7 +38,7 @@ _RAISED = re.compile(
 )
 # A title that begins with a class of the compiler's and its message, behind labels: it says what was raised. The compiler's
 # own words may deny something, but do not ask for it.
-_TITLED = re.compile(rf"# (?:\[[^\]\n]{{1,60}}\]:? {{0,2}}){{0,4}}[`*]{{0,2}}(?P<named>{NAMED})[`*]{{0,2}}: {{0,2}}\S")
+_TITLED = re.compile(rf"# (?:\[[^\]\n]{{1,60}}\]:? {{0,2}}){{0,4}}[`*]{{0,2}}(?P<named>{NAMED})[`*]{{0,2}}(?:: {{0,2}}\S| (?:with|when|while|in|on|for|during|after|at|using)\b)")
 _ASKED = re.compile(r"\bshould\b", re.IGNORECASE)
 _WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?|would|could|instead|catch(?:es)?|caught)\b", re.IGNORECASE)
 
@@ -73,7 +75,9 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         comment = _COMMENT.match(said) if fences % 2 else None
         comments = [said[comment.end() :], *comments] if comment else []
         told, shown = _TOLD.search(said), _BACKEND.search(said)
-        words = _TOLD.sub(" ", said)
+        if told is None and not _WENT_ON.search(said):
+            told = _BEHIND.match(said)
+        words = said.replace(told["said"], " ") if told else said
         if comments and _SAID.match(comments[0]):
             raised = "\n".join(comments)
         elif _NO_WORDS.match(said) or (told and (_WENT_ON.search(words) or not _FAILS.search(words))):

@@ -378,3 +378,30 @@ def test_strides_that_differ(frame: str, expected: list[str]) -> None:
 )
 def test_a_benchmark_that_is_told_of_in_a_list(item: str, expected: list[str]) -> None:
     assert verdicts(f"# A title\n\n- [ ] a job\n{item}made_up.v2  FAIL:     accuracy=fail_accuracy, expected=pass\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("In the error message I find this line: {}", ["possible"]),
+        ("It fails now: {}", ["possible"]),
+        ("It fails now: {}, falling back to eager", []),
+        ("It is about this: {}", []),
+        ("RuntimeError: {}", []),
+    ],
+)
+def test_words_that_end_in_an_error_of_the_compiler(words: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n{words.format('torch._dynamo.exc.Unsupported: made up')}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("It shows this: ", ["suggested"]),
+        ("\u5b83\u5931\u8d25\uff1a", ["suggested"]),
+        ("It shows ", []),
+    ],
+)
+def test_a_line_of_the_summary_behind_words(words: str, expected: list[str]) -> None:
+    assert verdicts(f"- {words}FAILED tests/test_a.py::test_b - torch._dynamo.exc.Unsupported: made up\n") == expected
+    assert verdicts(f"- {words}FAILED tests/test_a.py::test_b - ValueError: made up\n") == []
