@@ -274,7 +274,7 @@ class _Log:
         """What died in each of the tracebacks, by what the log says above of how it was started."""
         at, title, launched = 0, "", ""
         ran = self._asked
-        started = Started()
+        started = Started(is_text=len(self.lines.text) <= MAX_TEXT)
         for block in chosen:
             for line in self.lines.text[at : block.start]:
                 ran = running(line) or ran

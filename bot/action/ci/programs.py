@@ -20,6 +20,8 @@ _STARTED = re.compile(
     rf"(?P<before>{_ASSIGNMENTS}){_AROUND}(?P<behind>{_ASSIGNMENTS})"
     r"(?P<path>/\S{1,300}/)?(?P<program>(?:python[\d.]{0,6}|torchrun|accelerate launch) .{1,2000})$"
 )
+# One that stands alone on its line, and no words.
+_ALONE = re.compile(rf"{_ASSIGNMENTS}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-\S{{1,40}} ){{0,5}}[\w./~-]{{1,300}}\.py(?: |$)")
 _STEP = ("##[group]Run ", "##[endgroup]", "shell: ")
 # What changes the shell alone, or only looks.
 _QUIET = re.compile(
@@ -35,11 +37,12 @@ class Started:
     """The commands on the lines seen so far, by the names of the files that they run.
 
     `last` is the one that was started last, and no other program after it; none where the log does not show that. Of the lines of a
-    step it is that with the only program.
+    step it is that with the only program. In what is a text of somebody's (`is_text`), and no log, a command needs no echo.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_text: bool = False) -> None:
         self.last = NO_HINT
+        self._is_text = is_text
         self._hints: dict[str, Hint] = {}
         self._in_step = False
         self._step: set[Hint] = set()
@@ -52,13 +55,13 @@ class Started:
                 return
             self._step, self.last = set(), NO_HINT
         # ninja and make show the commands that they ran so
-        echoed = line.startswith(("+", "$", "cd /"))
+        echoed = line.startswith(("+", "$", "cd /")) or (self._is_text and bool(_ALONE.match(line)))
         if not (self._in_step or echoed or line.startswith("Run ")):
             return
         found = _STARTED.match(line)
         hint = NO_HINT
         moved = found and found["elsewhere"] and _is_relative(found["program"])
-        if found and not moved and (found["echo"] or self._in_step) and _is_plain(found["program"]):
+        if found and not moved and (found["echo"] or self._in_step or echoed) and _is_plain(found["program"]):
             hint = Hint(allowed_variables(found["before"] + found["behind"]), found["program"])
             self._hints.update((name, hint) for name in _files(found["program"]))
         command = line.removeprefix(_STEP[0])

@@ -99,5 +99,21 @@ def test_the_last_program(lines: tuple[str, ...], program: str) -> None:
     assert last(*lines) == program
 
 
+@pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("python ./run.py --a 1", "python ./run.py --a 1"),
+        ("NGPU=2 torchrun --nproc_per_node=2 run.py", "NGPU=2 torchrun --nproc_per_node=2 run.py"),
+        ("python run.py | tee log", ""),
+        ("python is not run.py", ""),
+        ("It runs python run.py", ""),
+    ],
+)
+def test_a_command_in_a_text(line: str, program: str) -> None:
+    started = Started(is_text=True)
+    started.see(line)
+    assert " ".join([*started.last.variables, started.last.program]) == program
+
+
 def test_nothing_was_started() -> None:
     assert Started().find("run.py") == NO_HINT
