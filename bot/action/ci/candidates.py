@@ -42,7 +42,7 @@ def _row(failure: Failure, verdict: Verdict, why: str) -> dict[str, str | None]:
     if verdict != "no" and not command:
         why += "; the log names no command that runs it"
     return {
-        "file": failure.file or None,
+        "file": failure.file or failure.script or None,
         "test": failure.test or None,
         "verdict": _WORDS[verdict],
         "kind": signature.kind.value if signature else None,

@@ -16,12 +16,13 @@ from itertools import pairwise
 
 from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, told_errors, unittest_log
 from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
-from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module
+from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, commanded, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
+from bot.action.ci.python_words import HEADER
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
 
@@ -41,10 +42,21 @@ _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), com
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
 _TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
-# The name of a test alone on its line.
-_BARE = re.compile(r"test_\w{1,200}(?:\[\S{1,300}\])? {0,3}$")
+# The name of a test alone on its line, or in ticks among words that announce what is below.
+_BARE = re.compile(
+    r"(?:(?P<words>[^`\n]{0,60}`))?(?P<name>(?:[\w./-]{1,300}\.py::)?(?:\w{1,100}(?:\.|::)){0,2}test_\w{1,200}(?:\[\S{1,300}\])?)"
+    r"(?(words)`[^`\n]{0,60}:) {0,3}$"
+)
 _RUN_AGAIN = "To execute this test, run"
+_TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
+# The same where nothing called it, and it is no tool of Python's or torch's: the program itself.
+_MAIN = re.compile(
+    rf"^{re.escape(HEADER)}\n(?:  File \"<frozen [^\n]{{1,200}}\n(?:    [^\n]{{0,500}}\n)?){{0,4}}"
+    r'  File "(?P<path>(?!(?:[^"\n]*/)?(?:lib/python[\d.]{1,6}/(?!(?:site|dist)-packages/)|(?:site|dist)-packages/torch/))[^"\n]{1,500}\.py)"'
+    r", line \d{1,7}, in <module>$",
+    re.MULTILINE,
+)
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.LOGGED: 1, Seen.NAMED: 0, Seen.FILE: 0}
 
@@ -209,7 +221,8 @@ class _Log:
         test = tests.pop() if len(tests) == 1 else ""
         if not test:
             # somebody who copied the excerpt may have put the name above it
-            test = next((line.strip() for line, below in pairwise(shown) if below.startswith(("> ", "E  ")) and _BARE.match(line)), "")
+            above = pairwise(line for line in shown if line.strip("` "))
+            test = next((found["name"] for line, below in above if below.startswith(("> ", "E  ")) and (found := _BARE.match(line))), "")
         return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]))
 
     def _logged(self) -> Iterator[Failure]:
@@ -255,9 +268,21 @@ class _Log:
             if not signature.exception and self._fault_told:
                 continue
             seen.add(signature.fingerprint)
-            yield failure
+            yield failure if is_whole(failure.text) else self._completed(failure)
         if quoted and not seen:
             yield quoted
+
+    def _completed(self, cut: Failure) -> Failure:
+        """A failure whose traceback is `cut` off, with what was raised, where somebody's text says that above, or in its title."""
+        if len(self.lines.text) > MAX_TEXT:
+            return cut
+        said = {block.text for block in self.printed.all if _is_of_compiler(block) and is_whole(block.text) and '  File "' not in block.text}
+        told = next((replace(cut, text=text, note=_TOLD_ABOVE) for text in said), None) if len(said) == 1 else None
+        told = told or next(told_errors.named(self.lines.text), None)
+        if told is None:
+            return cut
+        raised = told.text.partition("\n")[2]
+        return replace(cut, text=f"{cut.text}\n{raised}", seen=Seen.LOGGED, note=told.note)
 
     @cached_property
     def _fault_told(self) -> bool:
@@ -284,8 +309,8 @@ class _Log:
                     launched = _as_path(found["program"])
                 started.see(line)
             at = block.start
-            script = _SCRIPT.search(block.text)
-            path = script["path"] if script else launched if self.lines.text[at].startswith(_IN_TABLE) else ""
+            shown = _SCRIPT.search(block.text)
+            path = shown["path"] if shown else launched if self.lines.text[at].startswith(_IN_TABLE) else ""
             name = path.rpartition("/")[2]
             hint = started.find(path) if path else NO_HINT if ran else started.last
             test = "" if hint.program or title else ran
@@ -293,7 +318,9 @@ class _Log:
             if function:
                 # the class is on no frame
                 test, hint = f"{file}::{function}", Hint((), f"pytest {shlex.quote(file)} -k {function}")
-            yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint)
+            begun = None if test or title else _MAIN.search(block.text)
+            script = repository_path(begun["path"]) if begun else ""
+            yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint, script=script)
 
 
 def _as_path(program: str) -> str:

@@ -44,7 +44,9 @@ class CheckoutPaths:
         return ends[0] if len(ends) == 1 else None
 
     def locate(self, failure: Failure) -> Failure:
-        """`failure` with the path of its test, and in its command, as the checkout has it; as it is where that cannot be told."""
+        """`failure` with the path of its test or program, and in its command, as the checkout has it; as it is where that cannot be told."""
+        if failure.script:
+            return replace(failure, script=self.find(failure.script) or failure.script)
         file = failure.file
         found = self.find(file) if file else None
         if found is None:

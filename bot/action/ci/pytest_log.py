@@ -61,7 +61,7 @@ _ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
 _RUNNING = re.compile(
     # PyTorch's runner names the test that it lets run alone
     r"^(?:(?:stepcurrent: .{1,60}\. )?Running (?:only|1 items in this shard:) )?"
-    r"(?P<id>[^\s:]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)"
+    r"(?P<id>[^\s:`]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)"
 )
 # Of a command, between words or not.
 _COMMANDED = re.compile(
@@ -239,6 +239,8 @@ def id_by_frame(qualified: str, text: str) -> str:
 def test_on_stack(text: str) -> tuple[str, str]:
     """The file and the name of the innermost function of the traceback `text` that is a test by both; empty where there is none."""
     found = deque(_TEST_FRAME.finditer(text), maxlen=1)
+    if not found and _RUNNER in text:
+        found = deque((each for each in _TEST_METHOD.finditer(text) if not _INSTALLED.search(each["file"])), maxlen=1)
     return next(((repository_path(each["file"]), each["name"]) for each in found), ("", ""))
 
 

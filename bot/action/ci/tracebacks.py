@@ -308,7 +308,8 @@ class _TracebackReader:
         if cut or drawn:
             words = cut["words"] or cut["label"] or "" if cut and cut.re is _RAISED else ""
             self._start(who, _Unfinished(i, len(cut["indent"] or "") if cut else 0, drawn))
-            self._open[who].take(line.removeprefix(words))
+            marks = words[len(words.rstrip("*_`")) :]
+            self._open[who].take(line.removeprefix(words).removesuffix(marks[::-1]))
         # the first line may have lost the blanks of a frame's source, and there may be words about what was copied
         if i:
             self._words[who] += self._most if cut or drawn else bool(line)

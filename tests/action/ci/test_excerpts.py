@@ -52,6 +52,64 @@ def test_the_program_of_a_traceback_of_which_the_title_tells() -> None:
     assert [row["command"] for row in candidates.rows(log, CheckoutPaths([]))] == ["python train.py"]
 
 
+@pytest.mark.parametrize(
+    ("above", "told"),
+    [
+        ("Error Message:\n torch._inductor.exc.InductorError: made up\n", "InductorError: made up"),
+        ("**_torch._inductor.exc.InductorError: made up_**\n", "InductorError: made up"),
+        ("It raises torch._inductor.exc.InductorError\n", "InductorError"),
+        # which of them it was
+        ("torch._inductor.exc.InductorError: made up\n```\ntorch._dynamo.exc.Unsupported: made up\n", None),
+        ("It says nothing\n", None),
+    ],
+)
+def test_what_was_raised_is_told_above_a_traceback_that_is_cut_off(above: str, told: str | None) -> None:
+    log = f"# A title\n\n```\n{above}```\n\n```\n{PROGRAM}{LOWERING}```\n"
+    (row,) = candidates.rows(log, CheckoutPaths([]))
+    assert (row["verdict"], row["file"]) == ("possible", "/w/train.py")
+    shown = str(row["why"]).partition(" (exception in inductor_lowering: ")[2].partition(")")[0]
+    assert shown == (told or "exception")
+    # a log says many other things above
+    assert all(f": {told}" not in str(row["why"]) for row in candidates.rows("it runs\n" * 300 + log, CheckoutPaths([])))
+
+
+def test_the_file_of_a_program_whose_command_is_not_shown() -> None:
+    raised = f"{PROGRAM}{LOWERING}torch._inductor.exc.InductorError: made up\n"
+    (row,) = candidates.rows(raised, CheckoutPaths(["src/train.py"]))
+    assert (row["file"], row["test"], row["command"]) == ("/w/train.py", None, None)
+    (row,) = candidates.rows(raised.replace("/w/train", "/w/src/train"), CheckoutPaths(["src/train.py"]))
+    assert row["file"] == "src/train.py"
+    # a tool that starts programs, a module that one imports
+    for other in ("/w/lib/python3.12/site-packages/torch/distributed/run.py", "/usr/lib/python3.12/multiprocessing/spawn.py"):
+        (row,) = candidates.rows(raised.replace("/w/train.py", other, 1), CheckoutPaths([]))
+        assert row["file"] is None
+    imported = raised.replace("  File", '  File "/w/lib/python3.12/site-packages/made/up.py", line 1, in load\n    load()\n  File', 1)
+    (row,) = candidates.rows(imported, CheckoutPaths([]))
+    assert row["file"] is None
+
+
+@pytest.mark.parametrize(("command", "found"), [("python bench/train.py --a 1", True), ("it runs python bench/train.py", False)])
+def test_a_command_alone_on_its_line_in_a_text(command: str, found: bool) -> None:
+    log = f"# A title\n\n```\n{command}\n{PROGRAM}{LOWERING}torch._inductor.exc.InductorError: made up\n```\n"
+    assert [row["command"] for row in candidates.rows(log, CheckoutPaths([]))] == [command if found else None]
+    # what a log shows so may be a help text
+    assert [row["command"] for row in candidates.rows("it runs\n" * 300 + log.replace("`", ""), CheckoutPaths([]))] == [None]
+
+
+@pytest.mark.parametrize(
+    ("file", "runner", "test"),
+    [
+        ("/w/tests/made_up.py", "/usr/lib/python3.12/unittest/case.py", "tests/made_up.py::test_a"),
+        ("/w/tests/made_up.py", "/w/run.py", None),
+        ("/w/lib/python3.12/site-packages/made/up.py", "/usr/lib/python3.12/unittest/case.py", None),
+    ],
+)
+def test_a_test_of_unittest_in_a_file_of_any_name(file: str, runner: str, test: str | None) -> None:
+    frames = f'  File "{runner}", line 7, in run\n    method()\n  File "{file}", line 9, in test_a\n    f(x)\n'
+    log = f"Traceback (most recent call last):\n{frames}{LOWERING}torch._inductor.exc.InductorError: made up\n"
+    assert [row["test"] for row in candidates.rows(log, CheckoutPaths([]))] == [test]
+
+
 def test_a_title_tells_what_the_process_raised_that_another_one_quotes() -> None:
     quoted = f"RuntimeError: Process 0 exited with error code 10 and exception:\n{PROGRAM}"
     log = f"{{}}\n\n```\n{PROGRAM}{quoted}```\n"
@@ -64,7 +122,11 @@ def test_a_title_tells_what_the_process_raised_that_another_one_quotes() -> None
     [
         ("test_made_up[1-a/b] ", "test_made_up[1-a/b]"),
         ("test_made_up", "test_made_up"),
+        ("The error of `test_made_up[1-a/b]`:", "test_made_up[1-a/b]"),
+        ("`tests/test_a.py::TestA::test_made_up` fails with:", "tests/test_a.py::TestA::test_made_up"),
         ("test_made_up is wrong", None),
+        ("`test_made_up` is wrong", None),
+        ("`made_up` error:", None),
         ("made_up", None),
     ],
 )
