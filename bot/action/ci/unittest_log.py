@@ -9,6 +9,7 @@ from bot.action.ci.failing_test import NO_HINT, Failure, Hint, file_of_module, p
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import MAX_SECTION, ShownFailure, id_by_frame
 from bot.action.ci.pytest_text import as_traceback
+from bot.action.ci.python_words import HEADER
 from bot.action.ci.run_test import hinted
 
 MAX_HEAD = 40
@@ -20,7 +21,13 @@ _HEAD = re.compile(
     r"^(?:ERROR|FAIL)(?: \[\d{1,9}\.\d{1,9}s\])?: (?P<name>\w+)(?: \(.{0,1000}?\))?? \((?P<where>[A-Za-z_]\w*(?:\.\w+)*)\)(?P<sub>.*)$"
 )
 _PROGRAM = re.compile(r"python[\d.]{0,6} (?P<file>(?:[\w./+-]{1,300}/)?test_\w{1,200}\.py)(?: |$)")
-_HEADS = ("ERROR: ", "FAIL: ", "ERROR [", "FAIL [")
+# How testtools and green name a test; the latter has no lines around it, and no words above its frames.
+_DOTTED = re.compile(
+    r"^(?:(?:ERROR|FAIL): |(?P<green>(?:Error|Failure) in ))(?P<where>[A-Za-z_]\w{0,200}(?:\.\w{1,200}){1,20})\.(?P<name>test\w{0,300})"
+    r"(?P<sub>(?: \(.{0,1000}\))?)$"
+)
+_GREEN = ("Error in ", "Failure in ")
+_HEADS = ("ERROR: ", "FAIL: ", "ERROR [", "FAIL [", *_GREEN)
 _DOUBLE, _SINGLE = "=" * 70, re.compile(r"-{10,70}$")
 
 
@@ -29,19 +36,22 @@ def failures(lines: list[str]) -> Iterator[tuple[ShownFailure, Failure]]:
     i = 0
     started = Started()
     while i < len(lines):
-        match = _HEAD.match(lines[i]) if lines[i].startswith(_HEADS) else None
+        match = _HEAD.match(lines[i]) or _DOTTED.match(lines[i]) if lines[i].startswith(_HEADS) else None
         if match is None:
             started.see(lines[i])
             i += 1
             continue
         # an excerpt may lack the line above, and have a shorter one below
         ruled = i > 0 and lines[i - 1] == _DOUBLE
-        start = next((j for j in range(i + 1, min(i + (MAX_HEAD if ruled else 3), len(lines))) if _SINGLE.match(lines[j])), None)
+        bare = match.groupdict().get("green") is not None
+        heads = range(i + 1, min(i + (MAX_HEAD if ruled else 3), len(lines)))
+        start = i if bare else next((j for j in heads if _SINGLE.match(lines[j])), None)
         if start is None:
             i += 1
             continue
-        end = next((j for j in range(start + 1, len(lines)) if lines[j] == _DOUBLE or _SINGLE.match(lines[j])), len(lines))
-        body = "\n".join(lines[start + 1 : end])[-MAX_SECTION:]
+        ends = (j for j in range(start + 1, len(lines)) if _ends(lines[j], bare=bare))
+        end = next(ends, len(lines))
+        body = "\n".join([HEADER, *lines[start + 1 : end]] if bare else lines[start + 1 : end])[-MAX_SECTION:]
         where, name, hint = match["where"], match["name"], NO_HINT
         # Python 3.11 and later name the method twice
         where = where.removesuffix("." + name)
@@ -64,3 +74,8 @@ def failures(lines: list[str]) -> Iterator[tuple[ShownFailure, Failure]]:
         failure = Failure(f"{cls}.{name}{match['sub']}", test, as_traceback(body) or body, hint=hint)
         yield ShownFailure(name, "UNITTEST", i, end), failure
         i = end
+
+
+def _ends(line: str, *, bare: bool) -> bool:
+    """Whether what is shown of a test ends above `line`; `bare`: as green shows it."""
+    return line.startswith((*_GREEN, "Ran ")) if bare else line == _DOUBLE or bool(_SINGLE.match(line))

@@ -42,6 +42,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "marks": lambda i: f"a/test_{i}.py F.E [ 1%]\nFF.{'F' * 60} [ 2%]\n=== FAILURES ===\n___ test_{i} ___\nE   ValueError: x\n",
     "unittest": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n{'-' * 70}\n{LOWERING.format(i)}",
     "unittest without an end": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n",
+    "unittest of green": lambda i: f"Error in m.C.test_{i}\n{LOWERING.format(i)}",
     "unittest whose child failed": lambda i: LOWERING.format(i) + BLAMING.format(i=i),
     "tracebacks": lambda i: LOWERING.format(i),
     "tracebacks behind a logger's words": lambda i: f"E: {LOWERING.format(i)}",
