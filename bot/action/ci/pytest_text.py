@@ -10,6 +10,7 @@ import re
 
 from bot.action.ci.compiles import ADVICE
 from bot.action.ci.python_words import HEADER, JOINTS
+from bot.failure.traceback import ungrouped
 
 # Characters of a section in which the test's source is looked for.
 MAX_SOURCE = 8_000
@@ -58,9 +59,9 @@ def own_source(section: str) -> str:
 def as_traceback(section: str) -> str:
     """What pytest shows of one failure in `section`, as Python prints it; empty where there is nothing of the kind.
 
-    Text that has a traceback already is cut to begin there. One that ends among the frames does not tell what was raised.
+    Text that has a traceback already, or one of a group, is cut to begin there. One that ends among the frames does not tell what was raised.
     """
-    lines = section.split("\n")
+    lines = ungrouped(section).split("\n")
     if HEADER in lines:
         return "\n".join(lines[lines.index(HEADER) :])
     out: list[str] = []

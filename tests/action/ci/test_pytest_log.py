@@ -40,3 +40,17 @@ def test_a_summary_that_is_cut_within_words_about_numbers(said: str, expected: s
     log = f"{ENDS}FAILED tests/test_a.py::{{}}::test_a - AssertionError: {said}\n"
     assert [row["verdict"] for row in candidates.rows(log.format("TestCompile"), CheckoutPaths([]))] == [expected]
     assert [row["verdict"] for row in candidates.rows(log.format("TestEager"), CheckoutPaths([]))] == ["not a candidate"]
+
+
+@pytest.mark.parametrize("title", ["=== FAILURES ===\n___ test_a ___\n", f"{'=' * 70}\nERROR: test_a (tests.test_a.TestA)\n{'-' * 70}\n"])
+@pytest.mark.parametrize(("raised", "expected"), [("torch._dynamo.exc.Unsupported: made up", "suggested"), ("KeyError: 1", "not a candidate")])
+def test_a_group_of_exceptions_in_a_test(title: str, raised: str, expected: str) -> None:
+    group = (
+        '  + Exception Group Traceback (most recent call last):\n  |   File "/w/tests/test_a.py", line 3, in test_a\n  |     f(x)\n'
+        "  | ExceptionGroup: several (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n"
+        '    | Traceback (most recent call last):\n    |   File "/w/tests/test_a.py", line 9, in g\n    |     h(x)\n'
+        f"    | {raised}\n    +---------------- 2 ----------------\n    | ValueError: made up\n    +------------------------------------\n"
+    )
+    found = candidates.rows(f"{title}{group}", CheckoutPaths([]))
+    assert [row["verdict"] for row in found] == [expected]
+    assert raised.rpartition(".")[2] in str(found[0]["why"])
