@@ -41,7 +41,7 @@ _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), com
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
-_TESTED = re.compile(r"={2,} .{0,200}\b\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
+_TESTED = re.compile(r"(?:={2,} .{0,200}\b)?\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
 # The name of a test alone on its line, or in ticks among words that announce what is below.
 _BARE = re.compile(
     r"(?:(?P<words>[^`\n]{0,60}`))?(?P<name>(?:[\w./-]{1,300}\.py::)?(?:\w{1,100}(?:\.|::)){0,2}test_\w{1,200}(?:\[\S{1,300}\])?)"
@@ -187,8 +187,9 @@ class _Log:
     @cached_property
     def _tested(self) -> int:
         """The last line that says that tests passed: what was printed above ended nothing. unittest says below how many failed."""
-        text = self.lines.text
-        ends = (i for i, line in enumerate(text) if line.startswith(("=", "Ran ", "ok (")) and _TESTED.match(line))
+        # with `-q` pytest writes no line around it
+        text, digits = self.lines.text, "123456789"
+        ends = (i for i, line in enumerate(text) if line.startswith(("=", "Ran ", "ok (", *digits)) and _TESTED.match(line))
         return max((i for i in ends if not any(below.startswith("FAILED (") for below in text[i + 1 : i + 3])), default=-1)
 
     def _to_run_again(self) -> Iterator[Failure]:

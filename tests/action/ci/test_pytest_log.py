@@ -54,3 +54,18 @@ def test_a_group_of_exceptions_in_a_test(title: str, raised: str, expected: str)
     found = candidates.rows(f"{title}{group}", CheckoutPaths([]))
     assert [row["verdict"] for row in found] == [expected]
     assert raised.rpartition(".")[2] in str(found[0]["why"])
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ("6 passed, 1 skipped, 13 warnings in 6.75s", []),
+        ("===== 6 passed in 6.75s =====", []),
+        ("6 passed it on", ["suggested"]),
+        ("", ["suggested"]),
+    ],
+)
+def test_what_is_printed_above_the_end_of_tests_that_passed(end: str, expected: list[str]) -> None:
+    printed = 'Traceback (most recent call last):\n  File "/w/a.py", line 3, in f\n    g(x)\ntorch._dynamo.exc.Unsupported: made up\n'
+    found = candidates.rows(f"{printed}\n..\n{end}\n", CheckoutPaths([]))
+    assert [row["verdict"] for row in found] == expected
