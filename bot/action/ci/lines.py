@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from bot.action.ci import told_stacks
-from bot.action.ci.pasted import Marks, dedented, restored, unflattened
+from bot.action.ci.pasted import Marks, dedented, restored, unflattened, unrecorded
 from bot.action.ci.python_words import HEADER
 
 # The last lines of a log, and the beginning of a line: the causes of a failure stand at the end, long lines are lists.
@@ -123,7 +123,7 @@ def read(log: str) -> Lines:
         log = _ANSI.sub("", log)
     if "\r" in log:
         log = log.replace("\r\n", "\n").replace("\r", "\n")
-    log = restored(log)
+    log = restored(unrecorded(log))
     if '\\n  File "' in (first := log[:MAX_LINE].partition("\n")[0]) and HEADER not in first:
         # what was copied begins within a string
         log = _written(log)

@@ -7,6 +7,7 @@ stands before them, and before the lines around them, was put there.
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections import Counter
 from itertools import zip_longest
@@ -46,12 +47,18 @@ _TABBED = re.compile(r'^\t+File "', re.MULTILINE)
 _TABS = re.compile(r"^\t+", re.MULTILINE)
 
 _FRAME = re.compile(r'^(?P<mark>.{1,160}?)  File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+# What runners of tests write alone on a line has no other form either.
+_RULE = re.compile(r"^(?P<mark>.{1,160}?)(?:={3,200} (?:FAILURES|ERRORS|short test summary info|test session starts) ={3,200}|={70})$")
 _NUMBER = re.compile(r" *\d+")
 _TIME = re.compile(r"\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
 # What is no mark: pytest's own, comments, boxes, strings; and of a logger what was no error.
-_NO_MARK = re.compile(r"E |[#*>]|//|[\s|+]*$|.*[\"'`]|.*\b[WIVD]\d{4} |.*\b(?:warn(?:ings?)?|info|debug)\b", re.IGNORECASE | re.DOTALL)
+_NO_PREFIX = re.compile(r"E |[#*>]|//|[\s|+]*$|.*[\"'`]", re.DOTALL)
+_NO_MARK = re.compile(rf"{_NO_PREFIX.pattern}|.*\b[WIVD]\d{{4}} |.*\b(?:warn(?:ings?)?|info|debug)\b", re.IGNORECASE | re.DOTALL)
 _ENDED = re.compile(r"[\s:\])|>}-]$")
 _FENCE = re.compile(r"^\s{0,20}(?:`{3,}|~{3,})[\w-]{0,30}$")
+# Under these writers of records keep what was said; so many of the first ones show under which.
+_KEYS = ("log", "message", "msg", "textPayload", "line", "text", "content")
+MAX_RECORDS = 50
 _INDENTED_FRAME = re.compile(r' *File "')
 # A frame's first line without the blanks before it; below one, what is no source; and what marks the place in it.
 _FLAT_FRAME = re.compile(r'File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
@@ -96,6 +103,25 @@ def restored(log: str) -> str:
     if '\tFile "' in log and _TABBED.search(log):
         log = _TABS.sub(lambda found: "  " * len(found[0]), log)
     return log
+
+
+def unrecorded(log: str) -> str:
+    """A `log` that is a record of JSON for each line, as the lines that those hold; other logs as they are."""
+    if not log.startswith("{"):
+        return log
+    lines = log.split("\n")
+    first = [line for line in lines[:MAX_RECORDS] if line.rstrip().endswith("}")]
+    key = next((key for key in _KEYS if all(f'"{key}"' in line for line in first)), "") if first[:1] == lines[:1] else ""
+    return "\n".join(_recorded(line, key) for line in lines) if key else log
+
+
+def _recorded(line: str, key: str) -> str:
+    """The line that the record `line` holds under that `key`; itself where it is none, or holds several."""
+    try:
+        said = json.loads(line)[key] if line.startswith("{") else line
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return line
+    return said.rstrip("\n") if isinstance(said, str) and "\n" not in said.rstrip("\n") else line
 
 
 def dedented(text: list[str]) -> None:
@@ -157,15 +183,17 @@ class Marks:
     def __init__(self, text: list[str]) -> None:
         shapes: Counter[str] = Counter()
         for i, line in enumerate(text):
-            if ", line " not in line or (found := _FRAME.match(line)) is None:
+            frame = _FRAME.match(line) if ", line " in line else None
+            found = frame or (_RULE.match(line) if line.endswith("===") else None)
+            if found is None or (_NO_MARK if frame else _NO_PREFIX).match(found["mark"]) or not _ENDED.search(found["mark"]):
                 continue
-            mark = found["mark"]
-            if _NO_MARK.match(mark) or not _ENDED.search(mark):
-                continue
-            shape = _shape(mark)
-            if shape in shapes or (len(shapes) < MAX_SHAPES and _goes_on(shape, text[i + 1 : i + 2])):
-                shapes[shape] += 1
-        self._shapes = [re.compile(f"(?:{shape}|{_bare(shape)}$)") for shape in shapes]
+            shape = _shape(found["mark"])
+            if shape not in shapes:
+                new = _goes_on(shape, text[i + 1 : i + 2]) if frame else _is_around(shape, text, i)
+                if not new or len(shapes) >= MAX_SHAPES:
+                    continue
+            shapes[shape] += 1
+        self._shapes = list(map(_pattern, shapes))
 
     def __bool__(self) -> bool:
         return bool(self._shapes)
@@ -200,9 +228,19 @@ def _shape(mark: str) -> str:
 
 def _bare(shape: str) -> str:
     """The `shape` of an empty line, of which the last blanks are cut off."""
-    while shape.endswith("\\ "):
+    while shape.endswith(("\\ ", "\\\t")):
         shape = shape[:-2]
     return shape
+
+
+def _pattern(shape: str) -> re.Pattern[str]:
+    return re.compile(f"(?:{shape}|{_bare(shape)}$)")
+
+
+def _is_around(shape: str, text: list[str], at: int) -> bool:
+    """Whether the lines of `text` around that at the index `at` have that `shape` before them, too."""
+    around = [*text[max(at - 2, 0) : at], *text[at + 1 : at + 3]]
+    return len(around) > 1 and all(map(_pattern(shape).match, around))
 
 
 def _goes_on(shape: str, below: list[str]) -> bool:

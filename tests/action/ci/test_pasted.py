@@ -343,3 +343,58 @@ def test_frames_without_their_blanks(mark: str) -> None:
 def test_a_program_s_own_words_about_a_file_stay() -> None:
     said = ['File "a.py", line 3, in f', "is wrong"]
     assert lines.read("\n".join(said)).text == said
+
+
+SECTION = """\
+============================= test session starts ==============================
+platform linux -- Python 3.12.3, pytest-8.4.1, pluggy-1.6.0
+
+tests/test_a.py F.                                                       [100%]
+
+=================================== FAILURES ===================================
+____________________________ TestCompile.test_made_up __________________________
+
+    def test_made_up(self):
+>       f(x)
+E       torch._dynamo.exc.Unsupported: it is made up
+
+tests/test_a.py:3: Unsupported
+=========================== short test summary info ============================
+FAILED tests/test_a.py::TestCompile::test_made_up - torch._dynamo.exc.Unsupported: it is made up
+========================= 1 failed, 1 passed in 1.23s ==========================
+"""
+SHOWN = f"{'=' * 70}\nERROR: test_a (tests.test_b.TestA.test_a)\n{'-' * 70}\n{LOG}\n\n{'-' * 70}\nRan 1 test in 1.234s\n\nFAILED (errors=1)"
+
+
+@pytest.mark.parametrize("log", [SECTION, SHOWN])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "[pod/train-0/main] ",
+        "[CI/build-and-test]   | ",
+        "Mar 02 05:05:05 runner-7 python[4231]: ",
+        "0: ",
+        "177242790#.123456 ",
+        "[test:#] ",
+        "     #\t",
+        "INFO:root:",
+        "2026-03-02 05:05:05,1# - runner - INFO - ",
+    ],
+)
+def test_marks_before_what_runners_of_tests_write(log: str, mark: str) -> None:
+    assert candidates.rows(before(mark)(log), CheckoutPaths([])) == candidates.rows(log, CheckoutPaths([]))
+    assert candidates.rows(log, CheckoutPaths([]))[0]["verdict"] == "suggested"
+
+
+@pytest.mark.parametrize("log", [SECTION, SHOWN, LOG])
+@pytest.mark.parametrize("key", ["log", "message", "textPayload"])
+def test_a_record_of_json_for_each_line(log: str, key: str) -> None:
+    records = [json.dumps({"time": "2026-03-02T05:05:05Z", key: f"{line}\n"}) for line in log.split("\n")]
+    assert candidates.rows("\n".join(records), CheckoutPaths([])) == candidates.rows(log, CheckoutPaths([]))
+    # what is between them is no record
+    assert candidates.rows("\n".join([*records, "{torn", "it ends"]), CheckoutPaths([])) == candidates.rows(log, CheckoutPaths([]))
+
+
+def test_what_is_no_log_of_records() -> None:
+    for log in ('{"a": "b"}\n{"a": "c"}', '{"log": "b"\n{"log": "c"}', '{"log": 1}', '{"log": "a\\nb"}', '{"log": ' + "[" * 100_000 + "}"):
+        assert lines.read(log).text == log[: lines.MAX_LINE].split("\n")
