@@ -10,7 +10,7 @@ from bot.action.ci.python_words import HEADER
 MAX_LINES = 4_000
 
 _IPYTHON = re.compile(r"^(?P<name>[A-Za-z_][\w.]{0,100}) +Traceback \(most recent call last\)$")
-_RICH = re.compile(r"^ {0,200}[╭┌+][─-]{2,300} Traceback \(most recent call last\) [─-]{2,300}[╮┐+]$")
+_RICH = re.compile(r"^ {0,200}[╭┌+][─-]{1,300} Traceback \(most recent call last\) [─-]{1,300}[╮┐+]$")
 # `File a.py:5, in f(x)`, `Cell In[2], line 5, in f(x)`, and what older ones wrote; Colab makes links of paths, JupyterLab of places.
 _PLACE = re.compile(
     r"^(?:File )?\[?(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s\[\]:][^\[\]:]{0,500}?\.py|<[\w-]{1,100}>|(?:Cell |Input )?In ?\[\d{1,6}\])"
@@ -167,9 +167,10 @@ class Drawn:
             # an excerpt may end within the box
             return not line
         inside = line[1:].rstrip("│| ").strip()
-        # a long path goes on below
-        place = _BOXED.match(self._pending + inside)
-        self._pending = inside if not place and _BEGUN.match(inside) else ""
+        # a long path goes on below, in as many lines as it needs
+        whole = self._pending + inside
+        place = _BOXED.match(whole)
+        self._pending = whole if not place and _BEGUN.match(whole) else ""
         if place:
             self._frame(place["path"], place["line"], place["function"] or "<unknown>")
         elif inside.startswith(("❱", "> ")) and self.lines[-1].startswith("  File "):

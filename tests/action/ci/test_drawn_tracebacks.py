@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.action.ci import lines
+from bot.action.ci import candidates, lines
+from bot.action.ci.paths import CheckoutPaths
 from bot.action.ci.tracebacks import tracebacks
 
 RULE = "-" * 75
@@ -180,3 +181,26 @@ def test_what_has_no_message_is_none(log: str) -> None:
 def test_what_comes_before_is_not_lost() -> None:
     before = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: a\n'
     assert printed(before + "-----\nKeyError      Traceback (most recent call last)\nand so on") == [before.rstrip()]
+
+
+def test_a_box_so_narrow_that_paths_need_several_lines() -> None:
+    box = """\
+[11/27/26 04:54:22] ERROR    training failed                          train.py:26
+                             ╭─ Traceback (most recent call last) ─╮
+                             │ /srv/made/up/path/of/some/program/t │
+                             │ rain.py:25 in <module>              │
+                             │                                     │
+                             │ ❱  25 │   main()                    │
+                             │                                     │
+                             │ /srv/made/up/lib/python3.12/site-pa │
+                             │ ckages/torch/_inductor/select_algor │
+                             │ ithm.py:1183 in made_up             │
+                             │                                     │
+                             │ ❱ 1183 │   raise MadeUp(x)          │
+                             ╰─────────────────────────────────────╯
+                             InductorError: LoweringException:
+                             made up
+"""
+    (row,) = candidates.rows(box, CheckoutPaths([]))
+    assert (row["file"], row["verdict"]) == ("/srv/made/up/path/of/some/program/train.py", "suggested")
+    assert "exception in inductor_lowering: InductorError" in str(row["why"])
