@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-from bot.action.ci.compiles import on_stack
+from bot.action.ci.compiles import CLASSES, on_stack
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.python_words import ERRORS, HEADER
+from bot.action.ci.told_errors import FAILS, WENT_ON
 from bot.action.ci.tracebacks import Printed, is_whole
 
 # What is logged of guards as an error is one that could not be made, and then the stack of what asked for it.
@@ -37,6 +38,10 @@ _OF_TRITON = re.compile(
     r"|ValueError: Pointer argument \(at \d{1,3}\) cannot be accessed from Triton"
     r"|ptxas (?:fatal|error) )"
 )
+# An error of the compiler's as Python shows the object, in words that say that something failed with it.
+_SHOWN = re.compile(rf"(?P<words>[^\n]{{0,500}}?)\b(?P<name>{'|'.join(sorted(CLASSES))})\((?P<quote>['\"])(?P<said>[^\n]{{0,2000}})")
+_NO_ERROR = re.compile(r"\b(?:raise|except|assert\w{0,20}|isinstance|warn(?:ings?)?|info|debug)\b|Warning\b", re.IGNORECASE)
+MAX_LINE = 3_000
 _COMPILES = re.compile(r"(?:.{0,500}[^\w`])?torch\.compile\(|@torch\.compile\b")
 _OWN_KERNEL = "@triton."
 # A hook of somebody's is left alone.
@@ -63,6 +68,9 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     if any(found and (found["plain"] or who.endswith(_SCHEDULES)) for found, who in unwritten):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"Inductor could not write code for a buffer, {_UNTOLD}")
         return
+    if shown := next(filter(None, map(_shown, log.text)), None):
+        yield shown
+        return
     if any(map(_UNCOMPILED.match, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")
         return
@@ -75,6 +83,15 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
         yield Failure(
             "a program", "", raised[-1] if raised else "", seen=Seen.LOGGED, note=f"a kernel could not be compiled or launched, {_UNTOLD}"
         )
+
+
+def _shown(line: str) -> Failure | None:
+    """The failure of which a `line` says that something ended with it; None where it says nothing of the kind, or that it went on."""
+    found = _SHOWN.match(line[:MAX_LINE]) if "('" in line or '("' in line else None
+    if found is None or not FAILS.search(found["words"]) or WENT_ON.search(line[:MAX_LINE]) or _NO_ERROR.search(found["words"]):
+        return None
+    said = found["said"].partition(found["quote"] + ")")[0].partition("\\n")[0]
+    return Failure("a program", "", f"{HEADER}\n{found['name']}: {said}", seen=Seen.LOGGED, note="the log shows an error of the compiler's")
 
 
 def _is_compiled(text: list[str]) -> bool:

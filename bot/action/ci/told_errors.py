@@ -23,11 +23,11 @@ _SAID = re.compile(rf"{NAMED}: \S")
 _FENCE = "```"
 # What it says of a backend, with the class that that raised, in the same line, as a user interface shows it.
 _BACKEND = re.compile(r"(?:^|[^`\w])(?P<said>backend='[^'\n]{1,100}' raised: [A-Z]\w{1,60}(?:Error|Exception): \S[^\n]{0,1000})")
-_FAILS = re.compile(
+FAILS = re.compile(
     r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing))\b", re.IGNORECASE
 )
 _NO_WORDS = re.compile(r"#|[+-]\s|.{0,200}\b(?:[WIVD]\d{4} \d\d:|WARNING|INFO|DEBUG)\b")
-_WENT_ON = re.compile(
+WENT_ON = re.compile(
     r"\b(?:fall(?:s|ing)?|fell) back\b|\bgraph breaks?\b|\bno longer\b|\b(?:fix|resolve?|mend)(?:e?s|e?d|ing)?\b", re.IGNORECASE
 )
 # A class of the compiler's, without its message, of which a sentence or a title says that it was raised; not that it should be, or is not.
@@ -36,9 +36,12 @@ _RAISED = re.compile(
     rf"|see|saw|reports?) (?:(?:an?|the|this|following) ){{0,2}}[`*]{{0,2}}(?P<named>{NAMED})\b"
     rf"|\b(?P<told>{NAMED})[`*]{{0,2}}(?: (?:error|exception))? (?:is|was|gets|has been) (?:reported|raised|thrown|shown)\b"
 )
-# A title that begins with a class of the compiler's and its message, behind labels: it says what was raised. The compiler's
+# A title that begins with a class of the compiler's, behind labels, and goes on with its message or with when it was raised. The compiler's
 # own words may deny something, but do not ask for it.
-_TITLED = re.compile(rf"# (?:\[[^\]\n]{{1,60}}\]:? {{0,2}}){{0,4}}[`*]{{0,2}}(?P<named>{NAMED})[`*]{{0,2}}(?:: {{0,2}}\S| (?:with|when|while|in|on|for|during|after|at|using)\b)")
+_TITLED = re.compile(
+    rf"# (?:\[[^\]\n]{{1,60}}\]:? {{0,2}}){{0,4}}[`*]{{0,2}}(?P<named>{NAMED})[`*]{{0,2}}"
+    r"(?:: {0,2}\S| (?:with|when|while|in|on|for|during|after|at|using)\b)"
+)
 _ASKED = re.compile(r"\bshould\b", re.IGNORECASE)
 _WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?|would|could|instead|catch(?:es)?|caught)\b", re.IGNORECASE)
 
@@ -52,7 +55,7 @@ def named(lines: list[str]) -> Iterator[Failure]:
         if (
             found is None
             or _NO_WORDS.match(said.removeprefix("#"))
-            or _WENT_ON.search(said)
+            or WENT_ON.search(said)
             or (_ASKED if titled else _WAS_NOT).search(said)
         ):
             continue
@@ -75,12 +78,12 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         comment = _COMMENT.match(said) if fences % 2 else None
         comments = [said[comment.end() :], *comments] if comment else []
         told, shown = _TOLD.search(said), _BACKEND.search(said)
-        if told is None and not _WENT_ON.search(said):
+        if told is None and not WENT_ON.search(said):
             told = _BEHIND.match(said)
         words = said.replace(told["said"], " ") if told else said
         if comments and _SAID.match(comments[0]):
             raised = "\n".join(comments)
-        elif _NO_WORDS.match(said) or (told and (_WENT_ON.search(words) or not _FAILS.search(words))):
+        elif _NO_WORDS.match(said) or (told and (WENT_ON.search(words) or not FAILS.search(words))):
             continue
         elif told:
             raised = told["said"]

@@ -62,7 +62,8 @@ _RAISED = re.compile(
     rf"|^(?:torch\.[\w.]{{1,100}}\.)?(?:{'|'.join(sorted(CLASSES))})$"
 )
 # How its message begins, where the class is not said.
-_MESSAGE = re.compile(r"backend='[^'\n]{1,300}' raised:$")
+_MESSAGE = re.compile(r"(?P<words>[^\s#][^\n]{0,200}?(?<!Failed): )?backend='[^'\n]{1,300}' raised:$")
+_WARNS = re.compile(r"\bwarn(?:ings?)?\b|Warning\b", re.IGNORECASE)
 # The rest of a frame whose first line, or its indent, is cut off, and what people put in the place of what they left out.
 _REST = re.compile(r' {4}| ?File "|(?:\.{3,}|\u2026)?$|-+> ?\d| {1,3}\d{3,6} ')
 _LEFT_OUT = re.compile(
@@ -93,7 +94,7 @@ _FLOW = re.compile(r"\n[\w.]{0,200}\.(?:Bypass\w{1,60}|\w{0,60}RestartAnalysis|S
 # Above what was caught: by the interpreter; by Inductor, which then chooses another kernel (torch/_inductor/select_algorithm.py); by
 # Dynamo, which leaves a function as it is (torch/_dynamo/convert_frame.py).
 _CAUGHT = re.compile(
-    r"Exception (?:ignored (?:in|while)|in thread)|.{1,4000}? for benchmark choice |.{0,400}?WON'T CONVERT .{1,1000} due to:$"
+    r"Exception ignored (?:in|while)|.{1,4000}? for benchmark choice |.{0,400}?WON'T CONVERT .{1,1000} due to:$"
     # the compiler's own, of a plain logger, no error; what others warn of may be the last words of what died then
     r"|(?:WARNING|INFO|DEBUG):torch\._(?:dynamo|inductor|functorch)\.[\w.]{1,80}:(?:Failed|Unable|Can't|Cannot|Could not)\b"
 )
@@ -279,8 +280,9 @@ class _TracebackReader:
             # what stands above is the end of an exception: the next one may have no frames
             self._words[who] = 0
             return
-        if line.startswith("backend='") and _MESSAGE.match(line):
-            line = f"BackendCompilerFailed: {line}"
+        message = _MESSAGE.match(line) if line.endswith("' raised:") and not _RAISED.match(line) else None
+        if message and not _WARNS.search(message["words"] or ""):
+            line = f"BackendCompilerFailed: {line.removeprefix(message['words'] or '')}"
         begun = self._words[who] >= self._most
         if line.startswith(("` ", "`F", "`b")):
             # all of it in one tick

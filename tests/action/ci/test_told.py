@@ -405,3 +405,35 @@ def test_words_that_end_in_an_error_of_the_compiler(words: str, expected: list[s
 def test_a_line_of_the_summary_behind_words(words: str, expected: list[str]) -> None:
     assert verdicts(f"- {words}FAILED tests/test_a.py::test_b - torch._dynamo.exc.Unsupported: made up\n") == expected
     assert verdicts(f"- {words}FAILED tests/test_a.py::test_b - ValueError: made up\n") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("ERROR: training failed: BackendCompilerFailed('backend=\\'made\\' raised:\\nRuntimeError: made up')", ["possible"]),
+        ('it ends with an error: torch._inductor.exc.InductorError("made up")', ["possible"]),
+        ("WARNING: it failed with InductorError('made up')", []),
+        ("it failed with InductorError('made up'), falling back to eager", []),
+        ('    raise InductorError("an error")', []),
+        ("it shows InductorError('made up')", []),
+        ("ERROR: it failed with MadeUpError('made up')", []),
+    ],
+)
+def test_an_error_as_python_shows_the_object(said: str, expected: list[str]) -> None:
+    log = "it runs\n" * 300 + f"{said}\nit ends\n"
+    assert verdicts(log) == expected
+    assert verdicts(log + "=== 3 passed in 2.1s ===\n") == []
+    assert verdicts(log + ENDED) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [("training failed: ", ["suggested"]), ("", ["suggested"]), ("a.py:3: UserWarning: it failed: ", [])]
+)
+def test_the_message_of_a_backend_behind_words(words: str, expected: list[str]) -> None:
+    assert verdicts(f"it runs\n{words}backend='made_up' raised:\nRuntimeError: made up\nit ends\n") == expected
+
+
+@pytest.mark.parametrize(("words", "expected"), [("in thread Thread-1 (main):", ["suggested"]), ("ignored in: <made up>", [])])
+def test_a_thread_ends_with_an_error(words: str, expected: list[str]) -> None:
+    raised = 'Traceback (most recent call last):\n  File "/w/a.py", line 1, in f\n    g()\ntorch._dynamo.exc.Unsupported: made up\n'
+    assert verdicts(f"it runs\nException {words}\n{raised}\n") == expected
