@@ -50,13 +50,14 @@ _BARE = re.compile(
 _RUN_AGAIN = "To execute this test, run"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
-# The same where nothing called it, and it is no tool of Python's or torch's: the program itself.
+# The same where nothing called it: the program itself.
 _MAIN = re.compile(
     rf"^{re.escape(HEADER)}\n(?:  File \"<frozen [^\n]{{1,200}}\n(?:    [^\n]{{0,500}}\n)?){{0,4}}"
-    r'  File "(?P<path>(?!(?:[^"\n]*/)?(?:lib/python[\d.]{1,6}/(?!(?:site|dist)-packages/)|(?:site|dist)-packages/torch/))[^"\n]{1,500}\.py)"'
-    r", line \d{1,7}, in <module>$",
+    r'  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$',
     re.MULTILINE,
 )
+# Python's and torch's own, which start others.
+_STARTS = re.compile(r"(?:^|/)(?:lib/python[\d.]{1,6}/(?!(?:site|dist)-packages/)|(?:site|dist)-packages/torch/)")
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.LOGGED: 1, Seen.NAMED: 0, Seen.FILE: 0}
 
@@ -277,7 +278,8 @@ class _Log:
         """A failure whose traceback is `cut` off, with what was raised, where somebody's text says that above, or in its title."""
         if len(self.lines.text) > MAX_TEXT:
             return cut
-        said = {block.text for block in self.printed.all if _is_of_compiler(block) and is_whole(block.text) and '  File "' not in block.text}
+        bare = (block for block in self.printed.all if '  File "' not in block.text and is_whole(block.text))
+        said = {block.text for block in bare if _is_of_compiler(block)}
         told = next((replace(cut, text=text, note=_TOLD_ABOVE) for text in said), None) if len(said) == 1 else None
         told = told or next(told_errors.named(self.lines.text), None)
         if told is None:
@@ -320,7 +322,7 @@ class _Log:
                 # the class is on no frame
                 test, hint = f"{file}::{function}", Hint((), f"pytest {shlex.quote(file)} -k {function}")
             begun = None if test or title else _MAIN.search(block.text)
-            script = repository_path(begun["path"]) if begun else ""
+            script = repository_path(begun["path"]) if begun and not _STARTS.search(begun["path"]) else ""
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint, script=script)
 
 

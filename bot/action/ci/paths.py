@@ -44,7 +44,10 @@ class CheckoutPaths:
         return ends[0] if len(ends) == 1 else None
 
     def locate(self, failure: Failure) -> Failure:
-        """`failure` with the path of its test or program, and in its command, as the checkout has it; as it is where that cannot be told."""
+        """`failure` with the path of its test or program, and in its command, as the checkout has it.
+
+        It is as it was where that cannot be told.
+        """
         if failure.script:
             return replace(failure, script=self.find(failure.script) or failure.script)
         file = failure.file

@@ -59,7 +59,8 @@ def own_source(section: str) -> str:
 def as_traceback(section: str) -> str:
     """What pytest shows of one failure in `section`, as Python prints it; empty where there is nothing of the kind.
 
-    Text that has a traceback already, or one of a group, is cut to begin there. One that ends among the frames does not tell what was raised.
+    Text that has a traceback already, or one of a group, is cut to begin there. One that ends among the frames does not tell what
+    was raised.
     """
     lines = ungrouped(section).split("\n")
     if HEADER in lines:

@@ -43,7 +43,9 @@ def test_a_summary_that_is_cut_within_words_about_numbers(said: str, expected: s
 
 
 @pytest.mark.parametrize("title", ["=== FAILURES ===\n___ test_a ___\n", f"{'=' * 70}\nERROR: test_a (tests.test_a.TestA)\n{'-' * 70}\n"])
-@pytest.mark.parametrize(("raised", "expected"), [("torch._dynamo.exc.Unsupported: made up", "suggested"), ("KeyError: 1", "not a candidate")])
+@pytest.mark.parametrize(
+    ("raised", "expected"), [("torch._dynamo.exc.Unsupported: made up", "suggested"), ("KeyError: 1", "not a candidate")]
+)
 def test_a_group_of_exceptions_in_a_test(title: str, raised: str, expected: str) -> None:
     group = (
         '  + Exception Group Traceback (most recent call last):\n  |   File "/w/tests/test_a.py", line 3, in test_a\n  |     f(x)\n'
