@@ -196,11 +196,14 @@ class _Log:
     def _to_run_again(self) -> Iterator[Failure]:
         """The tests for which PyTorch's suite names a command, below the traceback with which each failed."""
         above = {block.end: block.text for block in self.printed.all}
+        # a report may show the command before it, too
+        only = next(iter(above.values())) if len(above) == 1 else ""
         for i, line in enumerate(self.lines.text):
             hint = next(filter(None, map(hinted, self.lines.text[i + 1 : i + 3])), None) if line.startswith(_RUN_AGAIN) else None
             if hint and i > self._tested:
                 name = hint[0].partition("::")[2].replace("::", ".")
-                yield Failure(name, hint[0], above.get(i, ""), seen=Seen.ERROR if i in above else Seen.NAMED, hint=hint[1])
+                text = above.get(i, only)
+                yield Failure(name, hint[0], text, seen=Seen.ERROR if text else Seen.NAMED, hint=hint[1])
 
     @cached_property
     def _fault_above(self) -> str | None:

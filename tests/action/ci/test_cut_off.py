@@ -385,3 +385,15 @@ def test_a_function_that_dynamo_leaves_as_it_is(above: str, expected: list[str])
 @pytest.mark.parametrize(("end", "expected"), [("ok (0.152s)", []), ("ok", ["suggested"]), ("ok (I think)", ["suggested"])])
 def test_what_was_printed_before_a_test_was_ok(end: str, expected: list[str]) -> None:
     assert verdicts(f"{RAISED}==========\n{end}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [("AssertionError: Scalars are not equal!\\n\\nExpected 1 but got 0.", []), ("torch._dynamo.exc.Unsupported: made up", ["suggested"])],
+)
+def test_a_report_that_shows_the_command_before_the_error_and_is_cut_off(said: str, expected: list[str]) -> None:
+    command = "To execute this test, run the following from the base repo dir:\\n    python test/inductor/test_a.py"
+    frame = '  File "/w/test/inductor/test_a.py", line 3, in test_a\\n    self.assertEqual(counters["a"], 1)\\n'
+    text = f"Traceback (most recent call last):\\n{frame}{said}\\n\\n{command}"
+    report = f"{{'message': '{said}\\n\\n{command} TestA.test_a\\n', 'text': '{text}"
+    assert verdicts(f"# A title\n\n```\n{report}\n") == expected
