@@ -17,6 +17,8 @@ MAX_BELOW = 20
 _NOW = r"(?!.{0,150}\b(?:fix|skipp?|(?:resolv|disabl|re-?enabl|remov)e?)(?:e?s|e?d|ing)?\b)"
 # What a report says in its title holds for the commands that it shows, wherever.
 _TITLE = re.compile(rf"^# (?i:{_NOW}).{{0,200}}(?:\b(?i:fail(?:s|ed|ing|ures?)?)\b|\b{NAMED}: \S)")
+# One that has nothing but labels and a test's id.
+_TITLED = re.compile(r"^# (?:\[[^\]\n]{1,60}\] {0,2}){0,4}(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})$")
 _HEADING = re.compile(
     rf"^{_NOW}"
     r"(?:(?:#{1,6} |\*\*)?.{0,40}\b(?:(?:failing|failed) tests?|following tests? (?:are )?fail(?:s|ed|ing)?)\b"
@@ -49,17 +51,21 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         return
     raised = next((found["name"] for line in said if (found := _OF_COMPILER.search(line))), "")
     titled = any(map(_TITLE.match, lines[:1]))
+    if (title := _TITLED.match(said[0]) if said else None) is not None:
+        # the text may have more of its path
+        whole = next((line for line in said if line.endswith(f"/{title['id']}") and _TEST.match(line)), title["id"])
+        yield _named(whole, raised)
     at = MAX_BELOW
     for line in lines:
         at = 0 if _HEADING.match(line) else at + 1 if not line.startswith("#") else MAX_BELOW
         if (found := _TEST.match(line)) and (0 < at < MAX_BELOW or (titled and found["command"])):
-            yield Failure(
-                found["id"].partition("::")[2].replace("::", "."),
-                found["id"],
-                "",
-                seen=Seen.NAMED,
-                note=raised and f"the text tells of {raised}",
-            )
+            yield _named(found["id"], raised)
+
+
+def _named(test: str, raised: str) -> Failure:
+    """The failure of that `test`, in a text that tells of the class `raised`, or of none."""
+    name = test.partition("::")[2].replace("::", ".")
+    return Failure(name, test, "", seen=Seen.NAMED, note=raised and f"the text tells of {raised}")
 
 
 def _reported(lines: list[str]) -> Iterator[Failure]:

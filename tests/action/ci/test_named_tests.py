@@ -76,3 +76,19 @@ def test_commands_in_a_report_whose_title_tells_of_a_failure(title: str, line: s
 def test_a_report_that_tells_below_each_test_what_it_raised(raised: str, expected: list[str]) -> None:
     other = "tests/test_c.py::test_d\n(line 5)  AssertionError: made up\n"
     assert verdicts(f"# A title\n\n```\n{other}\ntests/test_a.py::T::test_b[1]\n(line 49)  {raised}\n```\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("# [release 1.2][made up] test_a.py::TestExport::test_b", ["tests/test_a.py::TestExport::test_b"]),
+        ("# tests/test_a.py::TestExport::test_b", ["tests/test_a.py::TestExport::test_b"]),
+        ("# [release 1.2] test_a.py::TestEager::test_b", []),
+        ("# Skip test_a.py::TestExport::test_b", []),
+        ("# test_a.py::TestExport::test_b is slow", []),
+    ],
+)
+def test_a_title_that_is_the_id_of_a_test(title: str, expected: list[str]) -> None:
+    log = f"{title}\n\nIt runs here:\ntests/test_a.py::TestExport::test_b\n"
+    rows = candidates.rows(log, CheckoutPaths([]))
+    assert [row["test"] for row in rows if row["verdict"] == "possible"] == expected
