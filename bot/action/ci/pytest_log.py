@@ -92,6 +92,8 @@ _SUMMARY_ENDS = (
     "XFAIL ",
     "SKIPPED ",
     "PASSED ",
+    "RERUN ",
+    "SUBFAIL",
     "To execute this",
     "```",
 )

@@ -71,3 +71,13 @@ def test_what_is_printed_above_the_end_of_tests_that_passed(end: str, expected: 
     printed = 'Traceback (most recent call last):\n  File "/w/a.py", line 3, in f\n    g(x)\ntorch._dynamo.exc.Unsupported: made up\n'
     found = candidates.rows(f"{printed}\n..\n{end}\n", CheckoutPaths([]))
     assert [row["verdict"] for row in found] == expected
+
+
+def test_the_lines_of_subtests_in_a_summary() -> None:
+    test = "tests/test_a.py::test_b"
+    said = "torch._dynamo.exc.Ba..."
+    log = (
+        f"{ENDS}SUBFAILED[case] (n=1) {test} - {said}\nSUBFAILED[case] (n=2) {test} - {said}\nFAILED {test} - contains 2 failed subtests\n"
+    )
+    (row,) = candidates.rows(log, CheckoutPaths([]))
+    assert (row["test"], row["verdict"]) == (test, "possible")
