@@ -1,10 +1,12 @@
-"""A program that caught the compiler's exception and then failed in its own words, or with a status: whether it failed for that."""
+"""A program that caught the compiler's exception, and then failed in its own words, or with a status, or ended well."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from bot.engine.capture.region import Capture
+from bot.failure.machine_faults import last_line
+from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.failure.traceback import exceptions, plain
 
@@ -23,3 +25,19 @@ def ends_so_anyway(found: Capture, script: str, fallen_back: Callable[[], Captur
     own, again = signature_of(ended, script=script), fallen_back()
     # another exception may have left the compiler where nothing can be run in its place, as in a backward
     return again.ended is None and own is not None and again.signature is not None and own.same_across_forms(again.signature)
+
+
+def passes(found: Capture, without: Outcome) -> str:
+    """What is said of a program that passes.
+
+    Args:
+        found: The program, which ended well.
+        without: How it ended without the compiler.
+    """
+    often = f" in {found.runs} runs" if found.runs > 1 else ""
+    ended = {"raised": last_line(without), "exit": f"it ends with status {without.exit}"}.get(without.status, "")
+    # an error that the compiler swallows is a failure only of a program that expects it
+    asserts = f", but not without the compiler: {ended}; a program that asserts this can be minimized" if ended else ""
+    # a test of what the compiler refuses ends well, and so does a script that prints it
+    lives = f", though it caught what the compiler raised ({found.caught}): a program that lets that through can be minimized"
+    return f"the program passes here{often}{lives if found.caught else asserts}"

@@ -16,7 +16,7 @@ from bot.engine.capture.region import Capture
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
-from bot.engine.caught import ends_so_anyway
+from bot.engine.caught import ends_so_anyway, passes
 from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass, worded
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
@@ -350,10 +350,7 @@ class Intake:
         if outcome.status == "ok":
             if without.status == "ok" and (refusal := runs.refusal(self._lookups())):
                 raise refusal
-            # an error that the compiler swallows is a failure only of a program that expects it
-            without_it = f", but not without the compiler: {last_line(without)}; a program that asserts this can be minimized"
-            often = f" in {found.runs} runs" if found.runs > 1 else ""
-            raise Ended("not_reproduced", "passes", f"the program passes here{often}{without_it if without.status == 'raised' else ''}")
+            raise Ended("not_reproduced", "passes", passes(found, without))
         said = f"the program could not be run: {outcome.text.strip()[-300:]}"
         raise Ended("error", "machine_fault", said, machine_fault="the program could not be run")
 

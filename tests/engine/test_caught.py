@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.engine.capture.region import Capture
-from bot.engine.caught import ends_so_anyway
+from bot.engine.caught import ends_so_anyway, passes
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 
@@ -16,6 +16,7 @@ OF_COMPILER = Outcome(
     text="Traceback (most recent call last):\n"
     '  File "/v/site-packages/torch/_dynamo/exc.py", line 1, in unimplemented\n    raise\ntorch._dynamo.exc.Unsupported: no frames\n',
 )
+SAID = "exception in dynamo: Unsupported: no frames"
 LEFT = Outcome(status="exit", exit=1)
 OWN = 'Traceback (most recent call last):\n  File "fail.py", line 9, in <module>\n    raise RuntimeError(said)\nRuntimeError: {}\n'
 SAYS = Outcome(status="raised", text=OWN.format("2 of 3 failed, Unsupported"))
@@ -51,3 +52,24 @@ def test_what_follows_from_it_is_not_asked(found: Capture) -> None:
         raise AssertionError("run once more")
 
     assert not ends_so_anyway(found, "fail.py", never)
+
+
+@pytest.mark.parametrize(
+    ("caught", "without", "said"),
+    [
+        ("", Outcome(status="ok"), "the program passes here"),
+        (
+            "",
+            LEFT,
+            "passes here, but not without the compiler: it ends with status 1; a program that",
+        ),
+        (
+            "exception in dynamo: Unsupported: no frames",
+            LEFT,
+            f"though it caught what the compiler raised ({SAID}): a program that",
+        ),
+    ],
+)
+def test_what_is_said_of_one_that_passes(caught: str, without: Outcome, said: str) -> None:
+    found = captured(Outcome(status="ok")).model_copy(update={"caught": caught})
+    assert said in passes(found, without)

@@ -131,6 +131,7 @@ class Capture(Model):
     main: ChildMain | None = Field(default=None, description="what that process ran, where it is not the program's own file")
     children: bool = Field(default=False, description="whether a process that the program started called the compiler")
     ended: Outcome | None = Field(default=None, description="how the program itself ended, where it caught the compiler's exception before")
+    caught: str = Field(default="", description="what the compiler raised, where the program caught it and then ended well")
     runs: int = Field(default=1, description="of the program, until it failed or was said to pass")
     partial: bool = False  # without the compiler it ends behind the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")

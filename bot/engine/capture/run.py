@@ -198,6 +198,7 @@ def _brought_back(
         errors=(pair[0], pair[1]) if (pair := facts.get("errors")) and len(pair) == 2 else None,
         installed=tuple(facts.get("installed", ())),
         beside=tuple(facts.get("beside", ())),
+        caught=escaped[1].line() if outcome.status == "ok" and (escaped := _left_compiler(out, target.name)) else "",
         test=facts.get("test", ""),
         again=facts.get("again", False),
     )
@@ -226,15 +227,19 @@ def _caught(outcome: Outcome, facts: RunFacts | None, out: Path, script: str) ->
     if outcome.status not in ("exit", "raised"):
         return outcome
     text = facts.get("behind", "") if facts else ""
-    escaped = read_facts(out / ESCAPED_FILE, EscapedFile)
-    if not text and escaped is not None:
-        last = escaped["text"]
-        of_compiler = signature_of(Outcome(status="raised", text=last), script=script)
-        if of_compiler is not None and _is_of_compiler(of_compiler):
-            # `os._exit` leaves no facts, whatever was printed before
-            left = outcome.status == "exit" or facts is None
-            text = last if left or _names(outcome, of_compiler, script) else ""
+    if not text and (escaped := _left_compiler(out, script)):
+        last, of_compiler = escaped
+        # `os._exit` leaves no facts, whatever was printed before
+        left = outcome.status == "exit" or facts is None
+        text = last if left or _names(outcome, of_compiler, script) else ""
     return outcome.model_copy(update={"status": "raised", "text": text}) if text else outcome
+
+
+def _left_compiler(out: Path, script: str) -> tuple[str, Signature] | None:
+    """The traceback of the last exception that left the compiler for the program, and its signature; None where none did."""
+    escaped = read_facts(out / ESCAPED_FILE, EscapedFile)
+    found = signature_of(Outcome(status="raised", text=escaped["text"]), script=script) if escaped is not None else None
+    return (escaped["text"], found) if escaped is not None and found is not None and _is_of_compiler(found) else None
 
 
 def _is_of_compiler(signature: Signature) -> bool:

@@ -153,6 +153,8 @@ def test_what_the_program_caught_is_its_failure_where_it_ended_for_that(
     own = found.as_it_ended("fail.py")
     assert own.ended is None
     assert own.outcome.status == (facts["status"] if facts else status)
+    # what one that ended well lived with is told
+    assert found.caught == ("exception in dynamo: Unsupported: no frames" if own.outcome.status == "ok" else "")
 
 
 def test_an_error_of_the_program_that_ran_compiled_says_nothing_of_an_exit(process: dict[str, object], tmp_path: Path) -> None:
