@@ -221,6 +221,15 @@ class _Loaded:
         return result
 
 
-def snapshot(gm: Any) -> Any:
-    """The graph `gm` as it is now; the compiler's passes change the one they are given."""
-    return torch.fx.GraphModule(gm, copy.deepcopy(gm.graph))
+def snapshot(gm: Any, copies: dict[Any, Any] | None = None) -> Any:
+    """The graph `gm` as it is now, with what its higher-order operations call: the compiler's passes change those that they are given.
+    `copies` are those that were made of graphs already."""
+    known = {} if copies is None else copies
+    copied = torch.fx.GraphModule(gm, copy.deepcopy(gm.graph))
+    for name in [node.target for node in copied.graph.nodes if node.op == "get_attr"]:
+        body = getattr(copied, name, None)
+        if isinstance(body, torch.fx.GraphModule) and body is getattr(gm, name, None):
+            if body not in known:
+                known[body] = snapshot(body, known)
+            setattr(copied, name, known[body])
+    return copied

@@ -219,6 +219,28 @@ def test_wrong_numbers(rerun: Rerun) -> None:
     assert (outcome.status, len(regions)) == ("ok", 1)
 
 
+def test_wrong_numbers_of_a_backend_that_changes_a_body_in_place(rerun: Rerun) -> None:
+    """The graph that is compared is the one that it was given, its bodies as well."""
+    body = """
+    def mine(gm, inputs):
+        for module in gm.modules():
+            for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+                node.target = torch.cos if node.target is torch.sin else node.target
+            module.recompile()
+        return gm.forward
+    def f(x):
+        return torch.cond(x.sum() > 0, lambda x: torch.sin(x), lambda x: torch.tanh(x), (x,))
+    torch.compile(f, backend=mine)(torch.ones(3))
+"""
+    outcome, (region,) = rerun(body, check=True)
+    assert outcome.status == "ok"
+    assert (region.hook, region.failed) == ("dynamo", "accuracy")
+    assert region.graph is not None
+    called = [node["target"] for _, inner in region.graph["bodies"] for node in inner["nodes"]]
+    assert "torch.sin" in called
+    assert "torch.cos" not in called
+
+
 @pytest.mark.parametrize(("later_calls", "calls", "found"), [(True, 4, True), (False, 4, False), (True, 1, False), (True, 3, False)])
 def test_wrong_numbers_behind_the_first_call(rerun: Rerun, later_calls: bool, calls: int, found: bool) -> None:
     """As the steps behind the first one of a cache: wrong where an input is large."""
