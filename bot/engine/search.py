@@ -13,7 +13,7 @@ from bot.engine.capture.hints import launches, named_alone, named_nodes
 from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.own_files import with_own_files
 from bot.engine.capture.source import Source
-from bot.engine.capture.starts import Start, parts, starts
+from bot.engine.capture.starts import Start, flat, parts, starts
 from bot.engine.capture.whole import Carried, Whole, carried, whole
 from bot.engine.evidence.passing_edit import nearest_passing
 from bot.engine.leftovers import without_leftovers
@@ -109,7 +109,7 @@ class Search:
                 continue
             known = any(other.program.graph == start.program.graph for other in tried)
             tried.append(start)
-            for one in chain(self._alone(start, known), (start,)):
+            for one in chain(self._alone(start, known), flat(start, self.oracle.shapes)):
                 begun = self._begins(one)
                 if begun is not None:
                     return one, begun

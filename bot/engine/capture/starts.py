@@ -9,7 +9,7 @@ import ast
 import os
 import stat
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,11 +17,13 @@ from bot.engine.capture.region import Object, Region
 from bot.failure.device_errors import is_asynchronous
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
-from bot.reduce.graph.form import EAGER_ALONE, Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
+from bot.reduce.graph.form import EAGER_ALONE, Graph, Meta, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
+from bot.reduce.graph.inline import flattened
 from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.graph.passes import dtypes
 from bot.reduce.graph.passes.outputs import without_dead
+from bot.reduce.graph.printer.script import render
 from bot.reduce.graph.rewrite import map_inputs
 from bot.reduce.source.preamble import preambles
 from bot.reduce.source.text.blocks import FUNCTIONS
@@ -91,6 +93,15 @@ def starts(
                 for start in found:
                     recipe = replace(start.program.recipe, fullgraph=True)
                     yield replace(start, program=replace(start.program, recipe=recipe))
+
+
+def flat(start: Start, shapes: Callable[[str], dict[str, Meta] | None]) -> Iterator[Start]:
+    """The program of `start`, where numbers are compared first with what its higher-order operations call written out; `shapes` is that
+    of an oracle."""
+    program = flattened(start.program, render, shapes) if start.program.recipe.accuracy else None
+    if program is not None:
+        yield replace(start, program=program, whole=start.whole or start.program)
+    yield start
 
 
 def parts(start: Start, guesses: Sequence[Collection[str]], *, upstream: bool = False) -> Iterator[Start]:

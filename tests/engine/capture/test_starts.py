@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.engine.capture.region import Object, Region, RegionRecipe, RuleUsed
-from bot.engine.capture.starts import Start, parts, starts
+from bot.engine.capture.starts import Start, flat, parts, starts
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.reduce.graph.form import Code, Graph, Input, Meta, Node, Pipeline, Ref, Value, refs
 from bot.reduce.graph.printer.script import render
@@ -425,3 +425,18 @@ def test_an_operation_in_half_precision_is_asked_alone_in_float32_as_well() -> N
     assert [[node.name for node in one.program.graph.nodes] for one in asked] == [[second], [second]]
     assert [one.program.graph.metas()[second].dtype for one in asked] == ["float16", "float32"]
     assert all(one.whole is start.program for one in asked)
+
+
+def test_where_numbers_are_wrong_a_branch_is_asked_in_place_of_its_call_first() -> None:
+    branch = graph("torch.ops.aten.sin.default", inputs=(Input("b", TENSOR),))
+    nodes = (
+        Node("c", "function", "torch.ops.higher_order.cond", (True, Ref("yes"), Ref("yes"), (Ref("arg0_1"),)), (), Meta()),
+        Node("item", "function", "operator.getitem", (Ref("c"), 0), (), TENSOR),
+    )
+    held = Graph((X,), nodes, (Ref("item"),), bodies=(("yes", branch),))
+    (start, *_) = made(region(held=held, failed="accuracy"), failure=WRONG)
+    written_out, as_it_is = flat(start, lambda _: None)
+    assert [node.target for node in written_out.program.graph.nodes] == ["torch.ops.aten.sin.default"]
+    assert (written_out.whole, as_it_is) == (start.program, start)
+    raises = replace(start, program=replace(start.program, recipe=replace(start.program.recipe, accuracy=False)))
+    assert list(flat(raises, lambda _: None)) == [raises]

@@ -1,0 +1,116 @@
+"""A graph with what its higher-order operations call written out in their place, where that computes the same.
+
+`cond` becomes the branch that the program takes, a marked region or a checkpoint what it calls. Wrong numbers in such a body can only be
+looked for once it is a part of the graph: a body has no inputs of its own that could be cut, and no outputs that are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bot.reduce.graph.form import Arg, Graph, Meta, Node, Program, Ref, refs
+from bot.reduce.graph.incumbent import refreshed, under_canonical_names
+from bot.reduce.graph.keep import is_getitem
+from bot.reduce.graph.rewrite import drop_unused, rename, rename_in
+
+_HIGHER = "torch.ops.higher_order."
+# How many arguments, with the body, stand before what the body is given.
+_GIVEN_BEHIND = {"invoke_subgraph": 2, "tag_activation_checkpoint": 1, "wrap": 1}
+# A body may call others.
+_MOST_CALLS = 20
+
+
+def flattened(program: Program, render: Callable[[Program], str], shapes: Callable[[str], dict[str, Meta] | None]) -> Program | None:
+    """The `program` without the calls that can be written out; None where there is none. `render` prints a program as a script, `shapes`
+    describes the values in one, run in eager; see `GraphOracle`."""
+    changed = program
+    refused: set[str] = set()
+    for _ in range(_MOST_CALLS):
+        node = next((n for n in changed.graph.nodes if n.name not in refused and n.target.startswith(_HIGHER)), None)
+        if node is None:
+            break
+        called = _called(changed, node, render, shapes)
+        graph = _inlined(changed.graph, node, *called) if called is not None else None
+        refused.add(node.name)
+        changed = changed if graph is None else changed.with_graph(graph)
+    return changed if changed is not program else None
+
+
+def _called(
+    program: Program, node: Node, render: Callable[[Program], str], shapes: Callable[[str], dict[str, Meta] | None]
+) -> tuple[Graph, tuple[Arg, ...]] | None:
+    """The body that a `node` calls, and what it gives it."""
+    name, args, bodies = node.target.removeprefix(_HIGHER), node.args, dict(program.graph.bodies)
+    if name == "cond" and len(args) == 4 and isinstance(args[3], (list, tuple)):
+        taken = _is_taken(program, node, render, shapes)
+        body, given = (None if taken is None else args[1] if taken else args[2]), tuple(args[3])
+    elif name in _GIVEN_BEHIND and len(args) >= _GIVEN_BEHIND[name] and (name == "tag_activation_checkpoint" or not node.kwargs):
+        body, given = args[0], tuple(args[_GIVEN_BEHIND[name] :])
+    else:
+        return None
+    found = bodies.get(body.name) if isinstance(body, Ref) else None
+    return (found, given) if found is not None and len(found.inputs) == len(given) else None
+
+
+def _is_taken(
+    program: Program, node: Node, render: Callable[[Program], str], shapes: Callable[[str], dict[str, Meta] | None]
+) -> bool | None:
+    """Whether the first branch of a `cond` is the one that is taken; None where that cannot be told."""
+    condition, graph = node.args[0], program.graph
+    if isinstance(condition, bool):
+        return condition
+    if not isinstance(condition, Ref) or (meta := graph.metas().get(condition.name)) is None or meta.kind != "tensor":
+        return None
+    # where a number is true shows in a shape: one row of no dimensions, or none
+    asked = Node(f"{node.name}_taken", "function", "torch.nonzero", (Ref(condition.name),), (), Meta("tensor", (0, 0), (1, 1), "int64"))
+    before = graph.nodes[: graph.nodes.index(node)]
+    probe = program.with_graph(drop_unused(replace(graph, nodes=(*before, asked), output=Ref(asked.name))))
+    shown = under_canonical_names(probe)
+    metas = shapes(render(shown))
+    rows = refreshed(probe, shown, metas).graph.nodes[-1].meta.shape[:1] if metas is not None else ()
+    return bool(rows[0]) if rows else None
+
+
+def _inlined(graph: Graph, node: Node, body: Graph, given: tuple[Arg, ...]) -> Graph | None:
+    """The graph with the operations of `body`, which is given these arguments, in place of the call of it."""
+    results = list(body.output) if isinstance(body.output, (list, tuple)) else [body.output]
+    of_call = {n.name: n.args[1] for n in graph.nodes if is_getitem(n) and n.args[0] == Ref(node.name)}
+    items = {item: results[at] for item, at in of_call.items() if isinstance(at, int) and 0 <= at < len(results)}
+    users = {n.name for n in graph.nodes if node.name in n.uses()}
+    if users != set(items) or node.name in refs(graph.output):
+        return None
+    names = _new_names(graph, node, body)
+    # what the call gave keeps its name, by which outputs and wrong values are known
+    made = {n.name for n in body.nodes}
+    for item, result in items.items():
+        if isinstance(result, Ref) and result.name in made and names[result.name] not in items:
+            names[result.name] = item
+    inside: dict[str, Arg] = {old: Ref(new) for old, new in names.items()}
+    inside.update({i.name: value for i, value in zip(body.inputs, given, strict=True)})
+    outside = {item: rename(result, inside) for item, result in items.items()}
+    own = [replace(rename_in(n, inside), name=names[n.name]) for n in body.nodes]
+    here = graph.nodes.index(node)
+    rest = [rename_in(n, outside) for n in graph.nodes[here + 1 :] if n.name not in items]
+    return drop_unused(
+        replace(
+            graph,
+            nodes=(*graph.nodes[:here], *own, *rest),
+            output=rename(graph.output, outside),
+            constants=(*graph.constants, *(replace(c, name=names[c.name]) for c in body.constants)),
+            bodies=(*graph.bodies, *((names[name], inner) for name, inner in body.bodies)),
+        )
+    )
+
+
+def _new_names(graph: Graph, node: Node, body: Graph) -> dict[str, str]:
+    """Names for all that a body holds which nothing in the graph has."""
+    taken = {*graph.metas(), *(name for name, _ in graph.bodies)}
+    names: dict[str, str] = {}
+    for old in (*(n.name for n in body.nodes), *(c.name for c in body.constants), *(name for name, _ in body.bodies)):
+        new = f"{node.name}_{old}"
+        while new in taken:
+            new += "_"
+        taken.add(new)
+        names[old] = new
+    return names
