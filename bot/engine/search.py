@@ -109,7 +109,7 @@ class Search:
                 continue
             known = any(other.program.graph == start.program.graph for other in tried)
             tried.append(start)
-            for one in chain(self._alone(start, known), flat(start, self.oracle.shapes)):
+            for one in chain(self._alone(start, known), flat(start, self.oracle)):
                 begun = self._begins(one)
                 if begun is not None:
                     return one, begun

@@ -9,7 +9,7 @@ import ast
 import os
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,10 +17,11 @@ from bot.engine.capture.region import Object, Region
 from bot.failure.device_errors import is_asynchronous
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
-from bot.reduce.graph.form import EAGER_ALONE, Graph, Meta, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
+from bot.reduce.graph.form import EAGER_ALONE, Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
 from bot.reduce.graph.inline import flattened
 from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import bind_symbols, canonical
+from bot.reduce.graph.oracle import GraphOracle
 from bot.reduce.graph.passes import dtypes
 from bot.reduce.graph.passes.outputs import without_dead
 from bot.reduce.graph.printer.script import render
@@ -95,12 +96,13 @@ def starts(
                     yield replace(start, program=replace(start.program, recipe=recipe))
 
 
-def flat(start: Start, shapes: Callable[[str], dict[str, Meta] | None]) -> Iterator[Start]:
-    """The program of `start`, where numbers are compared first with what its higher-order operations call written out; `shapes` is that
-    of an oracle."""
-    program = flattened(start.program, render, shapes) if start.program.recipe.accuracy else None
-    if program is not None:
-        yield replace(start, program=program, whole=start.whole or start.program)
+def flat(start: Start, oracle: GraphOracle) -> Iterator[Start]:
+    """The program of `start`, where numbers are compared first with what its higher-order operations call written out; `oracle` knows
+    which branches are taken."""
+    program = start.program
+    changed = flattened(program, render, oracle.shapes) if program.recipe.accuracy and program.graph.bodies else None
+    if changed is not None:
+        yield replace(start, program=changed, whole=start.whole or program)
     yield start
 
 
