@@ -59,10 +59,12 @@ def rank(directory: Path) -> tuple[int, int] | None:
         return None
 
 
-def arguments(directory: Path) -> tuple[str, ...] | None:
-    """What the script of the process whose `directory` this is was given; None where that ran none."""
-    argv = facts(directory)["argv"]
-    return tuple(argv) if argv is not None else None
+def arguments(directory: Path, file: str | None) -> tuple[str, ...] | None:
+    """What the script of the process whose `directory` this is was given: the program's own `file`, or one whose text is known. None
+    where it ran none of these."""
+    known = facts(directory)
+    own = file is not None and os.path.abspath(file) == known["file"]
+    return tuple(known["argv"]) if known["argv"] is not None and (own or known["text"]) else None
 
 
 def main(directory: Path, file: str | None) -> ChildMain | None:

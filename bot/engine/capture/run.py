@@ -184,7 +184,7 @@ def _brought_back(
         child=child.name if child else "",
         rank=children.rank(child.directory) if child else None,
         call=children.facts(child.directory)["call"] if child else "",
-        argv=children.arguments(child.directory) if child else None,
+        argv=children.arguments(child.directory, target.file) if child else None,
         main=children.main(child.directory, target.file) if child else None,
         children=bool(children.directories(out)),
         compared=read_regions(out / COMPARED_DIR) if facts.get("compared") and not children.directories(out) else None,

@@ -51,10 +51,16 @@ def test_whatever_a_program_writes_there_is_no_rank(tmp_path: Path, text: str) -
 
 def test_what_the_program_s_own_file_was_given_there(tmp_path: Path) -> None:
     child(tmp_path, 5)
-    assert children.arguments(tmp_path / "child-5") == ("child",)
+    for launcher in ("/x/fail.py", "/x/other.py", None):
+        assert children.arguments(tmp_path / "child-5", launcher) == ("child",)
     assert children.main(tmp_path / "child-5", "/x/fail.py") is None
     for launcher in ("/x/other.py", None):
         assert children.main(tmp_path / "child-5", launcher) == ChildMain(file=Path("/x/fail.py"), text="import torch\n")
+    # a script that came by standard input
+    known = json.loads((tmp_path / "child-5" / "process.json").read_text()) | {"file": "/x/<stdin>", "text": ""}
+    (tmp_path / "child-5" / "process.json").write_text(json.dumps(known))
+    assert children.main(tmp_path / "child-5", "/x/fail.py") is None
+    assert children.arguments(tmp_path / "child-5", "/x/fail.py") is None
 
 
 def test_an_error_that_nobody_mentions_was_dealt_with(tmp_path: Path) -> None:
