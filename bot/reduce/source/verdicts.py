@@ -8,6 +8,7 @@ the numbers that they compare with; what is compared may become simpler.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from bot.reduce.source.kept import Keeps
@@ -19,6 +20,10 @@ _COMPARE = {"allclose", "isclose", "equal", "array_equal", "assert_close", "asse
 # What keeps rounding out of an exact comparison, beside the questions whose names begin with `is` (`isinf`, `is_contiguous`).
 _COARSE = {"argmax", "argmin", "ceil", "floor", "round", "sign", "signbit", "trunc"}
 _NOT, _ELSE = _OPPOSITES = ("not", "else")
+# The words of a condition, and how often they have to hold together.
+Words = Counter[str]
+# What names and functions of the program's stand for.
+Meanings = Mapping[str, list[ast.expr]]
 # A name or a function of the program's stands for what it is made of, so many times in a row.
 _DEPTH = 3
 
@@ -41,43 +46,43 @@ def keeps_verdict(text: str, failing_lines: Collection[int]) -> Keeps:
             there = [words for _, _, words in _verdicts(ast.parse(candidate))]
         except SyntaxError:
             return False
-        return any(words <= other and (other - words).isdisjoint(_OPPOSITES) for words in wanted for other in there)
+        return any(words <= other and (other - words).keys().isdisjoint(_OPPOSITES) for words in wanted for other in there)
 
     # without a condition there is nothing that could be weakened
     return keeps if wanted and all(wanted) else lambda _candidate: True
 
 
-def _verdicts(tree: ast.Module) -> Iterator[tuple[int, int, frozenset[str]]]:
+def _verdicts(tree: ast.Module) -> Iterator[tuple[int, int, Words]]:
     """Where the program says that something is wrong, from its first line to its last, and the words of the conditions for that."""
     meanings = _meanings(tree)
     exits = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and last_name(node.func) in _EXITS]
     # `sys.exit(main())`: what is returned there is the status
     judges = {last_name(one.func) for call in exits for value in call.args for one in ast.walk(value) if isinstance(one, ast.Call)}
 
-    def visit(node: ast.AST, conditions: frozenset[str], *, judges_here: bool = False) -> Iterator[tuple[int, int, frozenset[str]]]:
+    def visit(node: ast.AST, conditions: Words, *, judges_here: bool = False) -> Iterator[tuple[int, int, Words]]:
         if isinstance(node, ast.Assert):
-            yield node.lineno, node.end_lineno or node.lineno, conditions | _words([node.test], meanings)
+            yield node.lineno, node.end_lineno or node.lineno, conditions | _words([node.test], meanings, negated=True)
         elif isinstance(node, ast.Raise) or (isinstance(node, ast.Return) and judges_here):
             yield node.lineno, node.end_lineno or node.lineno, conditions
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and last_name(node.value.func) in _EXITS:
             yield node.lineno, node.end_lineno or node.lineno, conditions | _words(node.value.args, meanings)
         if isinstance(node, (ast.If, ast.While)):
             # the innermost decides; those around it say whether it is asked
-            words = _words([node.test], meanings)
-            for part, more in ((node.body, words), (node.orelse, words and words | {_ELSE})):
+            words, otherwise = (_words([node.test], meanings, negated=negated) for negated in (False, True))
+            for part, more in ((node.body, words), (node.orelse, otherwise and otherwise | Counter([_ELSE]))):
                 for statement in part:
                     yield from visit(statement, more or conditions, judges_here=judges_here)
             return
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             # what calls it may stand anywhere
-            conditions, judges_here = frozenset(), node.name in judges
+            conditions, judges_here = Counter(), node.name in judges
         for child in ast.iter_child_nodes(node):
             yield from visit(child, conditions, judges_here=judges_here)
 
-    yield from visit(tree, frozenset())
+    yield from visit(tree, Counter())
 
 
-def _meanings(tree: ast.Module) -> Mapping[str, list[ast.expr]]:
+def _meanings(tree: ast.Module) -> Meanings:
     """What names stand for that are given a value once, and what functions return that are defined once, where that is an answer."""
     values: dict[str, list[list[ast.expr]]] = {}
     for node in ast.walk(tree):
@@ -106,24 +111,35 @@ def _is_coarse(name: str | None) -> bool:
     return name is not None and (name in _COARSE or name.startswith("is"))
 
 
-def _words(conditions: Iterable[ast.expr], meanings: Mapping[str, list[ast.expr]], depth: int = _DEPTH) -> frozenset[str]:
-    """What decides in conditions: comparisons and the numbers in them, negations, functions that compare with their tolerances, and what
-    keeps rounding out of that."""
-    found: set[str] = set()
+def _words(conditions: Iterable[ast.expr], meanings: Meanings, depth: int = _DEPTH, *, negated: bool = False) -> Words:
+    """What decides in conditions, or in their negations: comparisons and the numbers in them, negations, functions that compare with their
+    tolerances, and what keeps rounding out of that. What has to hold together counts together: without a part of it the condition holds
+    more often. Of alternatives the one that says most counts, as one of them is enough."""
+    found: Words = Counter()
     for condition in conditions:
-        for node in ast.walk(condition):
-            if isinstance(node, ast.Compare):
-                numbers = _numbers([node.left, *node.comparators])
-                found.update(f"{type(operator).__name__}{numbers}" for operator in node.ops)
-            elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-                found.add(_NOT)
-            elif isinstance(node, ast.Call) and (name := last_name(node.func)) in _COMPARE:
-                found.add(f"{name}{_numbers([*node.args, *(word.value for word in node.keywords)])}")
-            elif isinstance(node, ast.Call) and _is_coarse(name):
-                found.add(f"{name}")
-            if isinstance(node, ast.Name) and depth and node.id in meanings:
-                found |= _words(meanings[node.id], meanings, depth - 1)
-    return frozenset(found)
+        found |= _words_of(condition, meanings, depth, negated)
+    return found
+
+
+def _words_of(node: ast.AST, meanings: Meanings, depth: int, negated: bool) -> Words:
+    here: Words = Counter()
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        here[_NOT] = 1
+        negated = not negated
+    elif isinstance(node, ast.Compare):
+        numbers = _numbers([node.left, *node.comparators])
+        here.update(f"{type(operator).__name__}{numbers}" for operator in node.ops)
+    elif isinstance(node, ast.Call) and (name := last_name(node.func)) in _COMPARE:
+        here[f"{name}{_numbers([*node.args, *(word.value for word in node.keywords)])}"] = 1
+    elif isinstance(node, ast.Call) and _is_coarse(name):
+        here[f"{name}"] = 1
+    elif isinstance(node, ast.Name) and depth:
+        return _words(meanings.get(node.id, ()), meanings, depth - 1, negated=negated)
+    together = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or if negated else ast.And)
+    for child in ast.iter_child_nodes(node):
+        inner = _words_of(child, meanings, depth, negated)
+        here = here + inner if together else here | inner
+    return here
 
 
 def _numbers(values: Iterable[ast.expr]) -> str:

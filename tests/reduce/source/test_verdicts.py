@@ -43,6 +43,17 @@ GUARDED = "import sys\nd = (f(x) - g(x)).abs().max()\nif d > 1e-3:\n    sys.exit
         ("def main():\n    if d > 0.1:\n        return 1\nexit(main())\n", "def main():\n    return d\nexit(main())\n", False),
         ("def main():\n    if d > 0.1:\n        return 1\nexit(main())\n", "if d > 0.1:\n    exit(1)\n", True),
         ("exit(0 if d < 0.1 else 1)\n", "exit(d)\n", False),
+        # what has to hold together stays together; of alternatives one is enough
+        ("if sin in ops and relu in ops:\n    raise ValueError\n", "if relu in ops:\n    raise ValueError\n", False),
+        ("if relu in ops and (sin in ops or f()):\n    raise ValueError\n", "if relu in ops:\n    raise ValueError\n", False),
+        ("if relu in ops and (sin in ops or f()):\n    raise ValueError\n", "if relu in ops and sin in ops:\n    raise ValueError\n", True),
+        ("if a > 1 or b > 1:\n    raise ValueError\n", "if b > 1:\n    raise ValueError\n", True),
+        ("assert a == b and c == d\n", "assert c == d\n", True),
+        ("assert a == b or c == d\n", "assert c == d\n", False),
+        ("if not (a == b and c == d):\n    exit(1)\n", "if not c == d:\n    exit(1)\n", True),
+        ("if not (a == b or c == d):\n    exit(1)\n", "if not c == d:\n    exit(1)\n", False),
+        ("if a == b and c == d:\n    pass\nelse:\n    exit(1)\n", "if c == d:\n    pass\nelse:\n    exit(1)\n", True),
+        ("both = a > 1 and b > 1\nif both:\n    exit(1)\n", "both = a > 1\nif both:\n    exit(1)\n", False),
         # functions that compare
         ("if not torch.allclose(a, b, atol=1e-3):\n    exit(1)\n", "if not torch.allclose(b, b.sin(), atol=1e-3):\n    exit(1)\n", True),
         ("if not torch.allclose(a, b, atol=1e-3):\n    exit(1)\n", "if not torch.allclose(a, b):\n    exit(1)\n", False),
