@@ -14,7 +14,8 @@ from bot.reduce.graph.form import Program
 from bot.reduce.graph.passes.dynamic import explained
 from bot.reduce.graph.printer.script import render
 from bot.reduce.graph.size import size_key
-from bot.reduce.source.preamble import drop_statements, own_names, shorter_calls
+from bot.reduce.source.preamble import drop_statements
+from bot.reduce.source.shorter import own_names, shorter_calls
 
 # Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
 MOST_LEFTOVERS = 40

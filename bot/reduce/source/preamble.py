@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from bot.reduce.source.delete import Ask, shrink
 from bot.reduce.source.kept import returned
+from bot.reduce.source.shorter import with_fewer_alternatives, with_shorter_calls
 from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import is_compiler
 from bot.reduce.source.text.names import BUILTINS, Names, dotted, global_names, names_of, root, trimmed
 from bot.reduce.source.text.normal_form import end_line, is_code_of, legal, normal, parsed, start_line
-from bot.reduce.source.text.repair import replaced
-from bot.reduce.source.text.splice import calls, defaults, spliced
+from bot.reduce.source.text.splice import calls, defaults
 
 _NOISE = ("print", "warnings.filterwarnings", "logging.basicConfig")
 
@@ -67,6 +67,7 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
     the preamble itself defines and calls at its top.
     With `returning`, functions go on returning all that they return, or go as a whole. No name that is still used loses what binds it: a
     function may not be called here, but where whoever runs the script has other settings, as `uuid` of a pass is for torch's caches.
+    Without `returning`, an alternative that calls a function of the preamble goes from a condition, where the others hold.
     """
     before, unknown = returned(ast.parse(preamble)), _unbound(preamble)
 
@@ -81,45 +82,17 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
     if not preamble.strip():
         return preamble
     shrunk = normal(preamble)
-    while texts := [text for text in _with_shorter_calls(shrunk) if legal(text)]:
+    while texts := [text for text in with_shorter_calls(shrunk) if legal(text)]:
         found = ask_whole(texts)
         if found is None:
             break
         shrunk = texts[found]
     shrunk = shrink(shrunk, ask_whole)
+    # a function that only a condition calls stays bound to nothing
+    while not returning and (texts := with_fewer_alternatives(shrunk)) and (found := ask_whole(texts)) is not None:
+        shrunk = shrink(normal(texts[found]), ask_whole)
     joined = _with_imports_joined(shrunk)
     return joined if joined != shrunk and ask_whole([joined]) == 0 else shrunk
-
-
-def _with_shorter_calls(text: str) -> list[str]:
-    """With a shorter call at the top of what the preamble itself defines."""
-    body = ast.parse(text).body
-    own = own_names(text)
-    return [
-        replaced(text, {statement: shorter})
-        for statement in body
-        if not isinstance(statement, (ast.ClassDef, *FUNCTIONS))
-        for shorter in shorter_calls(ast.unparse(statement), own)
-    ]
-
-
-def own_names(preamble: str) -> list[str]:
-    """The classes and functions that a preamble (Python text) defines at its top, sorted."""
-    return sorted({node.name for node in ast.parse(preamble).body if isinstance(node, (ast.ClassDef, *FUNCTIONS))})
-
-
-def shorter_calls(code: str, own: Sequence[str]) -> list[str]:
-    """The `code` with one argument in place of a call of one of its `own` functions or classes, or without one: of `Chain(A(), B())` come
-    `A()`, `B()`, `Chain(B())` and `Chain(A())`. Plain values stay: what they say may be what is wrong."""
-    tree, found = ast.parse(code), []
-    for call in [call for name in own for call in calls(tree, name)]:
-        given = [argument for argument in (*call.args, *(k.value for k in call.keywords)) if isinstance(argument, (ast.Call, ast.Name))]
-        without = [
-            ast.Call(call.func, [a for a in call.args if a is not argument], [k for k in call.keywords if k.value is not argument])
-            for argument in given
-        ]
-        found += [spliced(code, [(call, ast.unparse(one))]) for one in (*given, *without)]
-    return found
 
 
 def _with_imports_joined(text: str) -> str:
