@@ -22,6 +22,9 @@ def beside_infinities(ours: Any, theirs: Any, exact: Any) -> tuple[Any, Any, Any
         return three
     if ours.shape != theirs.shape or ours.shape != exact.shape:
         return three
+    # mostly all is finite, and a sum takes no memory; one that overflows only leads to the longer way
+    if ours.sum().isfinite():
+        return three
     rounded = exact.to(ours.dtype)
     shared = ~torch.isfinite(ours) & ((ours == rounded) | (ours.isnan() & rounded.isnan()))
     if not shared.any():
