@@ -396,5 +396,5 @@ def _errors(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
     ours, theirs, exact = beside_infinities(ours, theirs, exact)
     if exact is None or not ours.is_floating_point() or ours.shape != theirs.shape or ours.shape != exact.shape or not ours.numel():
         return None
-    compiled, eager = ((one.double() - exact).square().mean().sqrt().item() for one in (theirs, ours))
+    compiled, eager = (torch.dist(one.double(), exact.double()).item() / math.sqrt(one.numel()) for one in (theirs, ours))
     return (compiled, eager) if math.isfinite(compiled + eager) else None
