@@ -149,12 +149,20 @@ class TwoRuns:
         if self._compiled_in_eager() or (not eager.calls and self._same_failure()):
             said = "the compiler is called from inside torch, where it cannot be taken out, so there is no eager run to compare with"
             return Ended("error", "not_understood", f"{said}: {last}")
+        if self._asks_for_what_is_made():
+            said = f"without the compiler the program fails outside of what it compiles{ended}: {last}; it looks at what only the compiler"
+            return Ended("error", "not_understood", f"{said} makes, or gives it a backend of its own, so eager is nothing to compare with")
         return Ended("not_reproduced", "fails_in_eager", f"the program fails in eager as well{ended}: {last}")
 
     def _compiled_in_eager(self) -> bool:
         """Whether eager failed inside the compiler: an operation that compiles itself has no eager form to compare with."""
         found = signature_of(self.eager)
         return self.reached and found is not None and found.phase not in (Phase.RUN, Phase.LOAD)
+
+    def _asks_for_what_is_made(self) -> bool:
+        """Whether eager failed by what it did with all that it compiles, while it looked at something that only the compiler makes."""
+        differs = last_line(self.eager) != last_line(self.compiled.outcome)
+        return bool(self.eager.unmade) and not self.eager.raised and self.reached and differs
 
     def _same_failure(self) -> bool:
         """Whether our hooks saw the compiler and eager ends in the same error: then the compiler was not taken out of it."""

@@ -53,7 +53,10 @@ CHILD_PREFIX, CHILD_ERRORS, CHILD_DEATH, CHILD_FACTS = "child-", "errors.json", 
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
 
 _REACHED = "[compiler-out] reached: "
-_REACHED_LINE = re.compile(rf"^{re.escape(_REACHED)}(\d{{1,9}}) raised: (\d{{1,9}}) asked: (\d{{1,9}})(?: (\S.*?))?[ \t\r]*$", re.MULTILINE)
+_COUNT = r"(\d{1,9})"
+_REACHED_LINE = re.compile(
+    rf"^{re.escape(_REACHED)}{_COUNT} raised: {_COUNT} asked: {_COUNT} unmade: {_COUNT}(?: (\S.*?))?[ \t\r]*$", re.MULTILINE
+)
 
 
 class PhasePassed(BaseException):
@@ -159,9 +162,10 @@ class Facts(_Ended, total=False):
     printed: str
     drew: bool  # random numbers
     device: bool  # it started a GPU's runtime
-    calls: int  # of the compiler; this and the next three: task control
+    calls: int  # of the compiler; this and the next four: task control
     raised: int  # how many of these calls raised
     asked: int  # how often the program asked whether it is being compiled, where the compiler would have been
+    unmade: int  # how often it looked at what only the compiler makes, or gave it a backend of its own
     error: str  # class and message of the first that raised
     values: dict[str, ValueMeta]  # task shapes
     first: list[str]  # task localize: names where an error begins, in program order
@@ -248,21 +252,24 @@ class Reply(TypedDict):
 
 class Reached(NamedTuple):
     """What a process under the eager control saw: calls of the compiler, how many raised, how often the program asked there whether
-    it is being compiled, class and message of the first error."""
+    it is being compiled, how often it looked at what only the compiler makes, or gave it a backend of its own, which nobody calls there;
+    class and message of the first error."""
 
     calls: int = 0
     raised: int = 0
     asked: int = 0
+    unmade: int = 0
     error: str = ""
 
     def line(self) -> str:
         """The last line that such a process, and each that it forked, writes to standard error."""
-        return f"{_REACHED}{self.calls} raised: {self.raised} asked: {self.asked} {self.error}".rstrip()
+        return f"{_REACHED}{self.calls} raised: {self.raised} asked: {self.asked} unmade: {self.unmade} {self.error}".rstrip()
 
 
 def read_reached(text: str) -> tuple[Reached, str]:
     """What the process with most calls saw, from the output `text` of all, and that output without their lines."""
-    found = [Reached(int(calls), int(raised), int(asked), error) for calls, raised, asked, error in _REACHED_LINE.findall(text)]
+    lines = _REACHED_LINE.findall(text)
+    found = [Reached(int(calls), int(raised), int(asked), int(unmade), error) for calls, raised, asked, unmade, error in lines]
     return max(found, key=lambda one: one.calls, default=Reached()), _REACHED_LINE.sub("", text).rstrip("\n")
 
 

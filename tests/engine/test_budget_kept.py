@@ -20,7 +20,7 @@ HANGS = "trap '' ABRT USR1; setsid sleep 60 & while :; do sleep 1; done"
 FAILED = r"Traceback (most recent call last):\\n  File \"fail.py\", line 1, in <module>\\nKeyError: 7\\n"
 ROLES = {
     "capture": f"""printf '{{"status": "raised", "calls": 1, "text": "{FAILED}"}}' > "$(dirname "$3")/run.json"; exit 1""",
-    "control": "echo '[compiler-out] reached: 1 raised: 0 asked: 0' >&2; exit 0",
+    "control": "echo '[compiler-out] reached: 1 raised: 0 asked: 0 unmade: 0' >&2; exit 0",
     "server": HANGS,
     "*": """printf 'Traceback (most recent call last):\\nKeyError: 7\\n' >&2; exit 1""",  # a repro, run alone
 }

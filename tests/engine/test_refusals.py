@@ -137,6 +137,23 @@ def test_failing_before_the_compiler_is_said_only_where_our_hooks_saw_none(
     assert found[2].endswith("KeyError: 7")
 
 
+@pytest.mark.parametrize(
+    ("eager", "code"),
+    [
+        ({"unmade": 1}, "not_understood"),
+        ({}, "fails_in_eager"),
+        # what it compiles fails in eager, and an error that is the same with and without the compiler
+        ({"unmade": 1, "raised": 1}, "fails_in_eager"),
+        ({"unmade": 1, "text": FAILED}, "fails_in_eager"),
+    ],
+)
+def test_who_looks_at_what_the_compiler_makes_has_no_eager_run(eager: dict[str, Any], code: str) -> None:
+    found = refusal(runs({"calls": 1, "text": FAILED.replace("7", "0"), **eager}, regions=(REACHED,)), Told())
+    assert found is not None
+    assert found[1] == code
+    assert ("looks at what only the compiler makes" in found[2]) is (code == "not_understood")
+
+
 def test_the_eager_error_is_the_exceptions_own_line() -> None:
     """The message goes on with a graph; and the program prints when it leaves."""
     error = "torch.x.GraphError: it broke\n\ngraph():\n    return (add,)\nbye\n"

@@ -51,7 +51,7 @@ def test_a_field_that_is_not_declared_or_missing_is_an_error(message: dict[str, 
 
 ONE_LINE = st.text(st.characters(min_codepoint=32, max_codepoint=126)).map(str.strip)
 COUNTS = st.integers(0, 999_999_999)
-REACHED = st.builds(Reached, COUNTS, COUNTS, COUNTS, ONE_LINE)
+REACHED = st.builds(Reached, COUNTS, COUNTS, COUNTS, COUNTS, ONE_LINE)
 
 
 @given(st.lists(REACHED, min_size=1, max_size=3), st.lists(ONE_LINE.filter(lambda line: "reached: " not in line), max_size=3))
@@ -63,7 +63,7 @@ def test_of_several_processes_the_one_with_most_calls_counts(said: list[Reached]
 
 
 def test_output_without_a_count_is_left_as_it_is() -> None:
-    said = "said: [compiler-out] reached: 1 raised: 0 asked: 0"
+    said = "said: [compiler-out] reached: 1 raised: 0 asked: 0 unmade: 0"
     assert read_reached(said) == (Reached(), said)
 
 

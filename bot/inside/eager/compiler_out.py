@@ -112,19 +112,22 @@ def _answer(stub: CompilerStub, owner: Any, name: str) -> None:
 
 
 def _take_out_compile(stub: CompilerStub) -> None:
-    def compiler(original: Any, /, model: Any = None, **_: Any) -> Any:
+    def compiler(original: Any, /, model: Any = None, **options: Any) -> Any:
         if model is None:
-            return functools.partial(compiler, original)
+            return functools.partial(compiler, original, **options)
         stub.calls += 1
+        stub.unmade += callable(options.get("backend"))
         return stub.compiled(model)
 
-    def compile_in_place(self: torch.nn.Module, *_: Any, **__: Any) -> None:
+    def compile_in_place(self: torch.nn.Module, *_: Any, **options: Any) -> None:
         stub.calls += 1
+        stub.unmade += callable(options.get("backend"))
         # bound to the original call, as torch does it: the module stays itself
         self._compiled_call_impl = stub.compiled(self._call_impl)
 
-    def optimize(_original: Any, /, *_: Any, **__: Any) -> Any:
+    def optimize(_original: Any, /, backend: Any = None, *_: Any, **__: Any) -> Any:
         stub.calls += 1
+        stub.unmade += callable(backend)
         return stub.compiled
 
     def dynamo_export(_original: Any, /, function: Any, *given: Any, **more: Any) -> Any:
@@ -146,8 +149,8 @@ def _take_out_compile(stub: CompilerStub) -> None:
 
 
 def _take_out_export(stub: CompilerStub) -> None:
-    def export(_original: Any, /, mod: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> Exported:
-        return stub.exported(mod, args, kwargs)
+    def export(original: Any, /, mod: Any, args: Any = (), kwargs: Any = None, *given: Any, **more: Any) -> Exported:
+        return stub.exported(mod, args, kwargs, lambda: original(mod, args, kwargs, *given, **more))
 
     def save(original: Any, /, program: Any, file: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(program, Exported):

@@ -21,6 +21,9 @@ from ..protocol import Reached
 from .fp64 import Evaluate, clones, untouched
 
 _TOKEN = b"compiler taken out: "
+# Of an exported program, and of the module of its graph: what can only be looked at.
+_OF_PROGRAM = frozenset({"graph_signature", "call_spec"})
+_LOOKED_AT = _OF_PROGRAM | {"graph", "code", "print_readable"}
 # Methods of an exported program that are those of the module it was made from.
 _TENSORS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
 
@@ -39,13 +42,14 @@ class CompilerStub:
         self.directories: dict[str, int] = {}  # temporary ones, likewise
         self.depth = 0
         self.asked = 0
+        self.unmade = 0
         self.bare = False  # a compiled module is the module itself
         atexit.register(self.clear)
 
     def reached(self) -> Reached:
-        """How often the program called the compiler, or what it had compiled, what that raised, and how often it asked there whether it
-        is being compiled."""
-        return Reached(self.calls, len(self.errors), self.asked, "".join(self.errors[:1]))
+        """How often the program called the compiler, or what it had compiled, what that raised, how often it asked there whether it is
+        being compiled, and for what only the compiler makes."""
+        return Reached(self.calls, len(self.errors), self.asked, self.unmade, "".join(self.errors[:1]))
 
     def is_compiling(self) -> bool:
         """Whether a program that asks is to do what it does compiled: the right numbers are those of what the compiler is given."""
@@ -83,13 +87,13 @@ class CompilerStub:
         run.__dict__["_torchdynamo_orig_callable"] = model
         return run
 
-    def exported(self, module: Any, args: Any, kwargs: Any) -> Exported:
+    def exported(self, module: Any, args: Any, kwargs: Any, export: Callable[[], Any] | None = None) -> Exported:
         """The stand-in for an exported program. The module is run once on `args` and `kwargs`, as the exporter would trace it: a
-        module that eager cannot run either is no bug of the exporter."""
+        module that eager cannot run either is no bug of the exporter. `export` does export it, for a program that looks at the graph."""
         self.calls += 1
         with untouched(module):
             module(*clones(tuple(args or ())), **clones(dict(kwargs or {})))
-        return Exported(self, module, args, kwargs)
+        return Exported(self, module, args, kwargs, export)
 
     def store(self, module: Any, file: Any, suffix: str) -> Any:
         """Keep `module` under a `file` that `load` knows again (None: a temporary one with this `suffix`). Returns the path, or
@@ -205,10 +209,19 @@ class Module(torch.nn.Module):
 
 
 class ExportedModule(Module):
-    """What `ExportedProgram.module()` gives: names its parameters as the original does, and has no graph."""
+    """What `ExportedProgram.module()` gives: names its parameters as the original does, and has the graph of what was `exported`."""
+
+    def __init__(self, stub: CompilerStub, module: torch.nn.Module, exported: Exported) -> None:
+        super().__init__(stub, module)
+        self.__dict__["_exported"] = exported
 
     def __getattr__(self, name: str) -> Any:
-        return EmptyStub() if name in ("graph", "code", "print_readable", "recompile") else super().__getattr__(name)
+        if name in ("graph", "code", "print_readable", "recompile") and "_exported" in self.__dict__:
+            return getattr(self.__dict__["_exported"].graph_module, name)
+        return super().__getattr__(name)
+
+    def __deepcopy__(self, memo: Any) -> Module:
+        return type(self)(self._stub, copy.deepcopy(self._orig_mod, memo), self.__dict__["_exported"])
 
     def __getattribute__(self, name: str) -> Any:
         named = name in ("state_dict", "load_state_dict", "named_parameters", "named_buffers")
@@ -216,13 +229,15 @@ class ExportedModule(Module):
 
 
 class Exported:
-    """Stands for a `torch.export.ExportedProgram` of `module` with the example inputs `args` and `kwargs`; it has no graph. The `stub`
-    counts its calls."""
+    """Stands for a `torch.export.ExportedProgram` of `module` with the example inputs `args` and `kwargs`. The `stub` counts its calls.
+    What is only looked at, a graph or its signature, comes of a real one, which `export` makes at the first look."""
 
     dialect = "ATEN"
 
-    def __init__(self, stub: CompilerStub, module: Any, args: Any, kwargs: Any) -> None:
+    def __init__(self, stub: CompilerStub, module: Any, args: Any, kwargs: Any, export: Callable[[], Any] | None = None) -> None:
         self._stub = stub
+        self._export = export
+        self._real: Any = None
         self.original = module
         self.example_inputs = (tuple(args or ()), dict(kwargs or {}))
         self.range_constraints: dict[Any, Any] = {}
@@ -231,7 +246,7 @@ class Exported:
     def module(self, *_: Any, **__: Any) -> Any:
         """The module that was exported; a call of it counts as a call of something compiled."""
         module = self.original
-        return ExportedModule(self._stub, module) if isinstance(module, torch.nn.Module) else self._stub.compiled(module)
+        return ExportedModule(self._stub, module, self) if isinstance(module, torch.nn.Module) else self._stub.compiled(module)
 
     def run_decompositions(self, *_: Any, **__: Any) -> Exported:
         self._stub.calls += 1
@@ -247,8 +262,21 @@ class Exported:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        # a graph, its signature: what is only looked at
-        return getattr(self.original, name) if name in _TENSORS else EmptyStub()
+        return getattr(self.original, name) if name in _TENSORS else self._unmade(name)
+
+    @property
+    def graph_module(self) -> Any:
+        return GraphStub(self._unmade)
+
+    def _unmade(self, name: str) -> Any:
+        """What only the exporter makes: it is looked at, and nothing of it runs."""
+        self._stub.unmade += 1
+        if self._export is not None and name in _LOOKED_AT:
+            with contextlib.suppress(Exception), untouched(self.original):
+                if self._real is None:
+                    self._real = self._export()
+                return getattr(self._real if name in _OF_PROGRAM else self._real.graph_module, name)
+        return EmptyStub()
 
 
 class EmptyStub:
@@ -270,6 +298,21 @@ class EmptyStub:
 
     def __len__(self) -> int:
         return 0
+
+
+class GraphStub(EmptyStub):
+    """Stands for the module of a graph, which the program may look at and not run; what it asks for, `made` gives by its name."""
+
+    def __init__(self, made: Callable[[str], Any]) -> None:
+        self._made = made
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)  # half built, as copy and pickle do it
+        return self._made(name)
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        return self._made("forward")
 
 
 class Loaded:

@@ -368,10 +368,14 @@ def test_a_control_that_ends_behind_the_failure_passes_where_the_programs_own_di
 
 
 def test_the_marks_of_all_processes_of_a_control_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    said = "[compiler-out] reached: 2 raised: 1 asked: 4 KeyError\n" + "x\n" * 3000 + "[compiler-out] reached: 0 raised: 0 asked: 0\n"
+    said = (
+        "[compiler-out] reached: 2 raised: 1 asked: 4 unmade: 5 KeyError\n"
+        + "x\n" * 3000
+        + "[compiler-out] reached: 0 raised: 0 asked: 0 unmade: 0\n"
+    )
     monkeypatch.setattr(fresh, "run_process", lambda *_, **__: Outcome(status="ok", text=said))
     control = run_control_fresh(Launch("python", tmp_path, {}), "-m", timeout=1)
-    assert (control.calls, control.raised, control.asked, control.error) == (2, 1, 4, "KeyError")
+    assert (control.calls, control.raised, control.asked, control.unmade, control.error) == (2, 1, 4, 5, "KeyError")
 
 
 def test_a_control_tells_how_often_the_compiler_was_called(write: Write) -> None:

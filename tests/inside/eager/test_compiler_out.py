@@ -505,3 +505,25 @@ def test_fp64_that_cannot_be_says_so(tmp_path: Path) -> None:
         assert name == "Fp64Impossible"
         assert reason in message
     assert lines[-1][1] == "RuntimeError", "what eager raises goes through"
+
+
+def test_a_graph_that_is_looked_at_and_a_backend_of_the_programs_own_count(tmp_path: Path) -> None:
+    """In eager nobody calls that backend, and what only the compiler makes is not eager's."""
+    body = """
+        import torch
+
+        def backend(graph, inputs):
+            raise KeyError("never called")
+
+        torch.compile(torch.sin, backend="inductor")(torch.ones(3))
+        torch.compile(torch.sin, backend=backend)(torch.ones(3))
+        torch.compile(backend=backend)(torch.sin)(torch.ones(3))
+        torch.nn.ReLU().compile(backend=backend)
+        torch._dynamo.optimize(backend)(torch.sin)
+        exported = torch.export.export(torch.nn.ReLU(), (torch.ones(3),))
+        exported.module()(torch.ones(3))
+        assert "relu" in str(exported.graph), exported.graph
+    """
+    status, _, output = control(tmp_path, body)
+    assert status == 0, output
+    assert "unmade: 5" in output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_calls_and_errors_are_counted(stub: CompilerStub) -> None:
     for size in (7, 8):
         with pytest.raises(ValueError, match="no room"):
             stub.compiled(fails)(size)
-    assert stub.reached() == Reached(3, 2, 0, "ValueError: no room for 0 of 0")
+    assert stub.reached() == Reached(3, 2, 0, 0, "ValueError: no room for 0 of 0")
 
 
 def test_what_is_stored_is_found_and_its_file_goes(stub: CompilerStub, tmp_path: Path) -> None:
@@ -65,8 +66,26 @@ def test_without_a_name_it_is_in_a_directory_that_goes_or_in_the_given_file(stub
     assert stub.load(buffer) is module
 
 
-def test_a_graph_can_be_looked_at_and_is_empty(stub: CompilerStub) -> None:
-    exported = stub.exported(torch.nn.ReLU(), (torch.ones(1),), None)
+def test_a_graph_that_is_looked_at_is_a_real_one(stub: CompilerStub) -> None:
+    module, given = torch.nn.ReLU(), (torch.ones(1),)
+    made: list[Any] = []
+    exported = stub.exported(module, given, None, lambda: made.append(torch.export.export(module, given)) or made[-1])
+    assert exported.module()(*given) == 1
+    assert (made, stub.unmade) == ([], 0), "nobody looks"
+    targets = [str(node.target) for node in exported.graph.nodes]
+    assert "aten.relu.default" in targets
+    for module_of in (exported.graph_module, exported.module(), exported.run_decompositions().module()):
+        assert [str(node.target) for node in module_of.graph.nodes] == targets
+    assert len(exported.graph_signature.user_inputs) == len(made) == 1
+    assert isinstance(exported.graph_module(*given), EmptyStub), "nothing of it runs"
+    assert stub.reached().unmade == 6
+
+
+def test_a_graph_that_cannot_be_had_is_empty(stub: CompilerStub) -> None:
+    def export() -> Any:
+        raise KeyError("the bug")
+
+    exported = stub.exported(torch.nn.ReLU(), (torch.ones(1),), None, export)
     assert isinstance(exported, Exported)
     assert isinstance(exported.graph.nodes[0].meta(), EmptyStub)
     assert list(exported.graph_signature.inputs) == []
