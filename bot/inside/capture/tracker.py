@@ -53,13 +53,13 @@ class Tracker:
     decompositions: list[Any] = field(default_factory=list)  # functions that the program gave to an exported program
     later: Afterwards | None = None  # keeps first calls, to compare them when the program has ended
     later_calls: bool = False  # compare later calls, too
-    broke: bool = False  # some call could not be compared: eager refuses what compiled code takes, say
+    broke: bool = False  # some call could not be held against float64: eager refuses what compiled code takes, say
     again: bool = False  # some region was called more than once
     comparing: float = 0.0  # seconds spent on later calls
 
     def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
         """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
-        self.broke = self.broke or found.broke
+        self.broke = self.broke or found.broke or found.cast
         # of a program whose calls were not all compared they tell nothing
         self.errors = None if self.broke else accuracy.farther(self.errors, found.errors)
         if found.wrong:

@@ -48,15 +48,17 @@ class Compared:
 
     `wrong` are the positions of tensors, of all that were compared, that are wrong. `own`: by the program's own tolerance. `near`: eager
     is so near to float64 there that a tolerance alone tells right from wrong. `errors` are root mean squares against float64, of the
-    compiled tensor and of eager's, where compiled is farthest from it for what eager is. `broke`: one of the runs raised, so nothing was
-    compared. `written` are inputs, by position, that the graph writes to and does not return: they count as results behind those that it
-    returns; none are named where none is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the results.
+    compiled tensor and of eager's, where compiled is farthest from it for what eager is. `cast`: the graph makes a result in fewer bits
+    in float64 too, so that tells nothing of errors. `broke`: one of the runs raised, so nothing was compared. `written` are inputs, by
+    position, that the graph writes to and does not return: they count as results behind those that it returns; none are named where none
+    is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the results.
     """
 
     wrong: tuple[int, ...] = ()
     own: bool = False
     near: bool = True
     errors: tuple[float, float] | None = None
+    cast: bool = False
     broke: bool = False
     written: tuple[int, ...] = ()
     weighted: bool = False
@@ -128,11 +130,7 @@ def compare_package(
 
     def run_precise() -> list[Any]:
         doubled = copy.deepcopy(module).double()
-
-        def cast(tree: Any) -> Any:
-            return mapping(lambda x: x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x, tree)
-
-        return run(lambda *a, **k: doubled(*cast(a), **cast(k)))
+        return run(lambda *a, **k: doubled(*mapping(_in_double, a), **mapping(_in_double, k)))
 
     module = exported.module()
     return _compare_results(module, loaded, run, run_precise, rule)
@@ -316,7 +314,8 @@ class ComparisonRule:
             wrong.append(place)
             own = own and (known is None or self._close([known.to(one.dtype)], [one]))
             near = near and _is_near(one, known)
-        return Compared(tuple(wrong), own, near or exact is None, worst)
+        cast = any(isinstance(one, torch.Tensor) and one.is_floating_point() and one.dtype != torch.float64 for one in exact or ())
+        return Compared(tuple(wrong), own, near or exact is None, worst, cast)
 
     def _counts(self, tensor: Any) -> bool:
         return bool(self.strict or tensor.is_floating_point() or tensor.is_complex())

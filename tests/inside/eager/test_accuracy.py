@@ -98,6 +98,12 @@ class TestComparisonRule:
         assert found.near
         assert found.errors == (1.0, 0.0)
 
+    def test_what_a_graph_casts_to_fewer_bits_is_known(self) -> None:
+        """Its float64 form makes these numbers in fewer bits, too."""
+        exact = ONES.double()
+        assert not ComparisonRule().compare([ONES, ONES], [ONES, ONES], [exact, exact]).cast
+        assert ComparisonRule().compare([ONES, ONES], [ONES, ONES * 1.0001], [exact, ONES]).cast
+
     def test_one_number_that_eager_rounds_well_by_chance_proves_nothing(self) -> None:
         """A unit in the last place of bfloat16 is more than any tolerance, and nothing but rounding."""
         exact = torch.tensor([1.00001], dtype=torch.float64)
