@@ -239,17 +239,20 @@ def _written(string: str) -> str:
 
 
 def _outdent(text: list[str], who: list[str]) -> None:
-    """Take the blanks away that stand before all lines around one which a test runner writes at the first column."""
+    """Take the blanks away that stand before all lines around one which a test runner writes at the first column.
+
+    What stood behind a mark is not indented by what surrounds it.
+    """
     done = 0
     for i, line in enumerate(text):
-        indented = _INDENTED.match(line) if i >= done and line.startswith(" ") else None
+        indented = _INDENTED.match(line) if i >= done and line.startswith(" ") and not who[i] else None
         if indented is None:
             continue
         blanks = indented["blanks"]
         start = end = i
-        while start > done and (not text[start - 1] or text[start - 1].startswith(blanks)):
+        while start > done and not who[start - 1] and (not text[start - 1] or text[start - 1].startswith(blanks)):
             start -= 1
-        while end < len(text) and (not text[end] or text[end].startswith(blanks)):
+        while end < len(text) and not who[end] and (not text[end] or text[end].startswith(blanks)):
             end += 1
         for j in range(start, end):
             text[j], name = _bare(text[j][len(blanks) :])

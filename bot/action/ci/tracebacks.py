@@ -73,9 +73,13 @@ _LEFT_OUT = re.compile(
     r"(?: ?[\])>}*])?(?: ?(?:\.{2,}|\u2026))?$",
     re.IGNORECASE,
 )
-# The class of an exception, or words before a colon; else a line at the margin, between two frames, is the rest of a broken one, or
-# stands for what was left out.
+# The class of an exception, or words before a colon.
 _SAID = re.compile(rf"[A-Za-z_][\w.]{{0,200}}(?::|\()|[\w.]{{0,200}}{ERRORS}\b|.*:$")
+# A line at the margin that is none of these, between two frames, is the rest of a broken one, stands for what was left out, or was
+# written by somebody else in between: no class is called as a level of a log is, or as what begins with a small letter.
+_CLASS = re.compile(
+    rf"(?:\w{{1,100}}\.){{0,9}}(?!(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL)\b)[A-Z_]\w{{0,200}}(?::|\()|[\w.]{{0,200}}{ERRORS}\b|.*:$"
+)
 MAX_LEFT_OUT = 80
 # Between what was copied and the words around it, in Markdown.
 _FENCE = re.compile(r" {0,3}```[\w-]{0,30}$")
@@ -180,7 +184,7 @@ class _Unfinished:
         """Note where the frames end: with what was raised, or with a `line` that is of none of them, if no other one follows."""
         if self._torn is None:
             return
-        if not (line and _SAID.match(line)):
+        if not (line and _CLASS.match(line)):
             self._torn = self._torn or len(self.lines)
             return
         if self._torn and self._spaced:

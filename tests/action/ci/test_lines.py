@@ -184,6 +184,12 @@ def test_what_a_script_indents(log: str, expected: list[tuple[str, str]]) -> Non
     assert list(zip(read.text, read.who, strict=True)) == expected
 
 
+def test_what_is_behind_a_mark_is_not_indented_by_what_is_above() -> None:
+    record = "(Worker pid=9) ERROR 11-03 09:14:07 [a.py:7]"
+    log = f" ERROR 11-03 09:14:06 [a.py:5] made up\n{record}   File\n{record}     source\n"
+    assert lines.read(log).text[1:3] == ["  File", "    source"]
+
+
 def test_what_a_comment_quotes() -> None:
     assert lines.read("It says:\n> a\n>\n>   b\nso.").text == ["It says:", "a", "", "  b", "so."]
     # pytest marks single lines

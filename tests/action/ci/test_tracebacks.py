@@ -25,6 +25,19 @@ def test_a_message_that_quotes_a_stack(deep: int) -> None:
     assert texts(log) == [log.rstrip()]
 
 
+@pytest.mark.parametrize("other", ["py:7] Loading took 9 s", "INFO: made up", "loss: 0.5", "a line", "cut off:7"])
+def test_a_line_of_somebody_else_between_two_frames(other: str) -> None:
+    below = '  File "/w/b.py", line 8, in g\n    h()\nValueError: made up'
+    log = f'{HEADER}\n  File "/w/a.py", line 7, in f\n    g()\n{{}}{below}'
+    assert texts(log.format(f"{other}\n      ^^^\n")) == [log.format("")]
+
+
+@pytest.mark.parametrize("said", ["ValueError: made up", "zmq.error.Again: made up", "socket.timeout: made up", "made.up.Gone(ValueError): made up"])
+def test_a_class_of_an_exception_ends_the_frames(said: str) -> None:
+    log = raised(f"{said}\nmore of it")
+    assert texts(log) == [log.rstrip()]
+
+
 @pytest.mark.parametrize(
     ("handled", "last", "repeats"),
     [
