@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.python_words import HEADER
@@ -109,6 +110,8 @@ _HEAD = re.compile(
 # So many frames lie between its code and what it calls, beside those of torch and Triton, which call an operator or launch a kernel.
 _NEAR = 6
 _BETWEEN = re.compile(r"(?:^|/)(?:torch|triton)/")
+# Where a kernel is launched: the frame above shows whose it is.
+_LAUNCHED = re.compile(r"(?:^|/)triton/runtime/(?:jit|autotuner)\.py$")
 _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}', re.MULTILINE)
 # Its tools for tests, which call them; and what calls a function that is not to be compiled.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py", "torch/_dynamo/external_utils.py")
@@ -166,6 +169,14 @@ def _paths(text: str) -> list[str]:
     """The files of the frames of the last traceback in `text`, the innermost last; what Dynamo quotes of the program's stack is none."""
     last = text.rpartition(HEADER)[2].partition("\nfrom user code:")[0]
     return [each["path"].replace("\\", "/") for each in _FRAME.finditer(last)]
+
+
+def raised_in_own_kernel(text: str) -> bool:
+    """Whether the last traceback in `text` ends below a kernel of Triton's that a program launched, and the compiler did not make."""
+    paths = _paths(text)
+    launchers = (above for above, path in pairwise(paths) if _LAUNCHED.search(path) and not _LAUNCHED.search(above))
+    launcher = next(launchers, "")
+    return bool(launcher) and not (_BETWEEN.search(launcher) or _MADE.search(launcher))
 
 
 def raised_at_prompt(text: str) -> bool:

@@ -22,6 +22,7 @@ from bot.action.ci.compiles import (
     raised_at_prompt,
     raised_in_compiler,
     raised_in_made,
+    raised_in_own_kernel,
     raised_in_test,
     raised_on_fakes,
     raised_on_sizes,
@@ -40,6 +41,8 @@ Verdict = Literal["suggested", "possible", "no"]
 
 # Raised by the compiler alone, also where its frames were cut out of the traceback.
 _COMPILERS = CLASSES | {"Unsupported", "TritonMissing", "CompilationError", "TorchDynamoException"}
+# Of these, what triton raises for any kernel.
+_OF_TRITON = frozenset({"CompilationError"})
 _OF_COMPILER = re.compile(
     r"^(?:torch(?:dynamo|inductor)\.|torch\.(?:_dynamo|_inductor|_functorch|_export|export|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)\.|triton\.(?:compiler|language|runtime)\.)[\w.]+(?::|$)",
     re.MULTILINE,
@@ -192,6 +195,10 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         return False
     if signature.kind is not Kind.EXCEPTION:
         return signature.phase is not Phase.RUN
+    if not _OF_TRITON.issuperset(_COMPILERS.intersection(signature.exception)):
+        return True
+    if raised_in_own_kernel(failure.text):
+        return False
     if _COMPILERS.intersection(signature.exception):
         return True
     if signature.phase is not Phase.RUN:
@@ -377,4 +384,5 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         return "possible", "a sample of the test failed, and the log does not show how"
     if is_elsewhere(failure.text) and says_that_it_compiles(failure):
         return "possible", "another process failed, and the log does not show how"
-    return "no", "fails outside the compiler"
+    own = raised_in_own_kernel(failure.text)
+    return "no", "fails in a kernel of its own, which the compiler did not make" if own else "fails outside the compiler"

@@ -245,6 +245,30 @@ def test_a_driver_that_triton_gets_ready(called: str, broken: str | None) -> Non
     assert fault(raised(LOWERING + frames, "RuntimeError: made up")) == broken
 
 
+KERNEL = FRAME.format("site-packages/triton/runtime/jit.py", "run") + FRAME.format("site-packages/triton/compiler/compiler.py", "make_ir")
+OWN = FRAME.format("site-packages/made_up/ops.py", "rope") + KERNEL
+UNFIT = "triton.compiler.errors.CompilationError: at 9:4: made up"
+
+
+@pytest.mark.parametrize(
+    ("frames", "said", "expected"),
+    [
+        (IN_TEST + OWN, UNFIT, "no"),
+        (IN_TEST + OWN, "triton.runtime.errors.OutOfResources: out of resource: made up", "no"),
+        (IN_TEST + OWN + FRAME.format("lib/python3.12/pathlib.py", "open"), "FileNotFoundError: made up", "no"),
+        (CALLED + OWN, UNFIT, "possible"),
+        (CALLED + OWN, INDUCTOR + "CompilationError: at 9:4: made up", "suggested"),
+        (IN_TEST + KERNEL, UNFIT, "no"),
+        (LOWERING + KERNEL, UNFIT, "suggested"),
+        (IN_TEST + FRAME.format("tmp/torchinductor_me/ab/cab.py", "call") + KERNEL, UNFIT, "suggested"),
+        # what is cut off above may be the compiler's
+        (KERNEL, UNFIT, "suggested"),
+    ],
+)
+def test_a_kernel_that_a_program_launches_itself(frames: str, said: str, expected: str) -> None:
+    assert verdict(raised(frames, said)) == expected
+
+
 SERVER = "RuntimeError: Engine core initialization failed. See root cause above."
 CAPTURED = FRAME.format("site-packages/made_up/cuda_graph.py", "capture_cudagraphs")
 

@@ -32,7 +32,9 @@ def test_a_line_of_somebody_else_between_two_frames(other: str) -> None:
     assert texts(log.format(f"{other}\n      ^^^\n")) == [log.format("")]
 
 
-@pytest.mark.parametrize("said", ["ValueError: made up", "zmq.error.Again: made up", "socket.timeout: made up", "made.up.Gone(ValueError): made up"])
+@pytest.mark.parametrize(
+    "said", ["ValueError: made up", "zmq.error.Again: made up", "socket.timeout: made up", "made.up.Gone(ValueError): made up"]
+)
 def test_a_class_of_an_exception_ends_the_frames(said: str) -> None:
     log = raised(f"{said}\nmore of it")
     assert texts(log) == [log.rstrip()]
