@@ -86,6 +86,8 @@ TRACED = (
     # Dynamo's variables, Inductor's kernels and buffers
     r"|\b(?:Builtin|ConstDict|Constant|GetAttr|(?:Unspecialized)?NNModule|PythonModule|SkipFunction|SymNode|Tensor|TorchInGraphFunction"
     r"|UserDefined(?:Class|Object)|UserFunction|UserMethod)Variable(?:\(|' object)"
+    # the C++ that runs and loads what AOTInductor made, and a library that Inductor named by its hash
+    r"|\btorch/csrc/inductor/[\w/]{1,100}\.(?:cpp|h)(?:, line |:)\d|\bFailure loading \.so: |\bc[a-z2-7]{51}\.(?:\w{1,20}\.)?so\b"
     r"|\btriton_(?:poi|red|per)_fused_|\b(?:TensorBox|StorageBox|ComputedBuffer|InputBuffer|FixedLayout|FlexibleLayout)\()"
 )
 # Where a library hands graphs to the compiler: the file of its backend for Dynamo, those of its passes, and functions that compile.
