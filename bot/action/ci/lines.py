@@ -91,6 +91,8 @@ _TORN_PLACE = re.compile(
     r'(?:[^"\n]{1,500}|[^"\n]{1,500}",?|[^"\n]{1,500}", (?:l|li|lin|line|line \d{0,9},?|line \d{1,9}, (?:in?)?)) ?$'
 )
 _PLACE = re.compile(r'^(?:[^"\n]{1,200}[\])>:|] ?)? {0,8}File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+# A frame's path, which Windows parts otherwise.
+_PATH = re.compile(r'File "[^"\n]{1,1000}", line \d')
 # So many characters tell a line with a mark from the rest of a broken one.
 _MARK = 6
 _GLUED = re.compile(
@@ -124,6 +126,8 @@ def read(log: str) -> Lines:
     if "\r" in log:
         log = log.replace("\r\n", "\n").replace("\r", "\n")
     log = restored(unrecorded(log))
+    if "\\" in log and 'File "' in log:
+        log = _PATH.sub(lambda found: found[0].replace("\\", "/"), log)
     if '\\n  File "' in (first := log[:MAX_LINE].partition("\n")[0]) and HEADER not in first:
         # what was copied begins within a string
         log = _written(log)

@@ -184,6 +184,11 @@ def test_what_a_script_indents(log: str, expected: list[tuple[str, str]]) -> Non
     assert list(zip(read.text, read.who, strict=True)) == expected
 
 
+def test_the_path_of_a_frame_on_windows() -> None:
+    log = '  File "C:\\w\\test_a.py", line 7, in test_b\n    open("C:\\w")\n'
+    assert lines.read(log).text[:2] == ['  File "C:/w/test_a.py", line 7, in test_b', '    open("C:\\w")']
+
+
 def test_what_is_behind_a_mark_is_not_indented_by_what_is_above() -> None:
     record = "(Worker pid=9) ERROR 11-03 09:14:07 [a.py:7]"
     log = f" ERROR 11-03 09:14:06 [a.py:5] made up\n{record}   File\n{record}     source\n"
