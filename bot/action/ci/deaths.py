@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bot.action.ci.failing_test import Failure, Seen, repository_path
+from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import running
 from bot.action.ci.run_test import hinted
 from bot.failure.traceback import CRASH_SIGNALS
@@ -16,7 +18,13 @@ _FATAL = re.compile(r"(?:^|[\s.sxXFER])Fatal Python error: (?P<what>[A-Za-z ]{1,
 # Without `-v` pytest writes the file alone, and marks behind it.
 _IN_FILE = re.compile(r"^(?P<file>[^\s:]{1,500}\.py) [.sxXFER]{0,300} {0,3}Fatal Python error: ")
 _FRAME = re.compile(r'^  File "(?P<path>[^"]{1,500})", line \d+ in (?P<function>\w{1,200})$')
-_CORE = re.compile(r"(?P<what>Segmentation fault|Aborted|Bus error|Floating point exception|Illegal instruction)\s+\(core dumped\)")
+_SIGNALS = "|".join(CRASH_SIGNALS)
+# How a shell tells of a command of a script.
+_OF_SHELL = re.compile(
+    rf"^[^\s:]{{1,300}}: line \d{{1,7}}: {{1,4}}\d{{1,10}} (?P<what>{_SIGNALS}) {{1,30}}(?:\(core dumped\) {{1,4}})?"
+    r"(?P<command>\S.{0,2000})$"
+)
+_CORE = re.compile(rf"(?P<what>{_SIGNALS})\s+\(core dumped\)")
 # What libc, C++ and a debugger write: of the process, if it is the last that is heard of it.
 _ABORTS = re.compile(r": Assertion `.{1,2000}' failed\.$|^terminate called after throwing an instance of ")
 _STOPPED = re.compile(r"^(?:Thread \d{1,5} .{1,100}|Program) received signal (?P<signal>SIG(?:SEGV|ABRT|BUS|FPE|ILL)), ")
@@ -25,7 +33,23 @@ _TIMEOUT = re.compile(r"^\++ Timeout \++$")
 
 
 def failures(lines: list[str]) -> Iterator[Failure]:
-    """The tests in `lines` in which Python died, each with faulthandler's dump where there is one. Every line is read once."""
+    """The tests in `lines` in which Python died, and the programs, each with faulthandler's dump where there is one."""
+    untold: Failure | None = None
+    for each in _each(lines):
+        if each.text and not each.test:
+            # a shell may name the command
+            yield from filter(None, [untold])
+            untold = each
+        elif untold is not None and (each.script or each.hint.program) and each.signal == untold.signal:
+            yield replace(each, text=untold.text)
+            untold = None
+        else:
+            yield each
+    yield from filter(None, [untold])
+
+
+def _each(lines: list[str]) -> Iterator[Failure]:
+    """The same, with a dump and what a shell says of it apart. Every line is read once."""
     ran, last, i = "", "", 0
     while i < len(lines):
         line = lines[i]
@@ -51,6 +75,8 @@ def failures(lines: list[str]) -> Iterator[Failure]:
             if core:
                 last = ""
                 yield _died(ran, CRASH_SIGNALS[core["what"]])
+        elif ": line " in line and (told := _of_shell(line)):
+            yield told
         elif line.startswith("+++") and ran and _TIMEOUT.match(line):
             end = _end(lines, i)
             text = "\n".join(lines[i - 1 : end])
@@ -58,6 +84,20 @@ def failures(lines: list[str]) -> Iterator[Failure]:
             i = end
     if last and ran:
         yield _died(ran, last)
+
+
+def _of_shell(line: str) -> Failure | None:
+    """The program, or the test, of whose death a shell tells in a `line`; None where it is no program of Python's."""
+    found = _OF_SHELL.match(line)
+    if found is None:
+        return None
+    signal = CRASH_SIGNALS[found["what"]]
+    if started := hinted(found["command"]):
+        return replace(_died(started[0], signal), hint=started[1])
+    begun = Started()
+    begun.see(f"$ {found['command']}")
+    script = next(iter(re.findall(r"(?<!\S)[\w./-]{1,300}\.py(?!\S)", found["command"])), "")
+    return Failure(found["command"], "", "", signal=signal, seen=Seen.DEATH, hint=begun.last, script=script) if script else None
 
 
 def _died(test: str, signal: str) -> Failure:
@@ -75,7 +115,12 @@ def _signal(line: str) -> str:
 def _end(lines: list[str], start: int) -> int:
     """The index behind the dump whose first line stands before `start`."""
     for i in range(start, min(start + MAX_DUMP, len(lines))):
-        if lines[i].startswith(("##[", "Extension modules:")) or "Fatal Python error: " in lines[i]:
+        line = lines[i]
+        if (
+            line.startswith(("##[", "Extension modules:"))
+            or "Fatal Python error: " in line
+            or (": line " in line and _OF_SHELL.match(line))
+        ):
             return i
     return min(start + MAX_DUMP, len(lines))
 

@@ -30,6 +30,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "deaths": lambda i: "Fatal Python error: Aborted\n",
     "deaths with frames": lambda i: f'Fatal Python error: Aborted\n  File "/x/test_a.py", line 3 in test_{i}\n',
     "cores": lambda i: f"a/test_{i}.py::test_a sh: line 1: 9 Aborted (core dumped) x\n",
+    "deaths of which a shell tells": lambda i: f"Fatal Python error: Aborted\nsh: line 1: {i} Aborted (core dumped) python a{i}.py\n",
     "sections and summaries": lambda i: SHOWN.format(name=i, i=i),
     "sections of one name": lambda i: SHOWN.format(name="a", i=i),
     "sections whose child failed": lambda i: (

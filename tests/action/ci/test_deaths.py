@@ -1,0 +1,50 @@
+"""What a shell tells of the death of a command."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import candidates
+from bot.action.ci.paths import CheckoutPaths
+
+DIED = "/w/_temp/a.sh: line 4:  2369 Segmentation fault      (core dumped) {}\n"
+DUMP = """\
+Fatal Python error: Segmentation fault
+
+Current thread 0x00007f0000000000 (most recent call first):
+  File "/w/site-packages/torch/_inductor/output_code.py", line 7 in __call__
+  File "/w/a.py", line 3 in <module>
+"""
+
+
+def found(log: str) -> list[tuple[str | None, ...]]:
+    keys = ("verdict", "kind", "test", "command")
+    return [tuple(row[key] for key in keys) for row in candidates.rows(log, CheckoutPaths([]))]
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("python a.py --compile", [("possible", "crash", None, "python a.py --compile")]),
+        ("python a.py", [("not a candidate", "crash", None, "python a.py")]),
+        ("python a.py --compile ${N} > b", [("possible", "crash", None, None)]),
+        ("python test/a.py TestA.test_aoti", [("possible", "crash", "test/a.py::TestA::test_aoti", "python test/a.py TestA.test_aoti")]),
+        ("./a.out --compile", []),
+    ],
+)
+def test_a_command_of_a_script(command: str, expected: list[tuple[str | None, ...]]) -> None:
+    assert found(DIED.format(command)) == expected
+
+
+def test_what_was_killed_may_have_been_ended_from_outside() -> None:
+    assert found("/w/a.sh: line 4: 2369 Killed      python a.py --compile\n") == []
+
+
+def test_the_command_of_what_dumped_its_stack() -> None:
+    assert found(DUMP + DIED.format("TORCH_COMPILE_DEBUG=1 python a.py")) == [
+        ("possible", "crash", None, "TORCH_COMPILE_DEBUG=1 python a.py")
+    ]
+    assert found(DUMP + DIED.format("python a.py")) == [("possible", "crash", None, "python a.py")]
+    assert found(DUMP) == [("possible", "crash", None, None)]
+    other = DIED.format("python b.py").replace("Segmentation fault", "Aborted")
+    assert sorted(map(str, (row[0] for row in found(DUMP + other)))) == ["not a candidate", "possible"]
