@@ -72,6 +72,7 @@ _INDENTED = re.compile(
     r"|(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
     r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )
+_ENDS = re.compile(r"\r+\n")
 _ESCAPED = re.compile(r"\\(.)")
 # A shell's prompt, with an environment and the user before it; and what a mail or a comment puts before each line that it quotes.
 _PROMPT = re.compile(
@@ -80,6 +81,7 @@ _PROMPT = re.compile(
 )
 _QUOTED = re.compile(r">(?: |$)")
 MIN_QUOTED = 3
+MIN_SPACED = 10
 MAX_QUOTES = 2
 _NO_ERROR = re.compile(r"\b[WIVD]\d{4} \d\d:")
 _REPORTED = re.compile(r"""\{['"]message['"]: ['"](?P<error>.*)['"], ['"]\w{1,20}['"]: ['"]$""", re.DOTALL)
@@ -96,7 +98,8 @@ _PATH = re.compile(r'File "[^"\n]{1,1000}", line \d')
 # So many characters tell a line with a mark from the rest of a broken one.
 _MARK = 6
 _GLUED = re.compile(
-    r'(?P<above> {4,40}(?!(?:ERROR|CRITICAL) )\S[^\n]{0,2000}?[\w)\]]|from user code:|input name: [^\n]{1,400} stack trace:) {2,400}File "'
+    r"(?P<above> {4,40}(?!(?:ERROR|CRITICAL|\d{1,7}) )\S[^\n]{0,2000}?[\w)\]]|from user code:|input name: [^\n]{1,400} stack trace:)"
+    r' {2,400}File "'
 )
 MAX_WRAPPED = 4
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
@@ -119,19 +122,11 @@ def plain(log: str) -> str:
 
 def read(log: str) -> Lines:
     """The last lines of a `log`, at most `MAX_LINES` of at most `MAX_LINE` characters, without what stands before them."""
-    if "^[[" in log or "^M\n" in log:
-        log = _SPELLED.sub(lambda found: "" if found[0] == "^M" else "\x1b", log)
-    if "\x1b" in log:
-        log = _ANSI.sub("", log)
-    if "\r" in log:
-        log = log.replace("\r\n", "\n").replace("\r", "\n")
-    log = restored(unrecorded(log))
-    if "\\" in log and 'File "' in log:
-        log = _PATH.sub(lambda found: found[0].replace("\\", "/"), log)
-    if '\\n  File "' in (first := log[:MAX_LINE].partition("\n")[0]) and HEADER not in first:
-        # what was copied begins within a string
-        log = _written(log)
+    log = _restored(log)
     raw = log.replace("\0", "").rsplit("\n", MAX_LINES)[-MAX_LINES:]
+    if len(raw) >= MIN_SPACED and not any(raw[1::2]):
+        # whatever copied it has ended each line twice
+        raw = raw[::2]
     for _ in range(MAX_QUOTES if "\n> " in log else 0):
         _unquote(raw)
     dedented(raw)
@@ -156,6 +151,23 @@ def read(log: str) -> Lines:
     unflattened(text)
     _outdent(text, who)
     return Lines(text, who)
+
+
+def _restored(log: str) -> str:
+    """A `log` without colors, with the ends of lines, the characters and the separators of paths that others have."""
+    if "^[[" in log or "^M\n" in log:
+        log = _SPELLED.sub(lambda found: "" if found[0] == "^M" else "\x1b", log)
+    if "\x1b" in log:
+        log = _ANSI.sub("", log)
+    if "\r" in log:
+        log = _ENDS.sub("\n", log).replace("\r", "\n")
+    log = restored(unrecorded(log))
+    if "\\" in log and 'File "' in log:
+        log = _PATH.sub(lambda found: found[0].replace("\\", "/"), log)
+    if '\\n  File "' in (first := log[:MAX_LINE].partition("\n")[0]) and HEADER not in first:
+        # what was copied begins within a string
+        log = _written(log)
+    return log
 
 
 def _unwrapped(raw: list[str]) -> list[str]:

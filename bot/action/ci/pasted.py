@@ -17,7 +17,8 @@ from bot.action.ci.python_words import ERRORS, HEADER
 # Shapes of marks that one log may have.
 MAX_SHAPES = 8
 MAX_MARK = 160
-# A number in a mark that has more values than this, or as many as a third of its lines, counts lines or tells the time.
+# A number in a mark that has more values than this, or as many as a third of its lines, or that never falls, counts lines or tells the
+# time.
 MAX_VALUES = 64
 
 # Colors whose escape character was lost, or is spelled; and what shows that they are there.
@@ -46,10 +47,10 @@ _SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\u200b": No
 _TABBED = re.compile(r'^\t+File "', re.MULTILINE)
 _TABS = re.compile(r"^\t+", re.MULTILINE)
 
-_FRAME = re.compile(r'^(?P<mark>.{1,160}?)  File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+_FRAME = re.compile(r'^(?P<mark>.{1,160}?)  File "[^"\n]{1,500}", line \d{1,9},? in [\w<]')
 # What runners of tests write alone on a line has no other form either.
 _RULE = re.compile(r"^(?P<mark>.{1,160}?)(?:={3,200} (?:FAILURES|ERRORS|short test summary info|test session starts) ={3,200}|={70})$")
-_NUMBER = re.compile(r" *\d+")
+_NUMBER = re.compile(r" *\d+(?:\.\d+)*")
 _TIME = re.compile(r"\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
 # What is no mark: pytest's own, comments, boxes, strings; and of a logger what was no error.
 _NO_PREFIX = re.compile(r"E |[#*>]|//|[\s|+]*$|.*[\"'`]", re.DOTALL)
@@ -68,6 +69,8 @@ MIN_FLAT = 2
 # So many lines without a frame show what indents them.
 MIN_LINES = 4
 _NUMBERED = re.compile(r" *\d")
+# What viewers put before all lines, and what they leave of it on empty ones.
+_BARS = re.compile(r"[ \t|]*[\t|] ?")
 
 
 def _as_frame(place: re.Match[str]) -> str:
@@ -143,7 +146,21 @@ def _blanks(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
+def _common(lines: list[str]) -> str:
+    """What all `lines` begin with, but those on which a viewer leaves nothing else; empty where there are few."""
+    if not lines or not lines[0].startswith(("\t", "|", " ")):
+        return ""
+    said = [line[:MAX_MARK] for line in lines if line.strip(" \t|")]
+    if len(said) < MIN_LINES:
+        return ""
+    first, last = min(said), max(said)
+    return first[: next((i for i, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))]
+
+
 def _dedent(text: list[str], start: int, end: int) -> None:
+    bars = _BARS.match(_common(text[start:end]))
+    if bars:
+        text[start:end] = [line[len(bars[0]) :] for line in text[start:end]]
     least, framed, count = MAX_MARK, MAX_MARK, 0
     for line in text[start:end]:
         if not line.strip():
@@ -203,6 +220,8 @@ class Marks:
         taken: list[tuple[int, int, str, list[str]]] = []
         values: Counter[tuple[int, int, str]] = Counter()
         lines: Counter[int] = Counter()
+        last: dict[tuple[int, int], tuple[int, ...]] = {}
+        falls: set[tuple[int, int]] = set()
         for i, line in enumerate(text):
             for kind, shape in enumerate(self._shapes):
                 if found := shape.match(line):
@@ -211,12 +230,20 @@ class Marks:
                     numbers = _NUMBER.findall(mark)
                     taken.append((i, kind, mark, numbers))
                     lines[kind] += 1
-                    values.update((kind, at, number) for at, number in enumerate(numbers))
+                    for at, number in enumerate(numbers):
+                        values[kind, at, number] += 1
+                        value = tuple(map(int, number.split(".")))
+                        if value < last.get((kind, at), ()):
+                            falls.add((kind, at))
+                        last[kind, at] = value
                     break
         several: Counter[tuple[int, int]] = Counter((kind, at) for kind, at, _ in values)
         for i, kind, mark, numbers in taken:
             most = max(1, min(MAX_VALUES, lines[kind] // 3))
-            kept = [number if several[kind, at] <= most else "" for at, number in enumerate(numbers)]
+            kept = [
+                number if several[kind, at] <= most and (several[kind, at] == 1 or (kind, at) in falls) else ""
+                for at, number in enumerate(numbers)
+            ]
             who[i] += "".join(f"{words}{number}" for words, number in zip_longest(_NUMBER.split(mark), kept, fillvalue="")).strip()
 
 

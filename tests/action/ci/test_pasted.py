@@ -56,6 +56,13 @@ CHANGES: dict[str, Callable[[str], str]] = {
     "a date": before("2024-05-01 12:00:0#.123 "),
     "numbers of lines": lambda log: "\n".join(f"{i:4d} {line}" for i, line in enumerate(log.split("\n"), 97)),
     "numbers of lines, with bars": lambda log: "\n".join(f"{i:4d} | {line}" for i, line in enumerate(log.split("\n"), 97)),
+    "numbers of lines, apart": lambda log: "\n".join(f"{i:6d}  {line}" for i, line in enumerate(log.split("\n"), 97)),
+    "seconds of a step": lambda log: "\n".join(f"[test:L{i}:{i // 7}s] {line}" for i, line in enumerate(log.split("\n"))),
+    "seconds since a start": lambda log: "\n".join(f"+{i // 10}.{i % 10}s {line}" for i, line in enumerate(log.split("\n"))),
+    "bars": before("  | "),
+    "a tab": before("\t"),
+    "lines that end twice": lambda log: log.replace("\n", "\n\n"),
+    "lines that end thrice": lambda log: log.replace("\n", "\r\r\n"),
     "a container": before("server | "),
     "a stream": before("stderr: "),
     "tabs": before("\t"),
@@ -377,6 +384,9 @@ SHOWN = f"{'=' * 70}\nERROR: test_a (tests.test_b.TestA.test_a)\n{'-' * 70}\n{LO
         "177242790#.123456 ",
         "[test:#] ",
         "     #\t",
+        "     #  ",
+        "  | ",
+        "\t",
         "INFO:root:",
         "2026-03-02 05:05:05,1# - runner - INFO - ",
     ],
@@ -384,6 +394,25 @@ SHOWN = f"{'=' * 70}\nERROR: test_a (tests.test_b.TestA.test_a)\n{'-' * 70}\n{LO
 def test_marks_before_what_runners_of_tests_write(log: str, mark: str) -> None:
     assert candidates.rows(before(mark)(log), CheckoutPaths([])) == candidates.rows(log, CheckoutPaths([]))
     assert candidates.rows(log, CheckoutPaths([]))[0]["verdict"] == "suggested"
+
+
+@pytest.mark.parametrize("log", [SECTION, SHOWN, LOG])
+@pytest.mark.parametrize("end", ["\n\n", "\r\r\n", "\r\n\r\n"])
+def test_lines_that_end_more_than_once(log: str, end: str) -> None:
+    assert candidates.rows(log.replace("\n", end), CheckoutPaths([])) == candidates.rows(log, CheckoutPaths([]))
+
+
+def test_marks_before_a_dump() -> None:
+    dump = """\
+tests/test_a.py::TestCompile::test_made_up Fatal Python error: Segmentation fault
+
+Current thread 0x00007f0000000000 (most recent call first):
+  File "/w/site-packages/torch/_inductor/output_code.py", line 7 in __call__
+  File "/w/tests/test_a.py", line 3 in test_made_up
+"""
+    rows = candidates.rows(dump, CheckoutPaths([]))
+    assert [(row["verdict"], row["kind"]) for row in rows] == [("possible", "crash")]
+    assert candidates.rows(before("[pod/train-0/main] ")(dump), CheckoutPaths([])) == rows
 
 
 @pytest.mark.parametrize("log", [SECTION, SHOWN, LOG])
