@@ -33,6 +33,7 @@ RUNS_A_DAY = 4
 # Beside those of pull requests. What anybody can set off, or what follows on another run, has the head of the default branch whatever it
 # fetches and runs (GitHub's documentation of the events): nothing is known of its code.
 _EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "merge_group"})
+_UNSAID = "no comment could be written where the result would be told, so nothing is minimized"
 
 
 class RedRun:
@@ -85,14 +86,19 @@ class RedRun:
         first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)
         first = first.model_copy(update={"causes": tuple(causes)})
         if pull is not None:
-            made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
-            return Decision("requests", self._posted(made, pull.number, table), table)
+            posted = list(self._posted(of_groups(taken, [first.answer] * len(taken), first, self._settings), pull.number, table))
+        else:
+            posted = self._posted_apart(taken, first, table)
+        return Decision("requests", tuple(posted), table) if posted else Decision("nothing", note=_UNSAID)
+
+    def _posted_apart(self, taken: Sequence[groups.Group], first: Request, table: str) -> list[Request]:
+        """The requests for the groups `taken`, each with a comment on the issue about its signature."""
         answers = [first.answer.model_copy(update={"issue": self._issue_about(group)}) for group in taken]
         posted: list[Request] = []
         for request in of_groups(taken, answers, first, self._settings):
             assert request.answer.issue is not None
             posted += self._posted((request,), request.answer.issue, table)
-        return Decision("requests", tuple(posted), table)
+        return posted
 
     def _pull_request(self) -> PullRequest | None:
         """The open pull request that was run: by its head, or by the name of a merge queue's branch.
@@ -161,5 +167,8 @@ class RedRun:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table
         failures = [request.shown.fingerprint for request in requests if request.shown is not None]
         comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body, failures)
+        if comment is None:
+            # as where the conversation is locked: the result could not be posted, nor the request be counted, and nobody waits for it
+            return ()
         known = {"comment": comment, "marker": marker(self._key, self._settings.run_id, failures)}
         return tuple(request.model_copy(update={"answer": request.answer.model_copy(update=known)}) for request in requests)

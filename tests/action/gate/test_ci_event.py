@@ -386,3 +386,15 @@ def test_what_anybody_can_set_off_says_nothing_about_the_default_branch(event: s
 def test_what_takes_rights_or_the_clock_says_something(event: str) -> None:
     api = Memory()
     assert outcome(finished(api.add_run(20, "pytest", sha=MAIN, branch="main", event=event)), api).status == "requests"
+
+
+@pytest.mark.parametrize("pull", [True, False])
+def test_what_cannot_be_told_of_is_not_done(pull: bool) -> None:
+    """Of a locked pull request, for instance: each push would have it minimized again, and no comment would count that."""
+    api = Memory(silent=True)
+    if pull:
+        api.add_pull()
+    run = api.add_run(20, "pytest") if pull else api.add_run(20, "pytest", sha=MAIN, branch="main", event="push")
+    made = outcome(finished(run), api)
+    assert (made.status, made.requests) == ("nothing", ())
+    assert "no comment" in made.note
