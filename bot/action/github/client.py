@@ -319,11 +319,12 @@ class GitHub:
             return _read(Gist, {"texts": texts, "updated_at": data["updated_at"]})
 
     def cancel(self, repository: str, run: int) -> bool:
-        """Cancel a run; false where it had ended before."""
+        """Cancel a run; false where it had ended before, an error where GitHub refuses it though it has not."""
         try:
             self._http.ask("POST", f"{_repo(repository)}/actions/runs/{run}/cancel", kind=object)
         except GitHubError as error:
-            if error.status == 409:
-                return False
-            raise
+            # it conflicts with the end of the run; also with a beginning that GitHub has not come to yet, and that would go on
+            if error.status != 409 or self.run(repository, run).status != "completed":
+                raise
+            return False
         return True

@@ -520,3 +520,17 @@ def test_a_moment_without_a_time_zone_is_no_answer(stub: Stub) -> None:
         client(stub, Clock()).run("o/r", 5)
     stub.answers["GET", "/repos/o/r/actions/runs/5"] = 200, {**run, "created_at": "2026-11-03T12:00:00Z"}
     assert client(stub, Clock()).run("o/r", 5).id == 5
+
+
+@pytest.mark.parametrize(("status", "cancelled"), [("completed", False), ("queued", None), ("in_progress", None)])
+def test_a_run_that_has_not_ended_is_not_said_to_have(stub: Stub, status: str, cancelled: bool | None) -> None:
+    """GitHub's documentation of the endpoint: 409 is a conflict, of whatever sort; one is a run that is not queued so far."""
+    run = {"id": 5, "head_sha": "a" * 40, "created_at": "2026-11-03T12:00:00Z", "status": status}
+    stub.answers["GET", f"/repos/{REPO}/actions/runs/5"] = (200, run)
+    stub.answers["POST", f"/repos/{REPO}/actions/runs/5/cancel"] = (409, {"message": "Cannot cancel a workflow run"})
+    api = client(stub, Clock())
+    if cancelled is None:
+        with pytest.raises(GitHubError, match="409"):
+            api.cancel(REPO, 5)
+    else:
+        assert api.cancel(REPO, 5) is cancelled
