@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bot.action import auto, redaction, request_file, set_up
-from bot.action.console import Console, InputError, JobOutcome, UnbrokenStream
+from bot.action.console import FAULT, Console, InputError, JobOutcome, UnbrokenStream
 from bot.action.gate import gate
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError, Transport
@@ -251,7 +251,7 @@ def _auto(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
     except (GitHubError, InputError) as error:
         return _unanswered(settings, api, gate.words_for(error))
     except Exception:
-        log.exception(gate.FAULT)
+        log.exception(FAULT)
         return _unanswered(settings, api, gate.OURS)
 
 

@@ -14,6 +14,9 @@ from bot.workflow_commands import Annotation, harmless, outputs
 
 log = logging.getLogger(__name__)
 
+# For the log.
+FAULT = "torch-minify: this is a fault of ours; please report it with the lines below"
+
 
 class InputError(ValueError):
     """An input, an event or a file between jobs that cannot be used. The message is for people."""

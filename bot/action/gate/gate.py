@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bot.action import request_file
 from bot.action.comment import answer, beginning, key, react
-from bot.action.console import InputError, JobOutcome
+from bot.action.console import FAULT, InputError, JobOutcome
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.command_lines import command_lines
 from bot.action.gate.comment_event import Conversation
@@ -29,8 +29,8 @@ AnyEvent = IssueComment | WorkflowRun | None
 EVENTS: dict[str, type[IssueComment] | type[WorkflowRun]] = {"issue_comment": IssueComment, "workflow_run": WorkflowRun}
 log = logging.getLogger(__name__)
 
-# For the log, and for whoever asked.
-FAULT, OURS = "torch-minify: this is a fault of ours; please report it with the lines below", "A fault of torch-minify."
+# For whoever asked.
+OURS = "A fault of torch-minify."
 # Bytes.
 MAX_EVENT = 32 << 20
 

@@ -7,12 +7,14 @@ own with an environment and, where we may, an account of its own: our own proces
 from __future__ import annotations
 
 import importlib.metadata
+import logging
 import os
 import re
 import shlex
 import shutil
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -20,12 +22,12 @@ from pathlib import Path
 from typing import Literal
 
 from bot.action import request_file
-from bot.action.console import Console, JobOutcome
+from bot.action.console import FAULT, Console, JobOutcome
 from bot.action.minify import leftovers, venv
 from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
 from bot.action.minify.handover import hand_over
 from bot.action.minify.isolation import Identities, allowed_environment, chown_like_parent
-from bot.action.minify.machine_report import FILE, LIMIT, machine_report
+from bot.action.minify.machine_report import FILE, LIMIT, MOST_LINES, machine_report
 from bot.action.redaction import redact
 from bot.machine import gpu
 from bot.models.request import Request
@@ -33,6 +35,8 @@ from bot.models.result import CONTENTS, EXIT_STATUS, Result
 from bot.sandbox.environment import PASSED
 from bot.sandbox.files import Scratch, read_plain, remove
 from bot.workflow_commands import harmless, log_group
+
+log = logging.getLogger(__name__)
 
 # Seconds for the commands that set the checkout up, and beyond its budget for the engine.
 SETUP_LIMIT, BEYOND_BUDGET = 3600.0, 600.0
@@ -143,23 +147,29 @@ def minify(
     begin(out)
     # first: the job may be killed at any time
     (out / request_file.KEY_FILE).write_text(f"{request_file.key(request)}\n", encoding="utf-8")
-    heard: list[str] = []
+    heard: deque[str] = deque(maxlen=MOST_LINES)
     watched = heard.append if request.doctor is not None else watch
     children = Children(config.identities.setup, console, watched, stopped or threading.Event())
     others = leftovers.descendants()
     leftovers.adopt_orphans()
     with Scratch(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
-        directory = JobDirectory(Path(scratch).resolve(), request, config, out, children)
+        directory = JobDirectory(Path(scratch).resolve(), request, config, out, children, heard)
+        wrong = ""
         try:
             status = directory.minify()
         except NotReadyError as why:
-            heard.append(str(why))
-            status = write_error(out, str(why), console)
+            wrong = str(why)
         except OSError as error:
-            heard.append(str(error))
-            status = write_error(out, f"the job could not be begun: {error}", console)
+            wrong = f"the job could not be begun: {error}"
         except Stopped:
-            status = write_error(out, NEVER_BEGAN, console)
+            wrong = NEVER_BEGAN
+        except Exception:
+            # whatever it is, a result says that something was wrong: the report reads nothing else of this job
+            log.exception(FAULT)
+            wrong = "a fault of torch-minify: the log of the run shows it"
+        if wrong:
+            status = write_error(out, wrong, console)
+            heard.append(wrong)
         leftovers.kill_all_but(others)
         directory.save()
         directory.close()
@@ -214,10 +224,13 @@ def outcome_of(out: Path, status: int) -> JobOutcome:
 
 
 class JobDirectory:
-    """The private directory `root`, in which `request` is done as `config` says by `children`; its result is for `target`."""
+    """The private directory `root`, in which `request` is done as `config` says by `children`; its result is for `target`.
 
-    def __init__(self, root: Path, request: Request, config: RunnerConfig, target: Path, children: Children) -> None:
-        self.root, self.request, self.config, self.children = root, request, config, children
+    `heard` is what they print, where that is the answer.
+    """
+
+    def __init__(self, root: Path, request: Request, config: RunnerConfig, target: Path, children: Children, heard: deque[str]) -> None:
+        self.root, self.request, self.config, self.children, self.heard = root, request, config, children, heard
         self.engine, self.out = root / "engine", root / "engine" / "out"
         self.home, self.tmp, self.venv = (root / "setup" / name for name in ("home", "tmp", "venv"))
         # opened before anything runs that could put a link into its place
@@ -240,9 +253,13 @@ class JobDirectory:
             self._run_setup(["bash", "-eo", "pipefail", "-c", self.config.setup], checkout, "the setup commands")
         if self.request.doctor is not None:
             look = [*self.config.engine, "doctor", "--python", python]
+            # what went well needs no words beside the machine's
+            self.heard.clear()
             with self._group("torch-minify doctor"):
                 account = self.config.identities.engine
-                return self.children.run(look, cwd=checkout, env=self._environment(engine=True), limit=LIMIT, account=account)
+                status = self.children.run(look, cwd=checkout, env=self._environment(engine=True), limit=LIMIT, account=account)
+            self._unless_stopped()
+            return status
         where = self._directory(checkout)
         if self.request.launcher and not self.venv.is_dir():
             python = self._launched(where)
@@ -253,8 +270,9 @@ class JobDirectory:
             return self.children.run(engine, cwd=where, env=self._environment(engine=True), limit=limit, account=account, tick=self.save)
 
     def _directory(self, checkout: Path) -> Path:
-        where = (checkout / self.request.directory).resolve()
-        if not where.is_relative_to(checkout.resolve()) or not where.is_dir():
+        # before Python 3.13 `Path.resolve` raises where links lead in a ring
+        where, top = (Path(os.path.realpath(path)) for path in (checkout / self.request.directory, checkout))
+        if not where.is_relative_to(top) or not where.is_dir():
             raise NotReadyError(f"the checkout has no directory {self.request.directory!r}, in which programs are to run")
         return where
 
@@ -336,10 +354,16 @@ class JobDirectory:
                 status = self.children.run(command, cwd=cwd, env=self._environment(network=True), limit=SETUP_LIMIT)
             except OSError as error:
                 raise NotReadyError(f"{what}: {command[0]} cannot be started: {error.strerror}") from error
+        self._unless_stopped()
         if status == 124:
             raise NotReadyError(f"{what} took more than {SETUP_LIMIT / 60:g} minutes")
         if status != 0:
             raise NotReadyError(f"{what} failed with exit status {status}; the log of the run shows what they printed")
+
+    def _unless_stopped(self) -> None:
+        """The status of a child that we have ended says nothing of it."""
+        if self.children.stopped.is_set():
+            raise Stopped
 
     def _environment(self, *, network: bool = False, engine: bool = False) -> dict[str, str]:
         env = allowed_environment(self.config.environ, network=network)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.action.comment import notice_marker, react
-from bot.action.console import Console, InputError, JobOutcome
+from bot.action.console import FAULT, Console, InputError, JobOutcome
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
 from bot.action.minify.isolation import chown_like_parent
@@ -27,7 +27,6 @@ from bot.models.request import Answer, Request
 log = logging.getLogger(__name__)
 
 POSTED, UNPOSTED = 0, 8
-FAULT = "torch-minify: this is a fault of ours; please report it with the lines below"
 
 
 @dataclass(frozen=True)

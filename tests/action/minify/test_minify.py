@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -214,12 +215,40 @@ def test_it_runs_in_the_directory_that_was_asked_for(tmp_path: Path, checkout: P
     assert seen_by(tmp_path, checkout, console, request(directory="python"), engine=engine)["cwd"] == ["here.txt"]
 
 
-@pytest.mark.parametrize("directory", ["missing", "..", "link"])
+@pytest.mark.parametrize("directory", ["missing", "..", "link", "ring"])
 def test_a_directory_that_is_none(tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console, directory: str) -> None:
     (checkout / "link").symlink_to("/")
+    (checkout / "ring").symlink_to("ring")
     out = tmp_path / "out"
     assert minify.minify(request(directory=directory), RunnerConfig(checkout, **runner), out, console) == 1
     assert "has no directory" in (out / "result.json").read_text()
+
+
+def test_whatever_goes_wrong_leaves_a_result(tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console) -> None:
+    """The report reads nothing else of this job."""
+    out = tmp_path / "out"
+    assert minify.minify(request(directory="a\0b"), RunnerConfig(checkout, **runner), out, console) == 1
+    assert "a fault of torch-minify" in str(Result.model_validate_json((out / "result.json").read_text()).reason)
+
+
+def test_a_setup_that_was_stopped_did_not_fail(tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console) -> None:
+    out, stopped = tmp_path / "out", threading.Event()
+    config = RunnerConfig(checkout, setup="echo begun; sleep 60", **runner)
+    assert minify.minify(request(), config, out, console, watch=lambda _: stopped.set(), stopped=stopped) == 1
+    assert Result.model_validate_json((out / "result.json").read_text()).reason == minify.NEVER_BEGAN
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_a_setup_that_prints_much_does_not_hide_what_doctor_says(tmp_path: Path, checkout: Path, console: Console, good: bool) -> None:
+    (tmp_path / "engine.py").write_text("print('torch 2.13.0')")
+    setup = "for line in {1..400}; do echo line $line ----------------------------; done; echo its last words; " + str(good).lower()
+    config = RunnerConfig(checkout, setup=setup, engine=(sys.executable, "-I", str(tmp_path / "engine.py")), environ=dict(os.environ))
+    minify.minify(request(script=None, doctor=("ok      all",)), config, tmp_path / "out", console)
+    said = (tmp_path / "out/doctor.txt").read_text()
+    assert ("torch 2.13.0" in said) is good
+    assert ("its last words" in said) is ("the setup commands failed" in said) is not good
+    # as much as a comment shows of it
+    assert len(said) < 10_000
 
 
 def test_a_launcher_names_the_interpreter(tmp_path: Path, checkout: Path, engine: tuple[str, ...], console: Console) -> None:
