@@ -112,7 +112,9 @@ class Settings(BaseSettings):
         try:
             labels = json.loads(given) if given.startswith("[") else [given]
         except (ValueError, RecursionError):
-            labels = []
+            labels = None
+        if labels == []:
+            raise ValueError("names no label: is the workflow's input runner, or the variable in it, empty?")
         if not labels or not all(isinstance(label, str) and label for label in labels):
             raise ValueError("is no JSON list of labels")
         return given

@@ -19,7 +19,7 @@ from bot.action.gate.comment_event import Conversation
 from bot.action.github.resources import Permission
 from bot.action.github.transport import GitHubError
 from bot.action.minify import isolation
-from bot.action.settings import Settings
+from bot.action.settings import Settings, usable_settings
 from tests.action.gate.memory import BLOCK, BOT, REPO, Memory, asked, settings
 
 
@@ -48,6 +48,15 @@ def test_the_token_is_not_printed(tmp_path: Path) -> None:
     done = run(tmp_path, INPUT_MODE="gate", INPUT_GITHUB__TOKEN="secret-token", INPUT_BUDGET="forever")
     assert done.returncode == 2
     assert "secret-token" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(("label", "words"), [("[]", "names no label"), ('["a"', "is no JSON list"), ('["a", ""]', "is no JSON list")])
+def test_what_is_no_label_of_a_runner(monkeypatch: pytest.MonkeyPatch, label: str, words: str) -> None:
+    """`[]` is what the workflow makes of an empty input, as where a variable of the repository is not set."""
+    monkeypatch.setenv("INPUT_RUNNER-LABEL", label)
+    wrong = usable_settings()[1]
+    assert wrong.startswith(f"input runner-label {label!r}")
+    assert words in wrong
 
 
 def test_the_job_that_runs_programs_starts_again_without_a_token(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def test_a_machine_for_the_hosted_jobs_may_be_named_by_several_labels(name: str)
     assert "JSON list of labels" in description
     for job in workflow(name)["jobs"].values():
         assert "fromJSON(inputs.hosted-runner)" in job["runs-on"] or "fromJSON(inputs.runner)" in job["runs-on"]
+        # empty where a variable of the repository is not set: without a machine for these jobs nobody could say so
+        assert "inputs.runner" in job["runs-on"] or job["runs-on"].endswith("|| inputs.hosted-runner || 'ubuntu-latest' }}")
 
 
 def test_the_workflow_has_every_input_of_the_action() -> None:

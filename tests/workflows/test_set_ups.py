@@ -135,7 +135,8 @@ def minified(tmp_path: Path, forge: Emulator, said: str, machine: Machine, input
 
 
 # Rows that differ little from another one are tried by `--all`.
-LIKE_OTHERS = {"a mirror of the index", "a release and a Python", "a shell", "no pass-env", "what takes a shell", "outside of the checkout"}
+LIKE_OTHERS = {"a mirror of the index", "a release and a Python", "a shell", "no pass-env", "a variable that is not set"}
+LIKE_OTHERS |= {"what takes a shell", "outside of the checkout"}
 
 
 def named(rows: Iterable[str]) -> list[Any]:
@@ -167,6 +168,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "an input that is none of its words": ("", {"stage": "fast"}, "input stage 'fast'"),
     "a secret among the variables": ("", {"env": "HF_TOKEN=abc"}, "'HF_TOKEN' sounds like a secret"),
     "a name that no artifact can have": ("", {"name": "GPU"}, "input name 'GPU'"),
+    "a variable that is not set": ("", {"runner": "", "hosted-runner": ""}, "input runner-label '[]'"),
     "no such version": ("--torch-version 2.13.0;x", {}, "torch-version"),
 }
 

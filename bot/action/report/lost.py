@@ -84,7 +84,8 @@ def reason(job: WorkflowJob) -> str | None:
     if failed is not None:
         return f"in the job {job.name} {_STEPS.get(failed) or f'the step {failed} failed'}"
     if not job.steps and not job.runner_name:
-        return f"the job {job.name} never began: no runner took it, or its environment was not approved"
+        why = "no runner took it, its environment was not approved, or GitHub could not use an input of the workflow for it"
+        return f"the job {job.name} never began: {why}"
     if job.conclusion in _CONCLUSIONS:
         return f"of the job {job.name} GitHub says that {_CONCLUSIONS[job.conclusion]}"
     return f"the job {job.name} ended without a failed step, as when its runner is lost" if job.conclusion == "failure" else None

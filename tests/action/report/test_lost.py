@@ -26,6 +26,8 @@ def job(conclusion: str | None, *steps: tuple[str, str], name: str = "minify / m
     ("found", "words"),
     [
         (job("cancelled", runner=None), "never began: no runner took it"),
+        # as with `max-parallel: 0`: what is in the workflow's file is only looked at when the job's turn comes
+        (job("failure", runner=None), "GitHub could not use an input of the workflow"),
         (job("failure", ("Set up job", "success"), ("Initialize containers", "failure")), "its container was not started"),
         (job("failure", ("Set up job", "failure")), "an action that the job uses could not be fetched"),
         (job("failure", ("Set up job", "success"), (CHECKOUT, "failure"), ("Minimize", "skipped")), "the commit could not be checked out"),

@@ -87,7 +87,7 @@ def _failure(section: Section) -> str:
         said.append(
             f"Nothing came back that could be read: {code(section.problem)}"
             if section.problem
-            else "Nothing came back: the job was cancelled, ran out of time or lost its runner. Its run page says more."
+            else "Nothing came back: the job did not begin, was cancelled, ran out of time or lost its runner. Its run page says more."
         )
     else:
         said += [facts.why(result), *([f"Not repeated here: {doubt}."] if (doubt := verdict.doubt(section)) else [])]
