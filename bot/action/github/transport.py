@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 ATTEMPTS = 6
 # Seconds. GitHub asks for a minute after its secondary limit, and doubles where nothing says how long.
 FIRST_WAIT, SECONDARY_WAIT = 1.0, 60.0
-# All waits of one client together: the job must have time left to say that it gave up.
+# All waits of one client together, also those for answers that did not come: the job must have time left to say that it gave up.
 PATIENCE = 600.0
 TIMEOUT = 30.0
 # Of one request without patience: GitHub works on none for longer than ten, so that what has no answer by then is not done later.
@@ -145,6 +145,14 @@ class Transport:
         def stop(state: RetryCallState) -> bool:
             return state.attempt_number >= self._attempts or self._waited + state.upcoming_sleep > PATIENCE
 
+        def once() -> Any:
+            began = self._now()
+            try:
+                return ask()
+            except Exception:
+                self._waited += max(self._now() - began, 0.0)
+                raise
+
         def before(state: RetryCallState) -> None:
             self._waited += state.upcoming_sleep
             error = state.outcome.exception() if state.outcome else None
@@ -152,7 +160,7 @@ class Transport:
 
         try:
             return Retrying(retry=retry_if_exception(passing), wait=wait, stop=stop, before_sleep=before, sleep=self._sleep, reraise=True)(
-                ask
+                once
             )
         except GithubException as error:
             raise GitHubError(f"{what}: {_words(error)}", error.status) from error

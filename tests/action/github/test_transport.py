@@ -534,3 +534,16 @@ def test_a_run_that_has_not_ended_is_not_said_to_have(stub: Stub, status: str, c
             api.cancel(REPO, 5)
     else:
         assert api.cancel(REPO, 5) is cancelled
+
+
+def test_what_is_waited_for_in_vain_counts_as_waited(stub: Stub) -> None:
+    """Half a minute for each answer that does not come: with five attempts for each request a job would be ended before it says so."""
+    clock = Clock()
+    moments = iter(range(0, 1_000_000, 90))  # the clock at the beginning and the end of each attempt
+    transport = Transport("t", stub.url, sleep=clock.sleep, now=lambda: float(next(moments)))
+    stub.faults = [Fault(502) for _ in range(100)]
+    for _ in range(6):
+        with pytest.raises(GitHubError):
+            transport.ask("GET", f"/repos/{REPO}/issues/7/comments", kind=list)
+    # once all of the patience is gone each is asked for once
+    assert len(stub.seen) <= PATIENCE / 90 + 6
