@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from bot.action.ci.archive import members
+from bot.action.ci.archive import Late, members, never
 from bot.action.ci.failing_test import Failure, pytest_id, repository_path
 from bot.action.ci.lines import plain
 from bot.action.ci.pytest_text import as_traceback, own_source
@@ -19,10 +19,13 @@ class _NoDoctype(ElementTree.TreeBuilder):
         raise ValueError("a document type")
 
 
-def in_archive(archive: bytes, job: str = "") -> tuple[Failure, ...]:
-    """The failures in all XML files of the zip file `archive`, which is named after `job`. What is unreadable or too large is skipped."""
+def in_archive(archive: bytes, job: str = "", late: Late = never) -> tuple[Failure, ...]:
+    """The failures in all XML files of the zip file `archive`, which is named after `job`; of some of them where it is `late` by then.
+
+    What is unreadable or too large is skipped.
+    """
     found: list[Failure] = []
-    for _, xml in members(archive, lambda name: name.lower().endswith(".xml")):
+    for _, xml in members(archive, lambda name: name.lower().endswith(".xml"), late):
         found += failures(xml, job)
         if len(found) >= MAX_FAILURES:
             break

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 from bot.action.ci import logs
-from bot.action.ci.archive import members
+from bot.action.ci.archive import Late, members, never
 from bot.action.ci.failing_test import Failure
 
 # One file for each part, in a directory of the job or with its name before it. The sections come first, the summary has their ids.
@@ -16,16 +16,16 @@ _NAME = re.compile(r"(?P<job>(?:.*[/_])?)(?P<part>failures_long|failures_short|e
 MAX_JOB = 32 << 20
 
 
-def in_archive(archive: bytes, job: str = "") -> tuple[Failure, ...]:
-    """The failures in the reports of that kind in the zip file `archive`, which is named after `job`."""
+def in_archive(archive: bytes, job: str = "", late: Late = never) -> tuple[Failure, ...]:
+    """The failures in the reports of that kind in the zip file `archive`, which is named after `job`; in some where it gets `late`."""
     jobs: dict[str, dict[str, bytes]] = defaultdict(dict)
-    for name, content in members(archive, lambda name: _NAME.fullmatch(name) is not None):
+    for name, content in members(archive, lambda name: _NAME.fullmatch(name) is not None, late):
         found = _NAME.fullmatch(name)
         assert found is not None
         jobs[found["job"]][found["part"]] = content
     made: list[Failure] = []
     for parts in jobs.values():
-        if len(made) >= logs.MAX_FAILURES:
+        if len(made) >= logs.MAX_FAILURES or late():
             break
         # the short form is the end of the long one
         if "failures_long" in parts:

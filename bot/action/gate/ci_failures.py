@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from bot.action.ci import groups, junit, logs, text_reports
 from bot.action.ci.failing_test import Failure
@@ -86,7 +87,7 @@ class Reader:
                 except GitHubError as error:
                     unread.append(_unread(error, artifact.name))
                     continue
-                for failure in _in_archive(archive, artifact.name) if archive is not None else ():
+                for failure in self._in_archive(archive, artifact.name) if archive is not None else ():
                     found.setdefault(failure.test or failure.name, failure)
         failed = [each for each in jobs if each.conclusion in FAILED and job in (None, each.id)]
         for each in failed[:MAX_JOBS]:
@@ -105,6 +106,11 @@ class Reader:
         if faults and (whole or not found):
             raise faults[0]
         return tuple(found.values())
+
+    def _in_archive(self, archive: bytes, name: str) -> tuple[Failure, ...]:
+        # one artifact may take longer than there is: it unpacks to as much as eight of the longest logs
+        late = partial(self._is_late, name)
+        return (*junit.in_archive(archive, name, late), *text_reports.in_archive(archive, name, late))
 
     def _is_late(self, name: str) -> bool:
         late = self._clock() > self._until
@@ -162,10 +168,6 @@ def _left(artifact: Artifact, job: WorkflowJob) -> bool:
     if artifact.created_at is None or job.started_at is None or job.completed_at is None:
         return True
     return job.started_at - SLACK <= artifact.created_at <= job.completed_at + SLACK
-
-
-def _in_archive(archive: bytes, name: str) -> tuple[Failure, ...]:
-    return (*junit.in_archive(archive, name), *text_reports.in_archive(archive, name))
 
 
 def base_of(reader: Reader, api: GitHub, repository: str, subject: Subject) -> groups.BaseRun | None:

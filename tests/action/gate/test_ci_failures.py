@@ -84,3 +84,23 @@ def test_of_an_attempt_its_own_reports_are_read() -> None:
     for asked, test in ((1, "test_one"), (2, "test_two"), (None, "test_two")):
         found = Reader(api, REPO, "*").failing_tests(20, attempt=asked)
         assert [failure.test for failure in found] == [f"tests/test_x.py::{test}"]
+
+
+@pytest.mark.parametrize("reports", ["junit", "texts"])
+def test_one_artifact_does_not_take_all_the_time(reports: str) -> None:
+    """It unpacks to much more than it is sent as, and what a pull request's own jobs leave is what its author wants."""
+    wrong = "Traceback (most recent call last):\nRuntimeError: no"
+    files: dict[str, bytes] = {}
+    for part in range(20):
+        if reports == "junit":
+            xml = f'<testcase classname="tests.test_x" name="test_{part}"><failure>{wrong}</failure></testcase>'
+            files[f"junit-{part}.xml"] = f"<testsuite>{xml}</testsuite>".encode()
+        else:
+            summary = f"FAILED tests/test_x.py::test_{part} - RuntimeError: no\n"
+            files[f"job_{part}/failures_long.txt"] = f"=== FAILURES ===\n___ test_{part} ___\nE   RuntimeError: no\n".encode()
+            files[f"job_{part}/summary_short.txt"] = f"=== short test summary info ===\n{summary}".encode()
+    api = Memory(zips={20: {"reports": zipped(files)}})
+    api.add_run(20, None)
+    assert len(Reader(api, REPO, "*").failing_tests(20)) == 20
+    seconds = iter(range(0, 1_000_000, 30 if reports == "junit" else 6))
+    assert 0 < len(Reader(api, REPO, "*", clock=lambda: float(next(seconds))).failing_tests(20)) < 20
