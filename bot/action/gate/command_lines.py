@@ -145,6 +145,11 @@ def _html_of(token: Token) -> list[str]:
     return [child.content for child in token.children or _inline(token.content) if child.type == "html_inline"]
 
 
+def _parsed(parser: MarkdownIt, body: str) -> list[Token]:
+    """The tokens of a `body`, whose first character GitHub's parser passes over where it is the mark of an encoding (src/blocks.c)."""
+    return parser.parse(body[:MAX_BODY].removeprefix("\ufeff"))
+
+
 def _inline(text: str) -> list[Token]:
     return [child for one in _parser().parseInline(text) for child in one.children or ()]
 
@@ -155,7 +160,7 @@ def command_lines(body: str) -> tuple[str, ...]:
         return ()
     found: list[str] = []
     heading = False
-    for token, top, _, _ in _own(_parser().parse(body[:MAX_BODY])):
+    for token, top, _, _ in _own(_parsed(_parser(), body)):
         if token.type == "heading_open":
             heading = token.markup.startswith("#")  # the line begins with that; a line of dashes below is meant as a rule
         elif token.type == "heading_close":
@@ -173,7 +178,7 @@ def command_lines(body: str) -> tuple[str, ...]:
 def code_blocks(body: str) -> tuple[CodeBlock, ...]:
     """The fenced code blocks of `body` outside quotations that a reader sees, in order."""
     blocks: list[CodeBlock] = []
-    for token, _, seen, fold in _own(_parser().disable("inline").parse(body[:MAX_BODY])):
+    for token, _, seen, fold in _own(_parsed(_parser().disable("inline"), body)):
         if token.type == "fence" and seen:
             words = token.info.split(maxsplit=1)
             blocks.append(CodeBlock(words[0].lower() if words else "", token.content, fold))
@@ -186,7 +191,7 @@ def shown_text(body: str) -> str:
     parser = MarkdownIt("commonmark").enable("table")
     footnotes = _FOOTNOTE.search(body) is not None
     parts: list[str] = []
-    for token, _, seen, _ in _own(parser.parse(body[:MAX_BODY])):
+    for token, _, seen, _ in _own(_parsed(parser, body)):
         if seen and (token.type == "fence" or (token.type == "code_block" and not footnotes)):
             parts.append(token.content)
         elif seen and token.type == "inline" and not _FOOTNOTE.search(token.content):

@@ -93,6 +93,7 @@ HIDDEN = "```python\nimport torch\nhidden = torch.compile\n```\n"
         "<!-- --!> <div title=' -->\n\n{}\n'>\n",
         "<div a='<!--' b=\"--> ' >\n\n{}\n\">\n",
         "<div>\n<?x\n\n{}\n?>\n",
+        "\ufeff<!--\n\n{}\n-->\n",  # cmark-gfm passes over it, so that a comment begins the line
     ],
 )
 def test_code_that_a_page_need_not_show_is_not_taken(html: str) -> None:
