@@ -38,6 +38,8 @@ from bot.workers.process import HANG_RATIO, START, Interrupted, Patience, run_pr
 LEAST_ROOM = 2 << 30
 # Candidates that are tried at a time; with several GPUs, on each. More than these are seldom of use, and each holds memory of a GPU.
 MOST_CANDIDATES = 6
+# How many times its limit a run may take that did not end within it, where the failure is no hang.
+_LONGER = 3.0
 
 
 class Verification(Model):
@@ -136,9 +138,9 @@ def verify(
     """Run the script in fresh processes, and its eager control once, and compare with the expected failure across forms.
 
     A hang is a run still going `rule.hang_after` seconds after it had time to start, while the control is done in a tenth of that; for
-    any other failure a time-out is a difference. For accuracy right numbers have to pass the script's own comparison in place of the
-    compiled ones: float64, as `rule.numbers` says, or, where that cannot be had, eager with each result moved by a unit in its last place.
-    And eager has to agree with itself whatever torch leaves open.
+    any other failure a run that does not end in three times its limit, the second time, is a difference. For accuracy right numbers have
+    to pass the script's own comparison in place of the compiled ones: float64, as `rule.numbers` says, or, where that cannot be had,
+    eager with each result moved by a unit in its last place. And eager has to agree with itself whatever torch leaves open.
 
     Args:
         launch: How to start it. Settings of the compiler in its environment are left out: a repro carries its own.
@@ -183,7 +185,7 @@ def verify(
             shutil.copyfile(script, copy)
             try:
                 there = replace(launch, cwd=own, write=(own,), linked=False)
-                return _unbroken(lambda: run_fresh(there, copy, timeout=limit, cache_dir=cache, budget=budget))
+                return _unbroken(lambda seconds: run_fresh(there, copy, timeout=seconds, cache_dir=cache, budget=budget), limit, expected)
             finally:
                 shutil.rmtree(own, ignore_errors=True)
 
@@ -216,14 +218,17 @@ def _remove_graphs(cache: Path) -> None:
         shutil.rmtree(cache / name, ignore_errors=True)
 
 
-def _unbroken(run: Callable[[], Outcome]) -> Outcome:
-    """What a run ends with; one that the machine broke (killed for its memory, a full disk) is made once more.
+def _unbroken(run: Callable[[float], Outcome], limit: float, expected: Expected) -> Outcome:
+    """What a run ends with that may take `limit` seconds. One that the machine broke (killed for its memory, a full disk) is made once
+    more; so is one that did not end, with more time, unless a hang is `expected`: how long it waits for a GPU's driver, nobody counts.
 
     Raises:
         Interrupted: the run was cut off, so that it says nothing.
     """
-    outcome = run()
-    outcome = run() if may_pass(outcome) else outcome
+    outcome = run(limit)
+    outcome = run(limit) if may_pass(outcome) else outcome
+    if outcome.status == "timeout" and not (outcome.cut or expected.hangs):
+        outcome = run(_LONGER * limit)
     if outcome.cut:
         raise Interrupted
     return outcome
@@ -243,7 +248,10 @@ def _eager(launch: Launch, script: Path, expected: Expected, budget: Budget | No
     timeout = expected.rule.hang_after / HANG_RATIO + START if expected.hangs else expected.limit
 
     def run(option: ControlOption | None) -> Outcome:
-        return _unbroken(lambda: run_control_fresh(launch, script, timeout=timeout, option=option, budget=budget))
+        def once(seconds: float) -> Outcome:
+            return run_control_fresh(launch, script, timeout=seconds, option=option, budget=budget)
+
+        return _unbroken(once, timeout, expected)
 
     def said(outcome: Outcome) -> str:
         signature = signature_of(outcome, script=script.name)

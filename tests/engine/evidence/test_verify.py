@@ -6,10 +6,10 @@ import os
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -404,6 +404,33 @@ raise ValueError("no 7")
     )
     assert prove(script, reference).same == 1
     assert runs.read_text() == "xx"
+
+
+@pytest.mark.parametrize(("kind", "limits"), [(Kind.EXCEPTION, [10.0, 30.0]), (Kind.HANG, [])])
+def test_a_run_that_does_not_end_is_made_once_more_with_more_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: Kind, limits: list[float]
+) -> None:
+    """A machine on which several programs wait for one GPU's driver: no failure but a hang is one of time."""
+    script = tmp_path / "repro.py"
+    script.write_text("pass")
+    failed = Outcome(status="raised", text="Traceback (most recent call last):\nKeyError: 7\n")
+    asked: dict[bool, list[float]] = {True: [], False: []}
+
+    def run(words: Sequence[str], patience: Any, **_: object) -> Outcome:
+        control = "control" in words
+        asked[control].append(patience.own)
+        if len(asked[control]) == 1:
+            return Outcome(status="timeout", seconds=patience.own)
+        return Outcome(status="ok", text="[compiler-out] reached: 1 raised: 0 asked: 0 unmade: 0") if control else failed
+
+    monkeypatch.setattr(fresh, "run_process", run)
+    reference = signature_of(failed)
+    assert reference is not None
+    found = verify(launch(script), script, Expected(reference.model_copy(update={"kind": kind}), Rule(), 10.0), 1)
+    if limits:
+        assert (found.same, found.eager, asked) == (1, "passes", {True: limits, False: limits})
+    else:
+        assert [len(seconds) for seconds in asked.values()] == [1, 1]
 
 
 @pytest.mark.parametrize(
