@@ -209,7 +209,8 @@ class Module(torch.nn.Module):
 
 
 class ExportedModule(Module):
-    """What `ExportedProgram.module()` gives: names its parameters as the original does, and has the graph of what was `exported`."""
+    """What `ExportedProgram.module()` gives: names its parameters as the original does, and has the graph of what was `exported`. The
+    `stub` counts its calls."""
 
     def __init__(self, stub: CompilerStub, module: torch.nn.Module, exported: Exported) -> None:
         super().__init__(stub, module)
