@@ -11,16 +11,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 from benchlib import corpus, measure, watch
 from benchlib.cli import count, matches, own_python, positive, save
 from benchlib.gpu_catalog import PARTS, SCENARIOS, Scenario
+from benchlib.lanes import Share, gpus, shared
 
 FACTS = """
 import json, platform, torch
@@ -36,6 +39,7 @@ print(json.dumps(found))
 """
 KEPT = ("result.json", "repro.py")  # of a result directory, for --record
 LOG = 20_000  # characters of the first run's output that are recorded
+_lane = threading.local()  # `env`: the variables of a thread's share
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="gpu-check-", ignore_cleanup_errors=True) as made:
         scratch = (arguments.keep or Path(made)).resolve()
         run = partial(judged, python=python, scratch=scratch, limit=arguments.limit, jobs=arguments.jobs, end=end, record=arguments.record)
-        with ThreadPoolExecutor(arguments.lanes) as executor:
+        with ThreadPoolExecutor(arguments.lanes, initializer=_settle, initargs=(shares(arguments.lanes),)) as executor:
             for future in as_completed([executor.submit(run, one) for one in chosen]):
                 rows.append(future.result())
                 print(_line(rows[-1]), flush=True)
@@ -122,6 +126,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     bad = [row.name for row in rows if row.wrong]
     print(f"\n{len(rows)} scenarios; not as they have to be: {', '.join(bad) or 'none'}; slower: {_named(rows) or 'none'}")
     return int(bool(bad))
+
+
+def shares(lanes: int) -> SimpleQueue[Share]:
+    """What each of several `lanes` has of a machine with several GPUs; with one GPU they share all there is."""
+    queue: SimpleQueue[Share] = SimpleQueue()
+    everything = sorted(os.sched_getaffinity(0))
+    for share in shared(lanes, everything, gpus()) if len(gpus()) > 1 else [(set(everything), {})] * lanes:
+        queue.put(share)
+    return queue
+
+
+def _settle(left: SimpleQueue[Share]) -> None:
+    """Take one of the shares that are left, for this thread and all that it starts."""
+    cpus, _lane.env = left.get()
+    os.sched_setaffinity(0, cpus)
+
+
+def _environment(more: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a process of this lane, and `more`."""
+    return watch.environment({**getattr(_lane, "env", {}), **more})
 
 
 def judged(scenario: Scenario, *, python: str, scratch: Path, limit: float, jobs: str, end: float, record: Path | None) -> Row:
@@ -144,7 +168,7 @@ def judged(scenario: Scenario, *, python: str, scratch: Path, limit: float, jobs
     path = os.pathsep.join([str(measure.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     out = place / "work" / "minified"
     argv = [python, "-m", "bot", "run", "program.py", "--out", str(out), "--budget", f"{limit:.0f}s", "--jobs", jobs, *scenario.options]
-    env = watch.environment({**ours, "PYTHONPATH": path})
+    env = _environment({**ours, "PYTHONPATH": path})
     ran = watch.run(argv, cwd=place / "work", env=env, limit=limit + 120, log=place / "log.txt", sample=False)
     file, repro = out / "result.json", out / "repro.py"
     if not file.exists():
@@ -217,7 +241,9 @@ def _alone(scenario: Scenario, python: str, repro: Path, place: Path) -> list[st
 
     def run(name: str, *command: str) -> watch.Run:
         shutil.copy(repro, place / name / "repro.py")
-        env = watch.environment({"TMPDIR": str(place / "tmp"), "TORCHINDUCTOR_CACHE_DIR": str(place / name / "cache")})
+        env = watch.environment(
+            {**getattr(_lane, "env", {}), "TMPDIR": str(place / "tmp"), "TORCHINDUCTOR_CACHE_DIR": str(place / name / "cache")}
+        )
         argv = (python, *command, "repro.py")
         return watch.run(argv, cwd=place / name, env=env, limit=measure.ALONE_LIMIT, log=place / f"{name}.txt", sample=False)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from benchlib import gpu
 from benchlib.gpu_catalog import PARTS, PROGRAMS, SCENARIOS, Scenario
+from benchlib.lanes import VISIBLE
 
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = {"status": "minimized", "reduction": {"ops_after": 1}}
@@ -48,6 +49,15 @@ def test_each_is_a_program_for_a_gpu(scenario: Scenario) -> None:
 def test_what_is_not_as_it_has_to_be_is_said(changes: dict[str, object], repro: str, said: list[str]) -> None:
     scenario = Scenario("x", 1, has=("relu",), lacks=("sin",))
     assert gpu.as_expected(scenario, {**FOUND, **changes}, repro) == said
+
+
+@pytest.mark.parametrize(("devices", "named"), [(("0", "1"), ["0", "1", "0"]), (("0",), [None] * 3)])
+def test_lanes_have_a_gpu_each_where_there_are_several(
+    monkeypatch: pytest.MonkeyPatch, devices: tuple[str, ...], named: list[str | None]
+) -> None:
+    monkeypatch.setattr(gpu, "gpus", lambda: devices)
+    queue = gpu.shares(3)
+    assert [queue.get()[1].get(VISIBLE) for _ in named] == named
 
 
 def test_a_healthy_program_must_not_be_claimed() -> None:
