@@ -32,6 +32,11 @@ class Landmark:
         return bool(self.path.fullmatch(frame.path) and self.function.fullmatch(frame.function))
 
 
+def is_generated(path: str) -> bool:
+    """Whether the file at `path` is code that Inductor generated."""
+    return _OF_INDUCTOR.fullmatch(path) is not None
+
+
 def _at(path: str, function: str, phase: Phase, example: str) -> Landmark:
     """A row. Where `path` names one file, the function is enough of an example."""
     place = example if ":" in example else path.replace("\\", "") + ":" + example
@@ -40,6 +45,8 @@ def _at(path: str, function: str, phase: Phase, example: str) -> Landmark:
 
 # Inductor writes its kernels to <cache>/<two characters>/c<hash of the source>.py; the name starts with c.
 _GENERATED = r"(?:.*/)?(?:torchinductor_[^/]+/(?:.*/)?[^/]+|[a-z0-9]{2}/c[a-z0-9]{20,})\.py"
+
+_OF_INDUCTOR = re.compile(_GENERATED)
 
 _ANY = r".*"
 # How the exporter takes composite operations apart: each tracer with Inductor's decompositions passes through it.

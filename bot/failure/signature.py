@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from bot.failure.device_errors import CLASS, sticky_error
 from bot.failure.messages import MAX_MESSAGE, MAX_WORDS, WRAPPER_CLASSES, essence, normalize, peel, words
 from bot.failure.outcome import Outcome
-from bot.failure.phases import innermost, is_backward, phase_of
+from bot.failure.phases import innermost, is_backward, is_generated, phase_of
 from bot.failure.traceback import Frame, Raised, exceptions, failed_later_than, fault_frames, plain, sampled_frames, ungrouped
 from bot.models.failure import HEAP, Kind, Phase, Signature
 
@@ -54,6 +54,8 @@ _SENT = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2
 # A frame and its line of the program.
 _WITH_SOURCE = re.compile(r'^  File "(?P<path>[^"\n]+)", line \d+[^\n]*\n +(?P<source>[^\n]*)', re.M)
 _SPELLED = re.compile(r"[^\w.<>=!+*/%|&^~-]+")
+# What the program's own code does not raise: float64 needs more memory, so right numbers say nothing about a lack of it.
+_OF_OTHERS = WRAPPER_CLASSES | {"OutOfMemoryError", "MemoryError"}
 _LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d[\d.]*[/\\]")
 
 
@@ -128,7 +130,7 @@ def is_of_own_code(signature: Signature, outcome: Outcome, *, script: str) -> bo
     computed, and its cause may be another one of that sort, or a comparison. The `signature` is that of the `outcome` of `script`, as for
     `signature_of`.
     """
-    if signature.kind is not Kind.EXCEPTION or signature.phase is not Phase.RUN or WRAPPER_CLASSES & set(signature.exception):
+    if signature.kind is not Kind.EXCEPTION or signature.phase is not Phase.RUN or _OF_OTHERS & set(signature.exception):
         return False
     text = ungrouped(plain(outcome.text))
     *_, last = (None, *_WITH_SOURCE.finditer(text))
@@ -136,7 +138,7 @@ def is_of_own_code(signature: Signature, outcome: Outcome, *, script: str) -> bo
     if last is None or _LIBRARY.search(last["path"]) or any(raised.carrier or not raised.frames for raised in chain):
         return False
     ends = [raised.frames[-1] for raised in chain]
-    if any(frame.in_torch and not frame.path.startswith(_CHECKERS) for frame in ends):
+    if any(is_generated(frame.path) or (frame.in_torch and not frame.path.startswith(_CHECKERS)) for frame in ends):
         return False
     return any(frame.path.rpartition("/")[2] == script.rpartition("/")[2] for raised in chain for frame in raised.frames)
 

@@ -400,6 +400,7 @@ def test_a_verdict_in_a_group_is_one_as_well() -> None:
 
 
 CAUSED = "The above exception was the direct cause of the following exception:"
+GENERATED = '  File "/tmp/torchinductor_me/ab/cabc.py", line 9, in call\n    buf0 = empty_strided_cpu((9,), (1,), torch.float32)\n'
 HOOK = '  File "repro.py", line 9, in hook\n'
 
 
@@ -424,6 +425,9 @@ HOOK = '  File "repro.py", line 9, in hook\n'
         (COMPILING + HOOK + RAISE + "ValueError: too many nodes\n", False),
         (COMPILING + HOOK + RAISE + "torch._dynamo.exc.BackendCompilerFailed: backend='hook' raised:\nValueError: no\n", False),
         (stack().replace("repro.py", "other.py") + "KeyError: 7\n", False),
+        # memory: more of it is needed with float64, and in compiled code nothing of the program's raised
+        (stack() + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 5.96 GiB.\n", False),
+        (stack("torch/_dynamo/eval_frame.py:compile_wrapper") + GENERATED + "RuntimeError: no memory\n", False),
     ],
 )
 def test_what_a_program_does_with_results_may_raise_too(text: str, own: bool) -> None:
