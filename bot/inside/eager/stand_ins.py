@@ -97,12 +97,12 @@ class CompilerStub:
 
     def store(self, module: Any, file: Any, suffix: str) -> Any:
         """Keep `module` under a `file` that `load` knows again (None: a temporary one with this `suffix`). Returns the path, or
-        the file object.
+        the file object. As in a real file, its state is that of now.
 
         The program runs where its user works: a file that is there already stays as it is.
         """
         token = _TOKEN + f"{os.getpid()}.{len(self.packages)}".encode()
-        self.packages[token] = module
+        self.packages[token] = _apart(module)
         if hasattr(file, "write"):
             file.write(token)
             return file
@@ -149,15 +149,25 @@ class CompilerStub:
                 shutil.rmtree(directory, ignore_errors=True)
 
     def load(self, file: Any) -> Any:
-        """What `store` kept under a path or a file object; None where the file is none of ours."""
+        """What `store` kept under a path or a file object, each time with a state of its own; None where the file is none of ours."""
         if hasattr(file, "read"):
             start = file.tell()
             head = file.read(len(_TOKEN) + 20)
             file.seek(start)
             name = getattr(file, "name", None)
             place = self._stored(os.path.realpath(os.fsdecode(name))) if isinstance(name, (str, bytes, os.PathLike)) else b""
-            return self.packages.get(head if head in self.packages else place)
-        return self.packages.get(self._stored(os.path.realpath(file)))
+            return _apart(self.packages.get(head if head in self.packages else place))
+        return _apart(self.packages.get(self._stored(os.path.realpath(file))))
+
+
+def _apart(kept: Any) -> Any:
+    """A copy of a module, or of what stands for an exported program: what is written to its buffers is not seen in the other. What cannot
+    be copied stays itself."""
+    if isinstance(kept, Exported):
+        return kept.with_module(_apart(kept.original))
+    with contextlib.suppress(Exception):
+        return copy.deepcopy(kept) if isinstance(kept, torch.nn.Module) else kept
+    return kept
 
 
 def _head(path: Any) -> bytes:
@@ -248,6 +258,10 @@ class Exported:
         """The module that was exported; a call of it counts as a call of something compiled."""
         module = self.original
         return ExportedModule(self._stub, module, self) if isinstance(module, torch.nn.Module) else self._stub.compiled(module)
+
+    def with_module(self, module: Any) -> Exported:
+        """The same of another `module`."""
+        return Exported(self._stub, module, *self.example_inputs)
 
     def run_decompositions(self, *_: Any, **__: Any) -> Exported:
         self._stub.calls += 1
