@@ -208,7 +208,7 @@ class Search:
         if source is None:
             said = (
                 "no graph of this command fails alone, and as source only a script, a module of this directory (`python -m pkg.mod`) or a"
-                " test without fixtures from elsewhere than its file (`pytest FILE::TEST`) can be reduced: name one of these"
+                " test without fixtures from elsewhere than its file (`pytest FILE::TEST`, or unittest) can be reduced: name one of these"
             )
             raise Ended("error", "not_understood", said)
         if self.options.stage not in (None, Stage.SOURCE):

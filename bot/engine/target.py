@@ -42,8 +42,16 @@ class Target:
             return str(self.script)
         if self.starts_ranks:
             return next((word for word in self.argv if word.endswith(".py")), None)
-        named = {word.partition("::")[0] for word in self.argv if ".py" in word} if self.module == "pytest" else set()
+        named = {test.partition("::")[0] for test in self.tests or ()}
         return named.pop() if len(named) == 1 else None
+
+    @property
+    def tests(self) -> tuple[str, ...] | None:
+        """The tests that it names, or their files, as pytest does: `FILE::CLASS::TEST`. What `unittest` is given with dots is looked for
+        from here. None where it runs no tests."""
+        if self.module == "unittest":
+            return tuple(found for word in self.argv if (found := _in_file(word)))
+        return tuple(word for word in self.argv if ".py" in word) if self.module == "pytest" else None
 
     @property
     def starts_ranks(self) -> bool:
@@ -55,7 +63,7 @@ class Target:
         """What the program's own file is given as `sys.argv[1:]`."""
         if self.starts_ranks:
             return self.argv[self.argv.index(self.file) + 1 :] if self.file is not None else ()
-        return () if self.module == "pytest" else self.argv
+        return self.argv if self.tests is None else ()
 
     @property
     def text(self) -> str:
@@ -80,7 +88,7 @@ class Target:
         if self.script:
             return self.script.name
         if self.module == "pytest":
-            return next((Path(word.partition("::")[0]).name for word in self.argv if ".py" in word), self.module)
+            return next((Path(test.partition("::")[0]).name for test in self.tests or ()), self.module)
         return Path(self.file).name if self.file else (self.module or "").rpartition(".")[2] + ".py"
 
 
@@ -96,6 +104,15 @@ class Launch:
     box: Sandbox | None = None
     write: tuple[Path, ...] = ()
     linked: bool = False
+
+
+def _in_file(name: str) -> str | None:
+    """What `python -m unittest NAME` runs, as `FILE::CLASS::TEST`; None where no such file is here."""
+    if name.endswith(".py") and Path(name).is_file():
+        return name
+    parts = name.split(".")
+    files = ((count, Path(*parts[: count - 1], f"{parts[count - 1]}.py")) for count in range(len(parts), 0, -1))
+    return next(("::".join([str(file), *parts[count:]]) for count, file in files if file.is_file()), None)
 
 
 def target_of_command(command: str) -> Target:

@@ -54,6 +54,30 @@ def test_file(command: str, file: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "tests"),
+    [
+        ("tests.test_x.TestY.test_z", ("tests/test_x.py::TestY::test_z",)),
+        ("-v tests.test_x -k z", ("tests/test_x.py",)),
+        ("tests/test_x.py", ("tests/test_x.py",)),
+        ("tests.test_x.TestY alone", ("tests/test_x.py::TestY", "alone.py")),
+        ("tests.missing.TestY", ()),
+        ("discover -s tests", ()),
+    ],
+)
+def test_what_unittest_runs_is_found_in_its_file(
+    arguments: str, tests: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").mkdir()
+    for name in ("tests/test_x.py", "alone.py"):
+        (tmp_path / name).touch()
+    target = target_of_command(f"python -m unittest {arguments}")
+    assert target.tests == tests
+    assert target.name == ("test_x.py" if len(tests) == 1 else "unittest.py")
+    assert target.arguments == ()
+
+
+@pytest.mark.parametrize(
     ("command", "arguments"),
     [
         ("python fail.py x.py", ("x.py",)),

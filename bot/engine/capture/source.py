@@ -19,7 +19,7 @@ from bot.reduce.source.text.normal_form import parsed
 
 _CODING = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+.*$", re.M)
 _NODE_ID = re.compile(r"(?P<file>[^:\[]+\.py)(?:::(?P<names>[\w:]+?))?(?:\[(?P<case>.*)\])?$", re.S)
-_UNITTEST_ID = re.compile(r"__main__\.(?P<owner>\w+)\.(?P<test>\w+)")
+_UNITTEST_ID = re.compile(r"(?:\w+\.)*(?P<file>\w+)\.(?P<owner>\w+)\.(?P<test>\w+)")
 # Rows of a `range` that are looked at.
 _MOST_ROWS = 1000
 # Cases of one test that are tried.
@@ -46,7 +46,8 @@ class Source:
 
 def source_of(target: Target, directory: Path, failed: str = "", places: Sequence[Path] = ()) -> Source | None:
     """The text of the script in `target`; for `python -m MODULE` the module's, where it lies in one of the `places`; for
-    `pytest FILE::TEST` the file's (below `directory`) with a call of the test at its end; that of a rank where a launcher starts several.
+    `pytest FILE::TEST`, and what `python -m unittest` calls so, the file's (below `directory`) with a call of the test at its end; that of
+    a rank where a launcher starts several.
 
     `failed` names the test that failed (see `Capture.test`): of a test with parameters it is the case that is called, and a script that
     runs its own tests calls that one alone.
@@ -60,14 +61,16 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
     if target.starts_ranks:
         file = directory / target.file if target.file is not None else None
         return Source(_text(file), file) if file is not None and file.is_file() else None
-    if target.module != "pytest":
+    if target.tests is None:
         return _of_module(target.module or "", places)
-    ids = [m for m in map(_NODE_ID.match, target.argv) if m and (directory / m["file"]).is_file()]
+    dotted = target.module == "unittest"
+    ids = [m for m in map(_NODE_ID.match, target.tests) if m and (directory / m["file"]).is_file()]
     if len(ids) != 1:
         return None
     file = directory / ids[0]["file"]
     text = _imported(_text(file))
-    known = _NODE_ID.match(failed)
+    # of a subtest its values follow
+    known = _NODE_ID.match(_UNITTEST_ID.sub(r"\g<file>.py::\g<owner>::\g<test>", failed.partition(" (")[0]) if dotted else failed)
     # a test of another file is not in this text
     wanted = [known, ids[0]] if known and Path(known["file"]).name == file.name else ids
     try:
@@ -160,7 +163,7 @@ def _with_one_test(text: str, failed: str) -> str | None:
     last = body[-1] if body else None
     if isinstance(last, ast.If) and ast.unparse(last.test) == "__name__ == '__main__'":
         last = last.body[-1]
-    if test is None or not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
+    if test is None or test["file"] != "__main__" or not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
         return None
     if ast.unparse(last.value.func).rpartition(".")[2] not in ("main", "run_tests"):
         return None
@@ -237,7 +240,8 @@ class _Call:
         test, classes = self._find(names)
         if len(classes) == 1 and test is not None and any("TestCase" in ast.unparse(base) for base in classes[0].bases):
             # debug() runs the test with what sets it up and takes it down, and lets its error through
-            yield f"{classes[0].name}({names[-1]!r}).debug()"
+            above = f"{classes[0].name}.setUpClass()\n" if self._sets_up_a_class() else ""
+            yield f"{above}{classes[0].name}({names[-1]!r}).debug()"
             return
         if test is None or test.args.vararg or test.args.kwonlyargs:
             return
@@ -246,6 +250,10 @@ class _Call:
         for found in self._values(test, classes, parameters, case):
             values = {**found, **given}
             yield f"{owner}{names[-1]}({', '.join(f'{name}={value}' for name, value in values.items())})"
+
+    def _sets_up_a_class(self) -> bool:
+        methods = (one for owner in self.tree.body if isinstance(owner, ast.ClassDef) for one in owner.body)
+        return any(isinstance(one, ast.FunctionDef) and one.name == "setUpClass" for one in methods)
 
     def parameters(self, names: list[str]) -> list[str]:
         """What the test of that name takes."""

@@ -106,6 +106,32 @@ def test_the_case_that_failed_is_called(tmp_path: Path, node: str, failed: str, 
     assert called(tmp_path, node, failed=failed) == raised
 
 
+@pytest.mark.parametrize(
+    ("name", "failed"),
+    [
+        ("test_them.Old.test_old", ""),
+        ("test_them", "test_them.Old.test_old"),
+        ("test_them.Old", "a.test_them.Old.test_old (n=4)"),
+        ("test_them.Old.test_old", "setUpClass (test_them.Old)"),
+    ],
+)
+def test_a_test_that_unittest_runs_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, failed: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_them.py").write_text(TESTS, encoding="utf-8")
+    source = source_of(Target(None, "unittest", ("-v", name)), tmp_path, failed)
+    assert source is not None
+    assert source.file == tmp_path / "test_them.py"
+    assert source.text == f"{TESTS}\n\nOld('test_old').debug()\n"
+
+
+def test_what_sets_up_a_class_is_called_before_its_test(tmp_path: Path) -> None:
+    text = TESTS.replace("    def setUp(self):\n", "    @classmethod\n    def setUpClass(cls):\n        pass\n\n    def setUp(self):\n")
+    (tmp_path / "test_them.py").write_text(text, encoding="utf-8")
+    source = source_of(Target(None, "pytest", ("test_them.py::Old::test_old",)), tmp_path)
+    assert source is not None
+    assert source.text.endswith("\n\n\nOld.setUpClass()\nOld('test_old').debug()\n")
+
+
 def test_the_other_cases_come_after_the_first(tmp_path: Path) -> None:
     (tmp_path / "test_them.py").write_text(TESTS, encoding="utf-8")
     source = source_of(Target(None, "pytest", ("test_them.py::test_cases",)), tmp_path)
