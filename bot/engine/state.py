@@ -70,12 +70,12 @@ class Reproduction:
         wrong = [region for region in self.capture.regions if region.failed == "accuracy"]
         if any(region.rule.tolerance is None for region in wrong) or (wrong and errors[0] > _DOUBTFUL * errors[1]):
             return ""
-        said = f"in the calls that were compared {nearness(*errors, wrong=bool(wrong))}"
+        said = nearness(*errors, wrong=bool(wrong))
         if wrong:
-            return f"by the program's own check alone: {said}"
+            return f"by the program's own check alone: in the calls that were compared {said}"
         # a graph that Dynamo made wrong is as wrong in eager, and a layout is no number
-        sees = "rounding, an error outside of the graphs, or something else than numbers"
-        return f"no compiled graph returns wrong numbers: {said}; the program's own check sees {sees}"
+        sees = "rounding, an error outside of the graphs or in other calls, or something else than numbers"
+        return f"no compiled graph returns wrong numbers in the calls that were compared: {said}; the program's own check sees {sees}"
 
     @property
     def eager_error(self) -> str:

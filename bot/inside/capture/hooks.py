@@ -144,6 +144,8 @@ def _aot_inductor(tracker: Tracker) -> None:
         finally:
             tracker.aoti -= 1
         packages[str(path)] = region
+        # what one call leaves the next one begins with, and those are not compared
+        tracker.broke = tracker.broke or _keeps_state(exported_program)
         example = getattr(exported_program, "example_inputs", None)
         if tracker.later is not None:
             _keep_package(tracker.later, region, str(path), os.path.join(tracker.out, f"package-{len(packages)}.pt2"), load_original)
@@ -185,13 +187,35 @@ def _keep_package(later: Afterwards, region: CapturedGraph, path: str, copied: s
     """Keep the package in the file `path` for the end, `copied`: the program may never load it, or remove it."""
     example = region.graph.example_inputs
     try:
-        if example is None or os.path.getsize(path) > MOST:
+        if example is None or _keeps_state(region.graph) or os.path.getsize(path) > MOST:
             later.forget()
         else:
             shutil.copyfile(path, copied)
             later.keep_package(region, lambda: load(copied), *example)
     except OSError:  # no room
         later.forget()
+
+
+def _keeps_state(exported: Any) -> bool:
+    """Whether a program writes to its own buffers. Only as it is made can its package be compared with it: a call changes either."""
+    signature, graph = getattr(exported, "graph_signature", None), getattr(exported, "graph", None)
+    if signature is None or graph is None:
+        return False
+    held = {*signature.inputs_to_buffers, *signature.inputs_to_parameters}
+    return bool(signature.buffers_to_mutate) or any(_origin(value) in held for node in graph.nodes for value in _written(node))
+
+
+def _written(node: Any) -> list[Any]:
+    """What the operation of a `node` writes to, by its schema."""
+    arguments = getattr(getattr(node.target, "_schema", None), "arguments", ())
+    return [value for one, value in zip(arguments, node.args, strict=False) if one.alias_info is not None and one.alias_info.is_write]
+
+
+def _origin(value: Any) -> str:
+    """The name of the input that `value` is a view of; of what is none, the input that it was first made of."""
+    while isinstance(value, torch.fx.Node) and value.op != "placeholder":
+        value = value.args[0] if value.args else None
+    return value.name if isinstance(value, torch.fx.Node) else ""
 
 
 class _Loaded:
@@ -211,9 +235,10 @@ class _Loaded:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._worked:
             return self._loaded(*args, **kwargs)
-        if self._tracker.check:
+        compares = not _keeps_state(self._region.graph)
+        if compares and self._tracker.check:
             self.compare(args, kwargs)
-        if self._tracker.later is not None:
+        if compares and self._tracker.later is not None:
             self._tracker.later.keep_package(self._region, lambda: self._loaded, args, kwargs)
         with self._tracker.watching(self._region, "run"):
             result = self._loaded(*args, **kwargs)

@@ -21,7 +21,7 @@ import torch
 
 from . import checkpointed, drawing, layouts, noise, rounding
 from .finite import beside_infinities
-from .fp64 import drew, random_state
+from .fp64 import drew, keeping_tensors, random_state
 from .uninitialized import code_of, made_to_differ
 
 SEED = 0
@@ -123,10 +123,10 @@ def compare_package(
     mapping = importlib.import_module("torch.utils._pytree").tree_map
 
     def run(function: Callable[..., Any]) -> list[Any]:
-        with torch.random.fork_rng(), torch.no_grad():
+        with torch.random.fork_rng(), torch.no_grad(), keeping_tensors(module):
             torch.manual_seed(SEED)
             given, named = copy.deepcopy((args, kwargs))
-            return tensors_of(function(*given, **named))
+            return [one.clone() for one in tensors_of(function(*given, **named))]
 
     def run_precise() -> list[Any]:
         doubled = copy.deepcopy(module).double()

@@ -389,6 +389,36 @@ def test_a_package_that_the_program_never_loads_is_compared_all_the_same(rerun: 
     assert [(region.hook, region.failed) for region in regions] == ([("aoti", failed)] if failed else [])
 
 
+COUNTING = """
+    class Counts(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(()))
+        def forward(self):
+            self.count += 1
+            return self.count + 0
+    program = torch.export.export(Counts(), ())
+    path = torch._inductor.aoti_compile_and_package(program)
+    first = torch._inductor.aoti_load_package(path)()
+    assert (first, program.module()()) == (1, 1), first
+"""
+
+
+@pytest.mark.parametrize("starts", [0, 1])
+def test_a_package_that_keeps_a_state_is_compared_as_it_is_made(rerun: Rerun, starts: int) -> None:
+    """A call of it, or of the program, changes what the next one gives."""
+    stubs = (
+        "import itertools\nimport torch._inductor\n"
+        "def loads(path):\n"
+        f"    counts = itertools.count({starts} + 1)\n"
+        "    return lambda: torch.tensor(float(next(counts)))\n"
+        "torch._inductor.aoti_compile_and_package, torch._inductor.aoti_load_package = lambda *_, **__: 'a.pt2', loads\n"
+    )
+    outcome, regions = rerun(COUNTING, check=True, stubs=stubs)
+    assert [region.failed for region in regions] == ["accuracy"] * starts
+    assert (outcome.status == "ok") is (starts == 0), outcome.text
+
+
 def test_recipe_values_are_plain(rerun: Rerun) -> None:
     """Whatever goes wrong, what is read back has the form that is written down in `bot.engine.capture.region`."""
     body = BACKEND + "    torch.compile(lambda x: x, backend=mine, options={'a': [1, float('nan')], 'b': mine})(torch.ones(3))"

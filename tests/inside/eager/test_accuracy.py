@@ -348,6 +348,26 @@ class TestPackage:
             assert bool(found.wrong) is expected
 
 
+def test_each_run_of_a_package_that_counts_begins_alike() -> None:
+    """Comparing leaves the program's own state as it was."""
+
+    class Module(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.ones(1))
+
+        def forward(self, x: Any) -> Any:
+            self.count += 1
+            return x * self.count
+
+    module = Module()
+    exported = torch.export.export(module, (ONES,))
+    found = accuracy.compare_package(exported, lambda x: x * 2, (ONES,), {}, ComparisonRule())
+    assert (found.wrong, found.errors) == ((), (0.0, 0.0))
+    assert accuracy.compare_package(exported, lambda x: x * 3, (ONES,), {}, ComparisonRule()).wrong == (0,)
+    assert module.count.item() == 1
+
+
 def test_a_package_that_draws_is_compared_with_eager_alone() -> None:
     class Module(torch.nn.Module):
         def forward(self, x: Any) -> Any:
