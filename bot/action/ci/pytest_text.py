@@ -10,6 +10,7 @@ import re
 
 from bot.action.ci.compiles import ADVICE
 from bot.action.ci.python_words import HEADER, JOINTS
+from bot.action.ci.torn import untorn
 from bot.failure.traceback import ungrouped
 
 # Characters of a section in which the test's source is looked for.
@@ -64,7 +65,7 @@ def as_traceback(section: str) -> str:
     """
     lines = ungrouped(section).split("\n")
     if HEADER in lines:
-        return "\n".join(lines[lines.index(HEADER) :])
+        return "\n".join(untorn(lines[lines.index(HEADER) :]))
     out: list[str] = []
     frames: list[str] = []
     raised: list[str] = []

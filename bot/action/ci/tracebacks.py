@@ -11,6 +11,7 @@ from bot.action.ci.compiles import ADVICE, CHECKED, CLASSES, EXPLAINS, OVERWRITT
 from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
 from bot.action.ci.lines import Lines
 from bot.action.ci.python_words import ERRORS, HEADER, JOINTS
+from bot.action.ci.torn import ends_frames, untorn
 from bot.failure.traceback import exceptions
 
 MAX_TRACEBACKS = 2_000
@@ -75,11 +76,6 @@ _LEFT_OUT = re.compile(
 )
 # The class of an exception, or words before a colon.
 _SAID = re.compile(rf"[A-Za-z_][\w.]{{0,200}}(?::|\()|[\w.]{{0,200}}{ERRORS}\b|.*:$")
-# A line at the margin that is none of these, between two frames, is the rest of a broken one, stands for what was left out, or was
-# written by somebody else in between: no class is called as a level of a log is, or as what begins with a small letter.
-_CLASS = re.compile(
-    rf"(?:\w{{1,100}}\.){{0,9}}(?!(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL)\b)[A-Z_]\w{{0,200}}(?::|\()|[\w.]{{0,200}}{ERRORS}\b|.*:$"
-)
 MAX_LEFT_OUT = 80
 # Between what was copied and the words around it, in Markdown.
 _FENCE = re.compile(r" {0,3}```[\w-]{0,30}$")
@@ -133,10 +129,10 @@ class _Unfinished:
         self._is_strict = is_strict
         self.drawn = drawn
         self.lines = drawn.lines if drawn else [HEADER]
-        # where, among the frames, lines begin that are of none, or empty; None behind what was raised
-        self._torn: int | None = 0
-        # empty lines part the frames; it is no traceback at all
-        self._spaced = self._void = False
+        # whether there are lines behind the last frame that are of none, or empty; None behind what was raised
+        self._torn: bool | None = False
+        # it is no traceback at all
+        self._void = False
 
     def take(self, line: str) -> bool:
         """Whether the line belongs to it."""
@@ -152,11 +148,9 @@ class _Unfinished:
         if self.said and line.endswith(_BEHIND):
             return False
         if line == HEADER and (self.joined or self.said == 0):
-            self.said, self.joined, self._torn = 0, False, 0
+            self.said, self.joined, self._torn = 0, False, False
         elif self._torn and _CUT_OFF.match(line):
-            self._spaced = self._spaced or not self.lines[self._torn]
-            del self.lines[self._torn :]
-            self.said, self._torn = 0, 0
+            self.said, self._torn = 0, False
         elif line == HEADER or len(self.lines) >= MAX_BLOCK or self.said > MAX_SAID or (self.said and line.startswith(_ENDS)):
             return False
         elif line in JOINTS:
@@ -182,14 +176,8 @@ class _Unfinished:
 
     def _at_margin(self, line: str) -> None:
         """Note where the frames end: with what was raised, or with a `line` that is of none of them, if no other one follows."""
-        if self._torn is None:
-            return
-        if not (line and _CLASS.match(line)):
-            self._torn = self._torn or len(self.lines)
-            return
-        if self._torn and self._spaced:
-            self.lines[self._torn :] = filter(None, self.lines[self._torn :])
-        self._torn = None
+        if self._torn is not None:
+            self._torn = None if ends_frames(line) else True
 
     @property
     def whole(self) -> bool:
@@ -208,7 +196,7 @@ class _Unfinished:
 
     def block(self, end: int, who: str) -> PrintedTraceback:
         """What was read."""
-        return PrintedTraceback(self.start, end, who, _handled("\n".join(self.lines).rstrip()))
+        return PrintedTraceback(self.start, end, who, _handled("\n".join(untorn(self.lines)).rstrip()))
 
 
 def _handled(text: str) -> str:
