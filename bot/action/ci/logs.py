@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
-from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, told_errors, unittest_log
+from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, passed, told_errors, unittest_log
 from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
@@ -172,7 +172,7 @@ class _Log:
         found: dict[str, Sequence[PrintedTraceback]] = {}
         ran, at = "", 0
         for block in self.printed.all:
-            while at < block.start:
+            while at <= block.start:
                 ran = running(self.lines.text[at]) or ran
                 at += 1
             found[ran] = [*found.get(ran, ())[-MAX_CHILDREN:], block]
@@ -251,7 +251,9 @@ class _Log:
         whatever ranks died of it."""
         last: set[str] = set()
         chosen: list[PrintedTraceback] = []
-        for block in reversed(self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]):
+        blocks = self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]
+        harmless = passed.printed(self.lines.text, [block.start for block in blocks])
+        for block in reversed([block for block in blocks if block.start not in harmless]):
             compiled = bool(_OF_COMPILER.search(block.text))
             tested = test_on_stack(block.text)[1] or (self._asked and not is_whole(block.text))
             if (compiled or tested) and block.who not in last and not block.who.endswith(LOGGED):
@@ -315,6 +317,8 @@ class _Log:
                     launched = _as_path(found["program"])
                 started.see(line)
             at = block.start
+            # the test may stand before the header
+            ran = running(self.lines.text[at]) or ran
             shown = _SCRIPT.search(block.text)
             path = shown["path"] if shown else launched if self.lines.text[at].startswith(_IN_TABLE) else ""
             name = path.rpartition("/")[2]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
 
+from bot.action.ci import passed
 from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
 from bot.action.ci.pytest_text import MAX_SOURCE, as_traceback, own_source
 from bot.action.ci.python_words import HEADER
@@ -22,8 +23,6 @@ MAX_MARKS = 20_000
 _TITLE = re.compile(r"^_+ (?!_ )(?P<title>\S.*?) _+$")
 _BLOCK = re.compile(r"^=+ (?P<name>FAILURES|ERRORS|RERUNS|FAILURES SHORT STACK) =+$")
 _RULE = re.compile(r"^={2,} .{0,200} ={2,}$")
-# What `-rA` and `--xfail-tb` show of tests that did not fail, in sections like those of others.
-_NO_FAILURES = re.compile(r"^=+ (?:PASSES|XPASSES|XFAILURES) =+$")
 _CAPTURED = re.compile(r"^-+ (?:Captured |generated xml)")
 # A mark for each test behind its file, and on the lines below where they are many.
 _MARKS = re.compile(r"^(?:(?P<file>[^\s:]{1,500}\.py) )?(?P<marks>[.sxXFER]{1,300}) *(?P<percent>\[ *\d{1,3}%\])?$")
@@ -143,6 +142,10 @@ def progressed(line: str) -> str:
     return test if colons and name and file.endswith(".py") and not any(c.isspace() for c in file) else ""
 
 
+def _title(test: str) -> str:
+    return test.partition("::")[2].replace("::", ".")
+
+
 def _is_captured(line: str) -> bool:
     return line.startswith("-") and line.endswith("-") and bool(_CAPTURED.match(line))
 
@@ -156,7 +159,7 @@ def sections(lines: list[str]) -> Iterator[ShownFailure]:
             continue
         begins, rule = _BLOCK.match(line), _RULE.match(line)
         ends = begins or (block and rule)
-        failed = not _NO_FAILURES.match(line) if rule else failed
+        failed = not passed.NO_FAILURES.match(line) if rule else failed
         titled = None if ends else _TITLE.match(line)
         if titled and failed and not block and _TEST.fullmatch(titled["title"]):
             block = "FAILURES"
@@ -263,7 +266,9 @@ class PytestLog:
                 same.append(pytest_id(file, qualified.replace("::", ".")) if qualified else file)
         self.shown: list[tuple[ShownFailure, Failure]] = []
         self.rerun: dict[str, Failure] = {}
-        shown = list(sections(lines))
+        failed = {_title(test) for test in (*(each.test for each in self._summary), *self._failed)}
+        silent = {title for test in passed.summarized(lines) if (title := _title(test)) not in failed}
+        shown = [section for section in sections(lines) if section.title not in silent]
         blocks = Counter(map(_kind, shown))
         marks = marked(lines) if shown else {}
         at: Counter[tuple[str, str]] = Counter()

@@ -31,6 +31,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "deaths with frames": lambda i: f'Fatal Python error: Aborted\n  File "/x/test_a.py", line 3 in test_{i}\n',
     "cores": lambda i: f"a/test_{i}.py::test_a sh: line 1: 9 Aborted (core dumped) x\n",
     "deaths of which a shell tells": lambda i: f"Fatal Python error: Aborted\nsh: line 1: {i} Aborted (core dumped) python a{i}.py\n",
+    "tests that print": lambda i: f"a/test_{i}.py::test_a {LOWERING.format(i)}{'PASSED' if i % 2 else ''}\n",
     "sections and summaries": lambda i: SHOWN.format(name=i, i=i),
     "sections of one name": lambda i: SHOWN.format(name="a", i=i),
     "sections whose child failed": lambda i: (
