@@ -15,12 +15,13 @@ from functools import cached_property
 from itertools import pairwise
 
 from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, passed, told_errors, unittest_log
+from bot.action.ci.asked import CommandedTest, asked
 from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.programs import Started
-from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, commanded, running, test_on_stack
+from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.python_words import HEADER
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
@@ -222,13 +223,14 @@ class _Log:
         """The failure that pytest has `shown`, without its title; None where there is none."""
         if not any(line.startswith("E   ") or ": in " in line for line in shown):
             return None
-        tests = set(filter(None, map(running, shown))) or set(commanded(shown))
-        test = tests.pop() if len(tests) == 1 else ""
+        tests = {CommandedTest(test) for test in map(running, shown) if test}
+        named = asked(shown) if not tests else tests.pop() if len(tests) == 1 else None
+        test, hint = (named.test, named.hint) if named else ("", NO_HINT)
         if not test:
             # somebody who copied the excerpt may have put the name above it
             above = pairwise(line for line in shown if line.strip("` "))
             test = next((found["name"] for line, below in above if below.startswith(("> ", "E  ")) and (found := _BARE.match(line))), "")
-        return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]))
+        return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]), hint=hint)
 
     def _logged(self) -> Iterator[Failure]:
         """What torch logged, or a C++ compiler said, in a log in which no tests passed."""
@@ -255,7 +257,7 @@ class _Log:
         harmless = passed.printed(self.lines.text, [block.start for block in blocks])
         for block in reversed([block for block in blocks if block.start not in harmless]):
             compiled = bool(_OF_COMPILER.search(block.text))
-            tested = test_on_stack(block.text)[1] or (self._asked and not is_whole(block.text))
+            tested = test_on_stack(block.text)[1] or (self._asked(block) and not is_whole(block.text))
             if (compiled or tested) and block.who not in last and not block.who.endswith(LOGGED):
                 chosen.append(block)
             # one within which the log ends does not tell that the process died of something else
@@ -298,15 +300,19 @@ class _Log:
         return len(self.lines.text) <= MAX_TEXT and any(map(told_fault, self.lines.text))
 
     @cached_property
-    def _asked(self) -> str:
-        """The test that the only command names, where nothing has passed."""
-        asked = set(commanded(self.lines.text)) if self._tested < 0 else set()
-        return asked.pop() if len(asked) == 1 else ""
+    def _only_asked(self) -> CommandedTest | None:
+        return asked(self.lines.text)
+
+    def _asked(self, block: PrintedTraceback) -> CommandedTest | None:
+        """The test that the only command names, or the one right above `block`, where nothing has passed."""
+        if self._tested >= 0:
+            return None
+        return self._only_asked or asked(self.lines.text[max(block.start - 1, 0) : block.start])
 
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""
         at, title, launched = 0, "", ""
-        ran = self._asked
+        ran = ""
         started = Started(is_text=len(self.lines.text) <= MAX_TEXT)
         for block in chosen:
             for line in self.lines.text[at : block.start]:
@@ -319,12 +325,19 @@ class _Log:
             at = block.start
             # the test may stand before the header
             ran = running(self.lines.text[at]) or ran
+            named = CommandedTest(ran) if ran else self._asked(block)
+            on_stack = test_on_stack(block.text)
+            if named and named.hint.program and on_stack[1] not in named.name:
+                # `-k` chose others, too
+                named = None
             shown = _SCRIPT.search(block.text)
             path = shown["path"] if shown else launched if self.lines.text[at].startswith(_IN_TABLE) else ""
             name = path.rpartition("/")[2]
-            hint = started.find(path) if path else NO_HINT if ran else started.last
-            test = "" if hint.program or title else ran
-            file, function = ("", "") if hint.program or title or ran else test_on_stack(block.text)
+            hint = started.find(path) if path else NO_HINT if named else started.last
+            test = ""
+            file, function = ("", "") if hint.program or title or named else on_stack
+            if named and not hint.program and not title:
+                test, hint = named.test, named.hint
             if function:
                 # the class is on no frame
                 test, hint = f"{file}::{function}", Hint((), f"pytest {shlex.quote(file)} -k {function}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from signal import Signals
 
 from bot.action.ci import passed
+from bot.action.ci.asked import commanded
 from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
 from bot.action.ci.pytest_text import MAX_SOURCE, as_traceback, own_source
 from bot.action.ci.python_words import HEADER
@@ -61,11 +62,6 @@ _RUNNING = re.compile(
     # PyTorch's runner names the test that it lets run alone
     r"^(?:(?:stepcurrent: .{1,60}\. )?Running (?:only|1 items in this shard:) )?"
     r"(?P<id>[^\s:`]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)"
-)
-# Of a command, between words or not.
-_COMMANDED = re.compile(
-    r"""(?<![^\s`])(?:(?P<quote>['"])(?P<quoted>[^\s'"-][^\s'"]{0,500}\.py::[^'"]{1,500})(?P=quote)"""
-    r"""|(?P<bare>[^\s:`'"-][^\s:`'"]{0,500}\.py::[^\s`'"]{1,500}))"""
 )
 _TIMEOUT = re.compile(r"^(?:Failed: )?Timeout \(?>")
 _CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running '(?P<id>[^\n]{1,1000})'$")
@@ -120,13 +116,6 @@ def running(line: str) -> str:
     """The id with which `line` begins: pytest writes it before it runs the test (with `-v`). Empty where there is none."""
     found = _RUNNING.match(line) if ".py::" in line[:620] else None
     return found["id"] if found else ""
-
-
-def commanded(lines: list[str]) -> Iterator[str]:
-    """The ids that commands in `lines` tell pytest to run."""
-    for line in lines:
-        if ".py::" in line[:2000] and "pytest " in line[:2000]:
-            yield from (found["quoted"] or found["bare"] for found in _COMMANDED.finditer(line[line.index("pytest ") : 4000]))
 
 
 def progressed(line: str) -> str:

@@ -1,0 +1,98 @@
+"""What somebody's text shows as the command that failed: the test that pytest's `-k` names."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import candidates
+from bot.action.ci.asked import asked, commanded
+from bot.action.ci.failing_test import Hint
+from bot.action.ci.paths import CheckoutPaths
+
+COMMAND = "Command: cd <pytorch> && PYTORCH_TEST_WITH_SLOW=1 pytest -v inductor/test_made_up.py -k test_made_up_xpu"
+CUT = """\
+Traceback (most recent call last):
+  File "/w/pytorch/torch/testing/_internal/common_utils.py", line 2464, in wrapper
+    fn(*args, **kwargs)
+  File "/w/pytorch/torch/testing/_internal/common_ut"""
+WHOLE = """\
+Traceback (most recent call last):
+  File "/w/pytorch/test/test_made_up.py", line 817, in test_made_up
+    self.assertEqual(a, b)
+  File "/w/pytorch/torch/testing/_internal/common_utils.py", line 2438, in assertEqual
+    assert_equal(
+AssertionError: Tensor-likes are not close!
+"""
+
+
+def told(log: str) -> list[tuple[str, str]]:
+    found = candidates.rows(log, CheckoutPaths([]))
+    return [(str(row["test"]), str(row["command"])) for row in found if row["verdict"] != "not a candidate"]
+
+
+def test_the_command_above_a_traceback_that_is_cut_off() -> None:
+    named = ("inductor/test_made_up.py::test_made_up_xpu", "PYTORCH_TEST_WITH_SLOW=1 pytest inductor/test_made_up.py -k test_made_up_xpu")
+    assert told(f"# A title\n\n```\n{COMMAND}\n{CUT}") == [named]
+    # of some the one right above
+    others = "pytest -v inductor/test_made_up.py -k test_other_xpu\n"
+    assert told(f"# A title\n\n{others}\n```\n{COMMAND}\n{CUT}") == [named]
+    assert told(f"# A title\n\n{others}{COMMAND}\n\n```\n{CUT}") == []
+    # nothing says that these compile
+    assert told(f"# A title\n\n```\n{COMMAND.replace('inductor/', '')}\n{CUT}") == []
+    assert told(f"{COMMAND}\n1 passed in 2.00s\n{CUT}") == []
+
+
+def test_the_command_has_more_of_the_name_than_the_stack() -> None:
+    command = "PYTORCH_TEST_WITH_INDUCTOR=1   pytest test/test_made_up.py -k {}\n"
+    device = command.format("test_made_up_cuda")
+    expected = "PYTORCH_TEST_WITH_INDUCTOR=1 pytest test/test_made_up.py -k test_made_up_cuda"
+    assert told(f"# A title\n\n```\n{device}```\n{WHOLE}") == [("test/test_made_up.py::test_made_up_cuda", expected)]
+    assert told(f"# A title\n\n```\n{device.replace('PYTORCH_TEST_WITH_INDUCTOR=1', 'MADE_UP=1')}```\n{WHOLE}") == []
+
+
+def test_an_excerpt_of_pytest_below_the_command() -> None:
+    command = "pytest test/test_made_up.py -k test_made_up"
+    shown = "    def test_made_up(self):\n>       torch.compile(f)(x)\nE       torch._dynamo.exc.InternalTorchDynamoError: made up\n"
+    assert told(f"# A title\n\n```\n{command}\n{shown}```\n") == [("test/test_made_up.py::test_made_up", command)]
+
+
+@pytest.mark.parametrize(
+    ("command", "variables"),
+    [
+        ("pytest a/test_b.py -k test_c", ()),
+        ("$ python -m pytest -v -k test_c a/test_b.py", ()),
+        ("`pytest a/test_b.py -k 'test_c'`", ()),
+        ("Run: RUN_SLOW=1 LD_PRELOAD=/x NGPU=2 pytest a/test_b.py -k test_c -x", ("RUN_SLOW=1", "NGPU=2")),
+        ("NGPU=2 cd /w && pytest a/test_b.py -k test_c", ()),
+    ],
+)
+def test_what_selects_one(command: str, variables: tuple[str, ...]) -> None:
+    found = asked(["words", command])
+    assert found is not None
+    assert (found.test, found.hint) == ("a/test_b.py::test_c", Hint(variables, "pytest a/test_b.py -k test_c"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest a/test_b.py a/test_d.py -k test_c",
+        "pytest a -k test_c",
+        "pytest a/test_b.py -k 'test_c or test_d'",
+        "pytest a/test_b.py -k test_c;x",
+        "pytest a/test_b.py -k c",
+        "pytest --x=a/test_b.py -k test_c",
+        "mypytest a/test_b.py -k test_c",
+        "pytest a/test_b.py -k test_c -k test_d",
+        "pytest a/test_b.py -k",
+    ],
+)
+def test_what_selects_none_or_others(command: str) -> None:
+    assert asked([command]) is None
+
+
+def test_an_id_is_more_than_what_selects() -> None:
+    lines = ["pytest a/test_b.py -k test_c", "pytest 'a/test_b.py::test_c[x y]'"]
+    assert list(commanded(lines)) == ["a/test_b.py::test_c[x y]"]
+    found = asked(lines)
+    assert found is not None
+    assert (found.test, found.hint) == ("a/test_b.py::test_c[x y]", Hint())
