@@ -31,6 +31,12 @@ _TEST = re.compile(
     r"(?:-\S{1,40} ){0,5}))"
     r"(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})`?(?:,? and (?:\w{1,20} ){0,3}more\b.{0,40})?$"
 )
+# A sentence that says so of one test, which a line may end within.
+_SAID = re.compile(
+    r"(?:^|[.:!] )(?:[^`.:]{0,60} )?(?P<tick>`?)(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})(?P=tick) "
+    r"(?i:(?:(?:is|has|been|now|also|still|just|started|began|keeps|consistently|sometimes|always) ){0,4}fail(?:s|ed|ing)\b)"
+)
+_NOT_NOW = re.compile(r"\b(?:if|no longer|used to|would|should|before|without|until|fix|skip|fixe[sd]|skipped|disabled?)\b", re.IGNORECASE)
 # What tells of an error, which whoever reads that judges by.
 _ERROR = re.compile(rf"\b[A-Z]\w{{0,100}}{ERRORS}\b")
 
@@ -50,16 +56,23 @@ def failures(lines: list[str]) -> Iterator[Failure]:
     if any(_ERROR.search(_OF_COMPILER.sub("", line)) for line in said):
         return
     raised = next((found["name"] for line in said if (found := _OF_COMPILER.search(line))), "")
+    yield from (_named(test, raised) for test in dict.fromkeys(_failing(said)))
+
+
+def _failing(lines: list[str]) -> Iterator[str]:
+    """The ids of the tests of which `lines` say that they fail."""
     titled = any(map(_TITLE.match, lines[:1]))
-    if (title := _TITLED.match(said[0]) if said else None) is not None:
+    if (title := _TITLED.match(lines[0]) if lines else None) is not None:
         # the text may have more of its path
-        whole = next((line for line in said if line.endswith(f"/{title['id']}") and _TEST.match(line)), title["id"])
-        yield _named(whole, raised)
+        yield next((line for line in lines if line.endswith(f"/{title['id']}") and _TEST.match(line)), title["id"])
     at = MAX_BELOW
-    for line in lines:
+    for line, below in pairwise([*lines, ""]):
         at = 0 if _HEADING.match(line) else at + 1 if not line.startswith("#") else MAX_BELOW
         if (found := _TEST.match(line)) and (0 < at < MAX_BELOW or (titled and found["command"])):
-            yield _named(found["id"], raised)
+            yield found["id"]
+        sentence = f"{line} {below}" if line.endswith("`") and line.count("`") == 2 else line
+        if ".py::" in sentence and (said := _SAID.search(sentence)) and not _NOT_NOW.search(sentence.replace(said["id"], "")):
+            yield said["id"]
 
 
 def _named(test: str, raised: str) -> Failure:

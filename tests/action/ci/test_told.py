@@ -443,3 +443,32 @@ def test_the_message_of_a_backend_behind_words(words: str, expected: list[str]) 
 def test_a_thread_ends_with_an_error(words: str, expected: list[str]) -> None:
     raised = 'Traceback (most recent call last):\n  File "/w/a.py", line 1, in f\n    g()\ntorch._dynamo.exc.Unsupported: made up\n'
     assert verdicts(f"it runs\nException {words}\n{raised}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("`{}`\nstarted failing consistently on Monday on\nthe made up job.", ["possible"]),
+        ("The test `{}` fails on a made up machine.", ["possible"]),
+        ("It broke the job. {} started FAILING CONSISTENTLY at this commit.", ["possible"]),
+        ("`{}` is still failing.", ["possible"]),
+        ("`{}` no longer fails.", []),
+        ("`{}` fails without this change.", []),
+        ("`{}` failed, and is skipped now.", []),
+        ("`{}` is slow.\nIt never fails.", []),
+        ("`{}`\n\nThe other one fails.", []),
+        ("`{}` and what fails", []),
+        ("`{}` fails: RuntimeError: made up", []),
+    ],
+)
+def test_a_sentence_that_says_of_a_test_that_it_fails(said: str, expected: list[str]) -> None:
+    text = said.format("test/dynamo/test_made_up.py::TestMadeUp::test_a_device_cpu")
+    assert verdicts(f"# A title\n\n### Describe the bug\n\n{text}\n") == expected
+    # nothing says that this one compiles
+    assert verdicts(f"# A title\n\n{text.replace('dynamo/', '')}\n") == []
+
+
+def test_a_test_that_a_text_names_twice_is_one() -> None:
+    test = "`test/dynamo/test_made_up.py::test_a`"
+    assert verdicts(f"# A title\n\n### Failing tests\n\n- {test}\n\n{test} fails now.\n") == ["possible"]
+    assert verdicts(f"# A title\n\n### Failing tests\n\n- {test}\n- {test}\n") == ["possible"]
