@@ -36,11 +36,11 @@ _RAISED = re.compile(
     rf"|see|saw|reports?) (?:(?:an?|the|this|following) ){{0,2}}[`*]{{0,2}}(?P<named>{NAMED})\b"
     rf"|\b(?P<told>{NAMED})[`*]{{0,2}}(?: (?:error|exception))? (?:is|was|gets|has been) (?:reported|raised|thrown|shown)\b"
 )
-# A title that begins with a class of the compiler's, behind labels, and goes on with its message or with when it was raised. The compiler's
-# own words may deny something, but do not ask for it.
+# A title that names a class of the compiler's, and goes on with its message; or with when it was raised, where it begins with the class,
+# behind labels, or words tell of an error before it. The compiler's own words may deny something, but do not ask for it.
 _TITLED = re.compile(
-    rf"# (?:\[[^\]\n]{{1,60}}\]:? {{0,2}}){{0,4}}[`*]{{0,2}}(?P<named>{NAMED})[`*]{{0,2}}"
-    r"(?:: {0,2}\S| (?:with|when|while|in|on|for|during|after|at|using)\b)"
+    rf"# (?:\[[^\]\n]{{1,60}}\]:? {{0,2}}){{0,4}}(?P<before>[^\n]{{0,150}}?)(?<![\w.])(?P<named>{NAMED})\b['\"\u201d>`*]{{0,3}}"
+    r"(?:(?P<said>: {0,2}\S)| (?:with|when|while|in|on|for|during|after|at|using)\b| {0,2}(?:`|$))"
 )
 _ASKED = re.compile(r"\bshould\b", re.IGNORECASE)
 _WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?|would|could|instead|catch(?:es)?|caught)\b", re.IGNORECASE)
@@ -50,14 +50,9 @@ def named(lines: list[str]) -> Iterator[Failure]:
     """The failure whose class the first of such `lines` names, for a text whose tracebacks are cut off before what was raised."""
     for i, line in enumerate(lines):
         said = line[:MAX_LINE]
-        titled = None if i else _TITLED.match(said)
+        titled = None if i else _titled(said)
         found = titled or _RAISED.search(said)
-        if (
-            found is None
-            or _NO_WORDS.match(said.removeprefix("#"))
-            or WENT_ON.search(said)
-            or (_ASKED if titled else _WAS_NOT).search(said)
-        ):
+        if found is None or _NO_WORDS.match(said.removeprefix("#")) or WENT_ON.search(said) or (not titled and _WAS_NOT.search(said)):
             continue
         name = found["named"] or found.groupdict()["told"]
         failure = Failure(
@@ -66,6 +61,17 @@ def named(lines: list[str]) -> Iterator[Failure]:
         if is_compiled(sign(failure), failure):
             yield failure
             return
+
+
+def _titled(title: str) -> re.Match[str] | None:
+    found = _TITLED.match(title)
+    if found is None or _ASKED.search(title) or _WAS_NOT.search(found["before"]):
+        return None
+    return found if found["said"] or not found["before"].strip("`*") or FAILS.search(found["before"]) else None
+
+
+def _was_raised(said: str, words: str) -> bool:
+    return bool(_RAISED.search(said)) and not _WAS_NOT.search(words)
 
 
 def failures(lines: list[str]) -> Iterator[Failure]:
@@ -83,7 +89,7 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         words = said.replace(told["said"], " ") if told else said
         if comments and _SAID.match(comments[0]):
             raised = "\n".join(comments)
-        elif _NO_WORDS.match(said) or (told and (WENT_ON.search(words) or not FAILS.search(words))):
+        elif _NO_WORDS.match(said) or (told and (WENT_ON.search(words) or not (FAILS.search(words) or _was_raised(said, words)))):
             continue
         elif told:
             raised = told["said"]

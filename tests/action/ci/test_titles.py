@@ -1,0 +1,66 @@
+"""The class that a title, or a report's own line, names above a traceback that ends before what was raised."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import candidates
+from bot.action.ci.paths import CheckoutPaths
+
+CUT = """\
+```
+  File "/w/lib/python3.10/site-packages/torch/_inductor/compile_fx.py", line 1246, in compile_fx_aot
+    compiled_lib_path = compile_fx(
+  File "/w/lib/python3.10/site-packages/torch/_inductor/compile_fx.py", line 1427, in compile_fx
+    return compile_fx(
+  File "/w/lib/python3.10/conte"""
+CUT_OFF = "the log ends within a traceback, in the compiler"
+
+
+def whys(log: str) -> list[str]:
+    return [str(row["why"]) for row in candidates.rows(log, CheckoutPaths([])) if row["verdict"] != "not a candidate"]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("torch._dynamo.exc.UserError: made up", "torch._dynamo.exc.UserError"),
+        ("[made up] `InductorError` when I run it", "InductorError"),
+        ("Error `torch._inductor.exc.LoweringException` when running it", "torch._inductor.exc.LoweringException"),
+        ("torch.compile() BackendCompilerFailed: made_up raised RuntimeError", "BackendCompilerFailed"),
+        ("[Help] \u201ctorch._dynamo.exc.UserError: made up\u201d", "torch._dynamo.exc.UserError"),
+        ("It fails with <class 'torch._dynamo.exc.UserError'>: made up", "torch._dynamo.exc.UserError"),
+        ("[made up] torch._inductor.exc.InductorError ```made.up```", "torch._inductor.exc.InductorError"),
+        ("torch._inductor.exc.InductorError", "torch._inductor.exc.InductorError"),
+    ],
+)
+def test_a_title_names_what_was_raised(title: str, name: str) -> None:
+    assert [why for why in whys(f"# {title}\n\n{CUT}") if name in why and CUT_OFF not in why] != []
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Improve torch._dynamo.exc.UserError for what is made up",
+        "It should raise torch._dynamo.exc.UserError: made up",
+        "I expected BackendCompilerFailed: made up",
+        "It does not catch InductorError: made up",
+        "made.InductorError: made up",
+        "A question about InductorErrors: made up",
+    ],
+)
+def test_a_title_that_is_about_a_class(title: str) -> None:
+    assert [CUT_OFF in why for why in whys(f"# {title}\n\n{CUT}")] == [True]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("I trained it and encountered `torch._inductor.exc.InductorError: AssertionError`.", 1),
+        ("There I get an `InductorError: AssertionError`.", 1),
+        ("I have not encountered `torch._inductor.exc.InductorError: AssertionError`.", 0),
+        ("This is about `torch._inductor.exc.InductorError: AssertionError`.", 0),
+    ],
+)
+def test_words_that_say_what_was_met(words: str, expected: int) -> None:
+    assert len(whys(f"# A title\n\n{words}\nIt runs without torch.compile.\n")) == expected
