@@ -37,6 +37,10 @@ _PLACE = re.compile(
 )
 # How an editor shows what was raised, with its message below the class; the chain that led to it stands below that.
 _OCCURRED = re.compile(r"^Exception has occurred: (?P<name>[A-Za-z_][\w.]{0,200})[ \t]*\n(?P<said>[^\s\n][^\n]*)$", re.MULTILINE)
+# How the report of a user interface names it, above a stack that ends in the last frame.
+_REPORTED = re.compile(
+    r"^[-*] \*\*Exception Type:\*\* (?P<name>[A-Za-z_][\w.]{0,200})[ \t]*\n[-*] \*\*Exception Message:\*\* ?(?P<said>[^\n]*)$", re.MULTILINE
+)
 # How Python shows a class, where a report names what was raised so.
 _SHOWN_CLASS = re.compile(r"^<class '([A-Za-z_][\w.]{0,200})'>(?=: \S)", re.MULTILINE)
 # An editor and a page make links of places.
@@ -94,6 +98,8 @@ def restored(log: str) -> str:
         log = _PLACE.sub(_as_frame, log)
     if "Exception has occurred: " in log:
         log = _OCCURRED.sub("\\g<name>: \\g<said>\n```", log)
+    if "**Exception Type:** " in log:
+        log = _REPORTED.sub("\\g<name>: \\g<said>\n", log)
     if "\n<class '" in log:
         log = _SHOWN_CLASS.sub(r"\1", log)
     if "](" in log:
