@@ -114,7 +114,7 @@ class Settings(BaseSettings):
         except (ValueError, RecursionError):
             labels = None
         if labels == []:
-            raise ValueError("names no label: is the workflow's input runner, or the variable in it, empty?")
+            raise ValueError("is no JSON list of labels, but an empty one: is the workflow's input runner, or the variable in it, empty?")
         if not labels or not all(isinstance(label, str) and label for label in labels):
             raise ValueError("is no JSON list of labels")
         return given
