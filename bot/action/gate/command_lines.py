@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
@@ -40,8 +41,14 @@ _HIDING = re.compile(r"<(?:rp|template|select|svg|math|noscript|object|video|aud
 _UNSURE = re.compile(r"<\?|<![^-]|<!---?>|--!>")
 # What may be of a fold that begins or ends in a line of text.
 _FOLD = re.compile(r"</?(?:details|summary)\b", re.IGNORECASE)
-# A footnote that nothing refers to is not shown.
-_FOOTNOTE = re.compile(r"^[ \t>*+\d.)-]*\[\^[^\]\n]+\]:", re.MULTILINE)
+# The definition of a link, which is not shown, as some parser may see it: they do not agree on which addresses are any. That of a footnote
+# is one too; it may go on in indented lines, and in those that follow them at once.
+_DEFINITION = re.compile(r"^[ \t>*+\d.)-]*\[(?:[^\[\]\\]|\\.){1,999}\]:", re.MULTILINE | re.DOTALL)
+_FOOTNOTE = re.compile(r"^([ \t>*+\d.)-]*\[)(\^[^\]\n]+\]:)", re.MULTILINE)
+# What makes a table of the lines around it, which need not stand where this parser looks for one: not all of a row is shown.
+_COLUMNS = re.compile(r"^(?=[^\n-]*-)[ \t>|:-]+$", re.MULTILINE)
+# What ends a link within its words.
+_LINK = re.compile(r"</?a\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,7 @@ class _Open(HTMLParser):
 def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool, str | None]]:
     """Each token outside quotations, whether it stands at the top: in no list and no HTML; whether no HTML before it may hide it; and the
     words of the closed fold that it lies in, which may begin in a line of text."""
-    tags, folds, quotes, depth, seen = _Open(), _Open(), 0, 0, True
+    tags, folds, quotes, depth, cells, seen = _Open(), _Open(), 0, 0, 0, True
     for token in tokens:
         fold = folds.fold
         if token.type == "html_block":
@@ -132,6 +139,10 @@ def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool, str | Non
                 folds.feed(child.content if child.type == "html_inline" else html.escape(child.content))
         if token.type in ("html_block", "inline"):
             seen = seen and not _UNSURE.search(token.content) and not any(map(_HIDING.search, _html_of(token)))
+        if token.type == "inline" and cells:
+            # elsewhere a line that begins with HTML is no row
+            seen = seen and not _BEGUN.search(_WHOLE.sub(" ", token.content))
+        cells += token.nesting if token.type.startswith("table_") else 0
         quotes += token.nesting if token.type.startswith("blockquote_") else 0
         depth += token.nesting if token.type.startswith(("blockquote_", "list_item_")) else 0
         if not quotes:
@@ -145,9 +156,9 @@ def _html_of(token: Token) -> list[str]:
     return [child.content for child in token.children or _inline(token.content) if child.type == "html_inline"]
 
 
-def _parsed(parser: MarkdownIt, body: str) -> list[Token]:
+def _parsed(parser: MarkdownIt, body: str, env: dict[str, Any] | None = None) -> list[Token]:
     """The tokens of a `body`, whose first character GitHub's parser passes over where it is the mark of an encoding (src/blocks.c)."""
-    return parser.parse(body[:MAX_BODY].removeprefix("\ufeff"))
+    return parser.parse(body[:MAX_BODY].removeprefix("\ufeff"), env)
 
 
 def _inline(text: str) -> list[Token]:
@@ -189,13 +200,23 @@ def shown_text(body: str) -> str:
     """The text of `body` outside quotations and HTML that a reader sees; in place of a link's words the address that it leads to."""
     # beyond CommonMark, since GitHub does not show what a row has beyond the columns of its table
     parser = MarkdownIt("commonmark").enable("table")
-    footnotes = _FOOTNOTE.search(body) is not None
+    env: dict[str, Any] = {}
+    # some look like the definition of a link: what refers to one is none then
+    tokens = _parsed(parser, _FOOTNOTE.sub(r"\1\\\2", body), env)
+    footnote = min((link["map"][0] for label, link in env.get("references", {}).items() if label.startswith("\\^")), default=len(body))
+    rows = re.split(r"\r\n?|\n", body)
     parts: list[str] = []
-    for token, _, seen, _ in _own(_parsed(parser, body)):
-        if seen and (token.type == "fence" or (token.type == "code_block" and not footnotes)):
+    line = 0
+    for token, _, seen, _ in _own(tokens):
+        line = token.map[0] if token.map else line
+        behind, goes_on = footnote < line, line > 0 and rows[line - 1].strip() != ""
+        if seen and (token.type == "fence" or (token.type == "code_block" and not behind and not goes_on)):
             parts.append(token.content)
-        elif seen and token.type == "inline" and not _FOOTNOTE.search(token.content):
-            parts.append(_shown_line(token.children or ()))
+        elif token.type == "inline":
+            unsure = _DEFINITION.search(token.content) or _COLUMNS.search(token.content) or (behind and goes_on)
+            if seen and not unsure:
+                parts.append(_shown_line(token.children or ()))
+            footnote = min(footnote, line) if "[\\^" in token.content else footnote
     return "\n".join(parts)
 
 
@@ -208,7 +229,10 @@ def _shown_line(tokens: Sequence[Token]) -> str:
         elif token.type == "link_close":
             # a link without words is none to a reader; of those of a file one is a letter
             seen = re.search("[A-Za-z0-9]", "".join(words[begun:])) is not None
-            words[begun:] = [f" {address} "] if seen else []
+            words[begun:] = [f" {address} "] if seen and address else []
+            address = ""
+        elif token.type == "html_inline" and address and _LINK.match(token.content):
+            address = ""
         elif token.type in ("text", "code_inline"):
             words.append(token.content)
         elif token.type in ("softbreak", "hardbreak"):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import time
 
+import cmarkgfm
 import pytest
+from cmarkgfm.cmark import Options
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.action.gate.command_lines import CodeBlock, code_blocks, command_lines, shown_text
+
+LINK = "https://github.com/user-attachments/files/123456/program.py"
 
 
 @pytest.mark.parametrize(
@@ -128,3 +133,34 @@ def test_what_is_shown_is_found_in_time(text: str) -> None:
     started = time.process_time()
     shown_text(text)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[^1]: a\n    b\n{}\n",  # a footnote goes on, and nothing refers to it
+        "[^1]: a\n\n    b\n{}\n",
+        "see[^1]\n\n[^1]: {}\n\n<!--",  # footnotes stand at the end, within what is open there
+        "[a]: {}(\n",  # whether that is an address is not agreed upon
+        "[a\nb]: {}(\n",
+        "[a]: b\n    ![x]({})\n",
+        "a\n    | b |\n|---|\n| c | {}\n",  # a table, of which one column is shown
+        "</div><!-- {} | a |\n|---|\n-->\n",  # HTML before it is a table
+        "[</a> words]({})\n",
+    ],
+)
+def test_what_only_one_of_two_parsers_shows_is_not_shown(body: str) -> None:
+    """GitHub's is another than ours: cmark-gfm knows footnotes, and what it makes of these no reader sees."""
+    text = body.format(LINK)
+    assert LINK not in shown_text(text)
+    page = cmarkgfm.github_flavored_markdown_to_html(text, options=Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_UNSAFE)
+    assert LINK not in re.sub(r"<!--.*?(?:-->|\Z)|<[^>]*>", "", page, flags=re.DOTALL)
+
+
+SEEN = ["{}", "[x]({})", "{} <a href='x'>y</a>", "see[^1]\n\n[^1]: a\n\n{}", "| a |\n|---|\n| {} |\n", "[a]: b\n\n{}", "    {}"]
+SEEN += ["- a\n\n  {}"]
+
+
+@pytest.mark.parametrize("body", SEEN)
+def test_what_a_reader_sees_is_shown(body: str) -> None:
+    assert LINK in shown_text(body.format(LINK))
