@@ -180,7 +180,12 @@ def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
         sys.stderr.write(harmless(redaction.redact(f"torch-minify: {error}\n")))
         return _unanswered(settings, edge.connect(settings.token, settings), "The request was lost on its way.")
     api = edge.connect(settings.token, settings)
-    return post.report(requests, [settings.results], settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
+    try:
+        return post.report(requests, [settings.results], settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
+    except Exception:
+        # as in the gate: whatever it is, nobody must wait for nothing
+        log.exception(FAULT)
+        return _unanswered(settings, api, gate.OURS)
 
 
 def _unanswered(settings: Settings, api: GitHub, why: str) -> JobOutcome:

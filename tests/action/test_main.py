@@ -138,6 +138,23 @@ def test_a_report_without_requests_answers_once(known: str | None, tmp_path: Pat
     assert comment.body.splitlines()[:2] == ["<!-- torch-minify:comment-4242 run:77 -->", title]
 
 
+def test_a_report_that_fails_by_a_fault_of_ours_leaves_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(("GITHUB_", "INPUT_", "ACTIONS_")):
+            monkeypatch.delenv(name)
+    api = Memory()
+    (request,) = Conversation(asked(f"/minify\n{BLOCK}"), settings(), api).outcome().requests
+    (tmp_path / "request.json").write_text(request_file.to_json([request]))
+    given = {"GITHUB_REPOSITORY": REPO, "GITHUB_RUN_ID": "77", "INPUT_MODE": "report", "INPUT_REQUEST_FILE": str(tmp_path / "request.json")}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(api, "recent_comments", lambda *_: api.comments(REPO, 7))
+    monkeypatch.setattr(api, "artifacts", lambda *_: 1 / 0)
+    assert main(Edge(connect=lambda token, settings: api)) == 1
+    (comment,) = api.comments(REPO, 7)
+    assert "### Ended without a result" in comment.body
+
+
 def test_a_machine_with_an_input_that_it_cannot_use_leaves_a_result(tmp_path: Path) -> None:
     """The report of an older gate, or of one's own, shows why."""
     done = run(tmp_path, INPUT_MODE="minify", INPUT_ENV="HF_TOKEN=abc", INPUT_RESULT="made/result-0")
