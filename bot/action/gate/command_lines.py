@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, reference
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
@@ -44,9 +44,10 @@ _FOLD = re.compile(r"</?(?:details|summary)\b", re.IGNORECASE)
 # The definition of a link, which is not shown, as some parser may see it: they do not agree on which addresses are any. That of a footnote
 # is one too; it may go on in indented lines, and in those that follow them at once.
 _DEFINITION = re.compile(r"^[ \t>*+\d.)-]*\[(?:[^\[\]\\]|\\.){1,999}\]:", re.MULTILINE | re.DOTALL)
-_FOOTNOTE = re.compile(r"^([ \t>*+\d.)-]*\[)(\^[^\]\n]+\]:)", re.MULTILINE)
+_FOOTNOTE = re.compile(r"^[ \t>*+\d.)-]*\[\^[^\]\n]+\]:", re.MULTILINE)
 # What makes a table of the lines around it, which need not stand where this parser looks for one: not all of a row is shown.
 _COLUMNS = re.compile(r"^(?=[^\n-]*-)[ \t>|:-]+$", re.MULTILINE)
+_TAG = re.compile(r"^[ \t>*+\d.)-]*<", re.MULTILINE)
 # What ends a link within its words.
 _LINK = re.compile(r"</?a\b", re.IGNORECASE)
 
@@ -74,8 +75,21 @@ def _command(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _definition(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A rule of the block parser: the definition of a link, in one line. What is another block for GitHub would be taken for an address or
+    a title, as behind a footnote, which is none."""
+    if state.src.startswith("[^", state.bMarks[first] + state.tShift[first]):
+        return False
+    last, state.lineMax = state.lineMax, first + 1
+    try:
+        return reference(state, first, end, silent)
+    finally:
+        state.lineMax = last
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark")
+    parser.block.ruler.at("reference", _definition)
     parser.inline.ruler.before("text", "minify_command", _command)
     return parser
 
@@ -139,14 +153,25 @@ def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool, str | Non
                 folds.feed(child.content if child.type == "html_inline" else html.escape(child.content))
         if token.type in ("html_block", "inline"):
             seen = seen and not _UNSURE.search(token.content) and not any(map(_HIDING.search, _html_of(token)))
-        if token.type == "inline" and cells:
-            # elsewhere a line that begins with HTML is no row
-            seen = seen and not _BEGUN.search(_WHOLE.sub(" ", token.content))
+        if token.type in ("inline", "code_block") and _may_be_html(token, loose=cells > 0, inner=depth > 0):
+            seen = seen and not _HIDING.search(token.content) and not _BEGUN.search(_WHOLE.sub(" ", token.content))
         cells += token.nesting if token.type.startswith("table_") else 0
         quotes += token.nesting if token.type.startswith("blockquote_") else 0
         depth += token.nesting if token.type.startswith(("blockquote_", "list_item_")) else 0
         if not quotes:
             yield token, depth == 0 and not tags.names and fold is None, seen, fold
+
+
+def _may_be_html(token: Token, *, loose: bool, inner: bool) -> bool:
+    """Whether GitHub may take a line of a block for the beginning of HTML, which a line of a paragraph is not.
+
+    It is none where it is a `loose` row of a table, or what is left of one, or of a footnote, or follows another block at once; and, as
+    what goes on without its indent, where it is the `inner` text of a list.
+    """
+    if loose or token.meta["joined"] or _COLUMNS.search(token.content) or _FOOTNOTE.search(token.content):
+        return _TAG.search(token.content) is not None
+    second = token.content.find("\n")
+    return inner and second >= 0 and _TAG.search(token.content, second) is not None
 
 
 def _html_of(token: Token) -> list[str]:
@@ -156,9 +181,19 @@ def _html_of(token: Token) -> list[str]:
     return [child.content for child in token.children or _inline(token.content) if child.type == "html_inline"]
 
 
-def _parsed(parser: MarkdownIt, body: str, env: dict[str, Any] | None = None) -> list[Token]:
-    """The tokens of a `body`, whose first character GitHub's parser passes over where it is the mark of an encoding (src/blocks.c)."""
-    return parser.parse(body[:MAX_BODY].removeprefix("\ufeff"), env)
+def _parsed(parser: MarkdownIt, body: str) -> list[Token]:
+    """The tokens of a `body`, whose first character GitHub's parser passes over where it is the mark of an encoding (src/blocks.c).
+
+    Each says, as `joined`, whether it follows another line without an empty one between.
+    """
+    text = body[:MAX_BODY].removeprefix("\ufeff")
+    rows = re.split(r"\r\n?|\n", text)
+    tokens = parser.parse(text)
+    line = 0
+    for token in tokens:
+        line = token.map[0] if token.map else line
+        token.meta["joined"] = 0 < line <= len(rows) and rows[line - 1].strip() != ""
+    return tokens
 
 
 def _inline(text: str) -> list[Token]:
@@ -200,23 +235,19 @@ def shown_text(body: str) -> str:
     """The text of `body` outside quotations and HTML that a reader sees; in place of a link's words the address that it leads to."""
     # beyond CommonMark, since GitHub does not show what a row has beyond the columns of its table
     parser = MarkdownIt("commonmark").enable("table")
-    env: dict[str, Any] = {}
-    # some look like the definition of a link: what refers to one is none then
-    tokens = _parsed(parser, _FOOTNOTE.sub(r"\1\\\2", body), env)
-    footnote = min((link["map"][0] for label, link in env.get("references", {}).items() if label.startswith("\\^")), default=len(body))
-    rows = re.split(r"\r\n?|\n", body)
+    parser.block.ruler.at("reference", _definition)
     parts: list[str] = []
-    line = 0
-    for token, _, seen, _ in _own(tokens):
+    line, footnote = 0, len(body)
+    for token, _, seen, _ in _own(_parsed(parser, body)):
         line = token.map[0] if token.map else line
-        behind, goes_on = footnote < line, line > 0 and rows[line - 1].strip() != ""
-        if seen and (token.type == "fence" or (token.type == "code_block" and not behind and not goes_on)):
+        behind, joined = footnote < line, token.meta["joined"]
+        if seen and (token.type == "fence" or (token.type == "code_block" and not behind and not joined)):
             parts.append(token.content)
         elif token.type == "inline":
-            unsure = _DEFINITION.search(token.content) or _COLUMNS.search(token.content) or (behind and goes_on)
+            unsure = _DEFINITION.search(token.content) or _COLUMNS.search(token.content) or (behind and joined)
             if seen and not unsure:
                 parts.append(_shown_line(token.children or ()))
-            footnote = min(footnote, line) if "[\\^" in token.content else footnote
+            footnote = min(footnote, line) if _FOOTNOTE.search(token.content) else footnote
     return "\n".join(parts)
 
 

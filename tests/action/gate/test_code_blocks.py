@@ -93,6 +93,13 @@ HIDDEN = "```python\nimport torch\nhidden = torch.compile\n```\n"
         "<!-- --!> <div title=' -->\n\n{}\n'>\n",
         "<div a='<!--' b=\"--> ' >\n\n{}\n\">\n",
         "<div>\n<?x\n\n{}\n?>\n",
+        "| a |\n|---|\n<br/>\n<b title='\n{}\n'>\n",  # for us a paragraph, which HTML of that sort does not interrupt
+        "[^1]:\n<template>\n{}\n",  # no address of a link
+        "[^1]:\n<br/>\n<b title='\n{}\n'>\n",
+        "- a\n<br/>\n<b title='\n{}\n'>\n",  # goes on with the text of the list for us
+        "| a |\n|---|\n===\n</b>\n<b title='\n{}\n'>\n",  # a heading for us
+        "[a]: b\n\t<template>\n{}\n",
+        "[a]: b\n'<template>\n[^1]:\n'\n{}\n",
         "\ufeff<!--\n\n{}\n-->\n",  # cmark-gfm passes over it, so that a comment begins the line
     ],
 )
@@ -109,6 +116,8 @@ def test_code_that_a_page_need_not_show_is_not_taken(html: str) -> None:
         "<details>\n<summary>log</summary>\n<class 'x'> <function f at 0x7f> a < b, AT&T\n</details>\n\n{}",
         "std::vector<float> in <module>\n\n{}",
         "<img width='9' src=\"x\" alt=a>\n\n{}",
+        "- `a<b` of <function f at 0x7f>\n- <b>c</b> d\n\n| a |\n|---|\n| <br> b |\n\n[^1]: a\n\n{}",
+        "# a\n<class 'x'>\n{}",
     ],
 )
 def test_code_beside_html_is_taken(html: str) -> None:
