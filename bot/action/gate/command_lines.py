@@ -27,6 +27,12 @@ _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
     | {"p", "li", "tr", "td", "th", "dt", "dd"}
 )
+# Whose ends end what is open in them (HTML's standard, "in body"), but for tables.
+_BLOCKS = frozenset(
+    {"address", "article", "aside", "blockquote", "button", "center", "details", "dialog", "dir", "div", "dl", "fieldset", "figcaption"}
+    | {"figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "main", "menu", "nav", "ol", "pre", "section"}
+    | {"summary", "table", "tbody", "tfoot", "thead", "ul"}
+)
 # A tag or a comment of HTML that ends where it seems to. What is left of HTML without them may hide what follows, as an open quotation
 # mark does.
 _WHOLE = re.compile(
@@ -34,9 +40,14 @@ _WHOLE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _BEGUN = re.compile(r"<[a-z/!?]", re.IGNORECASE)
+# Of these tags GitHub makes text, and what is within is read on (extensions/tagfilter.c), but not where another character stands behind.
+_FILTERED = r"(?:title|textarea|style|xmp|iframe|noembed|noframes|script|plaintext)"
+_TEXT = re.compile(rf"<(?=/?{_FILTERED}(?:[ \t\n\v\f\r>]|/>))", re.IGNORECASE)
 # Elements whose content is not shown: `rp` GitHub lets through (gjtorikian/html-pipeline, sanitization_filter.rb), of the others the
 # parser of HTML makes something else.
-_HIDING = re.compile(r"<(?:rp|template|select|svg|math|noscript|object|video|audio|canvas|frameset)\b", re.IGNORECASE)
+_HIDING = re.compile(
+    rf"<(?:(?:rp|template|select|svg|math|noscript|object|video|audio|canvas|frameset)\b|{_FILTERED}\b(?![ \t\n\v\f\r>]|/>))", re.IGNORECASE
+)
 # What one parser takes for a comment, or for its end, and another not.
 _UNSURE = re.compile(r"<\?|<![^-]|<!---?>|--!>")
 # What may be of a fold that begins or ends in a line of text.
@@ -107,7 +118,7 @@ class _Open(HTMLParser):
         """Read on. What Python's parser does not understand stays open: nothing behind it counts as outside of HTML."""
         try:
             if self._read:
-                super().feed(data)
+                super().feed(_TEXT.sub("&lt;", data))
         except AssertionError:  # of `<![x`, in Python 3.10 to 3.13
             self._read = False
             self.names.append("!")
@@ -132,10 +143,17 @@ class _Open(HTMLParser):
         return
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self.names:
-            while self.names.pop() != tag:
-                pass
-            self._closed = {place: words for place, words in self._closed.items() if place < len(self.names)}
+        if tag not in self.names:
+            return
+        at = len(self.names) - 1 - self.names[::-1].index(tag)
+        inner = self.names[at + 1 :]
+        if tag not in _BLOCKS and _BLOCKS.intersection(inner):
+            # what is no block ends none that began in it
+            del self.names[at]
+            self._closed = {place - (place > at): words for place, words in self._closed.items()}
+        elif tag == "table" or "table" not in inner:
+            del self.names[at:]
+            self._closed = {place: words for place, words in self._closed.items() if place < at}
 
 
 def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool, str | None]]:

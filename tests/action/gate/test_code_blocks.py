@@ -96,6 +96,7 @@ HIDDEN = "```python\nimport torch\nhidden = torch.compile\n```\n"
         "| a |\n|---|\n<br/>\n<b title='\n{}\n'>\n",  # for us a paragraph, which HTML of that sort does not interrupt
         "[^1]:\n<template>\n{}\n",  # no address of a link
         "[^1]:\n<br/>\n<b title='\n{}\n'>\n",
+        "<div><script/x>\n\n{}\n</script></div>\n",
         "- a\n<br/>\n<b title='\n{}\n'>\n",  # goes on with the text of the list for us
         "| a |\n|---|\n===\n</b>\n<b title='\n{}\n'>\n",  # a heading for us
         "[a]: b\n\t<template>\n{}\n",
@@ -144,6 +145,13 @@ def test_code_beside_html_is_taken(html: str) -> None:
             "<details><summary>a</summary>\n\n```\nlog\n```\n</details>\n<details><summary>b</summary>\n\n{}\n",
             "the second of 2 code blocks, the only one that imports torch and compiles, in the closed fold “b”",
         ),
+        # text for GitHub, which reads on
+        ("<script>\n<details>\n</script>\n\n{}\n", "the code block in the closed fold “Details”"),
+        # what is no block ends none
+        ("<div><b><details>\n</b>\n\n{}\n", "the code block in the closed fold “Details”"),
+        ("<div><table><td><details></div>\n\n{}\n", "the code block in the closed fold “Details”"),
+        ("<div><details></div>\n\n{}\n", None),
+        ("<textarea>\n<details>\n</textarea>\n\n{}\n", "the code block in the closed fold “Details”"),
         ("<details open><summary>program</summary>\n\n{}\n</details>\n", None),
         ("<details><summary>program</summary>\n</details>\n\n{}\n", None),
         ("`<details>` is open, and &lt;details>.\n\n{}\n", None),
