@@ -130,6 +130,8 @@ class TwoRuns:
 
     def _of_eager(self, lookups: Lookups) -> Ended:
         eager, last = self.eager, last_line(self.eager) or "nothing was printed"
+        if eager.status in ("signal", "timeout") and eager.unmade:
+            return self._only_made(last)
         if eager.status == "timeout":
             return self._endless(last)
         if _is_ours(eager):
@@ -143,15 +145,14 @@ class TwoRuns:
                 f"this machine has a GPU, but no program that is kept in the sandbox can use it; torch-minify doctor looks into it: {last}"
             )
             return Ended("error", "machine_fault", said, machine_fault="the GPU cannot be used in the sandbox")
-        ended = {"raised": "", "exit": f" (exit status {eager.exit})"}.get(eager.status, f" ({eager.signal or eager.status})")
+        ended = self._ended()
         if not eager.calls and not self.reached and self.compiled.outcome.status != "timeout":
             return Ended("not_reproduced", "fails_before_compile", f"the program fails before it comes to the compiler{ended}: {last}")
         if self._compiled_in_eager() or (not eager.calls and self._same_failure()):
             said = "the compiler is called from inside torch, where it cannot be taken out, so there is no eager run to compare with"
             return Ended("error", "not_understood", f"{said}: {last}")
         if self._asks_for_what_is_made():
-            said = f"without the compiler the program fails outside of what it compiles{ended}: {last}; it looks at what only the compiler"
-            return Ended("error", "not_understood", f"{said} makes, or gives it a backend of its own, so eager is nothing to compare with")
+            return self._only_made(last)
         return Ended("not_reproduced", "fails_in_eager", f"the program fails in eager as well{ended}: {last}")
 
     def _compiled_in_eager(self) -> bool:
@@ -163,6 +164,16 @@ class TwoRuns:
         """Whether eager failed by what it did with all that it compiles, while it looked at something that only the compiler makes."""
         differs = last_line(self.eager) != last_line(self.compiled.outcome)
         return bool(self.eager.unmade) and not self.eager.raised and self.reached and differs
+
+    def _only_made(self, last: str) -> Ended:
+        said = (
+            f"without the compiler the program fails outside of what it compiles{self._ended()}: {last}; it looks at what only the compiler"
+        )
+        return Ended("error", "not_understood", f"{said} makes, or gives it a backend of its own, so eager is nothing to compare with")
+
+    def _ended(self) -> str:
+        eager = self.eager
+        return {"raised": "", "exit": f" (exit status {eager.exit})"}.get(eager.status, f" ({eager.signal or eager.status})")
 
     def _same_failure(self) -> bool:
         """Whether our hooks saw the compiler and eager ends in the same error: then the compiler was not taken out of it."""

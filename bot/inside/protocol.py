@@ -267,10 +267,10 @@ class Reached(NamedTuple):
 
 
 def read_reached(text: str) -> tuple[Reached, str]:
-    """What the process with most calls saw, from the output `text` of all, and that output without their lines."""
+    """What the process with most calls saw, at its last word, from the output `text` of all; and that output without their lines."""
     lines = _REACHED_LINE.findall(text)
     found = [Reached(int(calls), int(raised), int(asked), int(unmade), error) for calls, raised, asked, unmade, error in lines]
-    return max(found, key=lambda one: one.calls, default=Reached()), _REACHED_LINE.sub("", text).rstrip("\n")
+    return max(found, key=lambda one: one[:4], default=Reached()), _REACHED_LINE.sub("", text).rstrip("\n")
 
 
 _Request = TypeVar("_Request", Question, CaptureOrder)

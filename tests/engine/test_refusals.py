@@ -142,6 +142,10 @@ def test_failing_before_the_compiler_is_said_only_where_our_hooks_saw_none(
     [
         ({"unmade": 1}, "not_understood"),
         ({}, "fails_in_eager"),
+        # the exporter took the process with it, or does not end
+        ({"unmade": 1, "status": "signal", "signal": "SIGSEGV"}, "not_understood"),
+        ({"unmade": 1, "status": "timeout", "seconds": 90.0}, "not_understood"),
+        ({"status": "timeout", "seconds": 90.0}, "fails_in_eager"),
         # what it compiles fails in eager, and an error that is the same with and without the compiler
         ({"unmade": 1, "raised": 1}, "fails_in_eager"),
         ({"unmade": 1, "text": FAILED}, "fails_in_eager"),

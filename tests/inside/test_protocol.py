@@ -58,7 +58,7 @@ REACHED = st.builds(Reached, COUNTS, COUNTS, COUNTS, COUNTS, ONE_LINE)
 def test_of_several_processes_the_one_with_most_calls_counts(said: list[Reached], printed: list[str]) -> None:
     text = "\n".join([*printed, *(one.line() for one in said), ""])
     found, rest = read_reached(text)
-    assert found == max(said, key=lambda one: one.calls)
+    assert found == max(said, key=lambda one: one[:4])
     assert rest == "\n".join(printed).rstrip("\n")
 
 

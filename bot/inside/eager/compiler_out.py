@@ -251,27 +251,30 @@ def disable_compile_in_subprocesses() -> None:
 
 
 def _say_at_the_end(stub: CompilerStub) -> None:
-    """Have this process, and each that is forked from it, write its count once, however Python leaves it."""
+    """Have this process, and each that is forked from it, write its count once, however Python leaves it; and whenever `stub` tells."""
     said: set[int] = set()
     leave = os._exit
     stderr = os.dup(2)  # a program, or pytest, may put something else in its place
     known = os.fstat(stderr)
 
-    def say() -> None:
-        if os.getpid() in said:
-            return
-        said.add(os.getpid())
+    def tell() -> None:
         with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it, or all
             sys.stderr.flush()
         line = f"\n{stub.reached().line()}\n"
         with contextlib.suppress(OSError):
             os.write(stderr if _is(stderr, known) else 2, line.encode())
 
+    def say() -> None:
+        if os.getpid() not in said:
+            said.add(os.getpid())
+            tell()
+
     def leave_at_once(status: int) -> None:
         say()
         stub.clear()
         leave(status)
 
+    stub.tell = tell
     atexit.register(say)
     os._exit = leave_at_once  # type: ignore[assignment]
 
