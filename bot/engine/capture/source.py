@@ -83,8 +83,17 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
         texts = [*_calls(call, names, node["case"], fixtures, ())] if names else []
         if texts:
             given = _calls(call, names, node["case"], fixtures, fixtures.automatic) if fixtures.automatic else ()
-            return Source(texts[0], file, tuple(dict.fromkeys([*texts[1:], *given])))
+            # other modules may lie beside it, as where pytest is told to look there
+            relative = any(isinstance(one, ast.ImportFrom) and one.level for one in ast.walk(call.tree))
+            others = tuple(dict.fromkeys([*texts[1:], *given]))
+            return Source(texts[0], file, others, _package_of(file, directory) if relative else "")
     return None
+
+
+def _package_of(file: Path, directory: Path) -> str:
+    """The package that a test's `file` is imported as a module of, where that lies in the `directory` of the run; else empty."""
+    parents = [parent for parent in file.parents if parent != directory and parent.is_relative_to(directory)]
+    return ".".join(parent.name for parent in reversed(parents)) if all((one / "__init__.py").is_file() for one in parents) else ""
 
 
 def _calls(call: _Call, names: list[str], case: str | None, fixtures: Fixtures, automatic: Sequence[str]) -> Iterator[str]:

@@ -124,6 +124,25 @@ def test_a_test_that_unittest_runs_is_called(tmp_path: Path, monkeypatch: pytest
     assert source.text == f"{TESTS}\n\nOld('test_old').debug()\n"
 
 
+@pytest.mark.parametrize(("files", "package"), [((), ""), (("a/__init__.py",), ""), (("a/__init__.py", "a/tests/__init__.py"), "a.tests")])
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
+def test_a_test_is_imported_as_a_module_of_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str, files: tuple[str, ...], package: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a/tests/test_them.py", *files):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"from ..lib import norm\n{TESTS}", encoding="utf-8")
+    named = {"pytest": "a/tests/test_them.py::Old::test_old", "unittest": "a.tests.test_them.Old.test_old"}[runner]
+    source = source_of(Target(None, runner, (named,)), tmp_path)
+    assert source is not None
+    assert source.package == package
+    (tmp_path / "a/tests/test_them.py").write_text(f"from a.lib import norm\n{TESTS}", encoding="utf-8")
+    other = source_of(Target(None, runner, (named,)), tmp_path)
+    assert other is not None
+    assert other.package == ""
+
+
 def test_what_sets_up_a_class_is_called_before_its_test(tmp_path: Path) -> None:
     text = TESTS.replace("    def setUp(self):\n", "    @classmethod\n    def setUpClass(cls):\n        pass\n\n    def setUp(self):\n")
     (tmp_path / "test_them.py").write_text(text, encoding="utf-8")
