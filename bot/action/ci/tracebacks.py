@@ -142,6 +142,9 @@ class _Unfinished:
             return self.drawn.take(line)
         if self.indented is None:
             self._indent(line)
+        elif self.indented and len(self.lines) == 1 and (first := _FRAME.match(line)):
+            # the header alone may have other blanks before it, where what stood there was taken away
+            self.indented = min(self.indented, len(first["indent"]))
         if self._void or (self.indented and line[: self.indented].strip(_INDENT)):
             return False
         line = line[self.indented :]

@@ -32,6 +32,12 @@ def test_a_line_of_somebody_else_between_two_frames(other: str) -> None:
     assert texts(log.format(f"{other}\n      ^^^\n")) == [log.format("")]
 
 
+@pytest.mark.parametrize(("before", "mark"), [(" ", ""), ("   ", ""), (">  ", "> 2026-05-13T21:07:00.8492308Z "), ("    ", "    ")])
+def test_a_header_with_other_blanks_before_it(before: str, mark: str) -> None:
+    head, *below = raised("ValueError: made up").splitlines()
+    assert texts("\n".join(["words", f"{before}{head}", *(f"{mark}{line}" for line in below)])) == ["\n".join([head, *below])]
+
+
 @pytest.mark.parametrize(
     "said", ["ValueError: made up", "zmq.error.Again: made up", "socket.timeout: made up", "made.up.Gone(ValueError): made up"]
 )
