@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from . import checkpointed, drawing, layouts, noise, rounding
-from .finite import beside_infinities
+from .finite import beside_infinities, parts
 from .fp64 import drew, keeping_tensors, random_state
 from .uninitialized import code_of, made_to_differ
 
@@ -381,7 +381,8 @@ def _is_near(ours: Any, exact: Any) -> bool:
     tol = importlib.import_module("torch._dynamo.config").repro_tolerance
     rtol, atol = (max(tol, least) / noise.MARGIN for least in _LOW.get(ours.dtype, (0.0, 0.0)))
     # what makes its own numbers in few bits does so in float64 as well
-    return torch.allclose(ours.double(), exact.double(), rtol=rtol, atol=atol, equal_nan=True)
+    pairs = zip(parts(ours), parts(exact), strict=True)
+    return all(torch.allclose(one.double(), other.double(), rtol=rtol, atol=atol, equal_nan=True) for one, other in pairs)
 
 
 def farther(one: tuple[float, float] | None, other: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -1,4 +1,4 @@
-"""Numbers beside infinities and NaN.
+"""Numbers beside infinities and NaN, and numbers a part at a time.
 
 PyTorch's rule compares root mean squares of errors. One infinity that eager shares with float64 makes both of them NaN, and then the rule
 lets anything pass: scores that are masked by -inf could be wrong by any factor.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+
+_PART = 1 << 20
 
 
 def beside_infinities(ours: Any, theirs: Any, exact: Any) -> tuple[Any, Any, Any]:
@@ -33,3 +35,8 @@ def beside_infinities(ours: Any, theirs: Any, exact: Any) -> tuple[Any, Any, Any
     missed = int((shared & exact.isinf() & (ours != theirs)).sum())
     kept = [one[~shared] for one in three]
     return tuple(torch.cat([one, one.new_full((missed,), far)]) for one, far in zip(kept, (0.0, float("inf"), 0.0), strict=True))
+
+
+def parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The elements of a strided `tensor` in pieces, so that what is computed of each takes little memory."""
+    return tensor.reshape(-1).split(_PART)

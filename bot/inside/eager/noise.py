@@ -36,8 +36,9 @@ def stretched(eager: torch.Tensor, exact: torch.Tensor, margin: float = MARGIN) 
         wide = exact.detach()
         wide = wide if wide.is_complex() else wide.double()
         low = eager.detach().to(wide.dtype)
-        moved = low + margin * (wide - low)
-        moved = torch.where(torch.isfinite(moved), moved, wide)
+        moved = torch.lerp(low, wide, margin)
+        if not moved.sum().isfinite():
+            moved = torch.where(torch.isfinite(moved), moved, wide)
         if not wide.is_complex() and eager.dtype in _LOW:
             moved = _with_far_neighbors(moved, wide, eager.dtype)
         moved = moved.to(eager.dtype)

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from bot.inside.eager.accuracy import ComparisonRule  # noqa: E402
-from bot.inside.eager.finite import beside_infinities  # noqa: E402
+from bot.inside.eager.finite import beside_infinities, parts  # noqa: E402
 
 NAN, INF = float("nan"), float("inf")
 
@@ -52,3 +52,10 @@ def test_the_errors_are_those_of_the_numbers() -> None:
 def test_other_tensors_stay_as_they_are() -> None:
     for three in ((torch.ones(2), torch.ones(3), torch.ones(2)), (torch.tensor([INF]), torch.tensor([NAN]), None)):
         assert all(one is other for one, other in zip(beside_infinities(*three), three, strict=True))
+
+
+@pytest.mark.parametrize("shape", [(0,), (), (3, 5), (3, 1 << 19)])
+def test_parts_hold_each_element_once(shape):
+    whole = torch.rand(shape)
+    for tensor in (whole, whole.t() if whole.dim() == 2 else whole):
+        assert torch.equal(torch.cat(parts(tensor)), tensor.reshape(-1))
