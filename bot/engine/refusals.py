@@ -162,8 +162,7 @@ class TwoRuns:
 
     def _asks_for_what_is_made(self) -> bool:
         """Whether eager failed by what it did with all that it compiles, while it looked at something that only the compiler makes."""
-        differs = last_line(self.eager) != last_line(self.compiled.outcome)
-        return bool(self.eager.unmade) and not self.eager.raised and self.reached and differs
+        return bool(self.eager.unmade) and not self.eager.raised and self.reached and not self._same_failure()
 
     def _only_made(self, last: str) -> Ended:
         said = (
