@@ -30,19 +30,21 @@ def hang_after(options: Options, compiled: Outcome, eager: Outcome, own: float) 
         Ended: it may only be slow.
     """
     waited, named = compiled.seconds, options.hang_after
+    # on a busy machine much less than what passed
+    still = f"still running after {waited:.0f} s of its own time"
     limit = waited if named is None else own - START
     if _too_soon(compiled, eager, limit):
-        said = f"still running after {waited:.0f} s, but without the compiler it takes {eager.seconds:.0f} s: no hang by that limit"
+        said = f"{still}, but without the compiler it takes {eager.seconds:.0f} s: no hang by that limit"
         raise Ended("error" if named is None else "not_reproduced", "budget", f"{said}; {_more_time(options)}")
     if named is not None:
         return limit
     if waited < time_split.LEAST_SAMPLED:
-        raise Ended("error", "budget", f"still running after {waited:.0f} s of its own time: too little to tell; {_more_time(options)}")
+        raise Ended("error", "budget", f"{still}: too little to tell; {_more_time(options)}")
     if waits_for_a_program(compiled):
-        said = f"still running after {waited:.0f} s, waiting for a program that it started (a compiler, for one): it may only be slow"
+        said = f"{still}, waiting for a program that it started (a compiler, for one): it may only be slow"
         raise Ended("error", "budget", f"{said}; {_more_time(options)}, --hang-after says from when on it hangs")
     if not shows_one_place(compiled):
-        said = f"still running after {waited:.0f} s, each time in another place: it may only be slow"
+        said = f"{still}, each time in another place: it may only be slow"
         raise Ended("error", "budget", f"{said}; {_more_time(options)}")
     return time_split.hang_limit(options, waited)
 

@@ -496,7 +496,7 @@ def test_a_program_that_stays_in_one_place_for_a_third_of_the_budget_hangs(
         (
             Outcome(status="timeout", text=dump(LOWERS, LOWERS, LOWERS, GENERATES, GENERATES), seconds=600.0),
             PASSED,
-            "still running after 600 s, each time in another place: it may only be slow; .* --budget 60m gives it 20m",
+            "still running after 600 s of its own time, each time in another place: it may only be slow; .* --budget 60m gives it 20m",
         ),
         (Outcome(status="timeout", text=dump(LOWERS), seconds=600.0), PASSED.model_copy(update={"seconds": 90.0}), "takes 90 s: no hang"),
         (Outcome(status="timeout", text=dump(LOWERS), seconds=9.0, cut=True), PASSED, "after 9 s of its own time: too little to tell"),
