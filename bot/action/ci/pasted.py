@@ -37,9 +37,11 @@ _PLACE = re.compile(
 )
 # How an editor shows what was raised, with its message below the class; the chain that led to it stands below that.
 _OCCURRED = re.compile(r"^Exception has occurred: (?P<name>[A-Za-z_][\w.]{0,200})[ \t]*\n(?P<said>[^\s\n][^\n]*)$", re.MULTILINE)
-# How the report of a user interface names it, above a stack that ends in the last frame.
+# How reports name it in fields: its class, and in the next what it said. The stack stands below, without what ends a traceback.
+_FIELD = r"^[ \t]{0,8}(?:[-*] )?(?:\*\*|`)?(?:(?:exception|error)[ _-]?)?(?:%s)(?::(?:\*\*|`)|(?:\*\*|`):|:)[ \t]{0,8}"
 _REPORTED = re.compile(
-    r"^[-*] \*\*Exception Type:\*\* (?P<name>[A-Za-z_][\w.]{0,200})[ \t]*\n[-*] \*\*Exception Message:\*\* ?(?P<said>[^\n]*)$", re.MULTILINE
+    rf"{_FIELD % 'type|class'}`?(?P<name>[A-Za-z_][\w.]{{0,200}})`?[ \t]*\n(?:[ \t]*\n)?{_FIELD % 'message|value|text'}(?P<said>[^\n]*)$",
+    re.MULTILINE | re.IGNORECASE,
 )
 # How Python shows a class, where a report names what was raised so.
 _SHOWN_CLASS = re.compile(r"^<class '([A-Za-z_][\w.]{0,200})'>(?=: \S)", re.MULTILINE)
@@ -98,8 +100,7 @@ def restored(log: str) -> str:
         log = _PLACE.sub(_as_frame, log)
     if "Exception has occurred: " in log:
         log = _OCCURRED.sub("\\g<name>: \\g<said>\n```", log)
-    if "**Exception Type:** " in log:
-        log = _REPORTED.sub("\\g<name>: \\g<said>\n", log)
+    log = _REPORTED.sub("\\g<name>: \\g<said>\n", log)
     if "\n<class '" in log:
         log = _SHOWN_CLASS.sub(r"\1", log)
     if "](" in log:

@@ -53,10 +53,18 @@ def test_a_title_that_is_about_a_class(title: str) -> None:
     assert [CUT_OFF in why for why in whys(f"# {title}\n\n{CUT}")] == [True]
 
 
-def test_the_report_of_a_user_interface() -> None:
-    report = (
-        "# A title\n\n## Error Details\n- **Node ID:** 3\n- **Exception Type:** {}\n- **Exception Message:** {}\n\n## Stack Trace\n" + CUT
-    )
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "- **Node ID:** 3\n- **Exception Type:** {}\n- **Exception Message:** {}",
+        "Exception Type: {}\nException Value: {}",
+        "* **Type**: `{}`\n* **Message**: {}",
+        "error_type: {}\nerror_message: {}",
+        "Error class: {}\n\nError text: {}",
+    ],
+)
+def test_a_report_in_fields(fields: str) -> None:
+    report = f"# A title\n\n## Error Details\n{fields}\n\n## Stack Trace\n{CUT}"
     shown = whys(report.format("torch._inductor.exc.InductorError", "LoweringException: AssertionError: "))
     assert [("InductorError: LoweringException: AssertionError" in why, CUT_OFF in why) for why in shown] == [(True, False)]
     assert whys(report.format("torch._inductor.exc.InductorError", "RuntimeError: Compiler: cl is not found.")) == []
