@@ -147,6 +147,7 @@ class Job:
         try:
             if self.options.require_sandbox:
                 self._box.require()
+            self.options.require_interpreter()
             self._put_up_gpu()
             log = self.space.original / "workers.log"
             pool = Pool(self.options.python, self._cache, log, versions=self._versions, box=self._box)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,12 @@ class Options:
     wrong_numbers: bool = False  # what was dumped was dumped for its numbers
     then: str = ""  # the script to take where the target passes
     otherwise: str = ""  # a script that runs the compiled code of a package beside its program, for where that passes
+
+    def require_interpreter(self) -> None:
+        """Raises `Ended` where there is no interpreter to run anything with."""
+        if shutil.which(self.python) is None:
+            said = f"there is no interpreter {self.python} that can be started: --python names another one"
+            raise Ended("error", "machine_fault", said, machine_fault="no usable torch in this interpreter")
 
 
 class Ended(Exception):

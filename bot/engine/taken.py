@@ -26,9 +26,11 @@ def taken(target: Target, python: str) -> InputTaken:
     if target.script is None:
         command = shlex.join(["python", "-m", target.module or "", *target.argv])
         return InputTaken(taken_as="command", detail=f"the command {command}, run with {python}")
-    rows = len(target.script.read_bytes().splitlines())
+    raw = target.script.read_bytes()
+    rows = len(raw.splitlines())
     lines = "one line" if rows == 1 else f"{rows:,} lines"
-    return InputTaken(taken_as="script", detail=f"a Python script of {lines}, run with {python}{given}")
+    what = _json(raw) or _looks_like(raw[:_HEAD]) or f"a Python script of {lines}"
+    return InputTaken(taken_as="script", detail=f"{what}, run with {python}{given}")
 
 
 def unreadable(script: Path, python: str) -> str | None:

@@ -40,6 +40,13 @@ def test_fails_in_eager_too(tmp_path: Path) -> None:
     assert not (answer.directory / "repro.py").exists()
 
 
+def test_an_interpreter_that_is_not_there(tmp_path: Path) -> None:
+    answer = minify_script(script(tmp_path, "import torch\n"), tmp_path, "--python", str(tmp_path / "none"))
+    assert answer.process.status == 1, answer.described()
+    assert f"there is no interpreter {tmp_path / 'none'}" in answer.process.text
+    assert (answer.result["reason_code"], answer.result["machine_fault"]) == ("machine_fault", "no usable torch in this interpreter")
+
+
 WRONG_BACKWARD = """import torch
 
 

@@ -28,6 +28,12 @@ def test_a_script(tmp_path: Path, text: str, argv: tuple[str, ...], detail: str)
     assert (found.taken_as, found.detail) == ("script", detail)
 
 
+def test_what_cannot_be_one_is_not_called_a_script(tmp_path: Path) -> None:
+    script = tmp_path / "fail.py"
+    script.write_bytes(b"\x00\x01\n\x02")
+    assert taken(Target(script, None, ()), "python3").detail == "a binary file, run with python3"
+
+
 def test_a_command() -> None:
     found = taken(Target(None, "pytest", ("test_x.py::test_y", "-k", "a b")), "python3")
     assert (found.taken_as, found.detail) == ("command", "the command python -m pytest test_x.py::test_y -k 'a b', run with python3")
