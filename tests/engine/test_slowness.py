@@ -76,7 +76,13 @@ class TestHangAfter:
             ({"hang_after": 30.0}, late(), JUST + 1, "not_reproduced", "no hang by that limit; --hang-after sets a longer one"),
             ({}, late(60.0), 60.0 / HANG_RATIO + START + 0.01, "error", "no hang by that limit; a run may take a third of the budget"),
             ({}, late(time_split.LEAST_SAMPLED - 1), 1.0, "error", "too little to tell; .* --budget 60m gives it 20m"),
-            ({}, late(60.0, DYNAMO, COMPILER), 1.0, "error", "after 60 s of its own time, waiting for a program that it started .*--hang-after says from when"),
+            (
+                {},
+                late(60.0, DYNAMO, COMPILER),
+                1.0,
+                "error",
+                "after 60 s of its own time, waiting for a program that it started .*--hang-after says from when",
+            ),
             ({}, late(60.0, DYNAMO, LOWERING, DYNAMO, LOWERING), 1.0, "error", "each time in another place: it may only be slow"),
         ],
     )
