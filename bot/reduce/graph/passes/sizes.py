@@ -154,7 +154,8 @@ def _untied(incumbent: Incumbent) -> None:
     for name, dim in places[:_MOST_DIMS]:
 
         def change(_: int, new: int, name: str = name, dim: int = dim) -> list[Program]:
-            made = dict.fromkeys(with_dim(incumbent.program, name, dim, new, keep_data=kept) for kept in (False, True))
+            plain, kept = (with_dim(incumbent.program, name, dim, new, keep_data=keep) for keep in (False, True))
+            made = [plain] if kept == plain else [plain, kept]  # compared, not hashed: arguments may be lists
             return [each for each in (legal(incumbent, one) for one in made) if each is not None]
 
         small = [each for size in (1, 2) for each in change(0, size)]

@@ -84,6 +84,13 @@ def test_single_dimensions_shrink_where_an_equal_one_has_to_stay() -> None:
     assert [i.meta.shape for i in found.graph.inputs] == [(1, 8), (8, 1)]
 
 
+def test_single_dimensions_shrink_beside_an_argument_that_is_a_list() -> None:
+    nodes = (op("m", "mm.default", Ref("x"), Ref("y"), meta=Meta()), op("f", "op_roll.default", Ref("m"), [1, 0], meta=Meta()))
+    program = with_metas(Program(Graph((Input("x", tensor(8, 8)), Input("y", tensor(8, 8))), nodes, Ref("f"))))
+    found = shrunk(program, World(lambda p: p.graph.inputs[0].meta.shape[1] == 8))
+    assert [i.meta.shape for i in found.graph.inputs] == [(1, 8), (8, 1)]
+
+
 def test_an_illegal_size_costs_no_query() -> None:
     nodes = (op("h", "halves.default", Ref("x"), meta=Meta()), op("h0", "operator.getitem", Ref("h"), 0, meta=Meta()))
     program = with_metas(Program(Graph((Input("x", tensor(64)),), nodes, Ref("h0"))))
