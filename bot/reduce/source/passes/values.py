@@ -155,10 +155,16 @@ def strings(text: str) -> Iterator[str]:
 
 
 def inputs(text: str) -> Iterator[str]:
-    """An input in `text` is made in the plainest way."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and dotted(node.func) in _TENSOR_MAKERS:
-            for plain in ("torch.ones(())", "torch.ones(2)", "torch.ones(2, 2)", "torch.randn(2)", "torch.randn(2, 2)"):
+    """An input in `text` is made in the plainest way.
+
+    Numbers that are written out become random ones only where the script is seeded: others would fail now and then.
+    """
+    calls = [(node, dotted(node.func) or "") for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    seeded = any(name.endswith("manual_seed") for _, name in calls)
+    for node, maker in calls:
+        if maker in _TENSOR_MAKERS:
+            random = ("torch.randn(2)", "torch.randn(2, 2)") if seeded or maker != "torch.tensor" else ()
+            for plain in ("torch.ones(())", "torch.ones(2)", "torch.ones(2, 2)", *random):
                 if len(plain) < len(code(node)):
                     yield spliced(text, [(node, plain)])
 

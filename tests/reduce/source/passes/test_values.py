@@ -68,6 +68,14 @@ def test_an_input_is_made_in_the_plainest_way() -> None:
     assert len(found) == 5
 
 
+def test_numbers_that_are_written_out_become_random_only_where_a_seed_is_set() -> None:
+    """Of a few values of which one is wrong, a single random one is wrong now and then."""
+    text = "p = torch.tensor([0.2, 1.5, -0.3, 0.9])\n"
+    assert set(inputs(text)) == {"p = torch.ones(())\n", "p = torch.ones(2)\n", "p = torch.ones(2, 2)\n"}
+    assert "torch.manual_seed(0)\np = torch.randn(2)\n" in set(inputs("torch.manual_seed(0)\n" + text))
+
+
+
 def test_imports_that_nobody_reads_go_together() -> None:
     assert list(imports("import a, b\nfrom c import d\nfrom __future__ import annotations\nb()\n")) == [
         "import b\nfrom __future__ import annotations\nb()\n"
