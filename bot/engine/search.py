@@ -14,7 +14,7 @@ from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.own_files import with_own_files
 from bot.engine.capture.source import Source
 from bot.engine.capture.starts import Start, flat, parts, starts
-from bot.engine.capture.whole import Carried, Whole, carried, whole
+from bot.engine.capture.whole import Carried, carried, whole
 from bot.engine.evidence.passing_edit import nearest_passing
 from bot.engine.leftovers import without_leftovers
 from bot.engine.options import Ended, Options
@@ -34,7 +34,7 @@ from bot.reduce.graph.printer.script import lines, render, without_call
 from bot.reduce.graph.reducer import Numerics, Reduced, reduce_program
 from bot.reduce.graph.size import size_key
 from bot.reduce.source.environ import Rank, with_surroundings
-from bot.reduce.source.let_through import let_through
+from bot.reduce.source.let_through import forms
 from bot.reduce.source.passes import coarse
 from bot.reduce.source.passes.inner_call import rerooted
 from bot.reduce.source.reducer import ReducedSource, reduce_source
@@ -267,7 +267,8 @@ class Search:
         # a module of the project that is only looked up there may be one that Python finds elsewhere
         places = search_path(Path.cwd(), os.environ), ()
         found = [whole(source, text, said, where) for text in (source.text, *source.others) for where in places]
-        programs = (one for program in found for one in self._letting_through(program))
+        ways = {"caught": capture.ended is not None, "left": capture.outcome.status == "exit"}
+        programs = (one for program in found for one in forms(program.text, program.lines, **ways))
         begun = dict.fromkeys(form for one in programs for form in self._surrounded(*one))
         first = found[0]
         alone = next(iter(begun))[0]
@@ -315,12 +316,6 @@ class Search:
         self.progress.say("it fails only where nothing was compiled before: each question gets a fresh process, which takes longer")
         self.oracle = oracle
         return begun
-
-    def _letting_through(self, found: Whole) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """The program as it is; one that catches its failure first without what catches it."""
-        if self.reproduction.capture.ended is not None:
-            yield from let_through(found.text, found.lines)
-        yield found.text, found.lines
 
     def _surrounded(self, text: str, failing: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The script with what its caller gave it: a repro is run without."""

@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import libcst as cst
 
 from bot.reduce.source.text.normal_form import MARK, UNREADABLE, legal, marked, marks, parsed, unmarked
 
+# What prints a traceback, or makes the text of one that is printed.
+_PRINTS = re.compile(r"\b(?:print_exc|print_exception|print_last|format_exc|format_exception|excepthook|exc_info)\b|\.exception\(")
+
+
+def forms(text: str, lines: Sequence[int], *, caught: bool, left: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The script `text` to begin with, and where its `lines` are then: other forms of it that are to be tried first, then itself.
+
+    Args:
+        text: The script.
+        lines: Lines (1-based) that a traceback names.
+        caught: It catches its failure: see `let_through`.
+        left: It leaves with a status: see `quiet`.
+    """
+    if caught:
+        yield from let_through(text, lines)
+    if left:
+        yield from quiet(text, lines)
+    yield text, tuple(lines)
+
 
 def let_through(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The script `text` without the handlers around the `lines` (1-based) that a traceback names, then without any; and where these lines
     are then. Nothing where there is none, or where `text` is not Python."""
+    yield from _changed(text, lines, lambda module: (_WithoutHandlers(module, everywhere=False), _WithoutHandlers(module, everywhere=True)))
+
+
+def quiet(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The script `text` without the calls that print the traceback of what it handled, and where its `lines` (1-based) are then. Nothing
+    where there are none, or where `text` is not Python.
+
+    A process that leaves with a status behind such a traceback looks like one that ended in it, and so do smaller programs.
+    """
+    yield from _changed(text, lines, lambda module: (_WithoutTracebacks(module),))
+
+
+def _changed(
+    text: str, lines: Sequence[int], changes: Callable[[cst.Module], Sequence[cst.CSTTransformer]]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
     try:
         parsed(text)  # libcst takes the whole process down where Python only refuses
         with_marks = marked(text, lines)
@@ -20,12 +55,24 @@ def let_through(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[in
     except (cst.ParserSyntaxError, *UNREADABLE):
         return
     asked = {with_marks}
-    for everywhere in (False, True):
-        changed = module.visit(_WithoutHandlers(module, everywhere=everywhere))
+    for change in changes(module):
+        changed = module.visit(change)
         assert isinstance(changed, cst.Module)
         if changed.code not in asked and legal(changed.code):
             asked.add(changed.code)
             yield unmarked(changed.code), marks(changed.code)
+
+
+class _WithoutTracebacks(cst.CSTTransformer):
+    """Takes calls out that print a traceback and stand as statements of their own."""
+
+    def __init__(self, module: cst.Module) -> None:
+        super().__init__()
+        self._module = module
+
+    def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> Any:
+        prints = isinstance(original_node.value, cst.Call) and _PRINTS.search(self._module.code_for_node(original_node.value))
+        return cst.RemoveFromParent() if prints else updated_node
 
 
 class _WithoutHandlers(cst.CSTTransformer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reduce.source.let_through import let_through
+from bot.reduce.source.let_through import forms, let_through
 
 SCRIPT = """import sys
 from contextlib import suppress
@@ -77,3 +77,42 @@ def test_where_nothing_is_caught_there_is_nothing() -> None:
 def test_any_text(text: str) -> None:
     for changed, _ in let_through(text, (1,)):
         compile(changed, "x", "exec")
+
+
+PRINTS = """import logging
+import traceback
+
+log = logging.getLogger(__name__)
+try:
+    fn()
+except RuntimeError as error:
+    print("eager", error)
+    traceback.print_exc()
+try:
+    other()
+except RuntimeError: traceback.print_exc()
+except ValueError:
+    log.exception("no value")
+except KeyError:
+    print(traceback.format_exc(), file=log)
+out = torch.compile(fn)()
+log.error("it was accepted")
+raise SystemExit("it was accepted")
+"""
+
+
+def test_one_that_leaves_with_a_status_begins_without_printed_tracebacks() -> None:
+    """What it prints of an error that it handled would be taken for its end."""
+    (found, lines), itself = forms(PRINTS, (17,), caught=False, left=True)
+    assert "print_exc" not in found
+    assert "log.exception" not in found
+    assert "format_exc" not in found
+    assert 'print("eager", error)' in found
+    assert found.endswith('log.error("it was accepted")\nraise SystemExit("it was accepted")\n')
+    assert [found.split("\n")[line - 1] for line in lines] == ["out = torch.compile(fn)()"]
+    assert itself == (PRINTS, (17,))
+
+
+def test_any_other_begins_as_it_is() -> None:
+    assert list(forms(PRINTS, (17,), caught=False, left=False)) == [(PRINTS, (17,))]
+    assert list(forms("raise SystemExit(1)\n", (), caught=False, left=True)) == [("raise SystemExit(1)\n", ())]

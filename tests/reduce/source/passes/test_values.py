@@ -75,7 +75,6 @@ def test_numbers_that_are_written_out_become_random_only_where_a_seed_is_set() -
     assert "torch.manual_seed(0)\np = torch.randn(2)\n" in set(inputs("torch.manual_seed(0)\n" + text))
 
 
-
 def test_imports_that_nobody_reads_go_together() -> None:
     assert list(imports("import a, b\nfrom c import d\nfrom __future__ import annotations\nb()\n")) == [
         "import b\nfrom __future__ import annotations\nb()\n"
