@@ -8,25 +8,26 @@ from bot.engine.capture.hints import held
 from bot.engine.state import Reproduction
 from bot.failure.traceback import exceptions, plain
 from bot.models.failure import Kind
-from bot.reduce.source.kept import Keeps, keeper
+from bot.reduce.source.kept import Keeps, keeper, nothing_dead
 from bot.reduce.source.verdicts import keeps_verdict
 
 
 def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: Collection[int]) -> Keeps:
     """What candidates made of `text` have to keep, for this `reproduction`: functions of the program `source` that the compiler calls,
-    where numbers are wrong or the program says by itself what is, and the condition on which the program fails in `failing_lines`, be it
-    in a function of its own that the compiler calls.
+    where numbers are wrong or the program says by itself what is; the condition on which the program fails in `failing_lines`, be it
+    in a function of its own that the compiler calls; and results that are read, where an error is missing.
 
     Raises:
         SyntaxError: `text` is not Python.
     """
     judged = reproduction.failure.kind is Kind.ACCURACY or reproduction.capture.own_verdict
-    functions: Keeps = keeper(text, held(reproduction.capture, source)) if judged else lambda _text: True
-    if not (judged or _is_raised_by_program(reproduction)):
-        return functions
-    # an exit, or a signal, has no line, whatever else is known of the lines
-    verdict = keeps_verdict(text, () if reproduction.capture.outcome.status in ("exit", "signal") else failing_lines)
-    return lambda candidate: functions(candidate) and verdict(candidate)
+    asked: list[Keeps] = [keeper(text, held(reproduction.capture, source))] if judged else []
+    if judged or _is_raised_by_program(reproduction):
+        # an exit, or a signal, has no line, whatever else is known of the lines
+        asked.append(keeps_verdict(text, () if reproduction.capture.outcome.status in ("exit", "signal") else failing_lines))
+    if reproduction.failure.kind is Kind.NO_RAISE or reproduction.eager_error:
+        asked.append(nothing_dead(text))
+    return lambda candidate: all(keeps(candidate) for keeps in asked)
 
 
 def _is_raised_by_program(reproduction: Reproduction) -> bool:

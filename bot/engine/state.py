@@ -79,8 +79,14 @@ class Reproduction:
 
     @property
     def eager_error(self) -> str:
-        """What eager raises, where the failure is that compiled code does not."""
-        return self.capture.eager_error if self.failure.kind is Kind.NO_RAISE else ""
+        """What eager raises, where the failure is that compiled code does not; the program may say that by an error or a status of its own.
+
+        Empty where no such error is missed.
+        """
+        capture = self.capture
+        # a control that failed tells of another error than the one that the program goes on without
+        own = capture.own_verdict and self.failure.kind is Kind.EXCEPTION and not (capture.partial or capture.wrong)
+        return capture.eager_error if own or self.failure.kind is Kind.NO_RAISE else ""
 
 
 @dataclass(frozen=True)

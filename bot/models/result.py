@@ -95,7 +95,7 @@ class Rule(Model):
         description="exception, crash: the program ends so by itself where a result is wrong, and right numbers have to pass that",
     )
     partial: bool = Field(default=False, description="the control may end behind the statement that fails, as the program's own does")
-    error: str = Field(default="", description="no_raise: what eager has to raise; empty: anything")
+    error: str = Field(default="", description="what eager has to raise where that is missed; empty: anything, if no_raise, or nothing")
 
     @model_validator(mode="before")
     @classmethod

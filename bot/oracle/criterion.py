@@ -16,10 +16,11 @@ class Criterion:
 
     `across_forms`: the candidate may be of another form than the script that showed the reference. `own_words`: what it has to say in
     the program's own words (empty: nothing). `eager_error`: what eager has to raise, where the failure is a missing error (empty:
-    anything). `control_may_end_later`: the original's control ends behind the failure, at what only the compiler makes: so may a
-    candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; `eager_alone`: its settings ask for no float64;
-    `own_verdict`: the exception, or the signal, is one by which the program itself says that a result is wrong; see `precision`.
-    `refusal`: the statement of the program's own that refuses what the compiler gives it (empty: none, or its words say enough).
+    anything of kind `no_raise`, else nothing). `control_may_end_later`: the original's control ends behind the failure, at what only
+    the compiler makes: so may a candidate's. `own_comparison`: the program compares numbers by a tolerance of its own; `eager_alone`: its
+    settings ask for no float64; `own_verdict`: the exception, or the signal, is one by which the program itself says that a result is
+    wrong; see `precision`. `refusal`: the statement of the program's own that refuses what the compiler gives it (empty: none, or its
+    words say enough).
     """
 
     reference: Signature
@@ -69,6 +70,11 @@ class Criterion:
         """Whether the `outcome` of a run shows it."""
         signature = signature_of(outcome)
         return signature is not None and self.matches(signature, outcome.text)
+
+    @property
+    def misses_an_error(self) -> bool:
+        """Whether the failure is that compiled code does not raise what eager does."""
+        return self.kind is Kind.NO_RAISE or bool(self.eager_error)
 
     def raises_alike(self, control: Outcome) -> bool:
         """Whether eager, in this outcome of a `control`, raises what it raised in the original program, where that is known."""

@@ -237,7 +237,7 @@ class Judge:
             later = may_end and ended_behind(control, failed, SCRIPT)
             if not later:
                 return Judgment(Verdict.INVALID)
-        if not control.calls or (criterion.kind is Kind.NO_RAISE and not criterion.raises_alike(control)):
+        if not control.calls or (criterion.misses_an_error and not criterion.raises_alike(control)):
             return Judgment(Verdict.INVALID)
         if criterion.precision is not None:
             ends = failed if later else ""

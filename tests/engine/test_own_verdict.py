@@ -58,7 +58,7 @@ def test_what_a_backend_refuses_it_refuses_on_its_condition(text: str, lines: tu
     outcome = Outcome(status="raised", text=text)
     failure = signature_of(outcome, script="fail.py")
     capture = SimpleNamespace(outcome=outcome, own_verdict=False, regions=())
-    reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(PROGRAM, Path("/a/fail.py")))
+    reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(PROGRAM, Path("/a/fail.py")), eager_error="")
     assert keeps_of(reproduction, PROGRAM, PROGRAM, lines)(candidate) is kept
 
 
@@ -81,7 +81,17 @@ def test_where_a_program_judges_numbers_what_the_compiler_calls_computes_the_sam
     outcome = Outcome(status="raised", text=said('  File "/a/lib.py", line 1, in check\n    raise error\n', error="RuntimeError: off"))
     capture = SimpleNamespace(outcome=outcome, own_verdict=own_verdict, regions=(), installed=(4,), beside=())
     failure = signature_of(outcome, script="fail.py")
-    reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(EXPORTED, Path("/a/fail.py")))
+    reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(EXPORTED, Path("/a/fail.py")), eager_error="")
     keeps = keeps_of(reproduction, EXPORTED, EXPORTED, (10,))
     assert keeps(EXPORTED)
     assert keeps(EXPORTED.replace("torch.log1p(torch.exp(x * beta))", "x")) is kept
+
+
+@pytest.mark.parametrize(("error", "kept"), [("IndexError: N is out of range", False), ("", True)])
+def test_where_a_program_misses_an_error_what_misses_it_is_read(error: str, kept: bool) -> None:
+    text = "def fn(x):\n    y = torch.take(x, i)\n    return y\n\n\ntorch.compile(fn)(x)\nraise SystemExit(1)\n"
+    outcome = Outcome(status="exit", exit=1)
+    capture = SimpleNamespace(outcome=outcome, own_verdict=True, regions=(), installed=(), beside=())
+    source = Source(text, Path("/a/fail.py"))
+    reproduction: Any = SimpleNamespace(failure=signature_of(outcome), capture=capture, source=source, eager_error=error)
+    assert keeps_of(reproduction, text, text, ())(text.replace("    return y\n", "    return x\n")) is kept

@@ -130,6 +130,14 @@ def test_what_eager_raises_counts_where_the_compiled_program_does_not(tmp_path: 
     assert replace(found, capture=capture, failure=SIGNATURE.model_copy(update={"kind": kind})).eager_error == said
 
 
+@pytest.mark.parametrize(("partial", "said"), [(False, "ValueError: no"), (True, "")])
+def test_what_eager_raises_counts_where_the_program_says_by_itself_that_it_is_missed(tmp_path: Path, partial: bool, said: str) -> None:
+    """It may leave with a status: then nothing of what it prints names the error."""
+    found = reproduction(tmp_path)
+    capture = found.capture.model_copy(update={"eager_error": "ValueError: no", "own_verdict": True, "partial": partial})
+    assert replace(found, capture=capture, failure=SIGNATURE.model_copy(update={"kind": Kind.EXCEPTION})).eager_error == said
+
+
 @pytest.mark.parametrize(("seconds", "limit"), [(1.0, 20.0), (30.0, 90.0)])
 def test_a_query_may_take_three_times_what_the_program_took(tmp_path: Path, seconds: float, limit: float) -> None:
     found = reproduction(tmp_path)

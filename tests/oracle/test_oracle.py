@@ -239,6 +239,15 @@ def test_the_error_that_is_missing_is_the_original_one(make: Make) -> None:
         assert oracle.ask(candidate()) is verdict
 
 
+def test_the_error_that_a_program_misses_by_its_own_status_is_the_original_one(make: Make) -> None:
+    reference = Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("SystemExit",), message="1")
+    for error, verdict in (("ValueError: 0 is too large", Verdict.SAME), ("TypeError: 0", Verdict.INVALID), ("", Verdict.INVALID)):
+        control = {**CONTROL, "raised": int(bool(error)), "error": error}
+        answers = by_task(run={"status": "exit", "exit": 1}, control=control)
+        oracle, _ = make(answers, reference=reference, eager_error="ValueError: 0 is too large")
+        assert oracle.ask(candidate()) is verdict
+
+
 BEHIND = {
     **CONTROL,
     "status": "raised",

@@ -282,7 +282,8 @@ def _eager(launch: Launch, script: Path, expected: Expected, budget: Budget | No
 def _judged(control: _Control, failed: Outcome, script: Path, expected: Expected) -> tuple[EagerControl, str]:
     """The eager control's result and, if it does not pass, why."""
     outcome, wrong = control.outcome, control.wrong
-    rule, must_raise = expected.rule, expected.signature.kind is Kind.NO_RAISE
+    rule = expected.rule
+    must_raise = expected.signature.kind is Kind.NO_RAISE or bool(rule.error)
     behind = rule.partial and ended_behind(outcome, failed.text, script.name)
     if outcome.status != "ok" and not behind:
         signature = signature_of(outcome, script=script.name)

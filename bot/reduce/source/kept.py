@@ -83,6 +83,52 @@ def returned(tree: ast.Module) -> dict[str, str]:
     return found
 
 
+def nothing_dead(text: str) -> Keeps:
+    """Whether the functions of a text return something where those of `text` do, and leave no more of what they compute unread.
+
+    Compilers leave out what nothing reads. Where an error is missed that eager raises, code that became dead would miss it as well.
+
+    Raises:
+        SyntaxError: `text` is not Python.
+    """
+    before = _unread_of_functions(ast.parse(text))
+    most = max(before.values(), default=0)
+
+    def keeps(candidate: str) -> bool:
+        try:
+            tree = ast.parse(candidate)
+        except SyntaxError:
+            return False
+        after = _unread_of_functions(tree)
+        names = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)}
+        return before.keys() & names <= after.keys() and all(unread <= before.get(name, most) for name, unread in after.items())
+
+    return keeps
+
+
+def _unread_of_functions(tree: ast.Module) -> dict[str, int]:
+    """Of each function that returns something: how many statements compute what nothing reads."""
+    found: dict[str, int] = {}
+    for function in ast.walk(tree):
+        if isinstance(function, FUNCTIONS):
+            inside = list(ast.walk(function))
+            returns = [node.value for node in inside if isinstance(node, ast.Return)]
+            if any(value is not None and not isinstance(value, ast.Constant) for value in returns):
+                read = {node.id for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+                unread = sum(_is_unread(node, read) for node in inside)
+                found[function.name] = max(unread, found.get(function.name, 0))
+    return found
+
+
+def _is_unread(statement: ast.AST, read: Collection[str]) -> bool:
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Constant)
+    if not isinstance(statement, ast.Assign):
+        return False
+    stored = [node for target in statement.targets for node in ast.walk(target) if isinstance(getattr(node, "ctx", None), ast.Store)]
+    return all(isinstance(node, (ast.Tuple, ast.List)) or (isinstance(node, ast.Name) and node.id not in read) for node in stored)
+
+
 def _definitions(tree: ast.Module) -> dict[str, list[ast.stmt]]:
     """The statements that define functions, classes and values of each name, wherever they stand."""
     found: dict[str, list[ast.stmt]] = {}

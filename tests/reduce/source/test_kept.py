@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reduce.source.kept import keeper
+from bot.reduce.source.kept import keeper, nothing_dead
 
 TEXT = """
 import torch
@@ -147,3 +147,42 @@ def test_lines_of_the_rest_may_go(gone: set[int]) -> None:
     if keeper(TEXT, ["lowering"])(text):
         assert "    return scale(x)" in text
         assert "def scale" not in text or "    return x * FACTOR" in text
+
+
+MISSED = """def fn(x, index):
+    y = x + 1
+    out = torch.index_add(y, 0, index, y)
+    seen = out.clamp_max(1.0)
+    return out, seen
+
+
+def main():
+    with suppress(IndexError):
+        torch.compile(fn)(x, index)
+        raise SystemExit("it was accepted")
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("    return torch.index_add(x, 0, index, x)", True),
+        ("    out = torch.index_add(x, 0, index, x)\n    return out", True),
+        ("    out, seen = torch.index_add(x, 0, index, x), 1\n    return out", True),
+        ("    torch.index_add(x, 0, index, x)", False),
+        ("    torch.index_add(x, 0, index, x)\n    return x", False),
+        ("    out = torch.index_add(x, 0, index, x)\n    return x", False),
+        ("    out = torch.index_add(x, 0, index, x)\n    return None", False),
+        ("    out = torch.index_add(x, 0, index, x", False),
+    ],
+)
+def test_where_an_error_is_missed_what_misses_it_is_read(body: str, kept: bool) -> None:
+    """Compilers leave out what nothing reads: of that eager's error is missed anyway."""
+    assert nothing_dead(MISSED)(f"def fn(x, index):\n{body}\n") is kept
+
+
+def test_what_nothing_read_before_may_stay_so() -> None:
+    """As operations in place do, and what has a function without results."""
+    text = '"""Says it."""\n\n\ndef fn(x):\n    """Celu."""\n    x.celu_(0.0)\n    return x\n\n\ndef main():\n    fn(x)\n'
+    assert nothing_dead(text)("def fn(x):\n    x.celu_(0.0)\n    return x\ndef main():\n    fn(x)\n    fn(x)\n")
+    assert not nothing_dead(text)("def fn(x):\n    x.celu_(0.0)\n    x + 1\n    return x\n")
