@@ -105,6 +105,8 @@ MAX_WRAPPED = 4
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"
 _PARTS = re.compile(r"[./\\ ]")
+# So many lines of a text may its title be in.
+MAX_TITLE = 3
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,11 @@ class Lines:
 
     text: list[str]
     who: list[str]
+
+
+def title(text: list[str]) -> str:
+    """The line of `text` that is its title, in Markdown; a page has its name and labels above it. Empty where there is none."""
+    return next((line for line in text[:MAX_TITLE] if line.startswith("# ")), "")
 
 
 def plain(log: str) -> str:

@@ -246,7 +246,8 @@ class _Log:
                 return []
             shown = next(self._programs(list(self.printed.all)[-1:]))
             return [replace(shown, text=told.text, seen=told.seen, note=told.note) for told in told_errors.named(self.lines.text)]
-        return list(named_tests.failures(self.lines.text)) or list(told_errors.failures(self.lines.text))
+        text = self.lines.text
+        return list(named_tests.failures(text)) or list(told_errors.failures(text)) or list(told_errors.titled(text))
 
     def _loose(self) -> Iterator[Failure]:
         """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.lines import title
 from bot.action.ci.python_words import ERRORS, HEADER
 from bot.action.ci.tracebacks import NAMED
 
@@ -61,10 +62,11 @@ def failures(lines: list[str]) -> Iterator[Failure]:
 
 def _failing(lines: list[str]) -> Iterator[str]:
     """The ids of the tests of which `lines` say that they fail."""
-    titled = any(map(_TITLE.match, lines[:1]))
-    if (title := _TITLED.match(lines[0]) if lines else None) is not None:
+    head = title(lines)
+    titled = bool(_TITLE.match(head))
+    if named := _TITLED.match(head):
         # the text may have more of its path
-        yield next((line for line in lines if line.endswith(f"/{title['id']}") and _TEST.match(line)), title["id"])
+        yield next((line for line in lines if line.endswith(f"/{named['id']}") and _TEST.match(line)), named["id"])
     at = MAX_BELOW
     for line, below in pairwise([*lines, ""]):
         at = 0 if _HEADING.match(line) else at + 1 if not line.startswith("#") else MAX_BELOW

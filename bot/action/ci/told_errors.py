@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bot.action.ci.compiles import CHECKED, OVERWRITTEN, STRIDES, TRACERS
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import is_compiled, sign
+from bot.action.ci.lines import title
 from bot.action.ci.python_words import HEADER
 from bot.action.ci.tracebacks import NAMED
 
@@ -23,6 +25,9 @@ _SAID = re.compile(rf"{NAMED}: \S")
 _FENCE = "```"
 # What it says of a backend, with the class that that raised, in the same line, as a user interface shows it.
 _BACKEND = re.compile(r"(?:^|[^`\w])(?P<said>backend='[^'\n]{1,100}' raised: [A-Z]\w{1,60}(?:Error|Exception): \S[^\n]{0,1000})")
+# What Markdown and quotation marks put around words.
+_MARKS = " `*'\"\u201d"
+_UNSHOWN = "and the log does not show all of it"
 FAILS = re.compile(
     r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing))\b", re.IGNORECASE
 )
@@ -36,11 +41,21 @@ _RAISED = re.compile(
     rf"|see|saw|reports?) (?:(?:an?|the|this|following) ){{0,2}}[`*]{{0,2}}(?P<named>{NAMED})\b"
     rf"|\b(?P<told>{NAMED})[`*]{{0,2}}(?: (?:error|exception))? (?:is|was|gets|has been) (?:reported|raised|thrown|shown)\b"
 )
-# A title that names a class of the compiler's, and goes on with its message; or with when it was raised, where it begins with the class,
-# behind labels, or words tell of an error before it. The compiler's own words may deny something, but do not ask for it.
+# A title that names a class of the compiler's, or any whose message is its, and goes on with the message; or with when it was raised,
+# where it begins with the class, behind labels, or words tell of an error before it. The compiler's own words may deny something, but do
+# not ask for it.
+_LABELS = r"# (?:\[[^\]\n]{1,60}\]:? {0,2}){0,4}"
+_ANY = rf"[A-Z]\w{{0,60}}(?:Error|Exception)(?=: (?:Error: )?(?:{CHECKED}{TRACERS}|{OVERWRITTEN}|{STRIDES}))"
 _TITLED = re.compile(
-    rf"# (?:\[[^\]\n]{{1,60}}\]:? {{0,2}}){{0,4}}(?P<before>[^\n]{{0,150}}?)(?<![\w.])(?P<named>{NAMED})\b['\"\u201d>`*]{{0,3}}"
+    rf"{_LABELS}(?P<before>[^\n]{{0,150}}?)(?<![\w.])(?P<named>{NAMED}|{_ANY})\b['\"\u201d>`*]{{0,3}}"
     r"(?:(?P<said>: {0,2}\S)| (?:with|when|while|in|on|for|during|after|at|using)\b| {0,2}(?:`|$))"
+)
+# One that says what is to be done does not say what happened.
+_TO_DO = re.compile(
+    rf"{_LABELS}(?:\w{{1,30}}(?:\(\S{{1,30}}\))?: )?(?:add|allow|avoid|catch|check|clarify|disable|doc(?:ument)?s?|enable|ensure|explain"
+    r"|handle|hide|implement|improve|introduce|make|move|prevent|print|re-?enable|remove|rename|replace|report|rewrite|show|skip|support"
+    r"|suppress|tests?|turn|update|use|work ?around|wrap|xfail)(?:s|e?d|ing)?\b",
+    re.IGNORECASE,
 )
 _ASKED = re.compile(r"\bshould\b", re.IGNORECASE)
 _WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?|would|could|instead|catch(?:es)?|caught)\b", re.IGNORECASE)
@@ -48,24 +63,31 @@ _WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?
 
 def named(lines: list[str]) -> Iterator[Failure]:
     """The failure whose class the first of such `lines` names, for a text whose tracebacks are cut off before what was raised."""
-    for i, line in enumerate(lines):
+    head = title(lines)
+    for line in lines:
         said = line[:MAX_LINE]
-        titled = None if i else _titled(said)
+        titled = _titled(said) if line is head else None
         found = titled or _RAISED.search(said)
         if found is None or _NO_WORDS.match(said.removeprefix("#")) or WENT_ON.search(said) or (not titled and _WAS_NOT.search(said)):
             continue
         name = found["named"] or found.groupdict()["told"]
-        failure = Failure(
-            "a program", "", f"{HEADER}\n{name}", seen=Seen.LOGGED, note=f"the text tells of {name}, and the log ends within a traceback"
-        )
+        raised = f"{name}: {said[found.start('said') + 1 :].strip(_MARKS)}" if titled and found["said"] else name
+        failure = Failure("a program", "", f"{HEADER}\n{raised}", seen=Seen.LOGGED, note=f"the text tells of {name}, {_UNSHOWN}")
         if is_compiled(sign(failure), failure):
             yield failure
             return
 
 
-def _titled(title: str) -> re.Match[str] | None:
-    found = _TITLED.match(title)
-    if found is None or _ASKED.search(title) or _WAS_NOT.search(found["before"]):
+def titled(lines: list[str]) -> Iterator[Failure]:
+    """The failure of which the title of such `lines` tells, for a text that shows nothing of it."""
+    head = title(lines)
+    if not _TO_DO.match(head[:MAX_LINE]):
+        yield from named([head])
+
+
+def _titled(head: str) -> re.Match[str] | None:
+    found = _TITLED.match(head)
+    if found is None or _ASKED.search(head) or _WAS_NOT.search(found["before"]):
         return None
     return found if found["said"] or not found["before"].strip("`*") or FAILS.search(found["before"]) else None
 

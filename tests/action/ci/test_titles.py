@@ -82,3 +82,38 @@ def test_a_report_in_fields(fields: str) -> None:
 )
 def test_words_that_say_what_was_met(words: str, expected: int) -> None:
     assert len(whys(f"# A title\n\n{words}\nIt runs without torch.compile.\n")) == expected
+
+
+ALONE = "It runs on one GPU.\n\n```yml\nservices:\n  a: 1\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("[Bug]: torch._dynamo.exc.UserError: made up", "UserError: made up"),
+        ("A server crashes with InductorError: AssertionError in a pass", "InductorError: AssertionError in a pass"),
+        ("AssertionError: expected size 25==13, stride 5==4 at dim=0", "stride 5==4"),
+        ("It fails with AssertionError: Node made_up_2 was invalid, but is output", "Node made_up_2 was invalid"),
+        ("RuntimeError: Error: accessing tensor output of CUDAGraphs that has been overwritten", "accessing tensor output"),
+        ("AssertionError: expected 25, got 13", None),
+        ("Fix torch._dynamo.exc.UserError: made up", None),
+        ("[CI] Skip a test that hits torch._dynamo.exc.UserError: made up", None),
+        ("feat(a): avoid torch._dynamo.exc.UserError: made up", None),
+        ("Handle InductorError: made up", None),
+        ("It should raise torch._dynamo.exc.UserError: made up", None),
+        ("A question about torch._dynamo.exc.UserError", None),
+    ],
+)
+@pytest.mark.parametrize("above", ["", "made/up · issue #1 · open\nlabels: bug\n"])
+def test_a_title_above_a_text_that_shows_no_error(title: str, name: str | None, above: str) -> None:
+    shown = whys(f"{above}# {title}\n\n{ALONE}")
+    assert [name is not None and name in why for why in shown] == ([True] if name else [])
+    # what a text of many lines says in its first one is one line of a log
+    assert whys(f"# {title}\n" + "it runs\n" * 300) == []
+
+
+def test_a_title_below_the_name_of_a_page() -> None:
+    page = f"made/up · issue #1 · open\nlabels: bug\n# A made up torch._dynamo.exc.UserError: made up\n\n[turn 0]\n{CUT}"
+    assert [("UserError: made up" in why, CUT_OFF in why) for why in whys(page)] == [(True, False)]
+    below = "a\nb\nc\n# torch._dynamo.exc.UserError: made up\n\nIt is about what is made up.\n"
+    assert whys(below) == []

@@ -253,7 +253,8 @@ def test_a_class_told_of_above_a_traceback_that_is_cut(line: str, expected: list
     assert verdicts(f"{line}\n\nIt says:\n\n```\n{CUT}") == expected
     # what was raised is shown, or nothing is
     assert verdicts(f"{line}\n\nIt says:\n\n```\n{ENDED}") == []
-    assert verdicts(f"{line}\n\nIt says no more.\n") == []
+    # only a title says it alone
+    assert verdicts(f"{line}\n\nIt says no more.\n") == (expected if line.startswith("# ") else [])
 
 
 @pytest.mark.parametrize(
