@@ -118,6 +118,10 @@ _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}', re
 # Its tools for tests, which call them; and what calls a function that is not to be compiled.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py", "torch/_dynamo/external_utils.py")
 _MODULE = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}, in <module>$', re.MULTILINE)
+# The last frame of a log that ends where a module imports another one.
+_IMPORTS = re.compile(
+    r'\n {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<module>\n {4,}(?:import |from \S{1,200} import )[^\n]{0,2000}|_find_and_load)$'
+)
 # In it a thread waits for the processes that compile, in whatever process has imported Inductor.
 _WAITS = "torch/_inductor/compile_worker/subproc_pool.py"
 # Through these an operator is called, and its shape is found.
@@ -206,8 +210,9 @@ def raised_at_import(text: str) -> bool:
 
 
 def ends_at_import(text: str) -> bool:
-    """Whether the innermost frame of the last traceback in `text` is one through which Python imports a module by its name."""
-    return any(path.endswith("/importlib/__init__.py") for path in _paths(text)[-1:])
+    """Whether the innermost frame of the last traceback in `text` is one that imports a module, or through which Python does that."""
+    named = any(path.endswith("/importlib/__init__.py") for path in _paths(text)[-1:])
+    return named or bool(_IMPORTS.search(text.rpartition(HEADER)[2].rstrip()))
 
 
 def raised_on_sizes(text: str) -> bool:

@@ -348,6 +348,21 @@ def test_a_log_ends_where_python_imports_a_module(path: str, said: str, expected
 
 
 @pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        ('  File "/w/made_up/ops.py", line 4, in <module>\n    import torch._dynamo\n', []),
+        ('  File "/w/made_up/ops.py", line 4, in <module>\n    from torch._dynamo import made_up\n', []),
+        ('  File "<frozen importlib._bootstrap>", line 1027, in _find_and_load\n', []),
+        ('  File "/w/made_up/ops.py", line 4, in <module>\n    torch._dynamo.made_up()\n', ["possible"]),
+        ('  File "/w/made_up/ops.py", line 4, in f\n    import torch._dynamo\n', ["possible"]),
+    ],
+)
+def test_a_log_ends_where_a_module_imports_another_one(last: str, expected: list[str]) -> None:
+    above = '  File "/w/a.py", line 1, in <module>\n    f(torch.compile(g), made_up=torch._dynamo.made_up)\n'
+    assert verdicts(f"The calls are:\n\n```text\n{above}{last}```\n") == expected
+
+
+@pytest.mark.parametrize(
     ("path", "expected"),
     [("/w/torchdynamo/torchdynamo/eval_frame.py", ["possible"]), ("/w/torchdynamo/examples/eval_frame.py", [])],
 )
