@@ -52,8 +52,8 @@ _SUMMARY = re.compile(
 _PLACE = re.compile(
     r"^(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:][^:]{0,500}\.py):(?P<line>\d{1,7}): (?P<said>[A-Za-z_][\w.]{0,200}(?:: .{0,2000})?)$"
 )
-# The class of an error whose line was cut there to the width of a terminal, from the package of it on.
-_CUT = re.compile(r"([a-z_]\w{0,60})(?:\.\w{0,100}){0,9}?\.\.\.$")
+# The class of an error whose line was cut there to the width of a terminal, from the package of it on; or where the log ends.
+_CUT = re.compile(r"([a-z_]\w{0,60})(?:(?:\.\w{0,100}){0,9}?\.\.\.|(?:\.[a-z_]\w{0,100}){0,9}\.?)$")
 # A test of unittest's, which may be written in another file than its class.
 _SELF = re.compile(r"^self = <(?P<module>[\w.]{1,300})\.\w{1,200} testMethod=\w{1,300}>$", re.MULTILINE)
 _STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
@@ -323,7 +323,7 @@ class PytestLog:
                 yield Failure(name, each.test, "", seen=Seen.COUNT, note=f"its error is one of {package[1]}'s")
             elif each.said.startswith("[XPASS"):
                 yield Failure(name, each.test, "", seen=Seen.COUNT, note="it passed, and was expected to fail")
-            elif whole:
+            elif whole and package is None:
                 timeout = Seen.TIMEOUT if _TIMEOUT.match(each.said) else Seen.ERROR
                 frame = places.get(each.said.partition("\n")[0], "")
                 yield Failure(name, each.test, f"{HEADER}\n{frame}{each.said}", seen=timeout)

@@ -49,6 +49,22 @@ def test_a_summary_that_is_cut_within_the_name_of_a_class(name: str, expected: l
 
 
 @pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("torc", "possible"),
+        ("t", "possible"),
+        ("triton", "possible"),
+        ("torch.cuda.", "possible"),
+        ("transformers.made_up", "not a candidate"),
+        ("KeyError", "not a candidate"),
+    ],
+)
+def test_a_log_ends_within_the_package_of_what_a_test_that_compiles_raised(said: str, verdict: str) -> None:
+    summary = f"=== short test summary info ===\nFAILED tests/test_a.py::test_torch_compile - {said}"
+    assert [row["verdict"] for row in candidates.rows(summary, CheckoutPaths([]))] == [verdict]
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         ("It says that it is made up.", ["possible"]),
