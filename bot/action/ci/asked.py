@@ -19,6 +19,8 @@ _ID = re.compile(
 _FILE = re.compile(r"[\w./][\w./-]{0,500}\.py", re.ASCII)
 # One test, and not the beginning of the names of some.
 _NAME = re.compile(r"""(?P<quote>['"]?)(?P<name>test_\w{1,200})(?P=quote)`?""", re.ASCII)
+# What a sentence has behind a command.
+_PUNCTUATION = ").,;:"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,100}=\S{0,300}", re.ASCII)
 
 
@@ -55,7 +57,7 @@ def _selected(lines: list[str]) -> Iterator[CommandedTest]:
         before, _, behind = line[:4000].partition(_PYTEST)
         words = behind.split()
         files = [word for word in words if _FILE.fullmatch(word)]
-        names = [_NAME.fullmatch(name) for option, name in pairwise(words) if option == "-k"]
+        names = [_NAME.fullmatch(name.rstrip(_PUNCTUATION)) for option, name in pairwise(words) if option == "-k"]
         if len(files) == len(names) == 1 and names[0] and not before[-1:].strip(" `$+>/"):
             file, name = repository_path(files[0]), names[0]["name"]
             left = before.removesuffix("python -m ").removesuffix("python3 -m ").replace("`", " ").split()

@@ -234,7 +234,12 @@ class _Log:
 
     def _logged(self) -> Iterator[Failure]:
         """What torch logged, or a C++ compiler said, in a log in which no tests passed."""
-        return logged.failures(self.lines, self.printed) if self._tested < 0 else iter(())
+        return map(self._by_command, logged.failures(self.lines, self.printed)) if self._tested < 0 else iter(())
+
+    def _by_command(self, told: Failure) -> Failure:
+        """A failure that is `told` of without its test or program, with the test that somebody's only command names."""
+        named = None if told.test or told.hint.program or len(self.lines.text) > MAX_TEXT or self._tested >= 0 else self._only_asked
+        return replace(told, name=named.name, test=named.test, hint=named.hint) if named else told
 
     def _named(self) -> list[Failure]:
         """The tests that a text without tracebacks says fail; else the error of which its words tell, as do those above one that is cut."""
@@ -247,7 +252,8 @@ class _Log:
             shown = next(self._programs(list(self.printed.all)[-1:]))
             return [replace(shown, text=told.text, seen=told.seen, note=told.note) for told in told_errors.named(self.lines.text)]
         text = self.lines.text
-        return list(named_tests.failures(text)) or list(told_errors.failures(text)) or list(told_errors.titled(text))
+        told = list(named_tests.failures(text)) or list(told_errors.failures(text)) or list(told_errors.titled(text))
+        return list(map(self._by_command, told))
 
     def _loose(self) -> Iterator[Failure]:
         """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,

@@ -64,6 +64,7 @@ def test_an_excerpt_of_pytest_below_the_command() -> None:
         ("`pytest a/test_b.py -k 'test_c'`", ()),
         ("Run: RUN_SLOW=1 LD_PRELOAD=/x NGPU=2 pytest a/test_b.py -k test_c -x", ("RUN_SLOW=1", "NGPU=2")),
         ("NGPU=2 cd /w && pytest a/test_b.py -k test_c", ()),
+        ("It fails (as pytest a/test_b.py -k test_c).", ()),
     ],
 )
 def test_what_selects_one(command: str, variables: tuple[str, ...]) -> None:
@@ -96,3 +97,20 @@ def test_an_id_is_more_than_what_selects() -> None:
     found = asked(lines)
     assert found is not None
     assert (found.test, found.hint) == ("a/test_b.py::test_c[x y]", Hint())
+
+
+CALLS = "pytest tests/test_made_up.py::TestA::test_b"
+GUARD = "E0102 03:04:05.000000 94260 lib/python3.12/site-packages/torch/_guards.py:359] [0/0] Error while creating guard:\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"With `{CALLS}` it raises `torch._dynamo.exc.UserError: made up`.\n",
+        f"I ran `{CALLS}`, and there it says:\n```\n{GUARD}```\n",
+    ],
+)
+def test_the_only_command_of_a_text_that_tells_of_an_error(said: str) -> None:
+    assert told(f"# A title\n\n{said}") == [("tests/test_made_up.py::TestA::test_b", CALLS)]
+    assert told(f"# A title\n\n{said}\n{CALLS}2\n") == [("None", "None")]
+    assert told("# A title\n\n" + said.replace("pytest", "see")) == [("None", "None")]
