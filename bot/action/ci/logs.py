@@ -48,6 +48,8 @@ _BARE = re.compile(
     r"(?:(?P<words>[^`\n]{0,60}`))?(?P<name>(?:[\w./-]{1,300}\.py::)?(?:\w{1,100}(?:\.|::)){0,2}test_\w{1,200}(?:\[\S{1,300}\])?)"
     r"(?(words)`[^`\n]{0,60}:) {0,3}$"
 )
+# The first place that pytest shows of a test's stack is in its file.
+_TEST_PLACE = re.compile(r"(?P<file>(?:[^\s:]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py):\d{1,7}: ?(?:in test\w{0,200}|\w{0,200})$")
 _RUN_AGAIN = "To execute this test, run"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
 _SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
@@ -230,7 +232,8 @@ class _Log:
             # somebody who copied the excerpt may have put the name above it
             above = pairwise(line for line in shown if line.strip("` "))
             test = next((found["name"] for line, below in above if below.startswith(("> ", "E  ")) and (found := _BARE.match(line))), "")
-        return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]), hint=hint)
+        file = "" if test else next((repository_path(found["file"]) for line in shown if (found := _TEST_PLACE.match(line))), "")
+        return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]), hint=hint, script=file)
 
     def _logged(self) -> Iterator[Failure]:
         """What torch logged, or a C++ compiler said, in a log in which no tests passed."""

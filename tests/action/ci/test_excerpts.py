@@ -142,3 +142,20 @@ def test_an_excerpt_of_what_unittest_shows_begins_below_the_name_of_the_test(end
     assert verdicts(log) == expected
     tests = ["test/a.py::T::test_b_x:2_y-z"] if expected else []
     assert [row["test"] for row in candidates.rows(log, CheckoutPaths([]))] == tests
+
+
+@pytest.mark.parametrize(
+    ("place", "file"),
+    [
+        ("test/models/test_made_up.py:711: ", "test/models/test_made_up.py"),
+        ("test/models/test_made_up.py:711:", "test/models/test_made_up.py"),
+        ("/w/a/tests/made_up_test.py:711: in test_it", "tests/made_up_test.py"),
+        ("src/made_up.py:711: ", None),
+        ("see test/models/test_made_up.py:711: it is there", None),
+    ],
+)
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_the_file_of_a_test_within_which_an_excerpt_begins(place: str, file: str | None, indent: str) -> None:
+    shown = [place, "_ " * 40, "/w/lib/python3.9/site-packages/torch/_inductor/compile_fx.py:115: in aot_compile", "    return compile_fx("]
+    text = "\n".join(indent + line for line in [*shown, "/w/lib/python3.9/si"])
+    assert [(row["file"], row["verdict"]) for row in candidates.rows(f"It says:\n\n```\n{text}", CheckoutPaths([]))] == [(file, "possible")]
