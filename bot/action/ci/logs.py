@@ -52,11 +52,15 @@ _BARE = re.compile(
 _TEST_PLACE = re.compile(r"(?P<file>(?:[^\s:]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py):\d{1,7}: ?(?:in test\w{0,200}|\w{0,200})$")
 _RUN_AGAIN = "To execute this test, run"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
-_SCRIPT = re.compile(r'^  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$', re.MULTILINE)
+# A file that ran as a program; what Inductor wrote is imported.
+_RAN = (
+    r'  File "(?![^"\n]{0,500}(?:(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]))'
+    r'(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$'
+)
+_SCRIPT = re.compile(rf"^{_RAN}", re.MULTILINE)
 # The same where nothing called it: the program itself.
 _MAIN = re.compile(
-    rf"^{re.escape(HEADER)}\n(?:  File \"<frozen [^\n]{{1,200}}\n(?:    [^\n]{{0,500}}\n)?){{0,4}}"
-    r'  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$',
+    rf"^{re.escape(HEADER)}\n(?:  File \"<frozen [^\n]{{1,200}}\n(?:    [^\n]{{0,500}}\n)?){{0,4}}{_RAN}",
     re.MULTILINE,
 )
 # Python's and torch's own, which start others.

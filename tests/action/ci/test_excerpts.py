@@ -79,8 +79,13 @@ def test_the_file_of_a_program_whose_command_is_not_shown() -> None:
     assert (row["file"], row["test"], row["command"]) == ("/w/train.py", None, None)
     (row,) = candidates.rows(raised.replace("/w/train", "/w/src/train"), CheckoutPaths(["src/train.py"]))
     assert row["file"] == "src/train.py"
-    # a tool that starts programs, a module that one imports
-    for other in ("/w/lib/python3.12/site-packages/torch/distributed/run.py", "/usr/lib/python3.12/multiprocessing/spawn.py"):
+    # a tool that starts programs, a module that one imports, what the compiler wrote
+    for other in (
+        "/w/lib/python3.12/site-packages/torch/distributed/run.py",
+        "/usr/lib/python3.12/multiprocessing/spawn.py",
+        "/tmp/torchinductor_made/up/cmadeup.py",
+        "/w/.cache/made/up/inductor_cache/up/cmadeup.py",
+    ):
         (row,) = candidates.rows(raised.replace("/w/train.py", other, 1), CheckoutPaths([]))
         assert row["file"] is None
     imported = raised.replace("  File", '  File "/w/lib/python3.12/site-packages/made/up.py", line 1, in load\n    load()\n  File', 1)
