@@ -74,10 +74,12 @@ _INDENTED = re.compile(
 )
 _ENDS = re.compile(r"\r+\n")
 _ESCAPED = re.compile(r"\\(.)")
-# A shell's prompt, with an environment and the user before it; and what a mail or a comment puts before each line that it quotes.
+# A shell's prompt, with an environment and the user or the directory before it; and what a mail or a comment puts before each line that
+# it quotes.
 _PROMPT = re.compile(
     r"^(?:\([\w. -]{1,60}\) ?){0,3}"
-    r"(?:\[?[\w.-]{1,60}@[\w.-]{1,80}(?:[: ][\w~/.-]\S{0,200}?)?(?: ?\(\S{1,80}\))? ?\]?[$#%]|%) {1,3}(?=\S)"
+    r"(?:\[?[\w.-]{1,60}@[\w.-]{1,80}(?:[: ][\w~/.-]\S{0,200}?)?(?: ?\(\S{1,80}\))? ?\]?[$#%]"
+    r"|[~/][\w/.-]{0,200}(?: ?\(\S{1,80}\))? ?[$%]|[%\u276f]) {1,3}(?=\S)"
 )
 _QUOTED = re.compile(r">(?: |$)")
 MIN_QUOTED = 3
@@ -306,5 +308,5 @@ def _bare(line: str) -> tuple[str, str]:
             blanks = found["blanks"]
             blanks = blanks[1:] if len(blanks) % 2 else blanks
         line = blanks + line[found.end() :]
-    prompt = _PROMPT.match(line) if line.startswith("% ") or "@" in line[:150] else None
+    prompt = _PROMPT.match(line) if line.startswith(("% ", "\u276f ", "(", "~", "/")) or "@" in line[:150] else None
     return (f"$ {line[prompt.end() :]}" if prompt else line), name

@@ -20,7 +20,7 @@ from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, ST
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
-from bot.action.ci.programs import Started
+from bot.action.ci.programs import Started, only_started
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.python_words import HEADER
@@ -244,9 +244,12 @@ class _Log:
         return map(self._by_command, logged.failures(self.lines, self.printed)) if self._tested < 0 else iter(())
 
     def _by_command(self, told: Failure) -> Failure:
-        """A failure that is `told` of without its test or program, with the test that somebody's only command names."""
-        named = None if told.test or told.hint.program or len(self.lines.text) > MAX_TEXT or self._tested >= 0 else self._only_asked
-        return replace(told, name=named.name, test=named.test, hint=named.hint) if named else told
+        """A failure that is `told` of without its test or program, with the test or the program that somebody's only command names."""
+        if told.test or told.hint.program or len(self.lines.text) > MAX_TEXT or self._tested >= 0:
+            return told
+        if named := self._only_asked:
+            return replace(told, name=named.name, test=named.test, hint=named.hint)
+        return replace(told, hint=only_started(self.lines.text))
 
     def _named(self) -> list[Failure]:
         """The tests that a text without tracebacks says fail; else the error of which its words tell, as do those above one that is cut."""

@@ -20,8 +20,13 @@ _STARTED = re.compile(
     rf"(?P<before>{_ASSIGNMENTS}){_AROUND}(?P<behind>{_ASSIGNMENTS})"
     r"(?P<path>/\S{1,300}/)?(?P<program>(?:python[\d.]{0,6}|torchrun|accelerate launch) .{1,2000})$"
 )
-# One that stands alone on its line, and no words.
-_ALONE = re.compile(rf"{_ASSIGNMENTS}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-\S{{1,40}} ){{0,5}}[\w./~-]{{1,300}}\.py(?: |$)")
+# One that stands alone on its line, and no words; torch has modules that start a file.
+_ALONE = re.compile(
+    rf"{_ASSIGNMENTS}(?:python[\d.]{{0,6}}(?: -m torch\.[\w.]{{1,100}})?|torchrun|accelerate launch) (?:-\S{{1,60}} (?:\d{{1,9}} )?){{0,9}}"
+    r"[\w./~-]{1,300}\.py(?: |$)"
+)
+# The same in ticks, as a line of a text's or behind the label that ends in a colon.
+_TICKED = re.compile(r"(?:[^`\n]{0,80}: ?)?`(?P<command>[^`\n]{1,2000})`[.:]?$")
 _STEP = ("##[group]Run ", "##[endgroup]", "shell: ")
 # What changes the shell alone, or only looks.
 _QUIET = re.compile(
@@ -44,11 +49,14 @@ class Started:
         self.last = NO_HINT
         self._is_text = is_text
         self._hints: dict[str, Hint] = {}
+        self._ran: set[Hint] = set()
         self._in_step = False
         self._step: set[Hint] = set()
 
     def see(self, line: str) -> None:
         """Take in the next `line` of a log."""
+        if self._is_text and line.endswith(("`", "`.", "`:")) and (ticked := _TICKED.match(line)):
+            line = ticked["command"]
         if line.startswith(_STEP):
             self._in_step = line.startswith(_STEP[0])
             if not self._in_step:
@@ -63,7 +71,9 @@ class Started:
         moved = found and found["elsewhere"] and _is_relative(found["program"])
         if found and not moved and (found["echo"] or self._in_step or echoed) and _is_plain(found["program"]):
             hint = Hint(allowed_variables(found["before"] + found["behind"]), found["program"])
-            self._hints.update((name, hint) for name in _files(found["program"]))
+            files = _files(found["program"])
+            self._hints.update((name, hint) for name in files)
+            self._ran.update([hint] if files else [])
         command = line.removeprefix(_STEP[0])
         if _QUIET.match(command):
             return
@@ -73,10 +83,23 @@ class Started:
         elif echoed:
             self.last = hint
 
+    @property
+    def only(self) -> Hint:
+        """The command that ran files, where the lines seen so far have one alone."""
+        return next(iter(self._ran)) if len(self._ran) == 1 else NO_HINT
+
     def find(self, path: str) -> Hint:
         """The last command that ran the file at `path`, by its name; that of a package by the name of its directory."""
         directory, _, name = path.replace("\\", "/").rpartition("/")
         return self._hints.get(directory.rpartition("/")[2] + ".py" if name == "__main__.py" else name, NO_HINT)
+
+
+def only_started(lines: list[str]) -> Hint:
+    """The command that alone ran a file in the `lines` of a text; none where there are several."""
+    started = Started(is_text=True)
+    for line in lines:
+        started.see(line)
+    return started.only
 
 
 def _files(program: str) -> list[str]:

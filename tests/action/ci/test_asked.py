@@ -114,3 +114,17 @@ def test_the_only_command_of_a_text_that_tells_of_an_error(said: str) -> None:
     assert told(f"# A title\n\n{said}") == [("tests/test_made_up.py::TestA::test_b", CALLS)]
     assert told(f"# A title\n\n{said}\n{CALLS}2\n") == [("None", "None")]
     assert told("# A title\n\n" + said.replace("pytest", "see")) == [("None", "None")]
+
+
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ("(a-3.10) ~/b$ python bench/run.py --made up", "python bench/run.py --made up"),
+        ("The command: `NGPU=2 torchrun run.py`", "NGPU=2 torchrun run.py"),
+        ("python run.py --a\npython run.py --b", "None"),
+    ],
+)
+def test_the_only_program_of_a_text_that_tells_of_an_error(said: str, command: str) -> None:
+    assert told(f"# A title\n\nIt says:\n```\n{said}\n{GUARD}```\n") == [("None", command)]
+    # a log says many other things above
+    assert told(f"# A title\n\n{'it runs' * 10}\n" * 300 + f"{said}\n{GUARD}") == [("None", "None")]

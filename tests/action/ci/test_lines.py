@@ -69,6 +69,10 @@ STAMP = "2026-11-03T09:14:07.1234567Z "
         ("root@7f1b:/w# pytest a", "$ pytest a", ""),
         ("me@host ~/a (main) $ pytest a", "$ pytest a", ""),
         ("% python a.py", "$ python a.py", ""),
+        ("\u276f python a.py", "$ python a.py", ""),
+        ("(a-3.10) ~/b/c$ python a.py ", "$ python a.py", ""),
+        ("/w/b (main) % python a.py", "$ python a.py", ""),
+        ("/w/a.py:5: in f", "/w/a.py:5: in f", ""),
         # not these
         ("me@made-up wrote: it cost 5 $ a day", "me@made-up wrote: it cost 5 $ a day", ""),
         ("    @decorated  # so", "    @decorated  # so", ""),

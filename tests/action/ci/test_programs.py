@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.action.ci.failing_test import NO_HINT
-from bot.action.ci.programs import Started
+from bot.action.ci.programs import Started, only_started
 
 
 def command(*lines: str, path: str = "/w/bench/run.py") -> str:
@@ -107,12 +107,39 @@ def test_the_last_program(lines: tuple[str, ...], program: str) -> None:
         ("python run.py | tee log", ""),
         ("python is not run.py", ""),
         ("It runs python run.py", ""),
+        ("python -m torch.made.up --node_id 0 run.py --a", "python -m torch.made.up --node_id 0 run.py --a"),
+        ("python -m made_up run.py", ""),
+        ("- To see it, run: `NGPU=2 python run.py --a`", "NGPU=2 python run.py --a"),
+        ("`python run.py`.", "python run.py"),
+        ("It runs `python run.py`", ""),
+        ("`python run.py` or `python run.py --a`", ""),
     ],
 )
 def test_a_command_in_a_text(line: str, program: str) -> None:
     started = Started(is_text=True)
     started.see(line)
     assert " ".join([*started.last.variables, started.last.program]) == program
+
+
+def test_a_command_in_ticks_is_none_of_a_log() -> None:
+    started = Started()
+    started.see("`python run.py`")
+    assert started.last == NO_HINT
+
+
+@pytest.mark.parametrize(
+    ("lines", "program"),
+    [
+        (("It fails:", "$ NGPU=2 python run.py --a", "made up"), "NGPU=2 python run.py --a"),
+        (("python run.py --a", "$ ls", "python run.py --a"), "python run.py --a"),
+        (("python run.py --a", "python run.py"), ""),
+        (("python run.py --a", "python other.py"), ""),
+        (("made up",), ""),
+    ],
+)
+def test_the_only_command_of_a_text(lines: tuple[str, ...], program: str) -> None:
+    hint = only_started([*lines])
+    assert " ".join([*hint.variables, hint.program]) == program
 
 
 def test_nothing_was_started() -> None:
