@@ -262,7 +262,8 @@ class _Log:
             shown = next(self._programs(list(self.printed.all)[-1:]))
             return [replace(shown, text=told.text, seen=told.seen, note=told.note) for told in told_errors.named(self.lines.text)]
         text = self.lines.text
-        told = list(named_tests.failures(text)) or list(told_errors.failures(text)) or list(told_errors.titled(text))
+        readers = (named_tests.failures, named_tests.progressed, told_errors.failures, told_errors.titled)
+        told = next(filter(None, (list(reader(text)) for reader in readers)), [])
         return list(map(self._by_command, told))
 
     def _loose(self) -> Iterator[Failure]:

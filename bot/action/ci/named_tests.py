@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.asked import asked
+from bot.action.ci.failing_test import Failure, Seen, repository_path
 from bot.action.ci.lines import title
 from bot.action.ci.python_words import ERRORS, HEADER
 from bot.action.ci.tracebacks import NAMED
@@ -45,6 +46,17 @@ _ERROR = re.compile(rf"\b[A-Z]\w{{0,100}}{ERRORS}\b")
 _OF_COMPILER = re.compile(rf"\b(?P<name>{NAMED})\b(?:: [A-Z]\w{{0,100}}{ERRORS}\b){{0,3}}")
 # How the reports of transformers' CI show what a test raised, on the line below its id.
 _AT_LINE = re.compile(r"^\(line \d{1,7}\) {1,4}(?P<said>\S.{0,2000})$")
+# What pytest writes while it runs the tests of a file, of which one failed.
+_PROGRESS = re.compile(r"(?P<file>[^\s:]{1,500}\.py) [.sxX]{0,200}[FE][.sxXFE]{0,200}(?: {1,200}\[ {0,3}\d{1,3}%\])?$")
+
+
+def progressed(lines: list[str]) -> Iterator[Failure]:
+    """The test that the only command in such `lines` names, where pytest's progress shows that it failed, and nothing more."""
+    shown = (_PROGRESS.match(line[:2_000]) for line in lines if ".py " in line)
+    files = {repository_path(found["file"]) for found in shown if found}
+    named = asked(lines) if len(files) == 1 else None
+    if named and named.test.partition("::")[0] in files:
+        yield Failure(named.name, named.test, "", seen=Seen.NAMED, hint=named.hint)
 
 
 def failures(lines: list[str]) -> Iterator[Failure]:

@@ -128,3 +128,25 @@ def test_the_only_program_of_a_text_that_tells_of_an_error(said: str, command: s
     assert told(f"# A title\n\nIt says:\n```\n{said}\n{GUARD}```\n") == [("None", command)]
     # a log says many other things above
     assert told(f"# A title\n\n{'it runs' * 10}\n" * 300 + f"{said}\n{GUARD}") == [("None", "None")]
+
+
+@pytest.mark.parametrize(
+    ("progress", "verdicts"),
+    [
+        ("tests/test_made_up.py F                  [100%]", ["possible"]),
+        ("tests/test_made_up.py ..sF.E", ["possible"]),
+        ("tests/test_made_up.py ..s", []),
+        ("tests/test_other.py F", []),
+        ("tests/test_made_up.py F\ntests/test_other.py F", []),
+    ],
+)
+def test_a_run_of_one_test_is_cut_off_behind_its_progress(progress: str, verdicts: list[str]) -> None:
+    def rows(command: str) -> list[dict[str, object]]:
+        log = f"# A title\n\n```\n\u276f {command}\n{'=' * 20} test session starts {'=' * 20}\n{progress}\n\n====="
+        return [row for row in candidates.rows(log, CheckoutPaths([])) if row["verdict"] != "not a candidate"]
+
+    command = "pytest tests/test_made_up.py -k test_compile_it"
+    found = rows(command)
+    assert [row["verdict"] for row in found] == verdicts
+    assert all((row["test"], row["command"]) == ("tests/test_made_up.py::test_compile_it", command) for row in found)
+    assert not rows("pytest tests/test_made_up.py")
