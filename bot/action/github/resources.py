@@ -122,6 +122,7 @@ class Run(Resource):
     head_repository: Repository | None = None
     run_attempt: int = 1
     created_at: AwareDatetime
+    run_started_at: AwareDatetime | None = None  # of its last attempt, where GitHub says so
     html_url: str = ""
     actor: User = User()
     referenced_workflows: tuple[ReferencedWorkflow, ...] = ()

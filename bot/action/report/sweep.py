@@ -76,11 +76,11 @@ def _mark(comment: Comment, api: GitHub, repository: str, stale_after: float, no
 def said(run: Run, jobs: Sequence[WorkflowJob], stale_after: float, now: datetime) -> str | None:
     """What is to be said of `run`, whose comment promises an answer, by its `jobs`; None while it may still come.
 
-    It may until it has waited `stale_after` hours at `now`.
+    It may until its last attempt has waited `stale_after` hours at `now`.
     """
     if run.status == "completed":
         return notes.ended(run.conclusion, run.html_url)
-    waited = (now - run.created_at).total_seconds() / 3600
+    waited = (now - (run.run_started_at or run.created_at)).total_seconds() / 3600
     if waited >= stale_after and not any(job.status == "in_progress" for job in jobs):
         if any(job.status in _WAITING for job in jobs):
             return notes.waiting(waited, run.html_url)

@@ -151,6 +151,14 @@ def test_what_may_still_come_is_left_alone(held: Run, jobs: tuple[str, ...]) -> 
     assert not swept(Hub(comment(), held, jobs))
 
 
+def test_a_run_that_runs_again_waits_from_then_on() -> None:
+    """GitHub's `created_at` is that of its first attempt, which may be a month old (documentation of workflow runs, `run_started_at`)."""
+    again = run(hours=200).model_copy(update={"run_started_at": NOW - timedelta(minutes=1)})
+    assert swept(Hub(comment(), again, ("queued",))) == []
+    ((_, _, body, _),) = swept(Hub(comment(), again.model_copy(update={"run_started_at": NOW - timedelta(hours=21)}), ("queued",)))
+    assert "in 21 hours" in body
+
+
 @pytest.mark.parametrize("given", [comment("### Minimized\n\n### Queued"), comment(login="somebody")])
 def test_other_comments_are_left_alone(given: Comment) -> None:
     assert not swept(Hub(given, run(), ("queued",)))
