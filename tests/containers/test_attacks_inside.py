@@ -44,6 +44,7 @@ ON_HOSTED_RUNNERS = {
     "test_a_link_that_a_reader_does_not_see_is_none",
     "test_what_only_one_of_two_parsers_shows_is_not_shown",
     "test_code_that_a_page_need_not_show_is_not_taken",
+    "test_code_that_only_one_of_two_parsers_shows_is_not_taken",
     "test_code_that_a_page_shows_on_a_click_is_taken_and_said_to_be",
     "test_no_part_of_a_secret_is_shown_where_what_is_looked_at_ends",
     "test_a_result_that_cannot_be_read_keeps_no_other_back",

@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, reference
+from markdown_it.rules_block.html_block import HTML_SEQUENCES
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
@@ -52,10 +54,13 @@ _HIDING = re.compile(
 _UNSURE = re.compile(r"<\?|<![^-]|<!---?>|--!>")
 # What may be of a fold that begins or ends in a line of text.
 _FOLD = re.compile(r"</?(?:details|summary)\b", re.IGNORECASE)
-# The definition of a link, which is not shown, as some parser may see it: they do not agree on which addresses are any. That of a footnote
-# is one too; it may go on in indented lines, and in those that follow them at once.
+# The definition of a link, which is not shown, as some parser may see it: they do not agree on which addresses are any.
 _DEFINITION = re.compile(r"^[ \t>*+\d.)-]*\[(?:[^\[\]\\]|\\.){1,999}\]:", re.MULTILINE | re.DOTALL)
-_FOOTNOTE = re.compile(r"^[ \t>*+\d.)-]*\[\^[^\]\n]+\]:", re.MULTILINE)
+_FOOTNOTE = re.compile(r"\[\^[^\] \t\r\n\0]+\]:[ \t]*")
+# What holds no other block.
+_LEAVES = frozenset({"inline", "fence", "code_block", "html_block", "hr"})
+# Columns by which what belongs to a footnote is indented.
+_INDENT = 4
 # What makes a table of the lines around it, which need not stand where this parser looks for one: not all of a row is shown.
 _COLUMNS = re.compile(r"^(?=[^\n-]*-)[ \t>|:-]+$", re.MULTILINE)
 _TAG = re.compile(r"^[ \t>*+\d.)-]*<", re.MULTILINE)
@@ -98,9 +103,38 @@ def _definition(state: StateBlock, first: int, end: int, silent: bool) -> bool:
         state.lineMax = last
 
 
+def _footnote(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A rule of the block parser: a footnote, which ends what is before it and holds blocks, as an item of a list does.
+
+    As GitHub's parser has it (github/cmark-gfm, src/blocks.c, open_new_blocks and parse_footnote_definition_block_prefix): a page shows one
+    at its end, or, where nothing refers to it, not at all.
+    """
+    found = _FOOTNOTE.match(state.src, state.bMarks[first] + state.tShift[first], state.eMarks[first])
+    if found is None or state.is_code_block(first):
+        return False
+    if silent:
+        return True
+    state.push("footnote_open", "", 1).map = [first, end]
+    before = state.bMarks[first], state.tShift[first], state.sCount[first], state.parentType
+    state.blkIndent += _INDENT
+    state.bMarks[first], state.tShift[first], state.sCount[first] = found.end(), 0, state.blkIndent
+    state.parentType = "footnote"
+    state.md.block.tokenize(state, first, end)
+    state.bMarks[first], state.tShift[first], state.sCount[first], state.parentType = before
+    state.blkIndent -= _INDENT
+    state.push("footnote_close", "", -1)
+    return True
+
+
+def _block_parser() -> MarkdownIt:
+    # to GitHub the definition of a link is text, until all blocks are found
+    parser = MarkdownIt("commonmark").disable("reference")
+    parser.block.ruler.before("list", "footnote", _footnote, {"alt": ["paragraph", "blockquote", "list"]})
+    return parser
+
+
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark")
-    parser.block.ruler.at("reference", _definition)
+    parser = _block_parser()
     parser.inline.ruler.before("text", "minify_command", _command)
     return parser
 
@@ -157,9 +191,10 @@ class _Open(HTMLParser):
 
 
 def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool, str | None]]:
-    """Each token outside quotations, whether it stands at the top: in no list and no HTML; whether no HTML before it may hide it; and the
-    words of the closed fold that it lies in, which may begin in a line of text."""
+    """Each token outside quotations and footnotes, whether it stands at the top: in no list and no HTML; whether a reader surely sees it;
+    and the words of the closed fold that it lies in, which may begin in a line of text."""
     tags, folds, quotes, depth, cells, seen = _Open(), _Open(), 0, 0, 0, True
+    footnote = element = False  # what the last block was, or may have been
     for token in tokens:
         fold = folds.fold
         if token.type == "html_block":
@@ -171,25 +206,38 @@ def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool, str | Non
                 folds.feed(child.content if child.type == "html_inline" else html.escape(child.content))
         if token.type in ("html_block", "inline"):
             seen = seen and not _UNSURE.search(token.content) and not any(map(_HIDING.search, _html_of(token)))
-        if token.type in ("inline", "code_block") and _may_be_html(token, loose=cells > 0, inner=depth > 0):
+        loose = token.type in ("inline", "code_block") and _may_be_html(token, loose=cells > 0, inner=depth > 0)
+        if loose:
             seen = seen and not _HIDING.search(token.content) and not _BEGUN.search(_WHOLE.sub(" ", token.content))
+        # Text that follows a footnote at once may go on with it: to GitHub the definition of a link is text, until all is read. What follows
+        # an element of HTML is of it up to an empty line.
+        joined = token.meta["joined"]
+        gone = (token.type == "inline" and (loose or (footnote and joined))) or (token.type in ("inline", "fence") and element and joined)
+        leaf = token.type in _LEAVES
+        footnote = token.type == "footnote_close" or (footnote and (not leaf or (token.type == "code_block" and joined)))
+        element = (loose and _begins_element(token.content)) or (element and (not leaf or joined))
         cells += token.nesting if token.type.startswith("table_") else 0
-        quotes += token.nesting if token.type.startswith("blockquote_") else 0
-        depth += token.nesting if token.type.startswith(("blockquote_", "list_item_")) else 0
+        quotes += token.nesting if token.type.startswith(("blockquote_", "footnote_")) else 0
+        depth += token.nesting if token.type.startswith(("blockquote_", "footnote_", "list_item_")) else 0
         if not quotes:
-            yield token, depth == 0 and not tags.names and fold is None, seen, fold
+            yield token, depth == 0 and not tags.names and fold is None and not gone, seen and not gone, fold
 
 
 def _may_be_html(token: Token, *, loose: bool, inner: bool) -> bool:
     """Whether GitHub may take a line of a block for the beginning of HTML, which a line of a paragraph is not.
 
-    It is none where it is a `loose` row of a table, or what is left of one, or of a footnote, or follows another block at once; and, as
-    what goes on without its indent, where it is the `inner` text of a list.
+    It is none where it is a `loose` row of a table, or what is left of one, or follows another block at once; and, as what goes on without
+    its indent, where it is the `inner` text of a list.
     """
-    if loose or token.meta["joined"] or _COLUMNS.search(token.content) or _FOOTNOTE.search(token.content):
+    if loose or token.meta["joined"] or _COLUMNS.search(token.content):
         return _TAG.search(token.content) is not None
     second = token.content.find("\n")
     return inner and second >= 0 and _TAG.search(token.content, second) is not None
+
+
+def _begins_element(text: str) -> bool:
+    """Whether a line of `text` is one with which a block of HTML begins."""
+    return any(begins.search(line.lstrip(" \t>*+-.)0123456789")) for line in text.split("\n") for begins, _, _ in HTML_SEQUENCES)
 
 
 def _html_of(token: Token) -> list[str]:
@@ -199,18 +247,24 @@ def _html_of(token: Token) -> list[str]:
     return [child.content for child in token.children or _inline(token.content) if child.type == "html_inline"]
 
 
-def _parsed(parser: MarkdownIt, body: str) -> list[Token]:
+def _parsed(parser: MarkdownIt, body: str, *, links: bool = False) -> list[Token]:
     """The tokens of a `body`, whose first character GitHub's parser passes over where it is the mark of an encoding (src/blocks.c).
 
-    Each says, as `joined`, whether it follows another line without an empty one between.
+    Each says, as `joined`, whether it follows another line without an empty one between; one of blanks may go on with the item of a list.
+    With `links` those lead somewhere whose addresses are defined elsewhere.
     """
     text = body[:MAX_BODY].removeprefix("\ufeff")
     rows = re.split(r"\r\n?|\n", text)
-    tokens = parser.parse(text)
+    known: dict[str, Any] = {}
+    if links:
+        definitions = MarkdownIt("commonmark").disable("inline")
+        definitions.block.ruler.at("reference", _definition)
+        definitions.parse(text, known)
+    tokens = parser.parse(text, known)
     line = 0
     for token in tokens:
         line = token.map[0] if token.map else line
-        token.meta["joined"] = 0 < line <= len(rows) and rows[line - 1].strip() != ""
+        token.meta["joined"] = 0 < line <= len(rows) and rows[line - 1] != ""
     return tokens
 
 
@@ -252,20 +306,12 @@ def code_blocks(body: str) -> tuple[CodeBlock, ...]:
 def shown_text(body: str) -> str:
     """The text of `body` outside quotations and HTML that a reader sees; in place of a link's words the address that it leads to."""
     # beyond CommonMark, since GitHub does not show what a row has beyond the columns of its table
-    parser = MarkdownIt("commonmark").enable("table")
-    parser.block.ruler.at("reference", _definition)
     parts: list[str] = []
-    line, footnote = 0, len(body)
-    for token, _, seen, _ in _own(_parsed(parser, body)):
-        line = token.map[0] if token.map else line
-        behind, joined = footnote < line, token.meta["joined"]
-        if seen and (token.type == "fence" or (token.type == "code_block" and not behind and not joined)):
+    for token, _, seen, _ in _own(_parsed(_block_parser().enable("table"), body, links=True)):
+        if seen and (token.type == "fence" or (token.type == "code_block" and not token.meta["joined"])):
             parts.append(token.content)
-        elif token.type == "inline":
-            unsure = _DEFINITION.search(token.content) or _COLUMNS.search(token.content) or (behind and joined)
-            if seen and not unsure:
-                parts.append(_shown_line(token.children or ()))
-            footnote = min(footnote, line) if _FOOTNOTE.search(token.content) else footnote
+        elif token.type == "inline" and seen and not (_DEFINITION.search(token.content) or _COLUMNS.search(token.content)):
+            parts.append(_shown_line(token.children or ()))
     return "\n".join(parts)
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+
+import cmarkgfm
 import pytest
+from cmarkgfm.cmark import Options
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,6 +112,34 @@ HIDDEN = "```python\nimport torch\nhidden = torch.compile\n```\n"
 def test_code_that_a_page_need_not_show_is_not_taken(html: str) -> None:
     """Readers see none of it, or nobody can be sure: another block may be what they saw."""
     assert find(html.format(HIDDEN)) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "columns"),
+    [
+        ("- a\n[^x]: b\n", 4),  # a footnote ends the list, and nothing refers to it
+        ("- a\n[^x]: b\n\n", 4),
+        ("1. > q\n[^x]:\n", 4),
+        ("- [ ] t\n[^x]: - b\n", 4),
+        ("- - a\n  [^x]: b\n", 6),
+        ("[a]: /u\n*\n  [^x]: - b\n", 4),  # what may be the definition of a link is text, which an empty item does not end
+        ("*\n  \n\t<?\n", 2),  # a line of two blanks goes on with the item, and HTML begins in it
+        ("*\n  \n    <p>\n", 2),
+    ],
+)
+def test_code_that_only_one_of_two_parsers_shows_is_not_taken(before: str, columns: int) -> None:
+    code = HIDDEN.replace("hidden", "'<!--'\nhidden")
+    body = before + textwrap.indent(code, " " * columns)
+    assert find(body) is None
+    page = cmarkgfm.github_flavored_markdown_to_html(body, options=Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_UNSAFE)
+    assert "hidden" not in re.sub(r"<\?.*|<!--.*", "", page, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("before", ["[^x]: b\n\n", "[^x]: b\n", "- a\n[^x]: b\n\n", "[^x y]: b\n\n    c\n\n", "- [^x]\n\n"])
+def test_code_beside_a_footnote_is_taken(before: str) -> None:
+    found = find(before + HIDDEN)
+    assert found is not None
+    assert "hidden" in found.text
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,12 @@ def test_what_is_shown_is_found_in_time(text: str) -> None:
         "a\n    | b |\n|---|\n| c | {}\n",  # a table, of which one column is shown
         "</div><!-- {} | a |\n|---|\n-->\n",  # HTML before it is a table
         "[</a> words]({})\n",
+        "[^1]: [a]: /u\n{}\n",  # goes on with the footnote: what may be the definition of a link is text, to begin with
+        "- [^1]: b\n\n      [a]: /u\n  {}\n",
+        "10. x\n    [^1]: a\n   [^1]: b\n text {}\n",
+        " > a\n<b>\n  1.\ntext <{}>\n",
+        "[^1]: a\n<b>\n  * b\n    # c\n    text <{}>\n",
+        " 10. x\n<b>\n    - <{}>\n",  # an element of HTML, where we see a text that goes on
     ],
 )
 def test_what_only_one_of_two_parsers_shows_is_not_shown(body: str) -> None:
@@ -158,7 +164,7 @@ def test_what_only_one_of_two_parsers_shows_is_not_shown(body: str) -> None:
 
 
 SEEN = ["{}", "[x]({})", "{} <a href='x'>y</a>", "see[^1]\n\n[^1]: a\n\n{}", "| a |\n|---|\n| {} |\n", "[a]: b\n\n{}", "    {}"]
-SEEN += ["- a\n\n  {}"]
+SEEN += ["- a\n\n  {}", "[x][a]\n\n[a]: {}"]
 
 
 @pytest.mark.parametrize("body", SEEN)
