@@ -225,14 +225,21 @@ class Conversation:
         return request.model_copy(update=of_failure(failure, self._settings))
 
     def _of_run(self, command: Command, url: RunUrl, name: str, pull: PullRequest | None) -> tuple[Request, ...]:
-        if url.server != self._settings.server_url or url.repository.lower() != self._repository.lower():
-            raise Refusal("That run is not one of this repository.")
+        elsewhere = Refusal("That run is not one of this repository.")
+        if url.server.lower() != self._settings.server_url.lower():
+            raise elsewhere
+        named = url.repository.lower() == self._repository.lower()
         try:
-            run = self._api.run(self._repository, url.run)
+            # under the name in the address, which may be an earlier one of this repository
+            run = self._api.run(url.repository, url.run)
         except GitHubError as error:
-            if error.status == 404:
+            if named and error.status == 404:
                 raise Refusal("There is no such run.") from None
+            if not named and error.status in (301, 403, 404, 451):
+                raise elsewhere from None
             raise
+        if not named and (run.repository is None or run.repository.full_name.lower() != self._repository.lower()):
+            raise elsewhere
         source = run.head_repository.full_name if run.head_repository else None
         number = run.queued_pull_request
         queued = self._api.pull_request(self._repository, number) if number is not None else None

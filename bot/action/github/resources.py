@@ -120,6 +120,7 @@ class Run(Resource):
     head_sha: str
     head_branch: str | None = None
     head_repository: Repository | None = None
+    repository: Repository | None = None
     run_attempt: int = 1
     created_at: AwareDatetime
     run_started_at: AwareDatetime | None = None  # of its last attempt, where GitHub says so

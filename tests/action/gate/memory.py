@@ -96,6 +96,8 @@ class Memory(GitHub):
     asked_for_files: list[tuple[str, str]] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
     silent: bool = False  # takes no comment
+    earlier_names: set[str] = field(default_factory=set)  # by which GitHub leads to the repository
+    others: set[str] = field(default_factory=set)  # repositories that may be read as well
     files: dict[str, bytes] = field(default_factory=dict)  # what is attached, by its address
     gists: dict[str, dict[str, str]] = field(default_factory=dict)
     gists_changed: datetime = NOW - timedelta(hours=1)
@@ -194,9 +196,10 @@ class Memory(GitHub):
         return name in self.protected
 
     def run(self, repository: str, run: int) -> Run:
-        if run not in self.runs:
+        if run not in self.runs or repository not in (REPO, *self.earlier_names, *self.others):
             raise GitHubError("GET: 404", 404)
-        return self.runs[run]
+        of = REPO if repository in self.earlier_names else repository
+        return self.runs[run].model_copy(update={"repository": Repository(full_name=of)})
 
     def runs_of(self, repository: str, commit: str) -> Sequence[Run]:
         return [run for run in self.runs.values() if run.head_sha == commit]

@@ -241,9 +241,18 @@ def test_what_ran_again_since_can_be_asked_about(place: str, found: bool) -> Non
     ],
 )
 def test_a_run_elsewhere_is_refused(address: str) -> None:
-    api = Memory()
+    for others in ((), ("other/repo",)):
+        api = Memory(others=set(others))
+        api.add_run(20, "pytest")
+        assert outcome(asked(f"/minify {address}"), api).status == "refused"
+
+
+@pytest.mark.parametrize("address", ["https://github.com/octo/earlier", f"https://GitHub.com/{REPO.upper()}"])
+def test_a_run_is_known_by_an_earlier_name_of_the_repository(address: str) -> None:
+    """GitHub leads on from the name that a repository had (documentation of renaming one)."""
+    api = Memory(earlier_names={"octo/earlier", REPO.upper()})
     api.add_run(20, "pytest")
-    assert outcome(asked(f"/minify {address}"), api).status == "refused"
+    assert outcome(asked(f"/minify {address}/actions/runs/20"), api).status == "requests"
 
 
 def test_again_does_the_last_command_of_somebody_who_may() -> None:
