@@ -75,12 +75,13 @@ class RedRun:
         options = options_with(RequestOptions(), self._settings)
         base = pull.base.ref if pull else self._default
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, source=source, commit=run.head_sha)
-        found = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
+        examined = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
+        found = examined.groups
         taken = groups.chosen(self._new(found, pull), self._settings.max_requests, asked=False)
         late = bool(taken)
         taken = taken[: self._left_today()] if taken else ()
         causes = rows(found, taken)
-        table = notes.candidates(causes) if found else ci_failures.NOTHING_NAMED
+        table = notes.candidates(causes) if found else examined.refusal
         if not taken:
             return Decision("nothing", note=f"{self._most_a_day} requests were made of red runs within a day" if late else table)
         first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)

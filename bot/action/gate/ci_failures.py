@@ -21,10 +21,10 @@ from bot.models.failure import Signature
 
 log = logging.getLogger(__name__)
 
-# A run may have hundreds of jobs; the causes show in the first of them.
+# A run may have hundreds of jobs, a commit dozens of runs; the causes mostly show in the first of them.
 MAX_JOBS = 30
 MAX_ARTIFACTS = 30
-MAX_RUNS = 5
+MAX_RUNS = 20
 # Seconds for reading; the job has some minutes, and has to answer in them.
 READING = 300.0
 # Clocks of GitHub's that differ.
@@ -35,6 +35,9 @@ FAILED = ("failure", "timed_out")
 
 # A log may be gone, and reports are kept for a while only.
 NOTHING_NAMED = "No failing test is named in what can still be read of the run."
+NOT_ALL = (
+    "Not all of it was read: there is too much, or GitHub does not hand it out. The address of a job in place of all others is read first."
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Subject:
 class Reader:
     """Reads what failed in runs of `repository` through `api`: from artifacts whose names match `junit_artifacts`, and from logs.
 
-    It reads until `clock` (seconds) has gone on by `READING`; what is left then is not read, which the log says.
+    It reads until `clock` (seconds) has gone on by `READING`; what is left then is not read, which the log says, as does `partly`.
     """
 
     def __init__(self, api: GitHub, repository: str, junit_artifacts: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -65,6 +68,7 @@ class Reader:
         self._clock, self._until = clock, clock() + READING
         self._paths: dict[tuple[str, str], CheckoutPaths] = {}
         self._signed: dict[Failure, Signature | None] = {}
+        self.partly = False
 
     def failing_tests(self, run: int, job: int | None = None, attempt: int | None = None, *, whole: bool = False) -> tuple[Failure, ...]:
         """The failing tests of the last attempt of `run`, or of another `attempt`, or of its one `job`, as far as GitHub has them.
@@ -79,14 +83,17 @@ class Reader:
         jobs = self._api.jobs(self._repository, run, every=job is not None or attempt is not None)
         jobs = [each for each in jobs if attempt in (None, each.run_attempt)]
         if job is None:
-            for artifact in _of_attempt(self._api.artifacts(self._repository, run), jobs)[:MAX_ARTIFACTS]:
-                if artifact.expired or not fnmatch.fnmatchcase(artifact.name, self._junit_artifacts) or self._is_late(artifact.name):
-                    continue
+            artifacts = [each for each in _of_attempt(self._api.artifacts(self._repository, run), jobs) if self._may_report(each)]
+            self.partly |= len(artifacts) > MAX_ARTIFACTS
+            for artifact in artifacts[:MAX_ARTIFACTS]:
+                if self._is_late(artifact.name):
+                    break
                 try:
                     archive = self._api.artifact(self._repository, artifact)
                 except GitHubError as error:
                     unread.append(_unread(error, artifact.name))
                     continue
+                self.partly |= archive is None
                 for failure in self._in_archive(archive, artifact.name) if archive is not None else ():
                     found.setdefault(failure.test or failure.name, failure)
         failed = [each for each in jobs if each.conclusion in FAILED and job in (None, each.id)]
@@ -102,10 +109,16 @@ class Reader:
                 found.setdefault(failure.test or failure.name, failure)
         if whole and self._is_late(f"run {run}"):
             unread.append(GitHubError(f"run {run}: reading it took too long"))
+        if len(failed) > MAX_JOBS:
+            unread.append(GitHubError(f"run {run}: more than {MAX_JOBS} jobs failed", 410))
+        self.partly |= bool(unread)
         faults = [error for error in unread if whole or error.status not in _GONE]
         if faults and (whole or not found):
             raise faults[0]
         return tuple(found.values())
+
+    def _may_report(self, artifact: Artifact) -> bool:
+        return not artifact.expired and fnmatch.fnmatchcase(artifact.name, self._junit_artifacts)
 
     def _in_archive(self, archive: bytes, name: str) -> tuple[Failure, ...]:
         # one artifact may take longer than there is: it unpacks to as much as eight of the longest logs
@@ -114,6 +127,7 @@ class Reader:
 
     def _is_late(self, name: str) -> bool:
         late = self._clock() > self._until
+        self.partly |= late
         if late:
             log.warning("%r was not read: reading took more than %d s", name[:200], READING)
         return late
@@ -191,8 +205,22 @@ def base_of(reader: Reader, api: GitHub, repository: str, subject: Subject) -> g
     return groups.BaseRun.of(subject.base, failures, reader.sign) if failures else None
 
 
-def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> tuple[groups.Group, ...]:
-    """The causes of the red runs `subjects` of one commit in `repository`, each once, as `api` shows them; those worth minimizing first.
+@dataclass(frozen=True)
+class Examined:
+    """The causes of red runs, each once, those worth minimizing first; and whether something of the runs was not `read`."""
+
+    groups: tuple[groups.Group, ...]
+    partly: bool
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing of them is minimized, where nobody chose any."""
+        said = "No failing test there looks like a failure of the compiler." if self.groups else NOTHING_NAMED
+        return f"{said} {NOT_ALL}" if self.partly else said
+
+
+def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> Examined:
+    """The causes of the red runs `subjects` of one commit in `repository`, as `api` shows them.
 
     Reports are looked for in artifacts whose names match `junit_artifacts`.
 
@@ -203,9 +231,10 @@ def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_art
     found: dict[tuple[str, ...], groups.Group] = {}
     for subject in subjects[:MAX_RUNS]:
         failures = reader.signed(reader.located(reader.failing_tests(subject.run, subject.job, subject.attempt), subject))
-        base = base_of(reader, api, repository, subject) if failures else None
+        partly, base = reader.partly, base_of(reader, api, repository, subject) if failures else None
+        reader.partly = partly  # of the base nothing is said
         for group in groups.group(failures, base, reader.sign, fault):
             key = (group.signature.fingerprint,) if group.signature else group.tests
             if key not in found or groups.ORDER[group.verdict] < groups.ORDER[found[key].verdict]:
                 found[key] = group
-    return tuple(sorted(found.values(), key=groups.rank))
+    return Examined(tuple(sorted(found.values(), key=groups.rank)), reader.partly or len(subjects) > MAX_RUNS)

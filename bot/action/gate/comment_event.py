@@ -261,12 +261,13 @@ class Conversation:
             ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job, checkout.repository, checkout.commit, attempt)
             for run in runs
         ]
-        found = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
+        examined = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
+        found = examined.groups
         taken = groups.chosen(found, self._settings.max_requests, asked=True)
         causes = rows(found, taken)
         self._tables.append(notes.candidates(causes) if found else "")
         if not taken:
-            raise Refusal("No failing test there looks like a failure of the compiler." if found else ci_failures.NOTHING_NAMED)
+            raise Refusal(examined.refusal)
         first = self._request(command, name, checkout, whose, test=taken[0].first.test).model_copy(update={"causes": tuple(causes)})
         return of_groups(taken, [first.answer] * len(taken), first, self._settings)
 

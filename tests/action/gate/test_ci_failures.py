@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.action.gate.ci_failures import Reader, Subject, examine
+from bot.action.gate.ci_failures import MAX_ARTIFACTS, MAX_JOBS, MAX_RUNS, NOT_ALL, Reader, Subject, examine
 from bot.action.github.resources import Artifact, WorkflowJob
 from bot.action.github.transport import GitHubError
 from tests.action.gate.memory import HEAD, MAIN, NOW, REPO, Memory, zipped
@@ -62,9 +62,59 @@ def test_a_base_that_was_read_in_part_is_none(status: int) -> None:
     api.run_jobs[20] = [job.model_copy(update={"conclusion": "failure"}) for job in api.run_jobs[20]]
     api.logs[OTHER] = api.logs[OTHER].replace("test_pool", "test_pool_of_another_sort")
     api.add_run(30, "pytest")
-    groups = examine(api, REPO, [Subject(30, 3, NOW, "main", source=REPO, commit=HEAD)])
+    groups = examine(api, REPO, [Subject(30, 3, NOW, "main", source=REPO, commit=HEAD)]).groups
     assert any(group.reason.endswith("there is no run of the base to compare with") for group in groups)
     assert not any("it did not on main" in group.reason for group in groups)
+
+
+OTHERS = "FAILED tests/test_page.py::test_{} - AssertionError: assert 1 == 2\n"
+
+
+def crowded(jobs: int) -> Memory:
+    """A run whose last job alone names a failure of the compiler."""
+    api = Memory()
+    api.add_run(20, "pytest")
+    api.run_jobs[20] = [WorkflowJob(id=200 + number, name=f"job {number}", conclusion="failure") for number in range(jobs)]
+    last = api.logs.pop(200)
+    api.logs = {200 + number: OTHERS.format(number) for number in range(jobs - 1)} | {199 + jobs: last}
+    return api
+
+
+def test_a_base_of_which_not_all_jobs_were_read_is_none() -> None:
+    api = crowded(MAX_JOBS + 1)
+    api.runs[20] = api.runs[20].model_copy(update={"head_branch": "main", "event": "push", "head_sha": MAIN})
+    api.add_run(30, "pytest")
+    groups = examine(api, REPO, [Subject(30, 3, NOW, "main", source=REPO, commit=HEAD)]).groups
+    assert not any("it did not on main" in group.reason for group in groups)
+
+
+@pytest.mark.parametrize(("jobs", "partly"), [(MAX_JOBS, False), (MAX_JOBS + 1, True)])
+def test_where_not_all_was_read_no_more_is_said(jobs: int, partly: bool) -> None:
+    examined = examine(crowded(jobs), REPO, [Subject(20, 3, NOW, None)])
+    assert examined.partly is partly
+    assert any(group.verdict == "suggested" for group in examined.groups) is not partly
+    assert (NOT_ALL in examined.refusal) is partly
+
+
+def test_what_another_run_names_is_found_among_many() -> None:
+    api = Memory()
+    for run in range(20, 30):
+        api.add_run(run, "pytest")
+        if run < 29:
+            api.logs[run * 10] = OTHERS.format(run)
+    examined = examine(api, REPO, [Subject(run, 3, NOW, None) for run in range(20, 30)])
+    assert any(group.verdict == "suggested" for group in examined.groups)
+    assert not examined.partly
+    assert examine(api, REPO, [Subject(20, 3, NOW, None)] * (MAX_RUNS + 1)).partly
+
+
+def test_artifacts_of_other_names_leave_room_for_reports() -> None:
+    api = crowded(1)
+    report = zipped(
+        {"junit.xml": b'<testsuite><testcase classname="tests.test_x" name="test_y"><failure>E</failure></testcase></testsuite>'}
+    )
+    api.zips[20] = {f"wheel-{number}": b"" for number in range(MAX_ARTIFACTS)} | {"junit-1": report}
+    assert "tests/test_x.py::test_y" in {failure.test for failure in Reader(api, REPO, "junit-*").failing_tests(20)}
 
 
 def test_of_an_attempt_its_own_reports_are_read() -> None:
