@@ -209,8 +209,7 @@ def _own(tokens: Sequence[Token]) -> Iterator[tuple[Token, bool, bool, str | Non
         loose = token.type in ("inline", "code_block") and _may_be_html(token, loose=cells > 0, inner=depth > 0)
         if loose:
             seen = seen and not _HIDING.search(token.content) and not _BEGUN.search(_WHOLE.sub(" ", token.content))
-        # Text that follows a footnote at once may go on with it: to GitHub the definition of a link is text, until all is read. What follows
-        # an element of HTML is of it up to an empty line.
+        # Text that follows a footnote at once may go on with it. What follows an element of HTML is of it up to an empty line.
         joined = token.meta["joined"]
         gone = (token.type == "inline" and (loose or (footnote and joined))) or (token.type in ("inline", "fence") and element and joined)
         leaf = token.type in _LEAVES
