@@ -23,6 +23,7 @@ from bot.action.gate.requests import (
 )
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Comment, PullRequest, WorkflowRun
+from bot.action.github.transport import GitHubError
 from bot.action.redaction import line_of
 from bot.action.report.render import notes
 from bot.action.settings import Settings
@@ -162,7 +163,12 @@ class RedRun:
         assert group.signature is not None
         about = f"<!-- torch-minify:signature-{group.signature.fingerprint} -->"
         body = notes.opened(self._repository, self._default, self._run.html_url)
-        return self._api.open_issue(self._repository, about, notes.title_of_issue(line_of(group.signature)), body).number
+        try:
+            return self._api.open_issue(self._repository, about, notes.title_of_issue(line_of(group.signature)), body).number
+        except GitHubError as error:
+            if error.status != 410:  # as in most forks
+                raise
+            raise Refusal("issues are disabled in this repository, so the result could not be told, and nothing is minimized") from None
 
     def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table

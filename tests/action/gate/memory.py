@@ -96,6 +96,7 @@ class Memory(GitHub):
     asked_for_files: list[tuple[str, str]] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
     silent: bool = False  # takes no comment
+    no_issues: bool = False  # they are disabled
     earlier_names: set[str] = field(default_factory=set)  # by which GitHub leads to the repository
     others: set[str] = field(default_factory=set)  # repositories that may be read as well
     files: dict[str, bytes] = field(default_factory=dict)  # what is attached, by its address
@@ -150,6 +151,8 @@ class Memory(GitHub):
         self.reactions.append((comment, reaction))
 
     def open_issue(self, repository: str, marker: str, title: str, body: str) -> Issue:
+        if self.no_issues:
+            raise GitHubError("GET: 410 Issues has been disabled in this repository.", 410)
         found = next((issue for issue in self.issues.values() if issue.body.startswith(marker)), None)
         if found is None:
             found = Issue(number=500 + len(self.issues), title=title, body=f"{marker}\n{body}", user=user(BOT))

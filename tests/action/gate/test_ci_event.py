@@ -398,3 +398,13 @@ def test_what_cannot_be_told_of_is_not_done(pull: bool) -> None:
     made = outcome(finished(run), api)
     assert (made.status, made.requests) == ("nothing", ())
     assert "no comment" in made.note
+
+
+def test_where_issues_are_disabled_nothing_is_done() -> None:
+    """GitHub answers 410 there (documentation of creating an issue). It is no fault: most forks are so."""
+    api = Memory(no_issues=True)
+    run = api.add_run(20, "pytest", sha=MAIN, branch="main", event="push")
+    made = outcome(finished(run), api)
+    assert (made.status, "issues are disabled" in made.note) == ("nothing", True)
+    api.add_pull()
+    assert outcome(finished(api.add_run(21, "pytest")), api).status == "requests"
