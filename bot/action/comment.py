@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Reaction
 from bot.action.github.transport import GitHubError
+from bot.models.request import Answer
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,20 @@ def answer(api: GitHub, repository: str, issue: int, event: str, run: int, body:
     except GitHubError as error:
         log.warning("cannot comment on %s#%d: %s", repository, issue, error)
         return None
+
+
+def issue_of(answer: Answer, repository: str, *, checked: bool) -> int:
+    """The issue in the one `repository` that an `answer` of a file of requests may go to. `checked`: that file is what the gate wrote, so
+    that another name in it is one that the repository had before.
+
+    Raises:
+        GitHubError: it belongs to another repository, or to no issue.
+    """
+    if not checked and answer.repository.lower() != repository.lower():
+        raise GitHubError(f"the answer belongs to another repository: {answer.repository[:100]!r}")
+    if answer.issue is None:
+        raise GitHubError("the request names no issue")
+    return answer.issue
 
 
 def react(api: GitHub, repository: str, comment: int, reaction: Reaction) -> None:

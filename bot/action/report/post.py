@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.action.comment import notice_marker, react
+from bot.action.comment import issue_of, notice_marker, react
 from bot.action.console import FAULT, Console, InputError, JobOutcome
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
@@ -137,27 +137,23 @@ def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
         GitHubError: it cannot be posted.
     """
     answer = comment.answer
-    if answer.repository.lower() != settings.repository.lower():
-        raise GitHubError(f"the answer belongs to another repository: {one_line(answer.repository, 100)}")
-    if answer.issue is None:
-        raise GitHubError("the request names no issue")
-    body = render(comment.report)
-    written = api.upsert_comment(settings.repository, answer.issue, comment.report.marker, body, hint=answer.comment)
+    issue = issue_of(answer, settings.repository, checked=bool(settings.request_sha256))
+    written = api.upsert_comment(settings.repository, issue, comment.report.marker, render(comment.report), hint=answer.comment)
     if answer.trigger is not None:
-        _notify(comment, written.html_url, api, settings)
+        _notify(comment, issue, written.html_url, api, settings)
         good = any(status(section) in FAILED_HERE for section in comment.report.sections)
         react(api, settings.repository, answer.trigger, "rocket" if good else "confused")
     return written.html_url
 
 
-def _notify(comment: PendingComment, url: str, api: GitHub, settings: Settings) -> None:
+def _notify(comment: PendingComment, issue: int, url: str, api: GitHub, settings: Settings) -> None:
     """Tell who asked, in a short reply, that the comment at `url` has its results: an edit tells nobody. Never twice for one event."""
     marker = notice_marker(comment.report.marker)
-    if marker is None or comment.answer.issue is None:
+    if marker is None:
         return
     said = notes.done([title(section) for section in comment.report.sections], url)
     try:
-        api.upsert_comment(settings.repository, comment.answer.issue, marker, f"{marker}\n{said}")
+        api.upsert_comment(settings.repository, issue, marker, f"{marker}\n{said}")
     except GitHubError as error:
         log.warning("nobody was told that it is done: %s", one_line(str(error)))
 

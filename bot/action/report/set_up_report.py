@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from bot.action.comment import react
+from bot.action.comment import issue_of, react
 from bot.action.console import Console, JobOutcome
 from bot.action.github.client import GitHub
 from bot.action.github.transport import GitHubError
@@ -34,9 +34,8 @@ def report_set_up(
     console.publish(JobOutcome(summary=body + "\n"))
     answer = request.answer
     try:
-        if answer.issue is None or answer.repository.lower() != settings.repository.lower():
-            raise GitHubError("the request names no issue of this repository")
-        written = api.upsert_comment(settings.repository, answer.issue, answer.marker, body, hint=answer.comment)
+        issue = issue_of(answer, settings.repository, checked=bool(settings.request_sha256))
+        written = api.upsert_comment(settings.repository, issue, answer.marker, body, hint=answer.comment)
     except GitHubError as error:
         log.error("not posted, but in the summary of this job: %s", one_line(str(error)))
         return JobOutcome(8)

@@ -180,6 +180,9 @@ def test_a_request_cannot_name_another_repository(api: Memory, settings: Setting
     )
     assert deliver(requests, ["lowering"], settings, api) == 8
     assert not api.held
+    # but what the gate is known to have written names it as it was called then
+    assert deliver(requests, ["lowering"], settings.model_copy(update={"request_sha256": "0" * 64}), api) == 0
+    assert [comment.html_url for comment in api.held.values()] == ["https://github.com/owner/name/issues/7#issuecomment-1"]
 
 
 def test_a_request_without_an_issue_is_in_the_summary(api: Memory, settings: Settings) -> None:
