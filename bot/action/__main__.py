@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -173,6 +174,8 @@ def _post(settings: Settings, console: Console, edge: Edge, results: Sequence[Pa
 
 def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
     """The job that reports; where it has no requests to go by, it says that."""
+    # on a machine that is kept a job that was killed leaves it, and it would be uploaded as this one's
+    shutil.rmtree(UNPOSTED_DIRECTORY, ignore_errors=True)
     try:
         requests = request_file.read(settings.request_file, settings.request_sha256)
         post.check_markers(requests)

@@ -124,6 +124,9 @@ def test_a_report_without_requests_answers_once(known: str | None, tmp_path: Pat
         if name.startswith(("GITHUB_", "INPUT_", "ACTIONS_")):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+    # of a job that was killed, on a machine that is kept
+    Path("torch-minify-unposted").mkdir()
+    Path("torch-minify-unposted/comment-1.md").write_text("of another run")
     Path("event.json").write_text(asked(f"/minify\n{BLOCK}").model_dump_json())
     given = {"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": "event.json", "GITHUB_RUN_ID": "77"}
     for name, value in (given | {"GITHUB_REPOSITORY": REPO, "INPUT_MODE": "report", "INPUT_REQUEST_FILE": "none.json"}).items():
@@ -136,6 +139,7 @@ def test_a_report_without_requests_answers_once(known: str | None, tmp_path: Pat
     (comment,) = api.comments(REPO, 7)
     title = {None: "### Not taken", "### Queued": "### Ended without a result"}.get(known, known)
     assert comment.body.splitlines()[:2] == ["<!-- torch-minify:comment-4242 run:77 -->", title]
+    assert not Path("torch-minify-unposted").exists()
 
 
 def test_a_report_that_fails_by_a_fault_of_ours_leaves_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

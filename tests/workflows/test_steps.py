@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,12 @@ while :; do sleep 0.1; done
 """
 
 
-def script(name: str, where: Path) -> subprocess.Popen[bytes]:
-    """A step, as `shell: bash` runs it."""
+def script(name: str, where: Path, user: int | None = None) -> subprocess.Popen[bytes]:
+    """A step, as `shell: bash` runs it; by the account `user`, if it is another one."""
     (where / "step.sh").write_text(STEPS[name]["run"], encoding="utf-8")
     environment = {"PATH": f"{where}/bin{os.pathsep}{os.environ['PATH']}", "PLACE": "place"}
     return subprocess.Popen(
-        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "step.sh"], cwd=where, env=environment, start_new_session=True
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "step.sh"], cwd=where, env=environment, start_new_session=True, user=user
     )
 
 
@@ -90,6 +91,27 @@ def test_nothing_is_left(where: Path) -> None:
     assert script("Leave nothing behind", where).wait(30) == 0
     assert not (where / "place").exists()
     assert (where / "other").exists()
+
+
+def test_nothing_is_left_of_directories_that_may_not_be_written() -> None:
+    """A runner that is no root and uses no container, and a set-up that leaves such a cache, as that of Go's modules is."""
+    user = 65_534 if os.geteuid() == 0 else None
+    where = Path(tempfile.mkdtemp())  # pytest's own directories are closed to other accounts
+    try:
+        inner = where / "place/checkout/cache/module"
+        inner.mkdir(parents=True)
+        (inner / "file").write_text("")
+        (inner / "none").mkdir()
+        (inner / "none" / "file").write_text("")
+        for path in (where, *where.rglob("*")):
+            os.chown(path, os.geteuid() if user is None else user, -1)
+        for path, mode in ((inner / "none", 0), (inner, 0o555), (inner.parent, 0o555)):
+            path.chmod(mode)
+        assert script("Leave nothing behind", where, user).wait(30) == 0
+        assert not (where / "place").exists()
+    finally:
+        subprocess.run(["chmod", "-R", "u+rwX", str(where)], check=False)
+        shutil.rmtree(where)
 
 
 # --- the last answer
