@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,12 +16,15 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from bot.action.command_template import inner_path
 from bot.action.console import InputError
 from bot.action.redaction import is_secret_name
+from bot.units import duration
 
 # Artifacts and markers hold it.
 _NAME = re.compile(r"(?!(?:request|result|unposted|comment|run)\Z)[a-z][a-z0-9]{0,19}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Inputs whose values are told to nobody: what should not be in them may be a secret.
 _UNTOLD = ("env", "setup")
+# Seconds, of a machine of one's own.
+_LONGEST_JOB = 5 * 86_400.0
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
 
 
@@ -75,7 +79,7 @@ class Settings(BaseSettings):
     python: str | None = _input("python", None, "Interpreter with the user's torch; a path with a slash counts from the checkout")
     torch_index: str = _input("torch-index", "", "Where the builds of torch are that a comment names", pattern=r"^(?:https?://\S+)?$")
     jobs: int = _input("jobs", 1, "Candidates to try at once; 0: as many as there is room for", ge=0, le=256)
-    budget: str = _input("budget", "30m", "Time for one request", pattern=r"^\d+(?:\.\d+)?[smh]?$")
+    budget: str = _input("budget", "30m", "Time for one request")
     device: Literal["cpu", "cuda", ""] = _input("device", "", "Refuse to run without this device")
     accuracy: Literal["off", "auto", "on", "strict"] = _input("accuracy", "auto", "Whether to look for wrong numbers")
     stage: Literal["auto", "source", "dynamo", "aot", "aot_inductor"] = _input("stage", "auto", "The form to minimize in")
@@ -90,6 +94,10 @@ class Settings(BaseSettings):
 
     # what the jobs hand on
     image: str = _input("image", "", "Image for the job that minifies; empty, ours; cu126, ours for older drivers; none, the runner itself")
+    submodules: str = _input(
+        "submodules", "false", "Submodules of the checkout: false, true or recursive", pattern="^(?i:false|true|recursive)$"
+    )
+    max_parallel: int = _input("max-parallel", 5, "Requests that are done at the same time", ge=1, le=256)
     timeout_minutes: float = _input("timeout-minutes", 0.0, "Minutes after which a job that minifies is ended; 0: not known", ge=0)
     request_sha256: str = _input("request-sha256", "", "What the gate said of the file of requests; none: not compared")
     request_file: Path = _input("request-file", Path("request.json"), "The file between the jobs, written by gate")
@@ -124,6 +132,17 @@ class Settings(BaseSettings):
     def _part_of_a_name(cls, given: str) -> str:
         if given and not _NAME.fullmatch(given):
             raise ValueError("must be up to 20 small letters and digits, other than request, result, unposted, comment and run")
+        return given
+
+    @field_validator("budget")
+    @classmethod
+    def _some_time(cls, given: str) -> str:
+        try:
+            seconds = duration(given)
+        except ArgumentTypeError as error:
+            raise ValueError(str(error)) from None
+        if seconds > _LONGEST_JOB:
+            raise ValueError(f"is more than the {_LONGEST_JOB / 86_400:g} days that GitHub gives a job")
         return given
 
     @field_validator("working_directory")

@@ -59,6 +59,21 @@ def test_what_is_no_label_of_a_runner(monkeypatch: pytest.MonkeyPatch, label: st
     assert words in wrong
 
 
+@pytest.mark.parametrize("budget", ["0", "0m", "\N{FULLWIDTH DIGIT THREE}0m", "1e3", "121h", "9" * 400 + "h"])
+def test_what_is_no_time_for_a_request(monkeypatch: pytest.MonkeyPatch, budget: str) -> None:
+    monkeypatch.setenv("INPUT_BUDGET", budget)
+    given, wrong = usable_settings()
+    assert given.budget == "30m"
+    assert wrong.startswith("input budget ")
+
+
+@pytest.mark.parametrize(("name", "value"), [("submodules", "yes"), ("max-parallel", "0"), ("max-parallel", "257")])
+def test_what_the_checkout_or_the_matrix_would_not_use(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """actions/checkout takes any other word for false (src/input-helper.ts)."""
+    monkeypatch.setenv(f"INPUT_{name.upper()}", value)
+    assert usable_settings()[1].startswith(f"input {name} ")
+
+
 def test_the_job_that_runs_programs_starts_again_without_a_token(tmp_path: Path) -> None:
     """The container of an action is given the runner's token; as the first process of the container it could be read from there."""
     (tmp_path / "request.json").write_text("[]")
