@@ -31,6 +31,7 @@ from bot.action.ci.compiles import (
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.python_words import HEADER
 from bot.action.ci.tracebacks import is_elsewhere
+from bot.action.redaction import redacted
 from bot.failure.machine_faults import fault_of, missing
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -150,7 +151,7 @@ def sign(failure: Failure) -> Signature | None:
     """The signature of `failure`, as far as CI showed it; None where it named the test alone.
 
     No frame counts as the program's own: a failed assertion of a test is told from others by its message, and whether it is
-    one about numbers is for the run to find out.
+    one about numbers is for the run to find out. It holds no secret: it is handed on to other jobs, as an artifact that everybody may read.
     """
     if failure.seen is Seen.NUMBERS:
         return Signature(kind=Kind.ACCURACY, phase=Phase.RUN)
@@ -158,7 +159,8 @@ def sign(failure: Failure) -> Signature | None:
         return None
     if not failure.text and failure.seen is Seen.ERROR:
         return None
-    return signature_of(_outcome(failure), script="")
+    found = signature_of(_outcome(failure), script="")
+    return found and redacted(found)
 
 
 def fault(failure: Failure) -> str | None:

@@ -144,13 +144,17 @@ def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request
                 "id": f"{first.id}-{number}",
                 **of_failure(group.first, settings),
                 "answer": answer,
-                "tests": group.tests[:MOST_TESTS],
+                "tests": _named(group),
                 # once for each comment
                 "causes": first.causes if number == 1 or answer != answers[0] else (),
             }
         )
         for number, (group, answer) in enumerate(zip(chosen, answers, strict=True), 1)
     )
+
+
+def _named(group: Group) -> tuple[str, ...]:
+    return tuple(map(redact, group.tests[:MOST_TESTS]))
 
 
 def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
@@ -160,7 +164,7 @@ def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
             verdict=group.verdict,
             reason=group.reason,
             failure=line_of(group.signature) if group.signature else redact(group.first.name),
-            tests=group.tests[:MOST_TESTS],
+            tests=_named(group),
             taken=group in chosen,
         )
         for group in found
